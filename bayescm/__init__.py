@@ -1,0 +1,80 @@
+"""The posterior distribution of any performance measure of a classifier."""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Loaded on first use, so that `import bayescm` costs no more
+# than xarray and the exact routes never load PyMC.
+_HOME = {
+    "evidence": [
+        "from_cells",
+        "from_matrix",
+        "from_predictions",
+        "from_frame",
+        "read",
+        "combine",
+    ],
+    "outcomes": ["from_classifiers"],
+    "score_evidence": ["from_scores", "cross_scores"],
+    "splits": ["cross_confusion"],
+    "intervals": [
+        "interval",
+        "cdf",
+        "quantile",
+        "mean",
+        "sd",
+        "mode",
+        "skewness",
+        "prob_above",
+        "proportion",
+        "at_prevalence",
+    ],
+    "posterior": ["fit", "save", "load"],
+    "labelled": ["measure"],
+    "tables": ["summary"],
+    "comparison": ["compare", "ranks"],
+    "joint": ["joint_interval", "region"],
+    "reporting": ["report"],
+    "planning": ["plan"],
+    "plots": [
+        "plot_posterior",
+        "plot_forest",
+        "plot_region",
+        "plot_prior_posterior",
+        "plot_predictive",
+        "plot_diagnostics",
+        "plot_matrix",
+    ],
+}
+_MODULES = [
+    "classical",
+    "coverage",
+    "curves",
+    "exact",
+    "measures",
+    "models",
+    "online",
+    "plots",
+    "priors",
+    "splits",
+    "studies",
+]
+_NAMES = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = sorted([*_NAMES, *_MODULES])
+
+
+def __getattr__(name):
+    if name in _NAMES:
+        value = getattr(import_module(f"bayescm.{_NAMES[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"bayescm.{name}")
+    else:
+        raise AttributeError(f"module 'bayescm' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return __all__

@@ -1,0 +1,1 @@
+"""The frequentist catalogue: intervals to put beside the posterior ones."""

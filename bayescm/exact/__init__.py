@@ -1,0 +1,1 @@
+"""The exact siblings of the models, in numpy and scipy alone."""

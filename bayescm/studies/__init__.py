@@ -1,0 +1,1 @@
+"""The simulation studies of the published works, rerun."""

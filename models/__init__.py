@@ -1,0 +1,1 @@
+"""The catalogue of models: one method, one stand-alone file of plain PyMC."""
