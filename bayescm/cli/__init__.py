@@ -1,0 +1,41 @@
+"""The command line: one file per command, each a thin face over the library."""
+
+import os
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from bayescm.cli.demo import demo
+from bayescm.cli.interval import interval
+from bayescm.cli.summary import summary
+
+app = typer.Typer(
+    name="bayescm",
+    help="The posterior distribution of any performance measure of a classifier.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for command in (demo, interval, summary):
+    app.command()(command)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 when all went well, 2 with one line on stderr if not."""
+    try:
+        code = app(arguments, standalone_mode=False)
+    except TyperException as error:
+        code = _complain(error.format_message())
+    except (ValueError, TypeError, OSError) as error:
+        if os.environ.get("BAYESCM_TRACEBACK"):
+            raise
+        code = _complain(str(error))
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code or 0)
+
+
+def _complain(message):
+    print("bayescm: " + " ".join(message.split()), file=sys.stderr)
+    return 2

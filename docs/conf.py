@@ -1,0 +1,50 @@
+"""Sphinx configuration: pages are executed as they are built, so that no example is stale."""
+
+import os
+
+os.environ.setdefault("MPLBACKEND", "agg")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import bayescm
+
+project = "bayescm"
+copyright = "2026, the bayescm developers"
+version = release = bayescm.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+html_theme = "furo"
+html_title = "bayescm"
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "gallery", "results"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+nb_execution_show_tb = True
+
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+autodoc_typehints = "none"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_gallery",
+    "filename_pattern": r"/\d\d_",
+    "copyfile_regex": r".*\.rst",
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 10_000,
+    "abort_on_example_error": True,
+}
