@@ -1,0 +1,114 @@
+"""``bayescm demo``: the main job from end to end on real data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MEASURES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
+
+NEXT = """What to try next
+  bayescm interval --tp 65 --fn 15 --fp 35 --tn 30 -m f1 -m mcc
+  bayescm summary {folder}/predictions.csv --actual actual --predicted logistic --positive malignant
+  bayescm compare {folder}/predictions.csv --actual actual --predicted logistic --predicted tree \\
+      --positive malignant -m f1 --rope 0.01"""
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="Folder for tables and pictures.")] = Path(
+        "bayescm-demo"
+    ),
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1,
+) -> None:
+    """Train two classifiers on a split of the breast-cancer data and evaluate them whole."""
+    import bayescm as bcm
+    from bayescm.cli.output import console, show
+
+    out.mkdir(parents=True, exist_ok=True)
+    say = console().print
+    with console().status("training two classifiers on 60 % of scikit-learn's breast-cancer data"):
+        frame = predictions(seed)
+    frame.to_csv(out / "predictions.csv", index=False)
+    truth, answers = frame["actual"], {name: frame[name] for name in ("logistic", "tree")}
+    both = bcm.combine(
+        {
+            name: bcm.from_predictions(truth, answer, positive="malignant")
+            for name, answer in answers.items()
+        },
+        dim="classifier",
+    )
+
+    say("[bold]1. What was seen[/]", f"{len(frame)} test examples, positive class: malignant")
+    for name in answers:
+        show(matrix(both.sel(classifier=name)), "table", name)
+
+    say("[bold]2. What is known of each measure[/] (exact posteriors, 95 % highest density)")
+    table = bcm.summary(both, MEASURES)
+    table.to_csv(out / "measures.csv", index=False)
+    show(table.drop(columns=["error", "undefined"], errors="ignore"), "table")
+
+    say("[bold]3. Is one better?[/] (paired: both saw the same examples)")
+    paired = bcm.from_classifiers(truth, answers, positive="malignant")
+    comparison = bcm.compare(paired, ["recall", "f1", "mcc"], rope=0.01, random_seed=seed)
+    comparison.to_csv(out / "comparison.csv", index=False)
+    show(comparison, "table")
+
+    say("[bold]4. The same as a PyMC model[/], sampled by NUTS")
+    tree = nuts(both.sel(classifier="logistic", drop=True), seed)
+    show(bcm.summary(tree, MEASURES), "table")
+    bcm.save(tree, out / "fit.nc")
+
+    with console().status("drawing"):
+        pictures(both, tree, out)
+    say(f"[bold]Written to {out}/[/]:", ", ".join(sorted(path.name for path in out.iterdir())))
+    say(NEXT.format(folder=out), highlight=False)
+
+
+def predictions(seed):
+    """Return the truth and the answers of two classifiers on a held-out 40 %."""
+    import pandas as pd
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    data = load_breast_cancer()
+    names = data.target_names[data.target]
+    split = train_test_split(data.data, names, test_size=0.4, stratify=names, random_state=seed)
+    train_x, test_x, train_y, test_y = split
+    classifiers = {
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+        "tree": DecisionTreeClassifier(max_depth=4, random_state=seed),
+    }
+    answers = {
+        name: each.fit(train_x, train_y).predict(test_x) for name, each in classifiers.items()
+    }
+    return pd.DataFrame({"actual": test_y, **answers})
+
+
+def matrix(counts):
+    """Return a confusion matrix as a table with a column for the truth."""
+    frame = counts.reset_coords(drop=True).to_pandas()
+    frame.columns = [f"predicted {label}" for label in frame.columns]
+    return frame.rename_axis("actual").reset_index()
+
+
+def nuts(counts, seed):
+    """Sample the Dirichlet-multinomial model, to show that it is an ordinary PyMC model."""
+    import bayescm as bcm
+
+    return bcm.fit(counts, method="nuts", draws=1000, chains=2, random_seed=seed)
+
+
+def pictures(both, tree, out):
+    """Write one picture of each kind."""
+    import bayescm as bcm
+    from bayescm.cli.output import save_picture
+
+    one = both.sel(classifier="logistic", drop=True)
+    save_picture(bcm.plot_forest(both, MEASURES), out / "measures.png")
+    save_picture(bcm.plot_posterior(tree, ["f1", "mcc"]), out / "posterior.png")
+    save_picture(bcm.plot_region(one), out / "precision-recall.png")
+    save_picture(bcm.plot_matrix(one), out / "matrix.png")
