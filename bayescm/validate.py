@@ -1,0 +1,205 @@
+"""The checks at the public boundary, and the one style of error message."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from reprlib import Repr
+from typing import Any
+
+import numpy as np
+
+_SHORT = Repr()
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 8
+_SHORT.maxstring = _SHORT.maxother = 120
+
+
+def fail(
+    what: str, got: object, allowed: str, todo: str, error: type[Exception] = ValueError
+) -> Exception:
+    """
+    Build an error that says what was wrong, what was given, what is allowed and what to do.
+
+    Parameters
+    ----------
+    what : str
+        What was wrong, without a full stop.
+    got : object
+        The value given; long values are shortened.
+    allowed : str
+        What is allowed.
+    todo : str
+        What the caller can do about it.
+    error : type, default ValueError
+        The class of the error.
+
+    Returns
+    -------
+    Exception
+        To be raised by the caller: ``raise fail(...)``.
+
+    Examples
+    --------
+    >>> print(fail("prob is not a probability", 2, "0 < prob < 1", "pass prob=0.95"))
+    prob is not a probability: got 2. Allowed: 0 < prob < 1. To fix it: pass prob=0.95.
+    """
+    shown = " ".join(_SHORT.repr(got).split())
+    return error(f"{what}: got {shown}. Allowed: {allowed}. To fix it: {todo}.")
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """
+    Return up to three of the names that look most like the given one.
+
+    Examples
+    --------
+    >>> nearest("recal", ["precision", "recall", "f1"])
+    ['recall']
+    """
+    return get_close_matches(str(name), [str(each) for each in names], n=3, cutoff=0.5)
+
+
+def suggest(name: object, names: Iterable[object]) -> str:
+    """Say what to do about an unknown name: the nearest ones, or any of them."""
+    close = nearest(str(name), [str(each) for each in names])
+    return f"did you mean {' or '.join(close)}?" if close else "choose one of these"
+
+
+def check_prob(prob: float) -> float:
+    """Return the mass of an interval as a float, or raise where it is not inside (0, 1)."""
+    if isinstance(prob, bool) or not isinstance(prob, (int, float, np.number)):
+        todo = "pass a number such as prob=0.95"
+        raise fail("prob must be one number", prob, "0 < prob < 1", todo, TypeError)
+    if not 0 < prob < 1:
+        raise fail(
+            "prob must lie inside (0, 1)", prob, "0 < prob < 1", "pass a number such as prob=0.95"
+        )
+    return float(prob)
+
+
+def check_kind(kind: str) -> str:
+    """Return the kind of an interval, or raise where it is neither ``hdi`` nor ``eti``."""
+    return check_choice("kind", kind, ["hdi", "eti"])
+
+
+def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
+    """Return the value, or raise where it is not one of the choices."""
+    choices = list(choices)
+    if not isinstance(value, str) or value not in choices:
+        raise fail(
+            f"unknown {keyword}",
+            value,
+            ", ".join(choices),
+            f"pass {keyword}={choices[0]!r} or another of these",
+        )
+    return value
+
+
+def check_counts(array: Any, fractional: bool = False) -> np.ndarray:
+    """
+    Return counts as int64, or as float64 where they are fractional and may be.
+
+    Parameters
+    ----------
+    array : array_like, shape (...)
+        Finite numbers >= 0.
+    fractional : bool, default False
+        Whether numbers that are not whole are allowed (averaged matrices, sample weights).
+
+    Returns
+    -------
+    ndarray
+        int64 where every number is whole, else float64.
+
+    Raises
+    ------
+    ValueError
+        Where a cell is negative, NaN, infinite, beyond 9.2e18, or fractional when it may not be.
+        The message names the cell.
+    TypeError
+        Where the array does not hold numbers.
+    """
+    array = _numbers(array)
+    if array.dtype.kind in "iu":
+        _refuse(array, array < 0, "a count is negative", "whole numbers >= 0")
+        _refuse(array, array > np.iinfo(np.int64).max, "a count is too large", "up to 9.2e18")
+        return array.astype(np.int64, copy=False)
+    _refuse(array, np.isnan(array), "a count is missing (NaN)", "finite numbers >= 0")
+    _refuse(array, np.isinf(array), "a count is infinite", "finite numbers >= 0")
+    _refuse(array, array < 0, "a count is negative", "finite numbers >= 0")
+    fractions = array != np.floor(array)
+    if fractions.any():
+        if fractional:
+            return array.astype(np.float64, copy=False)
+        todo = "count whole examples, or pass fractional=True where averaged or weighted is meant"
+        _refuse(array, fractions, "a count is not a whole number", "whole numbers >= 0", todo)
+    _refuse(array, array >= 2.0**63, "a count is too large", "up to 9.2e18")
+    return array.astype(np.int64)
+
+
+def _numbers(array):
+    try:
+        array = np.asarray(array)
+    except ValueError as problem:
+        raise fail(
+            "counts are ragged", str(problem), "rows of equal length", "fill the rows"
+        ) from None
+    if array.dtype.kind == "O":
+        array = _from_objects(array)
+    if array.dtype.kind not in "iuf":
+        raise fail(
+            f"counts must be numbers, not {array.dtype}",
+            array.ravel()[:4].tolist(),
+            "whole numbers >= 0",
+            "pass counts; predictions go through from_predictions",
+            TypeError,
+        )
+    if array.size == 0:
+        raise fail("counts are empty", array.shape, "at least one matrix", "pass some counts")
+    return array
+
+
+def _from_objects(array):
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        return array
+
+
+def _refuse(array, bad, what, allowed, todo="correct this cell"):
+    if bad.any():
+        cell = tuple(int(i) for i in np.argwhere(bad)[0])
+        where = f" in cell {cell}" if cell else ""
+        raise fail(f"{what}{where}", array[cell].item(), allowed, todo)
+
+
+def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+    """
+    Return the keywords, or raise where the function does not take one of them.
+
+    Parameters
+    ----------
+    function : callable
+        The function that will be called with these keywords after its data.
+    keywords : mapping
+        The keywords given.
+
+    Raises
+    ------
+    TypeError
+        Where a keyword is not the function's; names the nearest and lists all.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return keywords
+    allowed = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for keyword in keywords:
+        if keyword not in allowed:
+            name = getattr(function, "__name__", "this function")
+            raise fail(
+                f"{name} takes no keyword of this name",
+                keyword,
+                ", ".join(allowed) or "none",
+                suggest(keyword, allowed) if allowed else "leave it out",
+                TypeError,
+            )
+    return keywords
