@@ -94,7 +94,7 @@ def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
     return value
 
 
-def check_counts(array: Any, fractional: bool = False) -> np.ndarray:
+def check_counts(array: Any, fractional: bool = False, name: str = "a count") -> np.ndarray:
     """
     Return counts as int64, or as float64 where they are fractional and may be.
 
@@ -104,6 +104,8 @@ def check_counts(array: Any, fractional: bool = False) -> np.ndarray:
         Finite numbers >= 0.
     fractional : bool, default False
         Whether numbers that are not whole are allowed (averaged matrices, sample weights).
+    name : str, default "a count"
+        What the message calls them.
 
     Returns
     -------
@@ -120,19 +122,19 @@ def check_counts(array: Any, fractional: bool = False) -> np.ndarray:
     """
     array = _numbers(array)
     if array.dtype.kind in "iu":
-        _refuse(array, array < 0, "a count is negative", "whole numbers >= 0")
-        _refuse(array, array > np.iinfo(np.int64).max, "a count is too large", "up to 9.2e18")
+        _refuse(array, array < 0, f"{name} is negative", "whole numbers >= 0")
+        _refuse(array, array > np.iinfo(np.int64).max, f"{name} is too large", "up to 9.2e18")
         return array.astype(np.int64, copy=False)
-    _refuse(array, np.isnan(array), "a count is missing (NaN)", "finite numbers >= 0")
-    _refuse(array, np.isinf(array), "a count is infinite", "finite numbers >= 0")
-    _refuse(array, array < 0, "a count is negative", "finite numbers >= 0")
+    _refuse(array, np.isnan(array), f"{name} is missing (NaN)", "finite numbers >= 0")
+    _refuse(array, np.isinf(array), f"{name} is infinite", "finite numbers >= 0")
+    _refuse(array, array < 0, f"{name} is negative", "finite numbers >= 0")
     fractions = array != np.floor(array)
     if fractions.any():
         if fractional:
             return array.astype(np.float64, copy=False)
         todo = "count whole examples, or pass fractional=True where averaged or weighted is meant"
-        _refuse(array, fractions, "a count is not a whole number", "whole numbers >= 0", todo)
-    _refuse(array, array >= 2.0**63, "a count is too large", "up to 9.2e18")
+        _refuse(array, fractions, f"{name} is not a whole number", "whole numbers >= 0", todo)
+    _refuse(array, array >= 2.0**63, f"{name} is too large", "up to 9.2e18")
     return array.astype(np.int64)
 
 
