@@ -1,1 +1,6 @@
-"""The exact siblings of the models, in numpy and scipy alone."""
+"""The exact siblings of the models: the same names, numpy and scipy only."""
+
+from bayescm.exact.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.exact.fixed_totals import fixed_totals
+
+__all__ = ["dirichlet_multinomial", "fixed_totals"]
