@@ -5,7 +5,15 @@ from typing import Annotated
 
 import typer
 
-from bayescm.cli.options import Concentration, Format, FormatOption, Kind, KindOption, Measures, Prob
+from bayescm.cli.options import (
+    Concentration,
+    Format,
+    FormatOption,
+    Kind,
+    KindOption,
+    Measures,
+    Prob,
+)
 
 
 class Of(StrEnum):
