@@ -294,8 +294,9 @@ def _comparison_assurance(difference, discordance, p_better, weight):
             passed = special.betaincc(wins + weight, m - wins + weight, 0.5) >= p_better
             open_ = high - low > 1
             high, low = np.where(open_ & passed, wins, high), np.where(open_ & ~passed, wins, low)
-        # bdtrc(k, m, p) is the probability of more than k wins; of at least none it is 1.
-        enough = np.where(high > 0, special.bdtrc(np.maximum(high - 1, 0), m, share), 1.0)
+        # P(at least h wins of m) is the regularised incomplete beta I(h, m - h + 1).
+        inner = special.betainc(np.maximum(high, 1), np.maximum(m - high + 1, 1), share)
+        enough = np.select([high > m, high > 0], [0.0, inner], 1.0)
         return probability @ enough
 
     return reach
