@@ -1,7 +1,8 @@
 """From two columns of labels to a table of counts: arrays in, arrays out."""
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -48,55 +49,59 @@ def tabulate(
     columns = {"actual": _column("actual", actual), "predicted": _column("predicted", predicted)}
     groups = {name: _group(name, values) for name, values in (by or {}).items()}
     sizes = {name: len(column) for name, column in columns.items()}
-    sizes |= {name: len(codes) for name, (codes, _) in groups.items()}
+    sizes |= {name: len(axis.codes) for name, axis in groups.items()}
     if weights is not None:
         weights = check_counts(weights, fractional=True, name="a weight").ravel()
         sizes["weights"] = len(weights)
     _check_sizes(sizes)
-    *codes, universe = _encode(*columns.values())
-    shape = (*(len(values) for _, values in groups.values()), len(universe), len(universe))
-    index = _flat_index([*(each for each, _ in groups.values()), *codes], shape)
-    table = _bincount(index, shape)
-    labels, places = _labels(table, universe, labels, columns["actual"])
+    axes = [*groups.values(), *_encode(*columns.values())]
+    universe = axes[-1].values
+    table = _count(axes)
+    classes, places = _labels(table, universe, labels, columns["actual"])
     if weights is not None:
-        table = check_counts(_bincount(index, shape, weights), fractional)
-    return _select(table, places), labels, {name: values for name, (_, values) in groups.items()}
+        table = check_counts(_count(axes, weights), fractional)
+    return _select(table, places), classes, {name: axis.values for name, axis in groups.items()}
+
+
+class _Axis(NamedTuple):
+    """Where every example lies on one axis: ``values[codes - low]``."""
+
+    codes: np.ndarray
+    low: int
+    values: np.ndarray
 
 
 def _column(name, values):
-    """Return labels as an integer or boolean array, or as a pandas series of anything else."""
+    """Return labels as an integer, boolean or object array, or as a pandas extension array."""
     if not hasattr(values, "__array__") and not isinstance(values, (list, tuple)):
         todo = "pass a list, an array or a column of a table"
         raise fail(f"{name} is not a sequence of labels", values, "one label each", todo, TypeError)
-    array = values if hasattr(values, "dtype") else pd.Series(values)
-    if getattr(array, "ndim", 1) != 1:
+    array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may hold None
+    array = pd.array(array) if pd.api.types.is_extension_array_dtype(array) else np.asarray(array)
+    if array.ndim != 1:
         todo = "pass one label per example (argmax of scores, ravel of an image)"
         raise fail(f"{name} has {array.ndim} axes", array.shape, "shape (n,)", todo)
-    series = pd.Series(
-        array if isinstance(array.dtype, pd.api.extensions.ExtensionDtype) else np.asarray(array)
-    )
-    if pd.api.types.is_bool_dtype(series.dtype) or pd.api.types.is_numeric_dtype(series.dtype):
-        _refuse_missing(name, series)
-        return _whole_labels(name, series.to_numpy())
-    return series
+    return _numeric_labels(name, array) if pd.api.types.is_numeric_dtype(array.dtype) else array
 
 
-def _refuse_missing(name, series):
-    missing = series.isna().to_numpy()
-    if missing.any():
-        got = f"{missing.sum()} missing, the first at position {missing.argmax()}"
-        todo = "drop these examples, or give refusals a label of their own and name it in labels"
-        raise fail(f"{name} has missing values", got, "a label for every example", todo)
-
-
-def _whole_labels(name, array):
-    if array.dtype.kind in "iub":
+def _numeric_labels(name, array):
+    if isinstance(array, np.ndarray) and array.dtype.kind in "iub":
         return array
-    whole = array.astype(np.int64) if np.isfinite(array.astype(float)).all() else None
-    if whole is None or (whole != array).any():
+    missing = pd.isna(array)
+    if missing.any():
+        raise _missing(name, missing)
+    array = array.to_numpy() if not isinstance(array, np.ndarray) else array
+    whole = array.astype(bool if array.dtype.kind == "b" else np.int64)
+    if (whole != array).any():
         todo = "scores go through from_scores; or apply a threshold first"
         raise fail(f"{name} holds fractions, not labels", array[:4].tolist(), "labels", todo)
     return whole
+
+
+def _missing(name, missing):
+    got = f"{missing.sum()} missing, the first at position {missing.argmax()}"
+    todo = "drop these examples, or give refusals a label of their own and name it in labels"
+    return fail(f"{name} has missing values", got, "a label for every example", todo)
 
 
 def _check_sizes(sizes):
@@ -110,55 +115,68 @@ def _group(name, values):
     if name in RESERVED:
         allowed = "fold, repeat, classifier, group, step, batch or a name of your own"
         raise fail("this name of a dimension has a meaning of its own", name, allowed, "rename it")
-    codes, values = pd.factorize(pd.Series(_column(name, values)), sort=True)
-    if (codes < 0).any():
-        todo = "drop these examples or fill the gap"
-        raise fail(f"{name} has missing values", int((codes < 0).sum()), "none", todo)
-    return codes, np.asarray(values)
+    array = _column(name, values)
+    axis = _narrow(array)
+    if axis is not None and _count([axis]).all():
+        return axis
+    codes, values = _factorize(name, array)
+    order = np.argsort(np.array(values))
+    return _Axis(np.argsort(order)[codes], 0, np.array(values)[order])
 
 
 def _encode(actual, predicted):
-    """Return codes of both columns and the labels they stand for."""
-    if isinstance(actual, np.ndarray) and isinstance(predicted, np.ndarray):
-        low = int(min(actual.min(), predicted.min()))
-        high = int(max(actual.max(), predicted.max()))
-        if high - low < 256:
-            return _shift(actual, low), _shift(predicted, low), np.arange(low, high + 1)
-    first, labels = _factorize("actual", pd.Series(actual))
-    second, others = _factorize("predicted", pd.Series(predicted))
+    """Return the axes of both columns, of the same values."""
+    narrow = _narrow(actual, predicted)
+    if narrow is not None:
+        return narrow, narrow._replace(codes=predicted)
+    first, labels = _factorize("actual", actual)
+    second, others = _factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
     if len(universe) > MAX_LABELS:
         todo = "scores go through from_scores"
         raise fail("too many distinct labels", len(universe), f"up to {MAX_LABELS}", todo)
-    place = {label: i for i, label in enumerate(universe)}
-    second = np.array([place[label] for label in others])[second]
-    return first, second, np.array(universe, dtype=object)
+    if others != universe:
+        place = {label: i for i, label in enumerate(universe)}
+        second = np.array([place[label] for label in others])[second]
+    values = np.array(universe, dtype=object)
+    return _Axis(first, 0, values), _Axis(second, 0, values)
 
 
-def _shift(array, low):
-    codes = array.astype(np.intp, copy=False)
-    return codes - low if low else codes
+def _narrow(first, *others):
+    """Return the axis of integers in a narrow range, which are codes as they are, else None."""
+    arrays = (first, *others)
+    if not all(isinstance(each, np.ndarray) and each.dtype.kind in "iub" for each in arrays):
+        return None
+    if not all(each.size for each in arrays):
+        return None
+    low, high = int(min(each.min() for each in arrays)), int(max(each.max() for each in arrays))
+    return _Axis(first, low, np.arange(low, high + 1)) if high - low < 64 else None
 
 
-def _factorize(name, series):
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        codes, labels = series.cat.codes.to_numpy(np.intp), series.cat.categories
+def _factorize(name, array):
+    if isinstance(array, pd.Categorical):
+        codes, labels = array.codes, array.categories
     else:
-        codes, labels = pd.factorize(series)
+        codes, labels = pd.factorize(array)
     if (codes < 0).any():
-        _refuse_missing(name, series)
+        raise _missing(name, np.asarray(codes < 0))
     return codes, labels.tolist()
 
 
-def _flat_index(codes, shape):
-    index = codes[0]
-    for each, size in zip(codes[1:], shape[1:], strict=True):
-        index = index * size + each
-    return index
-
-
-def _bincount(index, shape, weights=None):
-    return np.bincount(index, weights, minlength=int(np.prod(shape))).reshape(shape)
+def _count(axes, weights=None):
+    """Count in pieces that stay in the processor's cache."""
+    shape = tuple(len(axis.values) for axis in axes)
+    strides = np.cumprod((1, *shape[:0:-1]))[::-1].tolist()
+    table = np.zeros(math.prod(shape), dtype=np.int64 if weights is None else np.float64)
+    piece = max(1 << 16, 4 * table.size)
+    offset = sum(axis.low * stride for axis, stride in zip(axes, strides, strict=True))
+    for start in range(0, len(axes[0].codes), piece):
+        part = slice(start, start + piece)
+        index = np.full(len(axes[0].codes[part]), -offset, dtype=np.intp)
+        for axis, stride in zip(axes, strides, strict=True):
+            index += axis.codes[part].astype(np.intp, copy=False) * stride
+        table += np.bincount(index, weights if weights is None else weights[part], table.size)
+    return table.reshape(shape)
 
 
 def _labels(table, universe, labels, actual):
@@ -182,14 +200,13 @@ def _labels(table, universe, labels, actual):
 
 
 def _default_labels(universe, occurs, answered, actual):
-    if isinstance(actual, np.ndarray):
-        if actual.dtype.kind == "b":
-            return np.array([False, True])
-        if set(universe[occurs | answered].tolist()) <= {0, 1}:
-            return np.array([0, 1])
+    present = universe[occurs | answered].tolist()
+    if actual.dtype == bool:
+        return np.array([False, True])
+    if set(present) <= {0, 1} and not any(isinstance(label, bool) for label in present):
+        return np.array([0, 1])
     labels = universe[occurs].tolist()
-    categories = getattr(actual, "cat", None)
-    if categories is None:
+    if not isinstance(actual, pd.Categorical):  # which brings an order of its own
         labels = sorted(labels, key=lambda label: (type(label).__name__, label))
     return as_labels(labels)
 
