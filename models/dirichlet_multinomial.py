@@ -66,12 +66,11 @@ def dirichlet_multinomial(counts, *, concentration=None) -> pm.Model:
         if callable(concentration):
             weight = concentration("concentration") * np.ones(len(labels) ** 2)
         else:
-            weight = pm.Data("concentration", _pseudo_counts(concentration, counts), dims=counts.dims)
-            weight = weight.reshape(flat)
+            weight = _pseudo_counts(concentration, counts)
+            weight = pm.Data("concentration", weight, dims=counts.dims).reshape(flat)
+        total = data.sum(-1).astype("int64")
         theta = pm.Dirichlet("theta_cell", weight, dims=(*batch, "cell"))
-        pm.Multinomial(
-            "cell_counts", n=data.sum(-1).astype("int64"), p=theta, observed=data, dims=(*batch, "cell")
-        )
+        pm.Multinomial("cell_counts", n=total, p=theta, observed=data, dims=(*batch, "cell"))
         pm.Deterministic("theta", theta.reshape(counts.shape), dims=counts.dims)
     return model
 

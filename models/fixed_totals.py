@@ -40,11 +40,12 @@ def fixed_totals(counts, *, concentration=None, prevalence=None) -> pm.Model:
     concentration : float, array_like or xarray.DataArray, optional
         Prior pseudo-counts, > 0: one number for every cell, or one for each, shape
         ``(..., C, C)``; by default ``2 / C**2``.
-    prevalence : float, array_like, xarray.DataArray or callable, optional
+    prevalence : float, array_like, xarray.DataArray, tuple or callable, optional
         Share of each actual class. By default the shares in `counts`. With two classes, a number
-        in (0, 1) is the share of the positive class (the coordinate ``positive``, or else the last
-        class); otherwise shape ``(..., C)``, summing to 1. A function from a name to a PyMC
-        variable is a prior for the same: ``lambda name: pm.Beta(name, 2, 8)``.
+        in (0, 1), or one for each matrix, is the share of the positive class (the coordinate
+        ``positive``, or else the last class); otherwise shape ``(..., C)``, summing to 1. A *tuple*
+        ``(a, b)`` is a prior Beta(a, b) for the same, and a function from a name to a PyMC variable
+        one of another family: ``lambda name: pm.LogitNormal(name, -2, 0.5)``.
 
     Returns
     -------
@@ -58,7 +59,7 @@ def fixed_totals(counts, *, concentration=None, prevalence=None) -> pm.Model:
     >>> import xarray as xr
     >>> labels = {"actual": ["well", "sick"], "predicted": ["well", "sick"]}
     >>> counts = xr.DataArray([[30, 20], [5, 45]], coords=labels)
-    >>> model = fixed_totals(counts, prevalence=lambda name: pm.Beta(name, 2, 8))
+    >>> model = fixed_totals(counts, prevalence=(2, 8))
     >>> [variable.name for variable in model.free_RVs]
     ['prevalence', 'rates']
     """
@@ -69,9 +70,8 @@ def fixed_totals(counts, *, concentration=None, prevalence=None) -> pm.Model:
         totals = data.sum(-1)
         shares = _shares(prevalence, counts, totals)
         rates = pm.Dirichlet("rates", weight, dims=counts.dims)
-        pm.Multinomial(
-            "cell_counts", n=totals.astype("int64"), p=rates, observed=data, dims=counts.dims
-        )
+        total = totals.astype("int64")
+        pm.Multinomial("cell_counts", n=total, p=rates, observed=data, dims=counts.dims)
         pm.Deterministic("theta", shares[..., None] * rates, dims=counts.dims)
     return model
 
@@ -92,17 +92,28 @@ def _shares(prevalence, counts, totals):
         return totals / totals.sum(-1, keepdims=True)
     if callable(prevalence):
         share = prevalence("prevalence")
+    elif isinstance(prevalence, tuple):
+        share = pm.Beta("prevalence", *prevalence)
     else:
-        share = pm.Data("prevalence", _known(prevalence, counts))
+        share = _known(prevalence, counts)
+        share = pm.Data("prevalence", share, dims=counts.dims[-1 - share.ndim : -1])
     if share.ndim > 0:
         return share
-    labels = counts["actual"].values
-    positive = counts.coords["positive"].values if "positive" in counts.coords else labels[-1]
-    return pm.math.where(labels == positive, share, 1 - share)
+    return pm.math.where(_is_positive(counts), share, 1 - share)
 
 
 def _known(prevalence, counts):
-    """Return a known prevalence as floats, in the order of the counts where it has labels."""
+    """Return a known share of each actual class, ``(..., C)``, in the order of the counts."""
     if hasattr(prevalence, "dims"):
-        prevalence = prevalence.reindex_like(counts["actual"])
-    return np.asarray(prevalence, float)
+        prevalence = prevalence.reindex_like(counts["actual"]).values
+    share = np.asarray(prevalence, float)
+    if counts.sizes["actual"] > 2 or share.shape not in ((), counts.shape[:-2]):
+        return share
+    return np.where(_is_positive(counts), share[..., None], 1 - share[..., None])
+
+
+def _is_positive(counts):
+    """Say which of the two classes is the positive one: by convention the last."""
+    labels = counts["actual"].values
+    last = counts["actual"][-1]
+    return labels == counts.coords.get("positive", last).values

@@ -1,0 +1,132 @@
+"""NUTS by nutpie, with samplers that are compiled once and used again on new data."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import numpy as np
+import xarray as xr
+
+from bayescm.validate import fail
+
+ORIGIN = {"inference_library": "nutpie", "inference_library_version": version("nutpie")}
+
+# The last few compiled samplers: (model, its graph, compiled sampler), the latest last. Compiling
+# takes seconds, sampling tenths of a second.
+_KEPT = 8
+_compiled: list[tuple] = []
+
+
+def nuts(model, *, draws: int, tune: int, chains: int, seed: int) -> xr.DataTree:
+    """
+    Sample a PyMC model by NUTS.
+
+    Shows nutpie's progress bar in a terminal. Warns where the chains diverge or disagree.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Continuous variables only. What differs from an earlier call only in the values of its
+        ``pm.Data`` is not compiled again.
+    draws, tune, chains : int
+        Draws kept and draws to adapt, each per chain; number of chains.
+    seed : int
+        Seed, >= 0.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` and ``sample_stats``.
+    """
+    import nutpie
+
+    if model.discrete_value_vars:
+        raise fail(
+            "NUTS cannot sample whole-number variables",
+            [variable.name for variable in model.discrete_value_vars],
+            "continuous free variables",
+            "sum these out of the model, or sample it with pm.sample",
+        )
+    tree = nutpie.sample(
+        _sampler(model),
+        draws=draws,
+        tune=tune,
+        chains=chains,
+        seed=seed,
+        save_warmup=False,
+        progress_bar=sys.stderr.isatty(),
+    )
+    # Objects (None or a text) that neither netCDF nor a comparison can take.
+    stats = tree["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
+    tree["sample_stats"] = xr.DataTree(stats)
+    _warn_unless_converged(tree, [variable.name for variable in model.free_RVs])
+    return tree
+
+
+def _sampler(model):
+    """Return a compiled sampler that holds the data of the model."""
+    import nutpie
+
+    graph = _graph(model)
+    kept = [entry for entry in _compiled if _same(entry[:2], (model, graph))]
+    if kept:
+        _compiled.remove(kept[0])
+        compiled = kept[0][2]
+    else:
+        compiled = nutpie.compile_pymc_model(model)
+    _compiled.append((model, graph, compiled) if not kept else kept[0])
+    del _compiled[:-_KEPT]
+    used = {variable.name for variable in compiled.shared_var_keys}
+    return compiled.with_data(
+        **{each.name: each.get_value() for each in model.data_vars if each.name in used}
+    )
+
+
+def _graph(model):
+    return [model.logp(), *model.deterministics]
+
+
+def _inputs(model):
+    return [*model.value_vars, *model.free_RVs, *model.data_vars]
+
+
+def _same(kept: Sequence, new: Sequence) -> bool:
+    """Say whether two models are one computation but for the values of their ``pm.Data``.
+
+    Compares whole graphs, constants included: a function that writes the counts into the model as
+    constants is compiled afresh, and so is one whose prior is a closure over another number.
+    """
+    from pytensor.graph.basic import equal_computations
+
+    inputs = _inputs(kept[0]), _inputs(new[0])
+    signatures = [[(each.name, each.type) for each in side] for side in inputs]
+    shapes = [[each.get_value().shape for each in side[0].data_vars] for side in (kept, new)]
+    return (
+        signatures[0] == signatures[1]
+        and shapes[0] == shapes[1]
+        and len(kept[1]) == len(new[1])
+        and equal_computations(kept[1], new[1], *inputs)
+    )
+
+
+def _warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
+    """Warn in plain words where draws diverged or the chains disagree."""
+    from arviz_stats import rhat
+
+    divergent = int(tree["sample_stats"]["diverging"].sum())
+    disagreement = rhat(tree["posterior"].to_dataset()[free])
+    worst = max((float(np.nanmax(each)) for each in disagreement.values()), default=0.0)
+    troubles = []
+    if divergent:
+        troubles.append(f"{divergent} of {tree['sample_stats']['diverging'].size} draws diverged")
+    if worst > 1.01:
+        troubles.append(f"the chains disagree (r-hat {worst:.3f}, should be below 1.01)")
+    if troubles:
+        warnings.warn(
+            f"The sampler may have missed part of the posterior: {' and '.join(troubles)}. Do not "
+            "trust the intervals yet: take more draws and tune for longer (draws=, tune=), or give "
+            "the model a prior that says more. plot_diagnostics shows where the chains went.",
+            UserWarning,
+            stacklevel=5,
+        )

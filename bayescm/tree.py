@@ -1,0 +1,200 @@
+"""The tree of a fit: one shape, whichever way the posterior was drawn."""
+
+import logging
+from collections.abc import Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm import __version__
+
+ORDER = [
+    "posterior",
+    "sample_stats",
+    "posterior_predictive",
+    "log_likelihood",
+    "log_prior",
+    "prior",
+    "prior_predictive",
+    "observed_data",
+    "constant_data",
+]
+LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "observed_data"}
+
+ORIGIN = {"inference_library": "bayescm", "inference_library_version": __version__}
+
+
+def build(
+    model,
+    groups: Mapping[str, xr.Dataset],
+    *,
+    attrs: Mapping[str, Any],
+    scalars: Mapping[str, Any],
+    seed: np.random.SeedSequence,
+    whole: bool = True,
+) -> xr.DataTree:
+    """
+    Build the tree of a fit from draws of the free variables.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model the draws are from.
+    groups : mapping of str to Dataset
+        ``posterior`` with draws of every free variable, and ``sample_stats`` where there is one.
+    attrs : mapping
+        Attributes of the root and of the group ``posterior``.
+    scalars : mapping
+        Scalar coordinates, assigned in every group.
+    seed : numpy.random.SeedSequence
+        For the predictive and prior draws.
+    whole : bool, default True
+        Whether the counts are whole numbers. Fractional ones have no likelihood to speak of.
+
+    Returns
+    -------
+    xarray.DataTree
+        The groups of `ORDER`. An improper prior (a concentration of 0) leaves out those of the
+        prior, and fractional counts those of the likelihood.
+    """
+    forward, backward = (int(each.generate_state(1)[0]) for each in seed.spawn(2))
+    given = groups["posterior"]
+    free = {variable.name: given[variable.name].values for variable in model.free_RVs}
+    posterior = labelled(model, free | _deterministics(model, free), {**given.attrs, **attrs})
+    groups = {**groups, "posterior": posterior, **_predictive(model, posterior, forward)}
+    groups |= _logs(model, free)
+    if not _improper(model):
+        groups |= _prior(model, posterior.sizes["draw"], backward)
+    coords = {name: np.asarray(values) for name, values in model.coords.items()}
+    left_out = set() if whole else LIKELIHOOD
+    order = [name for name in ORDER if name in groups and name not in left_out]
+    fitted = {name: _finish(groups[name], coords, scalars) for name in order}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=dict(attrs)), **fitted})
+
+
+def _finish(group, coords, scalars):
+    """Give a group the coordinates of the model, typed as in every other group."""
+    used = {name: (name, values) for name, values in coords.items() if name in group.dims}
+    return group.assign_coords({**used, **scalars})
+
+
+def _improper(model) -> bool:
+    """Say whether a Dirichlet prior has a parameter of 0."""
+    weight = model.named_vars.get("concentration")
+    return weight in model.data_vars and bool((weight.get_value() == 0).any())
+
+
+def labelled(model, values, attrs, *, events=True):
+    """Return draws as a dataset with the dims of the model's variables."""
+    from arviz_base import dict_to_dataset
+
+    dims = {}
+    for name, array in values.items():
+        named = model.named_vars_to_dims.get(name, ())
+        dims[name] = list(named if events else named[: array.ndim - 2])
+    coords = {name: list(each) for name, each in model.coords.items()}
+    return dict_to_dataset(values, dims=dims, coords=coords, attrs=dict(attrs))
+
+
+def _deterministics(model, free):
+    """Return the model's deterministic variables at the draws."""
+    from pytensor.graph.traversal import ancestors
+
+    wanted = [
+        each
+        for each in model.deterministics
+        if not set(ancestors([each])) & set(model.observed_RVs)
+    ]
+    values = _evaluate(wanted, {rv: free[rv.name] for rv in model.free_RVs})
+    return {each.name: value for each, value in zip(wanted, values, strict=True)}
+
+
+def _predictive(model, posterior, seed):
+    """Return draws of new counts, and the data the model was given."""
+    import pymc as pm
+
+    with _quietly():
+        tree = pm.sample_posterior_predictive(
+            xr.DataTree.from_dict({"posterior": posterior}),
+            model=model,
+            freeze_vars=[variable.name for variable in model.free_RVs],
+            random_seed=seed,
+            progressbar=False,
+            compile_kwargs={"mode": _interpreted()},
+        )
+    return {name: group.to_dataset() for name, group in tree.children.items()}
+
+
+def _prior(model, draws, seed):
+    """Return draws of the prior and of the counts it predicts."""
+    import pymc as pm
+
+    with _quietly():
+        tree = pm.sample_prior_predictive(
+            draws, model=model, random_seed=seed, compile_kwargs={"mode": _interpreted()}
+        )
+    return {name: tree[name].to_dataset() for name in ("prior", "prior_predictive")}
+
+
+def _logs(model, free):
+    """Return the log likelihood of every observation and the log prior of every free variable."""
+    from pymc.model.transform.conditioning import remove_value_transforms
+
+    # Densities of the variables themselves, not of their unconstrained transforms.
+    plain = remove_value_transforms(model)
+    at = {plain.rvs_to_values[rv]: free[rv.name] for rv in plain.free_RVs}
+    groups = {}
+    parts = {"log_likelihood": plain.observed_RVs}
+    if not _improper(model):
+        parts["log_prior"] = plain.free_RVs
+    for name, variables in parts.items():
+        values = _evaluate(plain.logp(vars=variables, sum=False), at)
+        named = {rv.name: value for rv, value in zip(variables, values, strict=True)}
+        groups[name] = labelled(model, named, ORIGIN, events=False)
+    return groups
+
+
+def _interpreted():
+    """Return PyTensor's mode for tiny graphs: interpreted, which spares seconds of compilation."""
+    from pytensor.compile.mode import Mode
+
+    return Mode("py", None)
+
+
+@contextmanager
+def _quietly():
+    """Keep PyMC from logging the names of what it samples."""
+    logger = logging.getLogger("pymc")
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _evaluate(outputs, at):
+    """Evaluate expressions at all draws in one call, each ``(chain, draw, ...)``."""
+    import pytensor
+    import pytensor.tensor as pt
+    from pytensor.graph.replace import vectorize_graph
+
+    if not outputs:
+        return []
+    inputs = {
+        variable: pt.tensor(variable.name, dtype=variable.dtype, shape=(None,) * draws.ndim)
+        for variable, draws in at.items()
+    }
+    batched = vectorize_graph(outputs, replace=inputs)
+    function = pytensor.function(
+        list(inputs.values()), batched, mode=_interpreted(), on_unused_input="ignore"
+    )
+    values = function(*at.values())
+    lead = next(iter(at.values())).shape[:2]
+    return [
+        # What depends on no free variable comes back without the axes of the draws.
+        value if new is not old else np.broadcast_to(value, (*lead, *value.shape))
+        for value, new, old in zip(values, batched, outputs, strict=True)
+    ]
