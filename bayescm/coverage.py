@@ -111,17 +111,17 @@ def run(
     >>> table.loc[0, ["doc", "il"]].astype(float).round(3).tolist()
     [0.92, 0.251]
     """
-    study = _as_study(study, methods)
+    chosen = _as_study(study, methods)
     if replications < 1:
         raise validate.fail("too few replications", replications, "an integer >= 1", "raise it")
-    done = Journal(journal, study, seed)
-    todo = [index for index in range(replications) if done.missing(index, study.methods)]
-    tasks = [(study, seed, index, done.record(index)) for index in todo]
-    with progress_bar(len(todo), study.name, progress) as advance:
+    done = Journal(journal, chosen, seed)
+    todo = [index for index in range(replications) if done.missing(index, chosen.methods)]
+    tasks = [(chosen, seed, index, done.record(index)) for index in todo]
+    with progress_bar(len(todo), chosen.name, progress) as advance:
         for record in parallel(_replicate, tasks, jobs):
             done.add(record)
             advance()
-    return summarize(done.frame(study, range(replications)), study=study.name, seed=seed)
+    return summarize(done.frame(chosen, range(replications)), study=chosen.name, seed=seed)
 
 
 def summarize(records: pd.DataFrame, **columns: Any) -> pd.DataFrame:

@@ -1,0 +1,317 @@
+"""From classifiers and data to out-of-fold predictions and the confusion matrix of every fold."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, indexable
+
+from bayescm.evidence import from_predictions
+from bayescm.parallel import parallel, progress_bar
+from bayescm.validate import fail
+
+
+def cross_predictions(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any = 10,
+    *,
+    groups: Any = None,
+    n_jobs: int = 1,
+    random_state: int = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """
+    Train on every split and keep what each test example was predicted to be.
+
+    Parameters
+    ----------
+    estimator : estimator or mapping of str to estimator
+        Scikit-learn classifiers; all of a mapping see the same splits. They are cloned.
+    X : array_like, shape (n, ...)
+        Features; data frames and sparse matrices too.
+    y : array_like, shape (n,)
+        True labels.
+    cv : int, splitter or iterable of (train, test)
+        A number K >= 2 means stratified K folds, shuffled.
+    groups : array_like, shape (n,), optional
+        For splitters that keep groups together.
+    n_jobs : int, default 1
+        Number of processes; -1 for one per core.
+    random_state : int, default 0
+        Seed of the shuffling where `cv` is a number.
+    progress : bool, default False
+        Show a progress bar with the time left.
+
+    Returns
+    -------
+    Dataset, dim ``tested``
+        One entry for each test example of each split: ``example`` (its row), ``actual``,
+        ``predicted`` (with leading dim ``classifier`` for a mapping), ``repeat`` and ``fold``,
+        and the scalar coords ``n_folds``, ``test_share`` and ``fixed_totals``.
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer than two splits, or an estimator fails on one. The message names
+        estimator, repeat, fold and cause; the error's attribute ``predictions`` maps every name
+        to what was predicted all the same.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> out = cross_predictions(GaussianNB(), *load_iris(return_X_y=True), cv=5)
+    >>> dict(out.sizes), float((out.actual == out.predicted).mean().round(2))
+    ({'tested': 150}, 0.96)
+    """
+    estimators = _as_mapping(estimator)
+    X, y, groups = indexable(X, y, groups)
+    labels = np.asarray(y)
+    splits = [
+        (np.asarray(train), np.asarray(test))
+        for train, test in _splitter(cv, labels, random_state).split(X, y, groups)
+    ]
+    if len(splits) < 2:
+        raise fail("one split is not a cross-validation", len(splits), "K >= 2", "pass cv=10")
+    answers = _fit_all(
+        [(each, X, y, *split) for each in estimators.values() for split in splits], n_jobs, progress
+    )
+    rows = [answers[start : start + len(splits)] for start in range(0, len(answers), len(splits))]
+    place = _places([test for _, test in splits], len(labels))
+    parts = [_dataset(row, splits, labels, place) for row in rows]
+    _check_failures(estimators, rows, place, parts)
+    if not isinstance(estimator, Mapping):
+        return parts[0]
+    predicted = np.stack([part["predicted"].values for part in parts])
+    return (
+        parts[0]
+        .assign(predicted=(("classifier", "tested"), predicted))
+        .assign_coords(classifier=list(estimators))
+    )
+
+
+def cross_confusion(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any = 10,
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    **keywords: Any,
+) -> xr.DataArray:
+    """
+    Cross-validate classifiers and count, fold by fold, what was taken for what.
+
+    Parameters
+    ----------
+    estimator : estimator or mapping of str to estimator
+        Scikit-learn classifiers; all of a mapping see the same splits.
+    X : array_like, shape (n, ...)
+        Features.
+    y : array_like, shape (n,)
+        True labels.
+    cv : int, splitter or iterable of (train, test)
+        A number K >= 2 means stratified K folds, shuffled.
+    labels : sequence, optional
+        All labels in their order; default those of `y`, sorted.
+    positive : label, optional
+        The positive class.
+    **keywords
+        ``groups``, ``n_jobs``, ``random_state`` and ``progress`` of `cross_predictions`.
+
+    Returns
+    -------
+    DataArray
+        Counts, dims ``(fold, actual, predicted)``; ``(repeat, fold, ...)`` where the splitter
+        repeats; ``(classifier, ...)`` first for a mapping. The scalar coords ``n_folds``,
+        ``test_share`` (of all examples, in one test set) and ``fixed_totals`` (whether every fold
+        has its share of each class) say how the folds came about.
+
+    See Also
+    --------
+    cross_predictions : The same with the out-of-fold predictions kept.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> counts = cross_confusion(GaussianNB(), *load_breast_cancer(return_X_y=True), cv=5)
+    >>> counts.dims, counts.sum("fold").values.tolist(), bool(counts.fixed_totals)
+    (('fold', 'actual', 'predicted'), [[188, 24], [11, 346]], True)
+    """
+    predictions = cross_predictions(estimator, X, y, cv, **keywords)
+    return count_folds(predictions, labels=labels, positive=positive)
+
+
+def count_folds(
+    predictions: xr.Dataset,
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+) -> xr.DataArray:
+    """
+    Return the counts of out-of-fold predictions, fold by fold.
+
+    Parameters
+    ----------
+    predictions : Dataset
+        As `cross_predictions` returns it.
+    labels : sequence, optional
+        All labels in their order; default those that occur as true ones, sorted.
+    positive : label, optional
+        The positive class.
+
+    Returns
+    -------
+    DataArray, dims ([classifier,] [repeat,] fold, actual, predicted)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> out = cross_predictions(GaussianNB(), *load_iris(return_X_y=True), cv=5)
+    >>> count_folds(out, labels=[2, 1, 0]).sum("fold").values.tolist()
+    [[47, 3, 0], [3, 47, 0], [0, 0, 50]]
+    """
+    names = ["classifier"] if "classifier" in predictions.dims else []
+    names += ["repeat"] if int(predictions["repeat"].max()) > 0 else []
+    names += ["fold"]
+    # Actual first: its labels, repeated for every classifier, are those of the counts.
+    wide = xr.broadcast(predictions["predicted"], *(predictions[name] for name in names))
+    actual = predictions["actual"].broadcast_like(wide[0]).transpose(*wide[0].dims)
+    by = {
+        name: each.transpose(*wide[0].dims).values.ravel()
+        for name, each in zip(names, wide[1:], strict=True)
+    }
+    counts = from_predictions(
+        actual.values.ravel(), wide[0].values.ravel(), labels=labels, positive=positive, by=by
+    )
+    if "classifier" in names:
+        counts = counts.sel(classifier=predictions["classifier"].values)
+    design = ("n_folds", "test_share", "fixed_totals")
+    return counts.assign_coords({name: predictions.coords[name].item() for name in design})
+
+
+def _as_mapping(estimator):
+    alone = {type(estimator).__name__: estimator}
+    estimators = dict(estimator) if isinstance(estimator, Mapping) else alone
+    for each in estimators.values():
+        if isinstance(each, type) or not (hasattr(each, "fit") and hasattr(each, "predict")):
+            raise fail(
+                "this is not a classifier",
+                each,
+                "objects with fit and predict, or a mapping of names to them",
+                "pass an unfitted scikit-learn classifier",
+                TypeError,
+            )
+    if not estimators:
+        raise fail("there are no classifiers", estimator, "at least one", "name one")
+    return estimators
+
+
+def _splitter(cv, y, random_state):
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        if cv < 2:
+            raise fail("one fold is not a cross-validation", cv, "cv >= 2", "pass cv=10")
+        smallest = np.unique(y, return_counts=True)[1].min()
+        if smallest < cv:
+            raise fail(
+                f"a class has only {smallest} examples",
+                cv,
+                f"2 <= cv <= {smallest} for stratified folds",
+                "take fewer folds, or pass a splitter such as KFold(cv, shuffle=True)",
+            )
+        return StratifiedKFold(cv, shuffle=True, random_state=random_state)
+    return check_cv(cv, y, classifier=True)
+
+
+def _places(tests, size):
+    """Return repeat and fold of every split: a repeat ends when every example was tested."""
+    repeat, seen = [], np.zeros(size, int)
+    for test in tests:
+        repeat.append(int(seen.min()))
+        seen[test] += 1
+    sizes = np.bincount(repeat)
+    if (seen != seen[0]).any() or len(sizes) != seen[0] or len(set(sizes)) > 1:
+        # Not whole passes over the data (shuffled splits, time series): all in one row.
+        return np.zeros(len(tests), int), np.arange(len(tests))
+    return np.array(repeat), np.arange(len(tests)) % sizes[0]
+
+
+def _design(splits, labels):
+    """Return number of folds, share of one test set, and whether class totals are fixed."""
+    share = float(np.mean([len(test) for _, test in splits]) / len(labels))
+    seen = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
+    codes = np.unique(labels, return_inverse=True)[1]
+    totals = np.stack([np.bincount(codes[test], minlength=codes.max() + 1) for _, test in splits])
+    repeats = int(seen.max())
+    whole = len(splits) % repeats == 0 and (seen == repeats).all()
+    return {
+        "n_folds": len(splits) // repeats if whole or repeats == 1 else round(1 / share),
+        "test_share": share,
+        "fixed_totals": bool((np.ptp(totals, axis=0) <= 1).all()),
+    }
+
+
+def _fit_all(tasks, n_jobs, progress):
+    """Return the predictions (or the failure) of every fit, in the order of the tasks."""
+    answers = {}
+    with progress_bar(len(tasks), "cross-validation", progress) as advance:
+        numbered = [(index, *task) for index, task in enumerate(tasks)]
+        for index, answer in parallel(_predict, numbered, n_jobs):
+            answers[index] = answer
+            advance()
+    return [answers[index] for index in range(len(tasks))]
+
+
+def _predict(index, estimator, X, y, train, test):
+    try:
+        fitted = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+        return index, np.asarray(fitted.predict(_safe_indexing(X, test)))
+    except Exception as error:
+        return index, error
+
+
+def _dataset(answers, splits, labels, place):
+    """Put the predictions of one classifier together, without the splits on which it failed."""
+    kept = [index for index, answer in enumerate(answers) if not isinstance(answer, Exception)]
+    tests = [splits[index][1] for index in kept]
+    example = np.concatenate(tests) if kept else np.empty(0, int)
+    predicted = np.concatenate([answers[index] for index in kept]) if kept else labels[:0]
+    repeat, fold = (np.repeat(each[kept], [len(test) for test in tests]) for each in place)
+    data = {
+        "example": example,
+        "actual": labels[example],
+        "predicted": predicted,
+        "repeat": repeat,
+        "fold": fold,
+    }
+    columns = {name: ("tested", values) for name, values in data.items()}
+    return xr.Dataset(columns, _design(splits, labels))
+
+
+def _check_failures(estimators, rows, place, parts):
+    failures = [
+        (name, repeat, fold, answer)
+        for name, answers in zip(estimators, rows, strict=True)
+        for repeat, fold, answer in zip(*place, answers, strict=True)
+        if isinstance(answer, Exception)
+    ]
+    if not failures:
+        return
+    name, repeat, fold, cause = failures[0]
+    error = fail(
+        f"{name} failed on repeat {repeat}, fold {fold}",
+        f"{type(cause).__name__}: {cause}",
+        "an estimator that can be fitted to every training set",
+        f"mend it, or split otherwise ({len(failures)} fits failed; what the others predicted is "
+        "in the attribute predictions of this error)",
+    )
+    error.predictions = dict(zip(estimators, parts, strict=True))  # type: ignore[attr-defined]
+    raise error from cause
