@@ -96,18 +96,24 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
         todo = "pass a bare matrix through from_matrix"
         raise fail("this is not evidence", type(evidence).__name__, allowed, todo, TypeError)
     _check_dims(evidence)
-    if evidence.dims[-2:] != CELLS:
-        evidence = evidence.transpose(..., *CELLS)
-    labels = check_same_labels(evidence)
-    if not evidence.indexes["predicted"].equals(evidence.indexes["actual"]):
-        evidence = evidence.sel(predicted=labels)
+    _check_scalars(evidence, check_same_labels(evidence))
     values = check_counts(evidence.values, fractional)
     if values is not evidence.values:
         evidence = evidence.copy(data=values)
-    _check_scalars(evidence, labels)
-    if len(labels) == 2 and positive(evidence) == labels[0] and "positive" in evidence.coords:
-        evidence = evidence.isel(actual=[1, 0], predicted=[1, 0])
+    evidence = in_order(evidence)
     return evidence if evidence.name == "counts" else evidence.rename("counts")
+
+
+def in_order(cells: xr.DataArray) -> xr.DataArray:
+    """Return cells with dims (..., actual, predicted), and of two classes the positive one last."""
+    if cells.dims[-2:] != CELLS:
+        cells = cells.transpose(..., *CELLS)
+    labels = cells.indexes["actual"]
+    if not cells.indexes["predicted"].equals(labels):
+        cells = cells.sel(predicted=labels.values)
+    if len(labels) == 2 and "positive" in cells.coords and positive(cells) == labels[0]:
+        cells = cells.isel(actual=[1, 0], predicted=[1, 0])
+    return cells
 
 
 def _check_dims(evidence):
@@ -154,7 +160,7 @@ def align(values: Any, counts: xr.DataArray) -> Any:
 
     Parameters
     ----------
-    values : None, float, array_like (C, C), DataFrame or DataArray
+    values : None, float, array_like (..., C, C), DataFrame or DataArray
         A labelled one is ordered by its labels. An array without labels is taken to be in the order
         of ``counts``, so pass the evidence as the user gave it, before ``as_counts``.
     counts : DataArray
@@ -163,6 +169,7 @@ def align(values: Any, counts: xr.DataArray) -> Any:
     Returns
     -------
     None, float or ndarray (..., C, C)
+        Leading axes, if any, broadcast with those of the counts.
 
     Examples
     --------
@@ -173,15 +180,18 @@ def align(values: Any, counts: xr.DataArray) -> Any:
     """
     if values is None or (np.ndim(values) == 0 and not isinstance(values, xr.DataArray)):
         return values if values is None else float(values)
-    labels = as_counts(counts).indexes["actual"].tolist()
+    canonical = in_order(counts)
     values = _labelled_values(values, counts)
+    labels = canonical.indexes["actual"].tolist()
     for dim in CELLS:
-        missing = set(labels) ^ set(values.indexes[dim].tolist())
-        if missing:
+        given = values.indexes[dim].tolist()
+        if sorted(map(str, given)) != sorted(map(str, labels)):
             todo = "give it one row and one column per class"
-            raise fail(f"labels of {dim} that do not fit the counts", missing, str(labels), todo)
-    values = values.sel(actual=labels, predicted=labels).transpose(..., *CELLS)
-    return values.values.astype(np.float64)
+            raise fail(f"its labels of {dim} do not fit", given, str(labels), todo)
+    values = values.sel(actual=labels, predicted=labels)
+    if values.ndim > 2:  # leading dims in the order of the counts
+        values = values.broadcast_like(canonical).transpose(*canonical.dims)
+    return values.transpose(..., *CELLS).values.astype(np.float64)
 
 
 def _labelled_values(values, counts):
@@ -192,12 +202,16 @@ def _labelled_values(values, counts):
     if isinstance(values, xr.DataArray):
         _check_dims(values)
         return values
-    values = np.asarray(values)
-    rows = counts.indexes["actual"]
-    if values.shape != (len(rows), len(rows)):
+    values, shape = np.asarray(values), in_order(counts).shape
+    fits = 2 <= values.ndim <= len(shape) and values.shape[-2:] == shape[-2:]
+    if not fits or any(
+        n not in (1, m) for n, m in zip(values.shape, shape[-values.ndim :], strict=True)
+    ):
         todo = "pass one number, or one number per cell"
-        raise fail("a matrix has a wrong shape", values.shape, str((len(rows), len(rows))), todo)
-    return xr.DataArray(values, [("actual", rows), ("predicted", counts.indexes["predicted"])])
+        raise fail("a matrix has a wrong shape", values.shape, str(shape[-2:]), todo)
+    dims = in_order(counts).dims[-values.ndim :]
+    values = np.broadcast_to(values, shape[-values.ndim :])
+    return xr.DataArray(values, dims=dims, coords={dim: counts.indexes[dim] for dim in CELLS})
 
 
 def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:

@@ -1,0 +1,155 @@
+"""Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import xarray as xr
+
+from bayescm.counts import CELLS, as_counts, in_order, positive
+from bayescm.measures import Kernel, names, resolve
+from bayescm.validate import check_choice, fail
+
+
+def measure(
+    evidence: xr.DataArray | xr.DataTree,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    of: Literal["parameter", "predictive"] = "parameter",
+    group: str = "posterior",
+    variable: str | None = None,
+) -> xr.Dataset:
+    """
+    Return measures of counts (plug-in values) or of a fit (draws).
+
+    Parameters
+    ----------
+    evidence : DataArray or DataTree
+        Counts, or a tree as ``fit`` returns it.
+    measures : name, function, or sequence of these
+        As ``measures.resolve`` takes them.
+    of : {"parameter", "predictive"}
+        Of a tree: the measure at the cell probabilities, or of the predicted counts of a test set
+        of the same size.
+    group : str, default "posterior"
+        Or ``"prior"``.
+    variable : str, optional
+        The cell probabilities to take, dims (..., actual, predicted): default ``theta``, or the
+        mean over folds of the measure at ``theta_fold`` where there is no ``theta``.
+
+    Returns
+    -------
+    Dataset
+        One variable per measure under its canonical name, with all the dims of the evidence but
+        actual and predicted; a measure of one class has a dim ``class`` where there are more than
+        two. NaN where the measure is undefined (0/0).
+
+    Raises
+    ------
+    ValueError
+        Where a measure is unknown, or needs the positive class of two and none is set.
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> values = measure(from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
+    >>> float(values["recall"]), round(float(values["f1"]), 4)
+    (0.8125, 0.7222)
+    """
+    check_choice("of", of, ["parameter", "predictive"])
+    if not isinstance(evidence, xr.DataTree):
+        if of == "predictive":
+            todo = "use interval(counts, measure, of='predictive'), or pass the tree of fit(counts)"
+            raise fail("counts predict nothing by themselves", of, "parameter", todo)
+        cells = as_counts(evidence)
+        return _dataset(cells, kernels(measures, cells))
+    cells = _predicted(evidence, group) if of == "predictive" else _cells(evidence, group, variable)
+    values = _dataset(cells, kernels(measures, cells))
+    folds = [dim for dim in values.dims if dim == "fold" and cells.name == "theta_fold"]
+    return values.mean(folds) if folds and variable is None else values
+
+
+def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
+    """
+    Return the kernels of the measures, or raise where one cannot be had of these cells.
+
+    Parameters
+    ----------
+    measures : name, function, or sequence of these
+    cells : DataArray, dims (..., actual, predicted)
+
+    Raises
+    ------
+    ValueError
+        Where a measure is unknown or asked for twice, or needs the positive class and none is set.
+    """
+    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    found = [resolve(each) for each in wanted]
+    called = [kernel.__name__ for kernel in found]
+    if not called:
+        raise fail("no measure is asked for", wanted, "one or more", 'pass e.g. ["f1", "mcc"]')
+    if len(set(called)) < len(called):
+        todo = "ask once, or give the functions names of their own"
+        raise fail("a measure is asked for twice", called, "each name once", todo)
+    if cells.sizes["actual"] == 2 and positive(cells) is None:
+        for kernel in found:
+            if getattr(kernel, "needs_positive", False):
+                raise _no_positive(kernel, cells)
+    return found
+
+
+def _no_positive(kernel, cells):
+    labels = cells.indexes["actual"].tolist()
+    free = [name for name in names() if not resolve(name).needs_positive]
+    return fail(
+        f"{kernel.__name__} needs to know which class is the positive one",
+        f"labels {labels} and no positive",
+        f"without one: {', '.join(free)}",
+        f"pass positive={labels[-1]!r} or {labels[0]!r} where the counts are made",
+    )
+
+
+def apply(kernel: Kernel | Callable, cells: xr.DataArray) -> xr.DataArray:
+    """Return the measure of labelled cells whose last dims are actual and predicted."""
+    values = kernel(cells.values)
+    dims = list(cells.dims[:-2])
+    coords = {k: v for k, v in cells.coords.items() if not set(CELLS) & set(v.dims)}
+    if values.ndim > len(dims):
+        dims.append("class")
+        coords["class"] = cells.indexes["actual"].values
+    return xr.DataArray(values, dims=dims, coords=coords, name=kernel.__name__)
+
+
+def _dataset(cells, found):
+    return xr.Dataset({kernel.__name__: apply(kernel, cells) for kernel in found})
+
+
+def _cells(tree, group, variable):
+    draws = _group(tree, group)
+    wanted = [variable] if variable else ["theta", "theta_fold"]
+    name = next((each for each in wanted if each in draws.data_vars), None)
+    if name is None or not set(CELLS) <= set(draws[name].dims):
+        having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
+        todo = "pass variable= one of these, or fit a model that has cell probabilities"
+        raise fail("the tree has no such cell probabilities", wanted, str(having), todo)
+    return in_order(draws[name])
+
+
+def _predicted(tree, group):
+    """Return predicted counts; their flat dim `cell` runs over predicted within actual."""
+    draws = _group(tree, f"{group}_predictive")
+    labels = _cells(tree, group, None).indexes["actual"]
+    counts = draws[next(iter(draws.data_vars))]
+    if "cell" in counts.dims:
+        counts = counts.transpose(..., "cell")
+        table = counts.values.reshape(*counts.shape[:-1], len(labels), len(labels))
+        coords = {k: v for k, v in counts.coords.items() if "cell" not in v.dims}
+        coords |= {dim: labels.values for dim in CELLS}
+        counts = xr.DataArray(table, dims=(*counts.dims[:-1], *CELLS), coords=coords)
+    return in_order(counts)
+
+
+def _group(tree, name):
+    if name not in tree.children:
+        todo = "fit the evidence first: fit(counts)"
+        raise fail("the tree has no such group", name, ", ".join(tree.children) or "none", todo)
+    return tree[name].to_dataset()
