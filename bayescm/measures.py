@@ -21,139 +21,60 @@ Examples
 'recall'
 """
 
-import ast
-import re
+import inspect
 from collections.abc import Callable
-from functools import partial, wraps
-from typing import Any, Protocol
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayescm.kernels import (
+    Kernel,
+    average,
+    averaged,
+    every_class,
+    floats,
+    mark,
+    off_diagonal,
+    one_class,
+    one_vs_rest,
+    per_class,
+    positive_cells,
+    total,
+    user,
+    whole,
+)
+from bayescm.measure_names import ALIASES, AVERAGES, parse
 from bayescm.validate import fail, suggest
 
-
-class Kernel(Protocol):
-    """A measure: a function of cells (..., C, C) that knows what it is."""
-
-    __name__: str
-    one_class: bool
-    needs_positive: bool
-
-    def __call__(self, cells: ArrayLike) -> np.ndarray:
-        """Return the measure, shape (...) or, per class, (..., C)."""
-
-
-def _mark(kernel: Any, name: str, one_class: bool, needs_positive: bool, **marks: Any) -> Any:
-    marks.update(__name__=name, one_class=one_class, needs_positive=needs_positive)
-    for key, value in marks.items():
-        setattr(kernel, key, value)
-    return kernel
-
-
-def _floats(cells):
-    cells = np.asarray(cells)
-    return cells if cells.dtype.kind == "c" else cells.astype(np.float64, copy=False)
-
-
-def _positive_cells(cells):
-    return cells[..., 1, 1], cells[..., 1, 0], cells[..., 0, 1], cells[..., 0, 0]
-
-
-def _every_class(cells):
-    """Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only."""
-    fn = _off_diagonal(cells).sum(axis=-1)
-    fp = _off_diagonal(cells).sum(axis=-2)
-    tn = _off_diagonal(_other_rows(cells)).sum(axis=-1)
-    return np.diagonal(cells, axis1=-2, axis2=-1), fn, fp, tn
-
-
-def _off_diagonal(cells):
-    return np.where(np.eye(cells.shape[-1], dtype=bool), 0, cells)
-
-
-def _other_rows(cells):
-    """Return the sum over all rows but one; subtracting from the total would lose small cells."""
-    above, below = np.zeros_like(cells), np.zeros_like(cells)
-    above[..., 1:, :] = cells.cumsum(axis=-2)[..., :-1, :]
-    below[..., :-1, :] = cells[..., ::-1, :].cumsum(axis=-2)[..., ::-1, :][..., 1:, :]
-    return above + below
-
-
-def one_vs_rest(cells: ArrayLike) -> np.ndarray:
-    """
-    Return each class against the rest.
-
-    Parameters
-    ----------
-    cells : array_like, shape (..., C, C)
-        Counts or probabilities >= 0.
-
-    Returns
-    -------
-    ndarray, shape (..., C, 2, 2)
-        ``[[tn, fp], [fn, tp]]`` of every class.
-    """
-    tp, fn, fp, tn = _every_class(_floats(cells))
-    return np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
-
-
-def _one_class(formula=None, *, needs_positive=True, **marks):
-    if formula is None:
-        return partial(_one_class, needs_positive=needs_positive, **marks)
-
-    @wraps(formula)
-    def kernel(cells):
-        return _per_class(cells, formula)
-
-    del kernel.__wrapped__  # its signature is that of the formula
-    return _mark(kernel, formula.__name__, True, needs_positive, formula=formula, **marks)
-
-
-def _per_class(cells, formula):
-    cells = _floats(cells)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return formula(*(_positive_cells if cells.shape[-1] == 2 else _every_class)(cells))
-
-
-def _whole(formula):
-    @wraps(formula)
-    def kernel(cells):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return formula(_floats(cells))
-
-    return _mark(kernel, formula.__name__, False, False)
+__all__ = ["Kernel", "cost", "fbeta", "names", "one_vs_rest", "resolve", "tversky"]
 
 
 # Measures of the whole matrix
 
 
-def _total(cells):
-    return cells.sum(axis=(-2, -1))
-
-
-@_whole
+@whole
 def accuracy(cells):
     """Share of examples classified rightly."""
-    return np.trace(cells, axis1=-2, axis2=-1) / _total(cells)
+    return np.trace(cells, axis1=-2, axis2=-1) / total(cells)
 
 
-@_whole
+@whole
 def error_rate(cells):
     """Share of examples classified wrongly."""
-    return _off_diagonal(cells).sum(axis=(-2, -1)) / _total(cells)
+    return off_diagonal(cells).sum(axis=(-2, -1)) / total(cells)
 
 
-@_whole
+@whole
 def balanced_accuracy(cells):
     """Mean recall of the classes that occur."""
-    tp, fn, _, _ = _every_class(cells)
-    return _average(tp / (tp + fn))
+    tp, fn, _, _ = every_class(cells)
+    return average(tp / (tp + fn))
 
 
 def _association(cells):
     """Return sums over classes of tp*tn - fp*fn and of the products of margins that norm it."""
-    parts = _positive_cells(cells) if cells.shape[-1] == 2 else _every_class(cells)
+    parts = positive_cells(cells) if cells.shape[-1] == 2 else every_class(cells)
     tp, fn, fp, tn = parts
     predicted, other, actual, rest = tp + fp, fn + tn, tp + fn, fp + tn
     sums = [tp * tn - fp * fn, predicted * other, actual * rest, predicted * rest]
@@ -163,14 +84,14 @@ def _association(cells):
     return [each.sum(axis=-1) for each in sums]
 
 
-@_whole
+@whole
 def mcc(cells):
     """Matthews' correlation coefficient; for many classes Gorodkin's R_K."""
     difference, predicted, actual, _ = _association(cells)
     return difference / (np.sqrt(predicted) * np.sqrt(actual))
 
 
-@_whole
+@whole
 def cohen_kappa(cells):
     """Cohen's kappa: agreement beyond that of independent answers."""
     difference, _, _, norm = _association(cells)
@@ -180,49 +101,49 @@ def cohen_kappa(cells):
 # Measures of one class against the rest
 
 
-@_one_class
+@one_class
 def precision(tp, fn, fp, tn):
     """Share of the predicted positives that are positive."""
     return tp / (tp + fp)
 
 
-@_one_class
+@one_class
 def recall(tp, fn, fp, tn):
     """Share of the positives that are found."""
     return tp / (tp + fn)
 
 
-@_one_class
+@one_class
 def specificity(tp, fn, fp, tn):
     """Share of the negatives that are predicted negative."""
     return tn / (tn + fp)
 
 
-@_one_class
+@one_class
 def npv(tp, fn, fp, tn):
     """Share of the predicted negatives that are negative (negative predictive value)."""
     return tn / (tn + fn)
 
 
-@_one_class
+@one_class
 def fpr(tp, fn, fp, tn):
     """Share of the negatives that are predicted positive (false positive rate)."""
     return fp / (fp + tn)
 
 
-@_one_class
+@one_class
 def fnr(tp, fn, fp, tn):
     """Share of the positives that are missed (false negative rate)."""
     return fn / (fn + tp)
 
 
-@_one_class
+@one_class
 def fdr(tp, fn, fp, tn):
     """Share of the predicted positives that are negative (false discovery rate)."""
     return fp / (fp + tp)
 
 
-@_one_class
+@one_class
 def for_(tp, fn, fp, tn):
     """Share of the predicted negatives that are positive (false omission rate)."""
     return fn / (fn + tn)
@@ -232,73 +153,73 @@ def _tversky(tp, fn, fp, tn, alpha, beta):
     return tp / (tp + alpha * fn + beta * fp)
 
 
-@_one_class(tversky=(0.5, 0.5))
+@one_class(tversky=(0.5, 0.5))
 def f1(tp, fn, fp, tn):
     """Harmonic mean of precision and recall."""
     return 2 * tp / (2 * tp + fn + fp)
 
 
-@_one_class(tversky=(1.0, 1.0))
+@one_class(tversky=(1.0, 1.0))
 def jaccard(tp, fn, fp, tn):
     """Jaccard index: true positives among all that are, or are called, positive."""
     return tp / (tp + fn + fp)
 
 
-@_one_class
+@one_class
 def fowlkes_mallows(tp, fn, fp, tn):
     """Geometric mean of precision and recall, also called cosine and G-score."""
     return tp / (np.sqrt(tp + fn) * np.sqrt(tp + fp))
 
 
-@_one_class
+@one_class
 def overlap(tp, fn, fp, tn):
     """Overlap coefficient: the larger one of precision and recall."""
     return tp / (tp + np.minimum(fn, fp))
 
 
-@_one_class
+@one_class
 def lift(tp, fn, fp, tn):
     """Precision over prevalence."""
     return tp / (tp + fp) * ((tp + fn + fp + tn) / (tp + fn))
 
 
-@_one_class(needs_positive=False)
+@one_class(needs_positive=False)
 def informedness(tp, fn, fp, tn):
     """Youden's index: recall + specificity - 1."""
     return (tp * tn - fp * fn) / ((tp + fn) * (fp + tn))
 
 
-@_one_class(needs_positive=False)
+@one_class(needs_positive=False)
 def markedness(tp, fn, fp, tn):
     """Precision + negative predictive value - 1."""
     return (tp * tn - fp * fn) / ((tp + fp) * (fn + tn))
 
 
-@_one_class
+@one_class
 def positive_likelihood_ratio(tp, fn, fp, tn):
     """Recall over the false positive rate."""
     return tp / (tp + fn) / (fp / (fp + tn))
 
 
-@_one_class
+@one_class
 def negative_likelihood_ratio(tp, fn, fp, tn):
     """Miss rate over specificity."""
     return fn / (tp + fn) / (tn / (fp + tn))
 
 
-@_one_class(needs_positive=False)
+@one_class(needs_positive=False)
 def diagnostic_odds_ratio(tp, fn, fp, tn):
     """Odds of a positive answer among the positives over those among the negatives."""
     return tp / fn * (tn / fp)
 
 
-@_one_class
+@one_class
 def prevalence(tp, fn, fp, tn):
     """Share of the examples that are positive."""
     return (tp + fn) / (tp + fn + fp + tn)
 
 
-@_one_class
+@one_class
 def predicted_prevalence(tp, fn, fp, tn):
     """Share of the examples that are predicted positive."""
     return (tp + fp) / (tp + fn + fp + tn)
@@ -367,8 +288,8 @@ def _weights(name, *weights):
 
 def _weighted_overlap(name, weights):
     formula = partial(_tversky, alpha=weights[0], beta=weights[1])
-    kernel = partial(_per_class, formula=formula)
-    return _mark(kernel, name, True, True, formula=formula, tversky=weights)
+    kernel = partial(per_class, formula=formula)
+    return mark(kernel, name, True, True, formula=formula, tversky=weights)
 
 
 def cost(matrix: ArrayLike) -> Kernel:
@@ -393,77 +314,20 @@ def cost(matrix: ArrayLike) -> Kernel:
         todo = "pass e.g. cost([[0, 1], [5, 0]])"
         raise fail("a cost matrix is not one", matrix, "a square matrix of finite costs", todo)
     rows = ",".join(f"[{','.join(map(_text, row))}]" for row in matrix)
-    return _mark(partial(_expected_cost, matrix=matrix), f"cost([{rows}])", False, False)
+    return mark(partial(_expected_cost, matrix=matrix), f"cost([{rows}])", False, False)
 
 
 def _expected_cost(cells, matrix):
-    cells = _floats(cells)
+    cells = floats(cells)
     if cells.shape[-2:] != matrix.shape:
         todo = "give the cost matrix one row and column per class"
         raise fail("the cost matrix has a wrong size", matrix.shape, str(cells.shape[-2:]), todo)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (cells * matrix).sum(axis=(-2, -1)) / _total(cells)
+        return (cells * matrix).sum(axis=(-2, -1)) / total(cells)
 
 
-# Averages over classes
-
-
-def _average(values, weights=1.0):
-    """Average over the last axis, leaving out NaN; plain where all the weights are zero."""
-    seen = ~np.isnan(values)
-    weights = seen * weights
-    weights = np.where((weights == 0).all(axis=-1, keepdims=True), seen, weights)
-    return (np.where(weights != 0, values, 0) * weights).sum(axis=-1) / weights.sum(axis=-1)
-
-
-def _macro(cells, kernel):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _average(kernel.formula(*_every_class(_floats(cells))))
-
-
-def _weighted(cells, kernel):
-    tp, fn, fp, tn = _every_class(_floats(cells))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return _average(kernel.formula(tp, fn, fp, tn), tp + fn)
-
-
-def _micro(cells, kernel):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return kernel.formula(*(part.sum(axis=-1) for part in _every_class(_floats(cells))))
-
-
-_AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
 _FACTORIES: dict[str, Callable[..., Kernel]] = {"fbeta": fbeta, "tversky": tversky, "cost": cost}
 _KERNELS = {k: v for k, v in list(globals().items()) if hasattr(v, "needs_positive")}
-_KERNELS.pop("Kernel", None)
-_ALIASES = {
-    "sensitivity": "recall",
-    "tpr": "recall",
-    "hit_rate": "recall",
-    "ppv": "precision",
-    "tnr": "specificity",
-    "selectivity": "specificity",
-    "fall_out": "fpr",
-    "miss_rate": "fnr",
-    "false_omission_rate": "for_",
-    "f0.5": "fbeta(0.5)",
-    "f2": "fbeta(2)",
-    "g_score": "fowlkes_mallows",
-    "cosine": "fowlkes_mallows",
-    "youden": "informedness",
-    "youden_j": "informedness",
-    "phi": "mcc",
-    "correlation": "mcc",
-    "matthews_corrcoef": "mcc",
-    "kappa": "cohen_kappa",
-    "cohen_kappa_score": "cohen_kappa",
-    "balanced_accuracy_score": "balanced_accuracy",
-    "accuracy_score": "accuracy",
-    "lr_plus": "positive_likelihood_ratio",
-    "lr_minus": "negative_likelihood_ratio",
-    "dor": "diagnostic_odds_ratio",
-    "error": "error_rate",
-}
 
 
 def names() -> list[str]:
@@ -495,62 +359,29 @@ def resolve(measure: str | Callable) -> Kernel:
         Where no measure has this name; the message has the nearest ones.
     """
     if callable(measure):
-        return _user(measure)
+        return user(measure)
     if not isinstance(measure, str):
-        raise fail(
-            "a measure is neither a name nor a function",
-            measure,
-            "a name or a function",
-            'pass e.g. "f1"',
-            TypeError,
-        )
-    name = re.sub(r"\s", "", measure)
-    name = _ALIASES.get(name, name)
-    base, _, how = name.rpartition("_")
-    if how in _AVERAGES and base:
-        return _averaged(resolve(base), how)
-    found = _KERNELS.get(name) or _with_parameters(name)
-    if found is None:
-        every = [*names(), *_ALIASES, "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
-        raise fail("unknown measure", measure, ", ".join(every), suggest(name, every))
-    return found
+        allowed, todo = "a name or a function", 'pass e.g. "f1"'
+        raise fail("this is no measure", measure, allowed, todo, TypeError)
+    base, parameters, how = parse(measure)
+    if base not in (_FACTORIES if parameters else _KERNELS):
+        raise _unknown(measure)
+    kernel = _made(base, parameters) if parameters else _KERNELS[base]
+    return averaged(kernel, how) if how else kernel
 
 
-def _with_parameters(name):
-    match = re.fullmatch(r"(\w+)\((.+)\)", name)
-    if match is None or match[1] not in _FACTORIES:
-        return None
-    factory = _FACTORIES[match[1]]
-    try:
-        return factory(*ast.literal_eval(f"({match[2]},)"))
-    except (SyntaxError, TypeError) as problem:
-        allowed = "fbeta(0.5), tversky(0.3,0.7), cost([[0,1],[5,0]])"
-        raise fail("wrong parameters of a measure", name, allowed, str(problem)) from None
+def _made(base, parameters):
+    takes = list(inspect.signature(_FACTORIES[base]).parameters)
+    if len(parameters) != len(takes):
+        allowed = f"{base}({','.join(takes)})"
+        raise fail(f"{base} has other parameters", parameters, allowed, "write it like that")
+    return _FACTORIES[base](*parameters)
 
 
-def _averaged(kernel, how):
-    if not kernel.one_class:
-        todo = f"use {kernel.__name__} itself"
-        raise fail("this measure is not averaged over classes", kernel.__name__, "f1_macro", todo)
-    average = partial(_AVERAGES[how], kernel=kernel)
-    return _mark(average, f"{kernel.__name__}_{how}", False, False)
-
-
-def _user(function):
-    if hasattr(function, "one_class") and hasattr(function, "needs_positive"):
-        return function
-    name = getattr(function, "__name__", type(function).__name__)
-    needs = getattr(function, "needs_positive", False)
-    one_class = getattr(function, "one_class", False)
-    return _mark(partial(_call_user, function=function), name, one_class, needs)
-
-
-def _call_user(cells, function):
-    cells = _floats(cells)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.asarray(function(cells))
-    if values.shape[: cells.ndim - 2] != cells.shape[:-2]:
-        allowed = f"shape {cells.shape[:-2]} for cells of shape {cells.shape}"
-        todo = "index with cells[..., i, j] and sum over axis=(-2, -1)"
-        raise fail("a measure returned a wrong shape", values.shape, allowed, todo)
-    return values
+def _unknown(measure):
+    every = [*names(), "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
+    averages = [f"{name}_{how}" for name in names() for how in AVERAGES if _KERNELS[name].one_class]
+    allowed = f"{', '.join(every)}; of one class also f1_macro, f1_micro, f1_weighted"
+    return fail(
+        "unknown measure", measure, allowed, suggest(measure, [*every, *ALIASES, *averages])
+    )

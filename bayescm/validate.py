@@ -43,7 +43,8 @@ def fail(
     prob is not a probability: got 2. Allowed: 0 < prob < 1. To fix it: pass prob=0.95.
     """
     shown = " ".join(_SHORT.repr(got).split())
-    return error(f"{what}: got {shown}. Allowed: {allowed}. To fix it: {todo}.")
+    stop = "" if todo.endswith(("?", ".")) else "."
+    return error(f"{what}: got {shown}. Allowed: {allowed}. To fix it: {todo}{stop}")
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
@@ -55,7 +56,8 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     >>> nearest("recal", ["precision", "recall", "f1"])
     ['recall']
     """
-    return get_close_matches(str(name), [str(each) for each in names], n=3, cutoff=0.5)
+    every = {str(each).lower(): str(each) for each in names}
+    return [every[each] for each in get_close_matches(str(name).lower(), every, n=3, cutoff=0.5)]
 
 
 def suggest(name: object, names: Iterable[object]) -> str:
