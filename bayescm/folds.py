@@ -1,0 +1,186 @@
+"""What the folds of a cross-validation have in common: design, order, averages over folds."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.counts import CELLS, as_counts, with_design
+from bayescm.labelled import apply, kernels
+from bayescm.validate import check_choice, fail
+
+# The models that use up the dims repeat and fold: one posterior for all folds together.
+MODELS = ("pooled_folds", "averaged_folds", "hierarchical_folds")
+DESIGN = ("n_folds", "test_share", "fixed_totals")
+UNDEFINED = ("drop", "zero", "nan")
+
+
+def design(counts: xr.DataArray) -> dict[str, Any]:
+    """
+    Return how the folds came about: given by the scalar coords, else worked out.
+
+    Parameters
+    ----------
+    counts : DataArray
+        With a dim fold, and perhaps repeat.
+
+    Returns
+    -------
+    dict
+        ``n_folds`` (K of one cross-validation), ``test_share`` (size of a test set over that of
+        all data) and ``fixed_totals`` (whether all folds have the same class totals, up to one
+        example).
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> cells = {"tp": [3, 4, 2], "fn": [2, 1, 3], "fp": [1, 1, 0], "tn": [4, 4, 5]}
+    >>> counts = from_cells(**cells).rename(batch="fold")
+    >>> design(counts.assign_coords(n_folds=9))
+    {'n_folds': 9, 'test_share': 0.3333333333333333, 'fixed_totals': True}
+    """
+    coords = with_design(_with_folds(counts)).coords
+    return {name: coords[name].item() for name in DESIGN}
+
+
+def stack(counts: xr.DataArray) -> xr.DataArray:
+    """Return the folds of all repeats in one row, dims (..., fold, actual, predicted)."""
+    counts = _with_folds(counts)
+    if "repeat" not in counts.dims:
+        return counts.transpose(..., "fold", *CELLS)
+    rows = counts.stack(every=("repeat", "fold"), create_index=False)
+    return (
+        rows.drop_vars(["repeat", "fold"], errors="ignore")
+        .rename(every="fold")
+        .transpose(..., "fold", *CELLS)
+    )
+
+
+def sibling_input(
+    function: Callable, counts: xr.DataArray, keywords: Mapping[str, Any]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """
+    Return cells and keywords as an exact sibling takes them.
+
+    Parameters
+    ----------
+    function : callable
+        A function of `bayescm.exact`.
+    counts : DataArray
+        Canonical counts.
+    keywords : mapping
+        The keywords given by the user.
+
+    Returns
+    -------
+    cells : ndarray
+        ``(..., C, C)``; for a model of folds ``(..., K, C, C)``, all repeats in one row.
+    keywords : dict
+        With what the function asks for of the design: ``n_folds``, ``test_share``,
+        ``fixed_totals``.
+    """
+    if function.__name__ not in MODELS:
+        return counts.values, dict(keywords)
+    asked = inspect.signature(function).parameters
+    worked_out = {name: value for name, value in design(counts).items() if name in asked}
+    return stack(counts).values, {**worked_out, **keywords}
+
+
+def fold_micro(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
+    """
+    Return the measure of the folds' summed confusion matrix.
+
+    Parameters
+    ----------
+    counts : DataArray
+        With a dim fold, and perhaps repeat.
+    measure : str or callable
+
+    Returns
+    -------
+    DataArray
+        Without the dims repeat and fold; NaN where the measure is undefined.
+
+    References
+    ----------
+    Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a K-fold
+    cross-validated beta distribution. Neural Computation, 28(8), 1694-1722.
+    doi:10.1162/NECO_a_00857
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> counts = from_cells(tp=[3, 4], fn=[2, 1], fp=[1, 1], tn=[4, 4]).rename(batch="fold")
+    >>> round(fold_micro(counts, "precision").item(), 4)
+    0.7778
+    """
+    counts = stack(as_counts(counts)).sum("fold")
+    (kernel,) = kernels(measure, counts)
+    return apply(kernel, counts)
+
+
+def fold_macro(
+    counts: xr.DataArray, measure: str | Callable, *, undefined: str = "drop"
+) -> xr.DataArray:
+    """
+    Return the mean over the folds of each fold's measure.
+
+    Parameters
+    ----------
+    counts : DataArray
+        With a dim fold, and perhaps repeat.
+    measure : str or callable
+    undefined : {"drop", "zero", "nan"}
+        What a fold counts in which the measure is 0/0: nothing, 0, or the mean is NaN.
+
+    Returns
+    -------
+    DataArray
+        Without the dims repeat and fold; the coord ``undefined_folds`` says in how many folds the
+        measure is undefined.
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> counts = from_cells(tp=[3, 0], fn=[2, 5], fp=[1, 0], tn=[4, 5]).rename(batch="fold")
+    >>> mean = fold_macro(counts, "precision")
+    >>> mean.item(), mean.undefined_folds.item()
+    (0.75, 1)
+    """
+    values = fold_values(counts, measure)
+    missing = values.isnull().sum("fold")
+    mean = fill_undefined(values, undefined).mean("fold", skipna=undefined == "drop")
+    return mean.assign_coords(undefined_folds=missing)
+
+
+def fold_values(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
+    """Return the measure of every fold, repeats in one row, dims (..., fold, [class])."""
+    counts = stack(as_counts(counts))
+    (kernel,) = kernels(measure, counts)
+    return apply(kernel, counts)
+
+
+def fill_undefined(values: xr.DataArray, undefined: str) -> xr.DataArray:
+    """Return the values of the folds with 0/0 made 0 where this is the convention."""
+    check_choice("undefined", undefined, list(UNDEFINED))
+    return values.fillna(0.0) if undefined == "zero" else values
+
+
+def _with_folds(counts):
+    if "fold" not in counts.dims:
+        raise fail(
+            "there are no folds",
+            counts.dims,
+            "counts with a dim fold",
+            "use cross_confusion, or name the axis: from_matrix(tables, dims=('fold',))",
+        )
+    if counts.sizes["fold"] * counts.sizes.get("repeat", 1) < 2:
+        raise fail(
+            "one fold is not a cross-validation",
+            dict(counts.sizes),
+            "K >= 2 folds",
+            "use model='dirichlet_multinomial' for one test set",
+        )
+    return counts

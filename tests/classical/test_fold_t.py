@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import bayescm as bcm
+from bayescm.classical.fold_t import (
+    blocked_t,
+    corrected_t,
+    five_by_two_t,
+    fold_t,
+    plain_t,
+    resampled_t,
+)
+from bayescm.folds import fold_macro
+from tests.oracle import cases
+
+RNG = np.random.default_rng(5)
+
+
+def counts_of(inputs):
+    cells = {name.lower(): inputs[name] for name in ("TP", "FN", "FP", "TN")}
+    return bcm.from_cells(**cells).rename(batch="fold")
+
+
+def repeated(repeats, folds, size=40):
+    cells = RNG.multinomial(size, [0.3, 0.1, 0.2, 0.4], (repeats, folds)).reshape(
+        repeats, folds, 2, 2
+    )
+    return bcm.from_matrix(cells, dims=("repeat", "fold"))
+
+
+@pytest.mark.parametrize("measure", ["precision", "recall"])
+@pytest.mark.parametrize("case", cases("kfold-"))
+def test_reference_intervals_of_k_folds(case, measure):
+    counts, expected = counts_of(case["inputs"]), case["expected"][measure]
+    conventions = expected.get("t_undefined_folds", {"drop": expected.get("t")})
+    for undefined, values in conventions.items():
+        for method, key in [("plain", "t"), ("corrected", "corrected_t")]:
+            answer = fold_t(counts, measure, method=method, undefined=undefined).values
+            if values is None:
+                assert np.isnan(answer).all()
+            else:
+                wanted = [float(end) for end in values[key]]
+                np.testing.assert_allclose(answer, wanted, atol=case["tol"]["abs"], rtol=0)
+        if values is not None:
+            mean = fold_macro(counts, measure, undefined=undefined)
+            assert mean.item() == pytest.approx(float(values["macro"]), abs=1e-11)
+
+
+@pytest.mark.parametrize("case", cases("cvf1-"))
+def test_reference_intervals_of_f1(case):
+    given, expected = case["inputs"], case["expected"]
+    answers = {
+        "t_10cv": plain_t(given["ten_fold_f1"]),
+        "t_5x2": five_by_two_t(given["f1_5x2"]),
+        "t_3x2": blocked_t(given["f1_3x2"]),
+    }
+    for name, answer in answers.items():
+        wanted = [float(end) for end in expected[name]["interval"]]
+        np.testing.assert_allclose(answer, wanted, atol=case["tol"]["abs"], rtol=0)
+
+
+def test_intervals_are_not_clipped():
+    assert blocked_t([[0.99, 0.9], [0.97, 0.93], [1.0, 0.91]])[1] > 1
+
+
+def test_plain_t_is_scipys():
+    values = RNG.random(10)
+    expected = stats.ttest_1samp(values, 0).confidence_interval(0.9)
+    np.testing.assert_allclose(plain_t(values, prob=0.9), expected)
+
+
+def test_lengths_stand_in_the_ratios_of_their_corrections():
+    values = RNG.random((4, 10))
+    plain, corrected, resampled = (
+        np.ptp(function(values), axis=-1) for function in (plain_t, corrected_t, resampled_t)
+    )
+    np.testing.assert_allclose(corrected / plain, 1 / np.sqrt(0.3))
+    np.testing.assert_allclose(resampled / plain, np.sqrt(1 + 10 / 9))
+
+
+def test_resampled_t_of_repeats_narrows_only_to_the_share_of_the_test_set():
+    values = np.resize([0.4, 0.6], 2000)
+    half = np.ptp(resampled_t(values, test_share=0.1)) / 2
+    assert half == pytest.approx(stats.t.ppf(0.975, 1999) * 0.1 * (1 / 9) ** 0.5, rel=0.01)
+
+
+@pytest.mark.parametrize("method", ["resampled", "5x2", "3x2"])
+def test_labelled_face_of_repeated_folds(method):
+    counts = repeated({"5x2": 5, "3x2": 3}.get(method, 4), 2)
+    answer = fold_t(counts, "accuracy", method=method)
+    values = bcm.measure(counts, "accuracy")["accuracy"].values
+    expected = {
+        "resampled": lambda v: resampled_t(v.ravel(), test_share=0.5),
+        "5x2": five_by_two_t,
+        "3x2": blocked_t,
+    }[method](values)
+    np.testing.assert_allclose(answer, expected)
+    assert answer.dims == ("bound",)
+
+
+def test_test_share_of_the_design_is_used():
+    counts = repeated(1, 10).isel(repeat=0, drop=True)
+    ends = [
+        fold_t(counts.assign_coords(test_share=share), "f1", method="resampled").values
+        for share in (0.1, 0.3)
+    ]
+    lengths = np.ptp(ends, axis=-1)
+    assert lengths[1] / lengths[0] == pytest.approx(((0.1 + 3 / 7) / (0.1 + 1 / 9)) ** 0.5)
+
+
+def test_leading_dims_and_classes_are_kept():
+    cells = RNG.integers(1, 9, (3, 6, 4, 4))
+    counts = bcm.from_matrix(cells, dims=("classifier", "fold"))
+    answer = fold_t(counts, "recall")
+    assert answer.dims == ("classifier", "class", "bound")
+    one = fold_t(counts.isel(classifier=1), "recall")
+    xr.testing.assert_allclose(answer.isel(classifier=1), one)
+
+
+def test_any_measure_will_do():
+    def hits(cells):
+        return cells[..., 1, 1]
+
+    counts = repeated(1, 5).isel(repeat=0, drop=True)
+    np.testing.assert_allclose(fold_t(counts, hits), corrected_t(counts.values[:, 1, 1]))
+
+
+def test_undefined_folds_are_counted():
+    counts = bcm.from_cells(tp=[3, 0, 2], fn=[2, 5, 3], fp=[1, 0, 1], tn=[4, 5, 4])
+    answer = fold_t(counts.rename(batch="fold"), "precision", method="plain")
+    assert answer.undefined_folds == 1
+    np.testing.assert_allclose(answer, plain_t([3 / 4, 2 / 3]))
+
+
+def test_one_defined_fold_gives_no_interval():
+    assert np.isnan(plain_t([0.5, np.nan, np.nan])).all()
+    assert np.isnan(corrected_t([np.nan, np.nan])).all()
+
+
+def test_folds_that_agree_give_a_point_as_printed():
+    np.testing.assert_allclose(corrected_t([0.5] * 10), 0.5)
+
+
+@pytest.mark.parametrize(
+    ("counts", "keywords", "message"),
+    [
+        (repeated(2, 5), {"method": "corrected"}, "one cross-validation"),
+        (repeated(2, 5), {"method": "plain"}, "one cross-validation"),
+        (repeated(2, 5), {"method": "5x2"}, "5 repeats of 2 folds"),
+        (repeated(5, 2), {"method": "3x2"}, "3 repeats of 2 folds"),
+        (repeated(1, 5)[0], {"method": "student"}, "unknown method"),
+        (repeated(1, 5)[0], {"rho": 1.0}, "not a correlation"),
+        (repeated(1, 5)[0], {"rho": -0.1}, "not a correlation"),
+        (repeated(1, 5)[0], {"prob": 1.0}, "inside"),
+        (repeated(1, 5)[0], {"undefined": "ignore"}, "unknown undefined"),
+        (repeated(1, 1)[0], {}, "one fold is not a cross-validation"),
+        (repeated(1, 5)[0, 0], {}, "there are no folds"),
+    ],
+)
+def test_bad_input(counts, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        fold_t(counts, "f1", **keywords)
