@@ -1,11 +1,12 @@
 """Intervals of highest density of the beta family, for millions of laws at once."""
 
 import numpy as np
-from scipy import special
+
+from bayescm.exact.incomplete import betainc, betainccinv, betaincinv, density_of_log_odds
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _CHUNK = 4096  # stays in the processor's cache
-_ROUNDING = 1e-13
+_LIMIT = 600.0  # of the log odds: exp stays finite
 
 
 def beta_highest(a, b, prob, power=0):
@@ -57,8 +58,8 @@ class _Density:
     def __init__(self, p, q, swapped, power):
         self.p, self.q, self.swapped, self.power = p, q, swapped, power
         self.v0, self.c0 = p / (p + q), q / (p + q)
-        remainder = _stirling(p + q) - _stirling(p) - _stirling(q)
-        self.peak = np.sqrt(p * self.c0 / (2 * np.pi)) * np.exp(remainder)
+        self.peak = density_of_log_odds(p, q)
+        self.spread = np.sqrt(1 / p + 1 / q)
         self.mode = self._mode()
 
     def take(self, index):
@@ -77,7 +78,9 @@ class _Density:
             return self.shift(np.clip(mode, 0, 1))
 
     def shift(self, v):
-        return np.log(v / self.v0) - np.log1p((self.v0 - v) / self.c0)
+        with np.errstate(divide="ignore"):
+            d = np.log(v / self.v0) - np.log1p((self.v0 - v) / self.c0)
+        return np.clip(d, -_LIMIT, _LIMIT)
 
     def value(self, d):
         return self.v0 * np.exp(d) / (1 + self.v0 * np.expm1(d))
@@ -107,22 +110,39 @@ class _Density:
     def solve(self, prob):
         """Return both ends in v, and which of them did not converge."""
         tail = (1 - prob) / 2
-        low = self.shift(special.betaincinv(self.p, self.q, tail))
-        high = self.shift(special.betainccinv(self.p, self.q, tail))
-        excess = np.zeros_like(low)
-        start_low, start_high = np.minimum(low, self.mode - 0.5), np.maximum(high, self.mode + 0.01)
-        far = start_low < low - 1
-        excess += self.between(start_low, low) + self.between(high, start_high)
-        low, high = start_low, start_high
-        for _ in range(5):
-            new_low, new_high, size = self.step(low, high, excess)
-            excess += self.between(new_low, low) + self.between(high, new_high)
-            far |= (np.abs(new_low - low) > 2) | (np.abs(new_high - high) > 2)
-            low, high = new_low, new_high
-        lost = far | ~(size < 1e-9)
+        low = self.shift(betaincinv(self.p, self.q, tail))
+        high = self.shift(betainccinv(self.p, self.q, tail))
+        state = low, high, np.zeros_like(low), np.zeros(low.shape, bool), low
+        low, high, excess, far, size = self.walk(*self.around_mode(state), steps=3)
+        rest = ~(size < 1e-6)
+        if rest.any():
+            state = low, high, excess, far, size
+            moved = self.take(rest).walk(*(each[rest] for each in state), steps=5)
+            for each, new in zip(state, moved, strict=True):
+                each[rest] = new
+        lost = far | ~(size < 1e-6)
         if lost.any():
             low[lost], high[lost], lost[lost] = self.take(lost).polish(low[lost], high[lost], prob)
         return self.value(low), self.value(high), lost
+
+    def around_mode(self, state):
+        """Move the ends outwards where the mode is not well between them."""
+        low, high, *_, size = state
+        new_low = np.minimum(low, self.mode - 0.1 * self.spread)
+        new_high = np.maximum(high, self.mode + 0.1 * self.spread)
+        return self.moved(state, new_low, new_high, size)
+
+    def moved(self, state, new_low, new_high, size):
+        low, high, excess, far, _ = state
+        excess = excess + self.between(new_low, low) + self.between(high, new_high)
+        far = far | (np.abs(new_low - low) > 2) | (np.abs(new_high - high) > 2)
+        return new_low, new_high, excess, far, size
+
+    def walk(self, *state, steps):
+        """Take some Newton steps, and keep account of the mass that they add."""
+        for _ in range(steps):
+            state = self.moved(state, *self.step(*state[:3]))
+        return state
 
     def step(self, low, high, excess):
         """Take one Newton step that keeps the mode between the ends; return its size too."""
@@ -134,14 +154,16 @@ class _Density:
             new_high = high + (gap * mass_low - excess * rise) * scale
         new_low = np.where(new_low < self.mode, new_low, (low + self.mode) / 2)
         new_high = np.where(new_high > self.mode, new_high, (high + self.mode) / 2)
-        spread = np.sqrt(1 / self.p + 1 / self.q)
-        return new_low, new_high, (np.abs(new_low - low) + np.abs(new_high - high)) / spread
+        new_low, new_high = np.maximum(new_low, -_LIMIT), np.minimum(new_high, _LIMIT)
+        size = (np.abs(new_low - low) + np.abs(new_high - high)) / self.spread
+        size = np.where((new_low == -_LIMIT) | (new_high == _LIMIT), np.inf, size)
+        return new_low, new_high, size
 
     def polish(self, low, high, prob):
         """Newton's method with the incomplete beta function itself."""
         for _ in range(12):
-            mass = special.betainc(self.p, self.q, self.value(high))
-            mass = mass - special.betainc(self.p, self.q, self.value(low))
+            mass = betainc(self.p, self.q, self.value(high))
+            mass = mass - betainc(self.p, self.q, self.value(low))
             low, high, size = self.step(low, high, mass - prob)
         with np.errstate(invalid="ignore"):
             return low, high, ~(size < 1e-9)
@@ -158,17 +180,5 @@ class _Density:
         return self._ends((left + right) / 2, prob)
 
     def _ends(self, tail, prob):
-        low = special.betaincinv(self.p, self.q, tail)
-        return low, special.betainccinv(self.p, self.q, 1 - prob - tail)
-
-
-def _stirling(x):
-    """Return the remainder of Stirling's formula for log gamma."""
-    x = np.asarray(x, float)
-    inverse = 1 / np.maximum(x, 10.0)
-    square = inverse**2
-    series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))
-    if (x >= 10).all():
-        return inverse * series
-    direct = special.gammaln(x) - (x - 0.5) * np.log(x) + x - np.log(2 * np.pi) / 2
-    return np.where(x < 10, direct, inverse * series)
+        low = betaincinv(self.p, self.q, tail)
+        return low, betainccinv(self.p, self.q, 1 - prob - tail)

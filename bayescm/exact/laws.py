@@ -31,7 +31,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayescm.exact.atoms import Discrete, Empirical, Stack
 from bayescm.exact.highest import beta_highest
+from bayescm.exact.incomplete import betainc, betaincc, betainccinv, betaincinv, logpdf
+
+__all__ = ["F1", "Beta", "Discrete", "Empirical", "PointMass", "Stack"]
 
 INTERIOR, LOWER, UPPER = "interior", "one-sided lower", "one-sided upper"
 FLAT, U_SHAPED, NOT_UNIMODAL = "flat", "U-shaped", "not unimodal"
@@ -74,19 +78,19 @@ class Beta(Continuous):
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""
-        return special.betainc(self.a, self.b, np.clip(x, 0, 1))
+        return betainc(self.a, self.b, np.clip(x, 0, 1))
 
     def sf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of more than x."""
-        return special.betaincc(self.a, self.b, np.clip(x, 0, 1))
+        return betaincc(self.a, self.b, np.clip(x, 0, 1))
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
         """Return the point below which lies the mass q."""
-        return special.betaincinv(self.a, self.b, q)
+        return betaincinv(self.a, self.b, q)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
         """Return the density at x."""
-        return np.exp(beta_logpdf(x, self.a, self.b))
+        return np.exp(logpdf(self.a, self.b, x))
 
     def mean(self) -> np.ndarray:
         """Return the mean."""
@@ -153,21 +157,21 @@ class F1(Continuous):
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""
-        return special.betainc(self.a, self.b, _jaccard(x))
+        return betainc(self.a, self.b, _jaccard(x))
 
     def sf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of more than x."""
-        return special.betaincc(self.a, self.b, _jaccard(x))
+        return betaincc(self.a, self.b, _jaccard(x))
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
         """Return the point below which lies the mass q."""
-        return _f1(special.betaincinv(self.a, self.b, q))
+        return _f1(betaincinv(self.a, self.b, q))
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
         """Return the density at x."""
         u = np.asarray(x) / (2 - np.asarray(x))
         with np.errstate(invalid="ignore"):
-            density = np.exp(beta_logpdf(u, self.a, self.b) + 2 * np.log1p(u)) / 2
+            density = np.exp(logpdf(self.a, self.b, u) + 2 * np.log1p(u)) / 2
         return np.nan_to_num(density, posinf=np.inf)
 
     def mean(self) -> np.ndarray:
@@ -191,18 +195,21 @@ class F1(Continuous):
     @cached_property
     def _central(self):
         """Return the second and the third central moment, from deviations: nothing cancels."""
-        mean, second, third = self.mean(), 0.0, 0.0
-        swapped = np.asarray(self.a) > self.b
-        small, large = np.where(swapped, self.b, self.a), np.where(swapped, self.a, self.b)
-        about = np.where(swapped, 1 - _jaccard(mean), _jaccard(mean))
+        a, b = np.asarray(self.a, float), np.asarray(self.b, float)
+        swapped = a > b  # v is u or 1 - u, whichever is small: it keeps its digits
+        small, large = np.where(swapped, b, a), np.where(swapped, a, b)
+        about, sign = small / (small + large), np.where(swapped, -1, 1)
+        first = second = third = np.zeros(np.shape(about))
         for z in np.arange(-8.5, 8.51, 0.25):
             weight = 0.25 * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-            v = special.betaincinv(small, large, special.ndtr(z))
-            one_plus_u = np.where(swapped, 2 - v, 1 + v)
-            deviation = 2 * (v - about) / one_plus_u / (1 + _jaccard(mean))
+            inverse = betaincinv if z < 0 else betainccinv
+            v = inverse(small, large, special.ndtr(-abs(z)))
+            one_plus = np.where(swapped, (2 - v) * (2 - about), (1 + v) * (1 + about))
+            deviation = 2 * sign * (v - about) / one_plus
+            first = first + weight * deviation
             second = second + weight * deviation**2
-            third = third + weight * np.where(swapped, -1, 1) * deviation**3
-        return second, third
+            third = third + weight * deviation**3
+        return second - first**2, third - 3 * first * second + 2 * first**3
 
     def mode(self) -> np.ndarray:
         """Return the mode, NaN where there is more than one local maximum."""
@@ -282,14 +289,6 @@ class PointMass(Continuous):
     def hdi_kind(self, prob: float) -> np.ndarray:
         """Return ``interior``."""
         return np.full(np.shape(self.at), INTERIOR)
-
-
-def beta_logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike) -> np.ndarray:
-    """Return the log density of Beta(a, b), -inf outside [0, 1]."""
-    x, a, b = np.asarray(x, float), np.asarray(a, float), np.asarray(b, float)
-    with np.errstate(invalid="ignore"):
-        log = special.xlogy(a - 1, x) + special.xlog1py(b - 1, -x) - special.betaln(a, b)
-    return np.where((x < 0) | (x > 1), -np.inf, log)
 
 
 def _jaccard(f1):
