@@ -217,22 +217,20 @@ def _same_scalars(every, dim):
 
 def _concat(every, dim, names):
     has = [dim in each.dims for each in every]
-    if any(has) and (names or not all(has)):
+    if any(has) and (names is not None or not all(has)):
         todo = "pass a list whose members all have this dim, or choose another dim"
         raise fail(f"the dim {dim} is there already", has, "in all or in none", todo)
     if not any(has):
-        if names is None and all(dim in each.coords for each in every):
-            names = [each.coords[dim].item() for each in every]
-        every = [
-            each.expand_dims({dim: [name]})
-            for each, name in zip(
-                [each.drop_vars(dim, errors="ignore") for each in every],
-                range(len(every)) if names is None else names,
-                strict=True,
-            )
-        ]
+        if names is None:
+            numbered = enumerate(every)
+            names = [each.coords[dim].item() if dim in each.coords else i for i, each in numbered]
+        named = zip(every, names, strict=True)
+        every = [each.drop_vars(dim, errors="ignore").expand_dims({dim: [x]}) for each, x in named]
     every = [each.drop_vars([k for k, v in each.coords.items() if v.ndim == 0]) for each in every]
+    dims = [sorted(each.dims) for each in every]
     try:
+        if any(each != dims[0] for each in dims):
+            raise ValueError(f"dims {dims}")
         table = xr.concat(every, dim, join="exact", coords="minimal", compat="equals")
     except ValueError as problem:
         todo = "select the same coordinates of the other dims first"

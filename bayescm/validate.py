@@ -183,7 +183,7 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     Parameters
     ----------
     function : callable
-        The function that will be called with these keywords after its data.
+        The function that will be called with these keywords after its data, its first parameter.
     keywords : mapping
         The keywords given.
 
@@ -192,10 +192,11 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     TypeError
         Where a keyword is not the function's; names the nearest and lists all.
     """
-    parameters = inspect.signature(function).parameters.values()
+    parameters = list(inspect.signature(function).parameters.values())[1:]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return keywords
-    allowed = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    allowed = [each.name for each in parameters if each.kind in named]
     for keyword in keywords:
         if keyword not in allowed:
             name = getattr(function, "__name__", "this function")
