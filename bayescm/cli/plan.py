@@ -1,0 +1,84 @@
+"""``bayescm plan``: how many examples are enough."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayescm.cli.options import Format, FormatOption, Kind, KindOption, Plot, Prob
+
+
+def plan(
+    measure: Annotated[str, typer.Option("--measure", "-m", help="The measure.")] = "accuracy",
+    expect: Annotated[
+        float | None, typer.Option("--expect", help="Its plausible value, for a proportion.")
+    ] = None,
+    width: Annotated[
+        float | None, typer.Option("--width", help="The interval is to be at most this wide.")
+    ] = None,
+    assurance: Annotated[
+        float, typer.Option("--assurance", help="Probability that the goal is reached.")
+    ] = 0.9,
+    pilot: Annotated[
+        str | None,
+        typer.Option("--pilot", help="Counts of a pilot as TP,FN,FP,TN instead of --expect."),
+    ] = None,
+    difference: Annotated[
+        float | None,
+        typer.Option("--difference", help="Compare two classifiers that differ by this much."),
+    ] = None,
+    agreement: Annotated[
+        float, typer.Option("--agreement", help="Share of examples both get right or both wrong.")
+    ] = 0.9,
+    p_better: Annotated[
+        float, typer.Option("--p-better", help="P(better) that is to be passed.")
+    ] = 0.95,
+    prob: Prob = 0.95,
+    kind: KindOption = Kind.hdi,
+    style: FormatOption = Format.table,
+    plot: Plot = None,
+) -> None:
+    """Size of the test set for an interval of a given width, or for telling two classifiers apart."""
+    from bayescm import planning
+    from bayescm.cli.output import check_picture, show
+    from bayescm.validate import fail
+
+    check_picture(plot)
+    if (width is None) == (difference is None):
+        given = {"--width": width, "--difference": difference}
+        raise fail("one goal at a time", given, "--width or --difference", "give one of them")
+    if difference is not None:
+        frame = planning.plan_comparison(
+            measure,
+            difference=difference,
+            agreement=agreement,
+            p_better=p_better,
+            assurance=assurance,
+        )
+        show(frame, style.value)
+        return
+    truth = {"expect": expect, "pilot": None if pilot is None else _pilot(pilot)}
+    interval = {"assurance": assurance, "prob": prob, "kind": kind.value}
+    frame = planning.plan(measure, width=width, **truth, **interval)
+    if plot is not None:
+        _draw(measure, width, int(frame["n"].iloc[0]), {**truth, **interval}, plot)
+    show(frame, style.value)
+
+
+def _pilot(text):
+    from bayescm.evidence import from_cells
+    from bayescm.validate import fail
+
+    try:
+        tp, fn, fp, tn = (int(each) for each in text.split(","))
+    except ValueError:
+        todo = "write them as --pilot 65,15,35,30"
+        raise fail("--pilot cannot be read", text, "four counts TP,FN,FP,TN", todo) from None
+    return from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
+
+
+def _draw(measure, width, n, keywords, path: Path):
+    from bayescm.cli.output import save_picture
+    from bayescm.plots import plot_plan
+
+    save_picture(plot_plan(measure, width=width, n=n, **keywords), path)

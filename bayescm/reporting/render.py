@@ -1,0 +1,175 @@
+"""From sections to one HTML page, a Markdown page with pictures, or LaTeX with PDF figures."""
+
+import io
+import os
+import re
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import jinja2
+import matplotlib
+import numpy as np
+from markupsafe import Markup
+
+from bayescm.reporting.parts import Section
+from bayescm.validate import fail
+
+_TEMPLATES = jinja2.PackageLoader("bayescm.reporting", "templates")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+
+
+def check_path(path: str | Path) -> Path:
+    """Return the path of a report, or raise where it cannot be written or its ending is unknown."""
+    path = Path(path)
+    if path.suffix not in RENDERERS:
+        known = ", ".join(RENDERERS)
+        raise fail("unknown kind of report", path.name, f"a name ending in {known}", "rename it")
+    if not path.parent.is_dir():
+        todo = "make the folder first"
+        raise fail("there is no such folder", str(path.parent), "an existing folder", todo)
+    if not os.access(path.parent, os.W_OK) or path.is_dir():
+        todo = "choose another path"
+        raise fail("the report cannot be written here", str(path), "a writable path", todo)
+    return path
+
+
+def write(path: Path, title: str, sections: Sequence[Section]) -> None:
+    """
+    Write the report beside its final name first, so that no half report is ever left.
+
+    Markdown and LaTeX keep their pictures in a folder named as the report with ``_files`` added.
+    """
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        text = RENDERERS[path.suffix](title, sections, Path(folder), f"{path.stem}_files")
+        draft, files = Path(folder) / path.name, Path(folder) / f"{path.stem}_files"
+        draft.write_text(text, encoding="utf-8")
+        if files.is_dir():
+            target = path.parent / files.name
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(files, target)
+        os.replace(draft, path)
+
+
+def _html(title, sections, folder, files):
+    environment = _environment(autoescape=True)
+    environment.filters["svg"] = _svg
+    return environment.get_template("report.html.j2").render(title=title, sections=sections)
+
+
+def _markdown(title, sections, folder, files):
+    _save_pictures(sections, folder / files, "png")
+    environment = _environment(autoescape=False)
+    environment.filters["text"] = _escape_markdown
+    template = environment.get_template("report.md.j2")
+    return template.render(title=title, sections=sections, files=files)
+
+
+def _latex(title, sections, folder, files):
+    _save_pictures(sections, folder / files, "pdf")
+    environment = _environment(
+        autoescape=False,
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+        comment_start_string="<#",
+        comment_end_string="#>",
+    )
+    environment.filters["text"] = _escape_latex
+    template = environment.get_template("report.tex.j2")
+    return template.render(title=title, sections=sections, files=files)
+
+
+RENDERERS: dict[str, Callable] = {".html": _html, ".md": _markdown, ".tex": _latex}
+
+
+def _environment(**options):
+    environment = jinja2.Environment(
+        loader=_TEMPLATES, trim_blocks=True, lstrip_blocks=True, **options
+    )
+    environment.filters["number"] = _number
+    environment.globals["numeric_columns"] = _numeric_columns
+    environment.tests["numeric"] = lambda value: isinstance(value, (int, float, np.number))
+    return environment
+
+
+def _numeric_columns(frame):
+    kinds = enumerate(frame.dtypes)
+    return {
+        index for index, kind in kinds if np.issubdtype(getattr(kind, "type", object), np.number)
+    }
+
+
+def _number(value):
+    """Return a cell as text: three decimals for what lies between 0.001 and 1000."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        if np.isnan(value):
+            return "–"
+        return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
+    return str(value)
+
+
+def _escape_latex(value):
+    return "".join(_LATEX.get(character, character) for character in str(value))
+
+
+def _escape_markdown(value):
+    text = re.sub(r"([\\`*_\[\]|])", r"\\\1", str(value))
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\n", " ")
+
+
+def _save_pictures(sections, folder, ending):
+    for picture in (each for section in sections for each in section.pictures):
+        folder.mkdir(exist_ok=True)
+        with _drawing():
+            picture.figure.savefig(
+                folder / f"{picture.name}.{ending}", dpi=150, bbox_inches="tight"
+            )
+
+
+def _svg(picture):
+    """Return a figure as inline SVG: text stays text, ids are those of this picture alone."""
+    buffer = io.StringIO()
+    with _drawing(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}):
+        picture.figure.savefig(
+            buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None}
+        )
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{picture.name}-', svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\1{picture.name}-", svg)
+    # Its size comes from the page; the proportions from the viewBox.
+    svg = re.sub(r'^<svg([^>]*?) width="[^"]*"', r"<svg\1", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r'^<svg([^>]*?) height="[^"]*"', r"<svg\1", svg, count=1, flags=re.DOTALL)
+    label = Markup.escape(picture.alt)
+    # Matplotlib has escaped the names in it.
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
+
+
+@contextmanager
+def _drawing():
+    """Ignore that the fonts at hand lack a character: the reader's browser has it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
+        yield
