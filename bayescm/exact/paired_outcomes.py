@@ -260,7 +260,9 @@ def pour(weights, actual, predicted, classes: int) -> np.ndarray:
         code = actual * classes + answers
         order = np.argsort(code, kind="stable")
         cells, starts = np.unique(code[order], return_index=True)
-        if len(cells):
+        if len(cells) == len(code):
+            total[..., judge, code] = weights
+        elif len(cells):
             total[..., judge, cells] = np.add.reduceat(weights[..., order], starts, axis=-1)
     return total.reshape(*total.shape[:-1], classes, classes)
 
