@@ -120,6 +120,14 @@ def apply(kernel: Kernel | Callable, cells: xr.DataArray) -> xr.DataArray:
 
 
 def _dataset(cells, found):
+    called = [kernel.__name__ for kernel in found]
+    clash = [name for name in called if name in (*cells.dims, "class")]
+    if clash:
+        raise fail(
+            "a measure is called as a dim is", clash[0], "another name", "rename the function"
+        )
+    # The measure "prevalence" takes the place of the scalar coord of that name.
+    cells = cells.drop_vars([name for name in called if name in cells.coords])
     return xr.Dataset({kernel.__name__: apply(kernel, cells) for kernel in found})
 
 

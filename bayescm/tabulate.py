@@ -91,7 +91,8 @@ def _numeric_labels(name, array):
     if missing.any():
         raise _missing(name, missing)
     array = array.to_numpy() if not isinstance(array, np.ndarray) else array
-    whole = array.astype(bool if array.dtype.kind == "b" else np.int64)
+    with np.errstate(invalid="ignore"):  # infinity, which then differs
+        whole = array.real.astype(bool if array.dtype.kind == "b" else np.int64)
     if (whole != array).any():
         todo = "scores go through from_scores; or apply a threshold first"
         raise fail(f"{name} holds fractions, not labels", array[:4].tolist(), "labels", todo)
