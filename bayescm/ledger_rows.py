@@ -1,0 +1,69 @@
+"""What a row of the ledger holds: names, moments, labels and cells, as text."""
+
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence import positive
+from bayescm.validate import fail
+
+
+def name(value: str | int, keyword: str) -> str:
+    """Return the name of a batch or classifier as text, or raise where it is not one."""
+    known = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+    text = str(value) if known else ""
+    if not text.strip() or len(text) > 500 or not text.isprintable():
+        allowed = "printable text of 1 to 500 characters, or a whole number"
+        raise fail(f"{keyword} is not a name", value, allowed, f"pass {keyword}='2026-01-31'")
+    return text
+
+
+def instant(at: Any) -> datetime:
+    """Return a moment as a datetime in UTC; a moment without a zone is taken as UTC."""
+    try:
+        if not isinstance(at, str | date | np.datetime64):  # a number has no unit
+            raise TypeError
+        moment = pd.Timestamp(at)
+        if pd.isna(moment):
+            raise ValueError
+        moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
+        return moment.to_pydatetime(warn=False)
+    except (ValueError, TypeError, AttributeError):
+        todo = "pass at='2026-01-31T12:00'"
+        raise fail("at is not a time", at, "a datetime or ISO 8601 text", todo) from None
+
+
+def timestamp(moment: datetime) -> str:
+    """Write a moment in UTC with a fixed width, so that the order of the text is that of time."""
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def zeros(labels: list, positive: Any) -> xr.DataArray:
+    """Return zero counts with these labels."""
+    coords = {"actual": labels, "predicted": labels}
+    if positive is not None:
+        coords["positive"] = positive
+    cells = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    return xr.DataArray(cells, coords, ["actual", "predicted"], name="counts")
+
+
+def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
+    """Return the cells in the order of the classifier's labels; labels not seen count zero."""
+    labels, given = counts["actual"].values.tolist(), positive(counts)
+    if unknown := [label for label in labels if label not in stored["labels"]]:
+        raise fail(
+            f"labels that classifier {classifier!r} does not have",
+            unknown,
+            f"labels among {stored['labels']}",
+            "correct the labels, or start a classifier of another name with all labels",
+        )
+    if given not in (None, stored["positive"]):
+        allowed, todo = repr(stored["positive"]), f"pass positive={stored['positive']!r}"
+        raise fail(f"not the positive class of classifier {classifier!r}", given, allowed, todo)
+    if labels != stored["labels"]:
+        order = {"actual": stored["labels"], "predicted": stored["labels"]}
+        counts = counts.reindex(order, fill_value=0)
+    return counts.values.tolist()
