@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm import route, sampling, tree
+from bayescm.folds import sibling_input
 from bayescm.validate import check_choice, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
@@ -101,12 +102,12 @@ def fit(
     seeds = np.random.SeedSequence(random_seed).spawn(2)
     built = function(counts, **keywords)
     if sibling:
-        posterior = sibling(counts.values, **keywords)
-        groups = _draw(posterior, built, chains, draws, seeds[0])
+        cells, settings = sibling_input(sibling, counts, keywords)
+        groups = _draw(sibling(cells, **settings), built, chains, draws, seeds[0])
     else:
         _check_samplable(built, counts)
         groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
-    scalars = {name: each for name, each in counts.coords.items() if each.ndim == 0}
+    scalars = {name: each.variable for name, each in counts.coords.items() if each.ndim == 0}
     whole = counts.dtype.kind != "f"
     return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
 
@@ -142,8 +143,11 @@ def _draw(posterior, model, chains, draws, seed):
     started = time.perf_counter()
     drawn = posterior.draws(chains * draws, np.random.default_rng(seed))
     attrs = {**tree.ORIGIN, "sampling_time": time.perf_counter() - started}
-    free = {variable.name: drawn[variable.name] for variable in model.free_RVs}
-    free = {name: each.reshape(chains, draws, *each.shape[1:]) for name, each in free.items()}
+    free = {}
+    for name in (variable.name for variable in model.free_RVs):
+        # By the model's dims: siblings have the folds of all repeats in one row.
+        shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims.get(name, ())]
+        free[name] = drawn[name].reshape(chains, draws, *shape)
     return {"posterior": tree.labelled(model, free, attrs)}
 
 

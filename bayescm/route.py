@@ -55,10 +55,9 @@ def _by_class(shares, evidence, counts):
             shares = shares.assign_coords(actual=evidence["actual"].values)
     if "actual" not in shares.dims:
         return shares.values
-    missing = set(counts["actual"].values.tolist()) ^ set(shares["actual"].values.tolist())
-    if missing:
-        labels = counts["actual"].values.tolist()
-        raise fail("prevalence has other classes", sorted(missing), str(labels), "one share each")
+    labels, given = (each["actual"].values.tolist() for each in (counts, shares))
+    if set(labels) != set(given):
+        raise fail("prevalence has other classes", given, str(labels), "pass one share of each")
     return shares.sel(actual=counts["actual"].values).transpose(..., "actual").values
 
 

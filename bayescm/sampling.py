@@ -87,8 +87,10 @@ def _graph(model):
     return [model.logp(), *model.deterministics]
 
 
-def _inputs(model):
-    return [*model.value_vars, *model.free_RVs, *model.data_vars]
+def _lengths(model):
+    from pytensor.compile.sharedvalue import SharedVariable
+
+    return [each for each in model.dim_lengths.values() if isinstance(each, SharedVariable)]
 
 
 def _same(kept: Sequence, new: Sequence) -> bool:
@@ -99,15 +101,16 @@ def _same(kept: Sequence, new: Sequence) -> bool:
     """
     from pytensor.graph.basic import equal_computations
 
-    inputs = _inputs(kept[0]), _inputs(new[0])
-    signatures = [[(each.name, each.type) for each in side] for side in inputs]
-    shapes = [[each.get_value().shape for each in side[0].data_vars] for side in (kept, new)]
-    return (
-        signatures[0] == signatures[1]
-        and shapes[0] == shapes[1]
-        and len(kept[1]) == len(new[1])
-        and equal_computations(kept[1], new[1], *inputs)
-    )
+    inputs, sizes = [], []
+    for model, _ in (kept, new):
+        lengths = _lengths(model)
+        inputs.append([*model.value_vars, *model.free_RVs, *model.data_vars, *lengths])
+        sizes.append([each.get_value().shape for each in model.data_vars])
+        sizes[-1] += [int(each.get_value()) for each in lengths]
+    names = [[(each.name, each.type) for each in side] for side in inputs]
+    if names[0] != names[1] or sizes[0] != sizes[1] or len(kept[1]) != len(new[1]):
+        return False
+    return equal_computations(kept[1], new[1], *inputs)
 
 
 def _warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:

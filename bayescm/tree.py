@@ -77,7 +77,9 @@ def build(
 def _finish(group, coords, scalars):
     """Give a group the coordinates of the model, typed as in every other group."""
     used = {name: (name, values) for name, values in coords.items() if name in group.dims}
-    return group.assign_coords({**used, **scalars})
+    # A known prevalence may be both a scalar of the evidence and a variable of the model.
+    scalars = {name: value for name, value in scalars.items() if name not in group.data_vars}
+    return group.assign_coords(used | scalars)
 
 
 def _improper(model) -> bool:
@@ -153,6 +155,13 @@ def _logs(model, free):
         values = _evaluate(plain.logp(vars=variables, sum=False), at)
         named = {rv.name: value for rv, value in zip(variables, values, strict=True)}
         groups[name] = labelled(model, named, ORIGIN, events=False)
+    if "omega" in model.named_vars:
+        # The models of folds raise their likelihood to this power; what is kept is untempered.
+        omega = model["omega"].get_value(), model.named_vars_to_dims.get("omega", ())
+        with xr.set_options(keep_attrs=True):
+            groups["log_likelihood"] = groups["log_likelihood"] / xr.DataArray(
+                *omega[:1], dims=omega[1]
+            )
     return groups
 
 

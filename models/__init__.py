@@ -2,5 +2,6 @@
 
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.fixed_totals import fixed_totals
+from bayescm.models.hierarchical_folds import hierarchical_folds
 
-__all__ = ["dirichlet_multinomial", "fixed_totals"]
+__all__ = ["dirichlet_multinomial", "fixed_totals", "hierarchical_folds"]

@@ -1,0 +1,269 @@
+r"""Folds of a cross-validation, partially pooled and correlated through shared training data.
+
+.. math::
+
+    r_i &\sim \mathrm{Dirichlet}(\lambda_i) \\
+    \eta_{kij} &= \log r_{ij} + c_j + c_{kj} + (a + a_k)\,[i = j] \\
+    \text{counts}_{ki} \mid \eta &\sim \mathrm{Multinomial}(n_{ki}, \mathrm{softmax}(\eta_{ki}))
+
+Row :math:`r_i` says how a typical trained classifier answers for class :math:`i`. Every training
+set moves it in two ways. It moves the *threshold*: a classifier that answers :math:`j` more often
+does so for all actual classes, so that the rates go along the ROC curve (:math:`c`). And it moves
+the *separation*: a sample whose classes lie well apart makes every class look easy (:math:`a`).
+Each fold has its own part (:math:`c_k, a_k`); another part is common to all the folds
+(:math:`c, a`), because they share training data, or examples, and no single cross-validation shows
+it. It is what makes the plain intervals too short.
+
+With two classes and :math:`u^2 = 1/n_1 + 1/n_0`, the threshold adds to the logit of the recall what
+it takes from that of the specificity; the separation adds to both. On this scale a training set
+of that size moves a learner by something of the order of :math:`u`, which is the sampling error of
+a log ratio of class totals. Hence the default priors, measured over many learners and data sets
+(see the documentation): a half-Student-t for the spread of the thresholds, of which the folds show
+their own part, and a known spread of the separation, of which they show next to nothing.
+
+The class totals are fixed by the stratification: rows, not cells, are modelled, and the
+measure is that of a population composed as the sample is. Where the coordinate ``fixed_totals`` is
+False the shares of the classes are unknown as well, and the luck of the class totals moves the
+threshold once more.
+
+The estimand is the *expected measure over training sets of that size*, each with its own effects:
+the mean of the measure over ``theta_new`` (dim ``training``, equal weights). ``theta_fold`` are the
+classifiers at hand.
+
+Repeats test the same examples again: the likelihood is raised to ``omega``, so that all repeats
+together weigh as many examples as their agreement says.
+
+Not conjugate; the exact sibling is a quadrature. Non-centred throughout.
+
+References
+----------
+Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning, 52,
+239-281. doi:10.1023/A:1024068626366
+
+Bengio, Y. & Grandvalet, Y. (2004). No unbiased estimator of the variance of K-fold
+cross-validation. Journal of Machine Learning Research, 5, 1089-1105.
+"""
+
+import numpy as np
+import pymc as pm
+
+# Measured over many learners and data sets, in units of u (see the documentation).
+SPREAD = 1.0
+SEPARATION = 0.9
+# Share of the variance of the thresholds that all the folds have in common.
+THRESHOLD_RHO = 0.3
+# Variance of a rate over repeats, in units of its binomial variance, before any data.
+DISAGREEMENT = 0.4
+
+
+def hierarchical_folds(
+    counts,
+    *,
+    concentration=None,
+    spread=None,
+    separation=None,
+    rho=None,
+    fixed_totals=None,
+    prevalence=None,
+) -> pm.Model:
+    """Model the confusion matrices of the folds of one cross-validation, or of its repeats.
+
+    Parameters
+    ----------
+    counts : xarray.DataArray
+        Counts, dims ``(..., [repeat,] fold, actual, predicted)``; each further leading index is a
+        cross-validation of its own. Its scalar coordinates ``test_share`` and ``fixed_totals`` are
+        used where there are any.
+    concentration : float, array_like or xarray.DataArray, optional
+        Prior pseudo-counts of the typical rates, > 0, one number or ``(C, C)``; by default
+        ``2 / C**2``.
+    spread : float or callable, optional
+        Spread of the thresholds between training sets. A number is the scale, in units of u, of its
+        half-Student-t prior with 4 degrees of freedom. A function from a name to a PyMC variable is
+        another prior, on the logit scale: ``lambda name: pm.HalfNormal(name, 0.25)``.
+    separation : float or callable, optional
+        Spread of the separations. A number is that spread itself, in units of u.
+    rho : float, optional
+        Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
+        share for the separation, and `THRESHOLD_RHO` for the threshold.
+    fixed_totals : bool, optional
+        Whether the design fixed the class totals; by default as the counts say, or else True.
+    prevalence : float, array_like or callable, optional
+        Share of each actual class, as in `fixed_totals`: with two classes that of the last one.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``rates`` ``(..., actual, predicted)``, ``spread``, and the standardised
+        effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``;
+        ``theta_fold`` and ``theta_new``; observed ``cell_counts``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> dims = ("fold", "actual", "predicted")
+    >>> counts = xr.DataArray([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]], dims=dims)
+    >>> model = hierarchical_folds(counts, spread=lambda name: pm.HalfNormal(name, 0.25))
+    >>> sorted(variable.name for variable in model.free_RVs)[:3]
+    ['rates', 'separation', 'separation_fold']
+    """
+    counts, repeats = _in_one_row(counts)
+    *lead, _, actual, predicted = counts.dims
+    classes = counts.sizes["actual"]
+    coords = {dim: counts[dim].values for dim in counts.dims}
+    coords["training"] = np.arange(2 * classes + 2)
+
+    with pm.Model(coords=coords) as model:
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        weight = _pseudo_counts(concentration, counts.isel(fold=0))
+        weight = pm.Data("concentration", weight, dims=(*lead, actual, predicted))
+        totals = data.sum((-3, -1)) / repeats
+        error = 1 / pm.math.sqrt(pm.math.maximum(totals, 1))
+        unit = pm.math.sqrt(2 * (error**2).mean(-1))
+        luck = 0 if _fixed(fixed_totals, counts) else error**2
+        shares = _shares(
+            prevalence, counts, totals, None if _fixed(fixed_totals, counts) else weight
+        )
+
+        rates = pm.Dirichlet("rates", weight, dims=(*lead, actual, predicted))
+        column, apart = _spreads(spread, separation, error, unit, lead)
+        correlation = pm.Data("rho", _correlations(rho, counts, repeats))
+        rho_c, rho_a = correlation[0], correlation[1]
+        common = pm.math.sqrt(rho_c * column**2 + luck) * pm.Normal(
+            "threshold", dims=(*lead, predicted)
+        )
+        own = (
+            pm.math.sqrt(1 - rho_c)
+            * column[..., None, :]
+            * pm.Normal("threshold_fold", dims=(*lead, "fold", predicted))
+        )
+        common_a = pm.math.sqrt(rho_a) * apart * pm.Normal("separation", dims=lead)
+        own_a = (
+            pm.math.sqrt(1 - rho_a)
+            * apart[..., None]
+            * pm.Normal("separation_fold", dims=(*lead, "fold"))
+        )
+        rates_fold = _moved(rates, common[..., None, :] + own, common_a[..., None] + own_a, classes)
+        _observe(data, rates_fold, repeats, counts)
+
+        nodes = np.sqrt(classes + 1) * np.concatenate([np.eye(classes + 1), -np.eye(classes + 1)])
+        new = pm.math.sqrt(column**2 + luck)[..., None, :] * nodes[:, 1:]
+        rates_new = _moved(rates, new, apart[..., None] * nodes[:, 0], classes)
+        for name, part in (("fold", rates_fold), ("new", rates_new)):
+            dims = (*lead, "fold" if name == "fold" else "training", actual, predicted)
+            pm.Deterministic(f"theta_{name}", shares[..., None, :, None] * part, dims=dims)
+    return model
+
+
+def _moved(rates, columns, diagonal, classes):
+    """Return the rates after the effects of training, one more axis before the last two."""
+    effects = columns[..., None, :] + diagonal[..., None, None] * np.eye(classes)
+    return pm.math.softmax(pm.math.log(rates)[..., None, :, :] + effects, axis=-1)
+
+
+def _spreads(spread, separation, error, unit, lead):
+    """Return the spread of each column and that of the diagonal, on the logit scale."""
+    if callable(spread):
+        threshold = spread("spread")
+    else:
+        scale = pm.Data("spread_scale", float(SPREAD if spread is None else spread))
+        threshold = pm.HalfStudentT("spread", nu=4, sigma=scale * unit, dims=lead)
+    if callable(separation):
+        apart = separation("separation_spread") * pm.math.ones_like(unit)
+    else:
+        apart = pm.Data("separation_scale", float(SEPARATION if separation is None else separation))
+        apart = apart * unit
+    return error * (threshold / unit)[..., None], apart
+
+
+def _observe(data, rates, repeats, counts):
+    """Add the likelihood; that of repeats is raised to a power, for they test the same examples."""
+    n = data.sum(-1).astype("int64")
+    if repeats == 1:
+        pm.Multinomial("cell_counts", n=n, p=rates, observed=data, dims=counts.dims)
+        return
+    omega = pm.Data("omega", repeat_weight(counts.values, repeats), dims=counts.dims[:-3])
+    pm.CustomDist(
+        "cell_counts",
+        n,
+        rates,
+        omega[..., None, None] * pm.math.ones_like(n),
+        logp=lambda value, n, p, power: power * pm.logp(pm.Multinomial.dist(n=n, p=p), value),
+        dist=lambda n, p, power, size=None: pm.Multinomial.dist(n=n, p=p, size=size),
+        signature="(),(k),()->(k)",
+        dtype="int64",
+        observed=data,
+        dims=counts.dims,
+    )
+
+
+def repeat_weight(cells, repeats):
+    """Return the power of the likelihood of repeated cross-validations, shape (...).
+
+    Repeats that agree with each other say together no more than one of them, and repeats that
+    differ as much as new test sets would say as much as these. What lies between is read off from
+    the variance of each class's rate over the repeats, in units of its binomial variance, with a
+    weak prior at `DISAGREEMENT`.
+    """
+    tables = cells.reshape(*cells.shape[:-3], repeats, -1, *cells.shape[-2:]).sum(-3)
+    n = np.maximum(tables.sum(-1), 1)
+    rate = np.diagonal(tables, axis1=-2, axis2=-1) / n
+    typical = (rate.mean(-2) * n.mean(-2) + 0.5) / (n.mean(-2) + 1)
+    squares = n.mean(-2) * (rate.var(-2) * repeats) / (typical * (1 - typical))
+    prior, degrees = 4, (repeats - 1) * rate.shape[-1]
+    ratio = (prior * DISAGREEMENT + squares.sum(-1)) / (prior + degrees)
+    return 1 / (repeats * (1 - np.minimum(ratio, 0.9) * (1 - 1 / repeats)))
+
+
+def _in_one_row(counts):
+    """Return the counts with the folds of all repeats in one row, and the number of repeats."""
+    if "repeat" in counts.dims:
+        repeats = counts.sizes["repeat"]
+        row = counts.stack(every=("repeat", "fold"), create_index=False)
+        row = row.drop_vars(["repeat", "fold"], errors="ignore").rename(every="fold")
+        return row.transpose(..., "fold", "actual", "predicted"), repeats
+    counts = counts.transpose(..., "fold", "actual", "predicted")
+    folds = counts.sizes["fold"]
+    return counts, folds // int(counts.coords["n_folds"]) if "n_folds" in counts.coords else 1
+
+
+def _fixed(fixed_totals, counts):
+    """Say whether the design fixed the class totals."""
+    if fixed_totals is None:
+        return bool(counts.coords["fixed_totals"]) if "fixed_totals" in counts.coords else True
+    return bool(fixed_totals)
+
+
+def _correlations(rho, counts, repeats):
+    """Return the correlation between folds of the threshold and of the separation."""
+    if rho is not None:
+        return np.array([rho, rho], float)
+    share = float(counts.coords.get("test_share", repeats / counts.sizes["fold"]))
+    return np.array([THRESHOLD_RHO, 1 - share])
+
+
+def _shares(prevalence, counts, totals, weight):
+    """Return the share of each actual class, ``(..., C)`` or ``(C,)``."""
+    if callable(prevalence):
+        known = prevalence("prevalence")
+    elif prevalence is not None:
+        known = pm.Data("prevalence", np.asarray(prevalence, float))
+    elif weight is None:
+        return totals / totals.sum(-1, keepdims=True)
+    else:
+        # Conjugate, so the class totals need no likelihood of their own.
+        return pm.Dirichlet(
+            "prevalence", weight.sum(-1) + totals, dims=(*counts.dims[:-3], "actual")
+        )
+    return known if known.ndim else pm.math.stack([1 - known, known])
+
+
+def _pseudo_counts(concentration, counts):
+    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    if concentration is None:
+        concentration = 2 / counts.sizes["actual"] ** 2
+    if hasattr(concentration, "dims"):
+        concentration = concentration.reindex_like(counts).broadcast_like(counts)
+        concentration = concentration.transpose(*counts.dims).values
+    return np.broadcast_to(np.asarray(concentration, float), counts.shape).copy()
