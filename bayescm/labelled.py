@@ -33,8 +33,9 @@ def measure(
     group : str, default "posterior"
         Or ``"prior"``.
     variable : str, optional
-        The cell probabilities to take, dims (..., actual, predicted): default ``theta``, or the
-        mean over folds of the measure at ``theta_fold`` where there is no ``theta``.
+        The cell probabilities to take, dims (..., actual, predicted): default ``theta``, or where
+        there is none the mean of the measure over training sets at ``theta_new``, or over folds at
+        ``theta_fold``.
 
     Returns
     -------
@@ -64,8 +65,8 @@ def measure(
         return _dataset(cells, kernels(measures, cells))
     cells = _predicted(evidence, group) if of == "predictive" else _cells(evidence, group, variable)
     values = _dataset(cells, kernels(measures, cells))
-    folds = [dim for dim in values.dims if dim == "fold" and cells.name == "theta_fold"]
-    return values.mean(folds) if folds and variable is None else values
+    over = {"theta_fold": "fold", "theta_new": "training"}.get(str(cells.name))
+    return values.mean(over) if over in values.dims and variable is None else values
 
 
 def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
@@ -133,7 +134,7 @@ def _dataset(cells, found):
 
 def _cells(tree, group, variable):
     draws = _group(tree, group)
-    wanted = [variable] if variable else ["theta", "theta_fold"]
+    wanted = [variable] if variable else ["theta", "theta_new", "theta_fold"]
     name = next((each for each in wanted if each in draws.data_vars), None)
     if name is None or not set(CELLS) <= set(draws[name].dims):
         having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]

@@ -1,7 +1,15 @@
 """The catalogue of models: one method, one stand-alone file of plain PyMC."""
 
+from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.fixed_totals import fixed_totals
 from bayescm.models.hierarchical_folds import hierarchical_folds
+from bayescm.models.pooled_folds import pooled_folds
 
-__all__ = ["dirichlet_multinomial", "fixed_totals", "hierarchical_folds"]
+__all__ = [
+    "averaged_folds",
+    "dirichlet_multinomial",
+    "fixed_totals",
+    "hierarchical_folds",
+    "pooled_folds",
+]
