@@ -1,7 +1,7 @@
 """The tree of a fit: one shape, whichever way the posterior was drawn."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -92,11 +92,11 @@ def labelled(model, values, attrs, *, events=True):
     """Return draws as a dataset with the dims of the model's variables."""
     from arviz_base import dict_to_dataset
 
-    dims = {}
+    dims: dict[Hashable, Any] = {}
     for name, array in values.items():
         named = model.named_vars_to_dims.get(name, ())
         dims[name] = list(named if events else named[: array.ndim - 2])
-    coords = {name: list(each) for name, each in model.coords.items()}
+    coords: dict[Any, Any] = {name: list(each) for name, each in model.coords.items()}
     return dict_to_dataset(values, dims=dims, coords=coords, attrs=dict(attrs))
 
 
@@ -169,7 +169,7 @@ def _interpreted():
     """Return PyTensor's mode for tiny graphs: interpreted, which spares seconds of compilation."""
     from pytensor.compile.mode import Mode
 
-    return Mode("py", None)
+    return Mode("py", None)  # type: ignore[arg-type]
 
 
 @contextmanager
