@@ -249,7 +249,7 @@ def _dirichlet(pilot):
 
     if pilot.name == "concentration":
         return np.asarray(align(pilot, pilot), float)
-    return dirichlet_multinomial(as_counts(pilot).values).concentration
+    return dirichlet_multinomial(as_counts(pilot).values).weights
 
 
 def _proportion_widths(kernel, expect, pilot, interval):
