@@ -40,30 +40,32 @@ def floats(cells: ArrayLike) -> np.ndarray:
     return cells if cells.dtype.kind == "c" else cells.astype(np.float64, copy=False)
 
 
-def positive_cells(cells: np.ndarray) -> tuple:
-    """Return tp, fn, fp, tn of the positive class of two, (...) each."""
+def every_class(cells: np.ndarray) -> tuple:
+    """Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only."""
+    other = 1 - np.eye(cells.shape[-1])
+    tp = np.einsum("...ii->...i", cells)
+    fn = np.einsum("...ij,ij->...i", cells, other)
+    fp = np.einsum("...ij,ij->...j", cells, other)
+    # Not the total less the rest, which would lose small cells.
+    tn = np.einsum("...ij,ij->...i", other @ cells, other)
+    return tp, fn, fp, tn
+
+
+def one_of_two(cells: np.ndarray) -> tuple:
+    """Return tp, fn, fp, tn: of two classes the positive one's, (...), else of every class."""
+    if cells.shape[-1] > 2:
+        return every_class(cells)
     return cells[..., 1, 1], cells[..., 1, 0], cells[..., 0, 1], cells[..., 0, 0]
 
 
-def every_class(cells: np.ndarray) -> tuple:
-    """Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only."""
-    fn = off_diagonal(cells).sum(axis=-1)
-    fp = off_diagonal(cells).sum(axis=-2)
-    tn = off_diagonal(_other_rows(cells)).sum(axis=-1)
-    return np.diagonal(cells, axis1=-2, axis2=-1), fn, fp, tn
+def over_classes(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Sum what `one_of_two` gave over the classes, or leave it where it is the same for both."""
+    return values if cells.shape[-1] == 2 else np.einsum("...i->...", values)
 
 
 def off_diagonal(cells: np.ndarray) -> np.ndarray:
-    """Return cells with zeros on the diagonal."""
-    return np.where(np.eye(cells.shape[-1], dtype=bool), 0, cells)
-
-
-def _other_rows(cells):
-    """Return the sum over all rows but one; subtracting from the total would lose small cells."""
-    above, below = np.zeros_like(cells), np.zeros_like(cells)
-    above[..., 1:, :] = cells.cumsum(axis=-2)[..., :-1, :]
-    below[..., :-1, :] = cells[..., ::-1, :].cumsum(axis=-2)[..., ::-1, :][..., 1:, :]
-    return above + below
+    """Return the sum of the cells off the diagonal, (...)."""
+    return np.einsum("...ij,ij->...", cells, 1 - np.eye(cells.shape[-1]))
 
 
 def one_vs_rest(cells: ArrayLike) -> np.ndarray:
@@ -101,7 +103,7 @@ def per_class(cells: ArrayLike, formula: Callable) -> np.ndarray:
     """Apply the formula to the positive class of two, or to every class of more."""
     cells = floats(cells)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return formula(*(positive_cells if cells.shape[-1] == 2 else every_class)(cells))
+        return formula(*one_of_two(cells))
 
 
 def whole(formula: Callable) -> Any:
@@ -117,7 +119,7 @@ def whole(formula: Callable) -> Any:
 
 def total(cells: np.ndarray) -> np.ndarray:
     """Return the sum of all cells, (...)."""
-    return cells.sum(axis=(-2, -1))
+    return np.einsum("...ij->...", cells)
 
 
 def average(values: np.ndarray, weights: ArrayLike = 1.0) -> np.ndarray:
@@ -125,7 +127,8 @@ def average(values: np.ndarray, weights: ArrayLike = 1.0) -> np.ndarray:
     seen = ~np.isnan(values)
     weights = seen * weights
     weights = np.where((weights == 0).all(axis=-1, keepdims=True), seen, weights)
-    return (np.where(weights != 0, values, 0) * weights).sum(axis=-1) / weights.sum(axis=-1)
+    values = np.where(weights != 0, values, 0)
+    return np.einsum("...i,...i->...", values, weights) / np.einsum("...i->...", weights)
 
 
 def _macro(cells, kernel):
@@ -141,7 +144,9 @@ def _weighted(cells, kernel):
 
 def _micro(cells, kernel):
     with np.errstate(divide="ignore", invalid="ignore"):
-        return kernel.formula(*(part.sum(axis=-1) for part in every_class(floats(cells))))
+        return kernel.formula(
+            *(np.einsum("...i->...", part) for part in every_class(floats(cells)))
+        )
 
 
 _AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}

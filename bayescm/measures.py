@@ -32,14 +32,14 @@ from bayescm.kernels import (
     Kernel,
     average,
     averaged,
-    every_class,
     floats,
     mark,
     off_diagonal,
     one_class,
+    one_of_two,
     one_vs_rest,
+    over_classes,
     per_class,
-    positive_cells,
     total,
     user,
     whole,
@@ -56,46 +56,39 @@ __all__ = ["Kernel", "cost", "fbeta", "names", "one_vs_rest", "resolve", "tversk
 @whole
 def accuracy(cells):
     """Share of examples classified rightly."""
-    return np.trace(cells, axis1=-2, axis2=-1) / total(cells)
+    return np.einsum("...ii->...", cells) / total(cells)
 
 
 @whole
 def error_rate(cells):
     """Share of examples classified wrongly."""
-    return off_diagonal(cells).sum(axis=(-2, -1)) / total(cells)
+    return off_diagonal(cells) / total(cells)
 
 
 @whole
 def balanced_accuracy(cells):
     """Mean recall of the classes that occur."""
-    tp, fn, _, _ = every_class(cells)
-    return average(tp / (tp + fn))
-
-
-def _association(cells):
-    """Return sums over classes of tp*tn - fp*fn and of the products of margins that norm it."""
-    parts = positive_cells(cells) if cells.shape[-1] == 2 else every_class(cells)
-    tp, fn, fp, tn = parts
-    predicted, other, actual, rest = tp + fp, fn + tn, tp + fn, fp + tn
-    sums = [tp * tn - fp * fn, predicted * other, actual * rest, predicted * rest]
-    if cells.shape[-1] == 2:  # both classes have the same sums but for the last
-        sums[-1] = (sums[-1] + other * actual) / 2
-        return sums
-    return [each.sum(axis=-1) for each in sums]
+    return average(np.einsum("...ii->...i", cells) / np.einsum("...ij->...i", cells))
 
 
 @whole
 def mcc(cells):
     """Matthews' correlation coefficient; for many classes Gorodkin's R_K."""
-    difference, predicted, actual, _ = _association(cells)
+    tp, fn, fp, tn = one_of_two(cells)
+    difference = over_classes(tp * tn - fp * fn, cells)
+    predicted = over_classes((tp + fp) * (fn + tn), cells)
+    actual = over_classes((tp + fn) * (fp + tn), cells)
     return difference / (np.sqrt(predicted) * np.sqrt(actual))
 
 
 @whole
 def cohen_kappa(cells):
     """Cohen's kappa: agreement beyond that of independent answers."""
-    difference, _, _, norm = _association(cells)
-    return difference / norm
+    tp, fn, fp, tn = one_of_two(cells)
+    norm = (tp + fp) * (fp + tn)
+    if cells.shape[-1] == 2:  # the mean over both classes, of which the difference is the same
+        norm = (norm + (fn + tn) * (tp + fn)) / 2
+    return over_classes(tp * tn - fp * fn, cells) / over_classes(norm, cells)
 
 
 # Measures of one class against the rest
@@ -323,7 +316,7 @@ def _expected_cost(cells, matrix):
         todo = "give the cost matrix one row and column per class"
         raise fail("the cost matrix has a wrong size", matrix.shape, str(cells.shape[-2:]), todo)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (cells * matrix).sum(axis=(-2, -1)) / total(cells)
+        return np.einsum("...ij,ij->...", cells, matrix) / total(cells)
 
 
 _FACTORIES: dict[str, Callable[..., Kernel]] = {"fbeta": fbeta, "tversky": tversky, "cost": cost}
