@@ -1,10 +1,8 @@
 """What a difference means: the ROPE triple, the loss of a choice, and one plain sentence."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bayescm.validate import fail
 
@@ -37,7 +35,9 @@ def check_rope(rope: Any) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def decide(law: Any, *, rope: tuple[float, float], prob: float, kind: str) -> dict[str, float]:
+def decide(
+    law: Any, *, rope: tuple[float, float], prob: float, kind: str, tails: Any = None
+) -> dict[str, float]:
     """
     Return what the law of a difference says, from the first's point of view.
 
@@ -48,12 +48,15 @@ def decide(law: Any, *, rope: tuple[float, float], prob: float, kind: str) -> di
         ``shortfall`` and the intervals.
     rope, prob, kind
         As :func:`bayescm.compare` takes them, checked.
+    tails : law, optional
+        A better source of the probabilities and the loss.
     """
+    tails = law if tails is None else tails
     low, high = rope
-    better = float(law.sf(high))
-    worse = float(law.cdf(low)) - _mass_at(law, low)
+    better = float(tails.sf(high))
+    worse = float(tails.cdf(low)) - (tails.mass_at(low) if hasattr(tails, "mass_at") else 0.0)
     lower, upper = getattr(law, kind)(prob)
-    mean, loss = float(law.mean()), float(law.shortfall())
+    mean, loss = float(law.mean()), float(tails.shortfall())
     return {
         "mean": mean,
         "sd": float(law.sd()),
@@ -63,12 +66,8 @@ def decide(law: Any, *, rope: tuple[float, float], prob: float, kind: str) -> di
         "p_rope": max(0.0, 1 - better - worse),
         "p_worse": worse,
         "expected_loss": loss,
-        "expected_loss_second": mean + loss,
+        "expected_loss_second": max(0.0, mean + loss),
     }
-
-
-def _mass_at(law, point):
-    return float(law.mass_at(point)) if hasattr(law, "mass_at") else 0.0
 
 
 class Draws:
@@ -105,11 +104,6 @@ class Draws:
         return float("nan") if np.isnan(self.draws[0]) else float(hits.mean())
 
 
-def rows_to_frame(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
-    """Return the rows as a table with the columns in order."""
-    return pd.DataFrame(rows, columns=list(columns))
-
-
 def sentence(row: dict[str, Any], *, rope: tuple[float, float], prob: float) -> str:
     """
     Say in words what a row of a comparison says; the verdict follows the ROPE triple alone.
@@ -129,7 +123,8 @@ def sentence(row: dict[str, Any], *, rope: tuple[float, float], prob: float) -> 
         return f"{verdict} (probability {_percent(row['p_worse'])})."
     if row["p_rope"] >= prob:
         verdict = f"{names[0]} and {names[1]} are practically equivalent in {what}"
-        return f"{verdict} (probability {_percent(row['p_rope'])} of a difference within {_margin(rope)})."
+        within = f"{_percent(row['p_rope'])} of a difference within {_margin(rope)}"
+        return f"{verdict} (probability {within})."
     parts = [f"better {_percent(row['p_better'])}", f"worse {_percent(row['p_worse'])}"]
     if margin:
         parts.insert(1, f"equivalent {_percent(row['p_rope'])}")

@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.counts import make_counts, with_design
-from bayescm.exact.paired_outcomes import arrays, pour
+from bayescm.exact.joint_table import arrays, pour
 from bayescm.tabulate import _check_sizes, _column, _factorize, _group, as_labels
 from bayescm.validate import check_counts, fail, suggest
 

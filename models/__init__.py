@@ -4,6 +4,7 @@ from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.fixed_totals import fixed_totals
 from bayescm.models.hierarchical_folds import hierarchical_folds
+from bayescm.models.paired_outcomes import paired_outcomes
 from bayescm.models.pooled_folds import pooled_folds
 
 __all__ = [
@@ -11,5 +12,6 @@ __all__ = [
     "dirichlet_multinomial",
     "fixed_totals",
     "hierarchical_folds",
+    "paired_outcomes",
     "pooled_folds",
 ]

@@ -1,6 +1,6 @@
 """Bootstrap intervals: outcomes resampled as counts, not example by example."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -12,7 +12,7 @@ from bayescm.validate import check_choice, check_counts, check_prob, fail
 
 def bootstrap(
     evidence: xr.Dataset | xr.DataArray,
-    measures: str | Callable | Iterable[str | Callable],
+    measures: str | Callable | Sequence[str | Callable],
     *,
     prob: float = 0.95,
     method: str = "percentile",
@@ -58,7 +58,7 @@ def bootstrap(
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     >>> bootstrap(counts, "f1", random_seed=1).f1.values.round(2)
-    array([0.65, 0.8 ])
+    array([0.64, 0.79])
     """
     prob = check_prob(prob)
     check_choice("method", method, ["percentile", "bca"])

@@ -1,6 +1,6 @@
 """Delta-method intervals for any measures of any classifiers, one by one or jointly."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,7 @@ _STEP = 1e-30
 
 def delta(
     evidence: xr.Dataset | xr.DataArray,
-    measures: str | Callable | Iterable[str | Callable],
+    measures: str | Callable | Sequence[str | Callable],
     *,
     prob: float = 0.95,
     joint: bool = False,

@@ -1,6 +1,6 @@
 """Evidence as independent samples of outcomes, for the frequentist intervals."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.counts import as_counts
-from bayescm.exact.paired_outcomes import arrays, pour
+from bayescm.exact.joint_table import arrays, pour
 from bayescm.labelled import kernels as as_kernels
 from bayescm.measures import resolve
 from bayescm.outcomes import as_outcomes, counts_of
@@ -79,7 +79,7 @@ class Samples:
             part = part if by_class else part[..., 0, :]
             variables[kernel.__name__] = ((*dims, *(["class"] if by_class else []), "bound"), part)
             start += width
-        coords: dict[str, Any] = {**self.leading.coords, "bound": ["lower", "upper"]}
+        coords: dict[Any, Any] = {**dict(self.leading.coords), "bound": ["lower", "upper"]}
         if any(width > 1 for width in self.widths()):
             coords["class"] = self.labels
         return xr.Dataset(variables, coords=coords)
@@ -87,17 +87,16 @@ class Samples:
 
 def samples(
     evidence: xr.Dataset | xr.DataArray,
-    measures: str | Callable | Iterable[str | Callable],
+    measures: str | Callable | Sequence[str | Callable],
     pairs: Sequence[tuple[str, Any]] | None = None,
 ) -> Samples:
     """Check the evidence and the measures, and lay them out."""
-    paired = isinstance(evidence, xr.Dataset)
-    matrices = counts_of(evidence) if paired else as_counts(evidence)
+    matrices = counts_of(evidence) if isinstance(evidence, xr.Dataset) else as_counts(evidence)
     if "classifier" in matrices.dims:
         matrices = matrices.transpose(..., "classifier", "actual", "predicted")
     kernels = as_kernels(measures, matrices)
     classes, number = matrices.sizes["actual"], matrices.sizes.get("classifier", 1)
-    if paired:
+    if isinstance(evidence, xr.Dataset):
         counts, actual, predicted = arrays(as_outcomes(evidence))
         counts, sample = counts.reshape(-1, 1, counts.shape[-1]), np.zeros(number, int)
     else:

@@ -159,7 +159,7 @@ class Discordant(_Quadrature):
     --------
     >>> law = Discordant(12.5, 6.5, 83.0)
     >>> law.eti(0.95).round(4), round(float(law.sf(0)), 4)
-    (array([-0.0249,  0.1424]), 0.9209)
+    (array([-0.0229,  0.1433]), 0.9223)
     """
 
     wins: float

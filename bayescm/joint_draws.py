@@ -1,0 +1,308 @@
+"""Draws of measures of several classifiers, folds, groups or fits, as jointly as they are known."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm import exact
+from bayescm.classical.correlated_t import posterior as fold_posterior
+from bayescm.counts import align, as_counts
+from bayescm.exact.laws import F1, Beta
+from bayescm.folds import MODELS, design, fold_values, sibling_input
+from bayescm.labelled import kernels as as_kernels
+from bayescm.labelled import measure
+from bayescm.measures import resolve
+from bayescm.outcomes import as_outcomes, counts_of
+from bayescm.validate import check_keywords, fail, suggest
+
+# Numbers held at once, and cells of one draw up to which many draws are cheap.
+_CHUNK, _SMALL = 4e6, 64
+
+
+_SEPARATE = ("dirichlet_multinomial", "fixed_totals", *MODELS)
+
+type Members = Mapping[str, xr.DataArray | xr.DataTree]
+type Evidence = xr.DataArray | xr.Dataset | xr.DataTree | Members
+
+
+def _no_law(*_):
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """
+    Draws of measures, and what is known beyond them.
+
+    Attributes
+    ----------
+    values : Dataset
+        A variable per measure, dims ``(draw, ..., [class])``; NaN where undefined.
+    kernels : list of callables
+    paired : bool
+        Whether the draws along the dim compared belong together, being of the same examples.
+    law : callable
+        From (kernel, place) to the exact law of one member, or None; a place maps the dims of the
+        values, but draw, to indices.
+    difference : callable
+        From (kernel, place of the first, place of the second) to the exact law of the difference
+        of two members that belong together, or None.
+    """
+
+    values: xr.Dataset
+    kernels: list
+    paired: bool
+    law: Callable = _no_law
+    difference: Callable = _no_law
+
+
+def draw_measures(
+    evidence: Evidence,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    dim: str = "classifier",
+    model: str | None = None,
+    draws: int | None = None,
+    random_seed: int | np.random.SeedSequence | None = None,
+    **keywords: Any,
+) -> Drawn:
+    """
+    Draw measures from the joint posterior of whatever the evidence holds.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset, DataTree or mapping
+        Counts, outcomes or a fit. The members of a mapping are independent, even if their fits
+        were given the same seed.
+    measures : name, function, or sequence of these
+    dim : str, default "classifier"
+        The dim that will be compared; the name of the dim that the members of a mapping get.
+    model : str, optional
+        Name of a model with exact draws; default ``paired_outcomes`` for outcomes, the correlated
+        t for folds, separate posteriors else.
+    draws : int, optional
+        Default 50,000 for small tables, 10,000 for large ones.
+    random_seed : int, optional
+    **keywords
+        Of the model, such as ``concentration=0.5``.
+
+    Returns
+    -------
+    Drawn
+    """
+    if draws is not None and (not isinstance(draws, (int, np.integer)) or draws < 2):
+        raise fail("draws is not a number of draws", draws, "an integer >= 2", "pass draws=10000")
+    if isinstance(evidence, xr.DataTree):
+        return _of_tree(evidence, measures, dim)
+    rng = np.random.default_rng(random_seed)
+    options = {"model": model, "draws": draws, **keywords}
+    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset):
+        return _of_members(evidence, measures, dim, rng, options)
+    if isinstance(evidence, xr.Dataset):
+        evidence = as_outcomes(evidence)
+        folds = "fold" in evidence.dims and dim != "fold"
+        if model == "paired_outcomes" or (model is None and not folds):
+            return _of_outcomes(evidence, measures, dim, draws, rng, **keywords)
+        evidence = counts_of(evidence)
+    counts = as_counts(evidence)
+    if "fold" in counts.dims and model is None and dim != "fold":
+        return _of_folds(counts, measures, dim, draws, rng, **keywords)
+    if dim == "classifier":
+        _warn_if_paired(_classifiers(counts))
+    return _of_counts(evidence, counts, measures, rng, **options)
+
+
+def _of_tree(tree, measures, dim):
+    """Take the draws of a fit as they are."""
+    values = measure(tree, measures)
+    values = values.stack(every=("chain", "draw"), create_index=False)
+    values = values.drop_vars(["chain", "draw"]).rename(every="draw").transpose("draw", ...)
+    counts = tree["constant_data"]["counts"] if "constant_data" in tree.children else None
+    own = tree.attrs.get("model") == "paired_outcomes"
+    if dim == "classifier" and not own and counts is not None and "predicted" in counts.dims:
+        _warn_if_paired(_classifiers(counts))
+    found = [resolve(name) for name in ([measures] if _one(measures) else measures)]
+    return Drawn(_class_last(values), found, own and dim == "classifier")
+
+
+def _one(measures):
+    return isinstance(measures, str) or callable(measures)
+
+
+def _of_members(members, measures, dim, rng, options):
+    """Draw each member by itself, in an order of its own: equal seeds must not make pairs."""
+    if not members:
+        raise fail("there is no evidence", {}, "two or more", 'pass {"a": counts_a, "b": counts_b}')
+    _warn_if_paired({k: v for k, v in members.items() if isinstance(v, xr.DataArray)})
+    parts, values = {}, []
+    for name, member in members.items():
+        seed = np.random.SeedSequence(int(rng.integers(2**63)))
+        part = draw_measures(member, measures, dim="", random_seed=seed, **options)
+        if dim in part.values.dims:
+            todo = "select one of it, or compare over another dim"
+            raise fail(f"a member has a dim {dim} of its own", name, "members without it", todo)
+        parts[name] = part
+    size = min(part.values.sizes["draw"] for part in parts.values())
+    for part in parts.values():
+        order = rng.permutation(part.values.sizes["draw"])[:size]
+        values.append(part.values.isel(draw=order).drop_vars("positive", errors="ignore"))
+    index = xr.Variable(dim, list(parts))
+    joined = xr.concat(values, index, join="exact", coords="minimal", compat="override")
+
+    def law(kernel, place):
+        return list(parts.values())[place[dim]].law(kernel, place)
+
+    found = next(iter(parts.values())).kernels
+    return Drawn(_class_last(joined.transpose("draw", ...)), found, False, law)
+
+
+def _of_outcomes(outcomes, measures, dim, draws, rng, **keywords):
+    matrices = counts_of(outcomes)
+    found = as_kernels(measures, matrices)
+    check_keywords(exact.paired_outcomes, keywords)
+    if "concentration" in keywords:
+        keywords["concentration"] = align(keywords["concentration"], matrices)
+    posterior = exact.paired_outcomes(outcomes, **keywords)
+    values = _in_chunks(posterior, found, draws, rng, matrices)
+
+    def difference(kernel, first, second):
+        at = tuple(first[each] for each in matrices.dims[:-3])
+        pair = first["classifier"], second["classifier"]
+        return posterior.difference(kernel, *pair, at=at, label=first.get("class"))
+
+    if dim == "classifier":
+        return Drawn(values, found, True, _no_law, difference)
+    own = _separate_laws(
+        exact.dirichlet_multinomial, matrices, {"concentration": posterior.prior[0]}
+    )
+    return Drawn(values, found, False, own)
+
+
+def _of_counts(given, counts, measures, rng, *, model=None, draws=None, **keywords):
+    """Draw from separate posteriors: independent, whatever the dim."""
+    found = as_kernels(measures, counts)
+    if model is None:
+        model = "fixed_totals" if "prevalence" in counts.coords else "dirichlet_multinomial"
+    if model not in _SEPARATE:
+        todo = f"{suggest(model, _SEPARATE)} Or pass the tree of fit(evidence, model)"
+        raise fail("this model is not drawn from here", model, ", ".join(_SEPARATE), todo)
+    function = getattr(exact, model)
+    check_keywords(function, keywords)
+    if "concentration" in keywords:
+        keywords["concentration"] = align(keywords["concentration"], given)
+    if model == "fixed_totals" and "prevalence" in counts.coords:
+        keywords.setdefault("prevalence", counts.coords["prevalence"].item())
+    cells, keywords = sibling_input(function, counts, keywords)
+    folds = [dim for dim in ("repeat", "fold") if dim in counts.dims and model in MODELS]
+    template = counts.isel({dim: 0 for dim in folds}, drop=True)
+    values = _in_chunks(function(cells, **keywords), found, draws, rng, template)
+    plain = all(np.ndim(value) == 0 for value in keywords.values()) and not folds
+    law = _separate_laws(function, counts, keywords) if plain else _no_law
+    return Drawn(values, found, False, law)
+
+
+def _separate_laws(function, counts, keywords):
+    """Return the function from a kernel and a place to the law of one matrix, or None."""
+
+    def law(kernel, place):
+        at = tuple(place[dim] for dim in counts.dims[:-2])
+        found = function(counts.values[at], **keywords).law(kernel)
+        if found is None or "class" not in place:
+            return found
+        if not isinstance(found, (Beta, F1)):
+            return None
+        return type(found)(found.a[place["class"]], found.b[place["class"]])
+
+    return law
+
+
+def _in_chunks(posterior, found, draws, rng, template):
+    """Draw all measures at once, some draws at a time; label the draws."""
+    cells = template.size
+    size = draws or (50_000 if cells <= _SMALL else 10_000)
+    step = max(1, int(_CHUNK / cells))
+    parts = [
+        posterior.measure(found, min(step, size - start), rng) for start in range(0, size, step)
+    ]
+    arrays = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    dims = template.dims[:-2]
+    coords = {k: v for k, v in template.coords.items() if not {"actual", "predicted"} & set(v.dims)}
+    variables = {}
+    for kernel, array in zip(found, arrays, strict=True):
+        by_class = ["class"] if array.ndim > 1 + len(dims) else []
+        if by_class:
+            coords["class"] = template["actual"].values
+        variables[kernel.__name__] = (("draw", *dims, *by_class), array)
+    return xr.Dataset(variables, coords=coords)
+
+
+def _of_folds(counts, measures, dim, draws, rng, **keywords):
+    """Draw mean differences between members from the correlated t of all folds."""
+    found = as_kernels(measures, counts)
+    if keywords:
+        got = ", ".join(keywords)
+        raise fail("the correlated t has no keywords", got, "none", "name a model", TypeError)
+    rho = design(counts)["test_share"]
+    values, size = {}, draws or 50_000
+    for kernel in found:
+        folds = fold_values(counts, kernel)
+        values[kernel.__name__] = xr.apply_ufunc(
+            lambda each: _multivariate_t(each, rho, size, rng),
+            folds.transpose(..., dim, "fold") if dim in folds.dims else folds,
+            input_core_dims=[[dim, "fold"]],
+            output_core_dims=[["draw", dim]],
+            vectorize=True,
+        )
+    drawn = xr.Dataset(values).transpose("draw", ...)
+
+    def difference(kernel, first, second):
+        folds = fold_values(counts, kernel)
+        ends = [folds.isel({k: v for k, v in at.items()}).values for at in (first, second)]
+        return fold_posterior(ends[0] - ends[1], rho)
+
+    return Drawn(_class_last(drawn), found, True, _no_law, difference)
+
+
+def _multivariate_t(folds, rho, size, rng):
+    """Draw the members' means, (size, J), from the folds (J, n) in which all are defined."""
+    folds = folds[:, ~np.isnan(folds).any(axis=0)]
+    if folds.shape[1] < 2:
+        return np.full((size, len(folds)), np.nan)
+    freedom = folds.shape[1] - 1
+    covariance = np.atleast_2d(np.cov(folds)) * (1 / folds.shape[1] + rho / (1 - rho))
+    values, vectors = np.linalg.eigh(covariance)
+    factor = vectors * np.sqrt(np.maximum(values, 0))
+    normal = rng.standard_normal((size, len(folds))) @ factor.T
+    return folds.mean(axis=1) + normal / np.sqrt(rng.chisquare(freedom, (size, 1)) / freedom)
+
+
+def _class_last(values):
+    return values.transpose(..., "class") if "class" in values.dims else values
+
+
+def _warn_if_paired(members):
+    """Warn where matrices that are taken for independent have the same class totals."""
+    totals = {name: counts.sum("predicted").values.tolist() for name, counts in members.items()}
+    for one, two in combinations(totals, 2):
+        if totals[one] == totals[two]:
+            warnings.warn(
+                f"{one} and {two} have the same class totals: they look as if tested on the same "
+                "examples, but are compared as independent, which makes intervals too wide. To "
+                "pair them pass their answers through from_classifiers.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def _classifiers(counts):
+    """Return the matrices of each classifier by name."""
+    if "classifier" not in counts.dims:
+        return {}
+    names = counts.coords.get("classifier", np.arange(counts.sizes["classifier"])).values.tolist()
+    return {name: counts.isel(classifier=place) for place, name in enumerate(names)}

@@ -1,0 +1,111 @@
+r"""Several classifiers tested on the same examples: a Dirichlet over joint outcomes.
+
+.. math::
+
+    \theta &\sim \mathrm{Dirichlet}(\lambda) \\
+    \text{counts} \mid \theta &\sim \mathrm{Multinomial}(n, \theta)
+
+An outcome is the truth together with the answer of every classifier, so that with C classes and J
+classifiers there are :math:`C^{1 + J}` of them. Each classifier's own confusion matrix is a sum of
+outcomes: measures of all classifiers have one joint posterior, in which what they get right
+together, and wrong together, cancels out of a difference.
+
+The prior makes the answers independent given the truth and weighs as much as that of one matrix.
+Summed over the other classifiers it is exactly the prior that each would have by itself: a measure
+has one posterior, whichever classifiers are looked at along with it.
+
+Use it to compare classifiers, or versions of one, on a common test set. Do not use it where they
+were tested on different examples: these posteriors are independent (`dirichlet_multinomial`).
+
+Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The file writes all
+cells out; its exact sibling never does, and takes any number of classifiers. The estimand is the
+measure at ``theta``.
+
+References
+----------
+Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. Annals of Statistics 1,
+209-230. doi:10.1214/aos/1176342360
+"""
+
+import numpy as np
+import pymc as pm
+
+
+def paired_outcomes(outcomes, *, concentration=None) -> pm.Model:
+    """Model the joint outcomes of several classifiers as multinomial counts.
+
+    Parameters
+    ----------
+    outcomes : xarray.Dataset
+        ``counts`` ``(..., outcome)`` with the coords ``actual`` (outcome), ``predicted``
+        (classifier, outcome), ``label`` and ``classifier``.
+    concentration : float or array_like, shape (C, C) or (J, C, C), optional
+        Each classifier's own prior pseudo-counts, > 0, in the order of ``label``; by default
+        ``2 / C**2``. The row sums must be the same for every classifier.
+
+    Returns
+    -------
+    pymc.Model
+        Free variable ``theta_outcome`` ``(..., cell)``; ``theta``
+        ``(..., classifier, actual, predicted)``; observed ``outcome_counts`` ``(..., cell)``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> coords = {"actual": ("outcome", [0, 1, 1]), "label": [0, 1], "classifier": ["a", "b"]}
+    >>> coords["predicted"] = (("classifier", "outcome"), [[0, 1, 1], [0, 1, 0]])
+    >>> outcomes = xr.Dataset({"counts": ("outcome", [5, 3, 2])}, coords=coords)
+    >>> [variable.name for variable in paired_outcomes(outcomes).free_RVs]
+    ['theta_outcome']
+    """
+    labels, names = outcomes["label"].values, outcomes["classifier"].values
+    batch = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
+    classes, judges = len(labels), len(names)
+    cells = np.indices((classes,) * (1 + judges)).reshape(1 + judges, -1)
+    counts = _all_cells(outcomes, labels, classes ** (1 + judges))
+    weight = _joint_prior(concentration, cells, classes)
+    # belongs[j, actual, predicted, cell]: the cells that make up each classifier's matrix.
+    place = np.arange(classes)
+    truth = cells[0] == place[:, None]
+    belongs = truth[None, :, None] & (cells[1:, None, None] == place[:, None])
+
+    coords = {dim: outcomes[dim].values for dim in batch if dim in outcomes.coords}
+    coords |= {"classifier": names, "actual": labels, "predicted": labels}
+    coords["cell"] = ["->".join(str(labels[place]) for place in cell) for cell in cells.T]
+    with pm.Model(coords=coords) as model:
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        data = pm.Data("counts", counts, dims=(*batch, "cell"))
+        prior = pm.Data("concentration", weight, dims="cell")
+        theta = pm.Dirichlet("theta_outcome", prior, dims=(*batch, "cell"))
+        total = data.sum(-1).astype("int64")
+        pm.Multinomial("outcome_counts", n=total, p=theta, observed=data, dims=(*batch, "cell"))
+        flat = theta @ belongs.reshape(-1, belongs.shape[-1]).T.astype(float)
+        own = (*counts.shape[:-1], judges, classes, classes)
+        dims = (*batch, "classifier", "actual", "predicted")
+        pm.Deterministic("theta", flat.reshape(own), dims=dims)
+    return model
+
+
+def _all_cells(outcomes, labels, number):
+    """Return counts of every joint cell, in the order of truth, first answer, second answer ..."""
+    place = {label: index for index, label in enumerate(labels.tolist())}
+    answers = outcomes["predicted"].transpose("classifier", "outcome").values.tolist()
+    cell = np.zeros(outcomes.sizes["outcome"], int)
+    for column in [outcomes["actual"].values.tolist(), *answers]:
+        cell = cell * len(labels) + [place[label] for label in column]
+    seen = outcomes["counts"].transpose(..., "outcome").values
+    counts = np.zeros((*seen.shape[:-1], number))
+    for index, each in enumerate(cell):  # a cell may come more than once
+        counts[..., each] += seen[..., index]
+    return counts
+
+
+def _joint_prior(concentration, cells, classes):
+    """Spread the classifiers' own pseudo-counts over the joint cells."""
+    own = 2 / classes**2 if concentration is None else concentration
+    own = np.broadcast_to(np.asarray(own, float), (len(cells) - 1, classes, classes))
+    rows = own[0].sum(-1)
+    weight = rows[cells[0]]
+    for each, answers in zip(own, cells[1:], strict=True):
+        weight = weight * each[cells[0], answers] / rows[cells[0]]
+    return weight
