@@ -70,6 +70,10 @@ class _Axis(NamedTuple):
     low: int
     values: np.ndarray
 
+    def piece(self, part):
+        codes = self.codes[part].astype(np.intp, copy=False)
+        return codes - self.low if self.low else codes
+
 
 def _column(name, values):
     """Return labels as an integer, boolean or object array, or as a pandas extension array."""
@@ -167,16 +171,15 @@ def _factorize(name, array):
 def _count(axes, weights=None):
     """Count in pieces that stay in the processor's cache."""
     shape = tuple(len(axis.values) for axis in axes)
-    strides = np.cumprod((1, *shape[:0:-1]))[::-1].tolist()
-    table = np.zeros(math.prod(shape), dtype=np.int64 if weights is None else np.float64)
-    piece = max(1 << 16, 4 * table.size)
-    offset = sum(axis.low * stride for axis, stride in zip(axes, strides, strict=True))
-    for start in range(0, len(axes[0].codes), piece):
+    size, examples = math.prod(shape), len(axes[0].codes)
+    table = np.zeros(size, dtype=np.int64 if weights is None else np.float64)
+    piece = max(1 << 16, 4 * size)
+    for start in range(0, examples, piece):
         part = slice(start, start + piece)
-        index = np.full(len(axes[0].codes[part]), -offset, dtype=np.intp)
-        for axis, stride in zip(axes, strides, strict=True):
-            index += axis.codes[part].astype(np.intp, copy=False) * stride
-        table += np.bincount(index, weights if weights is None else weights[part], table.size)
+        index = axes[0].piece(part)
+        for axis in axes[1:]:
+            index = index * len(axis.values) + axis.piece(part)
+        table += np.bincount(index, weights if weights is None else weights[part], size)
     return table.reshape(shape)
 
 

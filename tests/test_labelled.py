@@ -141,7 +141,8 @@ def test_the_mean_over_folds_where_there_is_no_common_theta():
         dims=("chain", "draw", "fold", "actual", "predicted"),
         coords={"actual": labels, "predicted": labels, "positive": "yes"},
     )
-    fitted = xr.DataTree.from_dict({"posterior": xr.Dataset({"theta_fold": theta})})
+    groups = {"posterior": xr.Dataset({"theta_fold": theta}), "constant_data": xr.Dataset()}
+    fitted = xr.DataTree.from_dict(groups)
     expected = measures.f1(theta.values).mean(axis=-1)
     np.testing.assert_allclose(bcm.measure(fitted, "f1")["f1"], expected)
     assert "fold" in bcm.measure(fitted, "f1", variable="theta_fold").dims
