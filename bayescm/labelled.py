@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+import numpy as np
 import xarray as xr
 
 from bayescm.counts import CELLS, as_counts, in_order, positive
@@ -65,8 +66,11 @@ def measure(
         return _dataset(cells, kernels(measures, cells))
     cells = _predicted(evidence, group) if of == "predictive" else _cells(evidence, group, variable)
     values = _dataset(cells, kernels(measures, cells))
-    over = {"theta_fold": "fold", "theta_new": "training"}.get(str(cells.name))
-    return values.mean(over) if over in values.dims and variable is None else values
+    if variable is not None:
+        return values
+    if cells.name == "theta_fold":
+        return _over_folds(values, evidence)
+    return values.mean("training") if cells.name == "theta_new" else values
 
 
 def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
@@ -130,6 +134,19 @@ def _dataset(cells, found):
     # The measure "prevalence" takes the place of the scalar coord of that name.
     cells = cells.drop_vars([name for name in called if name in cells.coords])
     return xr.Dataset({kernel.__name__: apply(kernel, cells) for kernel in found})
+
+
+def _over_folds(values, tree):
+    """Return the average over folds as the model of averaged folds has it."""
+    folds = [dim for dim in ("repeat", "fold") if dim in values.dims]
+    stretch = float(_group(tree, "constant_data").get("stretch", 1.0))
+    if np.isnan(stretch):  # a mixture: the draws take the folds in turn
+        rows = values.stack(every=folds, create_index=False)
+        turn = xr.DataArray(np.arange(values.sizes["draw"]) % rows.sizes["every"], dims="draw")
+        return rows.isel(every=turn).drop_vars(folds, errors="ignore")
+    mean = values.mean(folds, skipna=False)
+    center = mean.mean(("chain", "draw"))
+    return (center + stretch * (mean - center)).transpose("chain", "draw", ...)
 
 
 def _cells(tree, group, variable):

@@ -106,6 +106,7 @@ def fit(
         groups = _draw(sibling(cells, **settings), built, chains, draws, seeds[0])
     else:
         _check_samplable(built, counts)
+        _check_folds(function, counts, keywords)
         groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
     scalars = {name: each.variable for name, each in counts.coords.items() if each.ndim == 0}
     whole = counts.dtype.kind != "f"
@@ -163,6 +164,15 @@ def _check_samplable(model, counts):
             f">= {_SMALLEST}",
             "leave method out (exact draws take any), or raise the concentration",
         )
+
+
+def _check_folds(function, counts, keywords):
+    """Let the exact sibling judge the keywords of a model of folds: models do not validate."""
+    exact_form = route.sibling(function)
+    if getattr(exact_form, "__name__", "") in ("averaged_folds", "pooled_folds"):
+        known = {name: value for name, value in keywords.items() if not callable(value)}
+        cells, settings = sibling_input(exact_form, counts, known)
+        exact_form(cells, **settings)
 
 
 def _sample(model, *, draws, tune, chains, seed):

@@ -1,7 +1,17 @@
 """The exact siblings of the models: the same names, numpy and scipy only."""
 
+from bayescm.exact.averaged_folds import averaged_folds
 from bayescm.exact.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.exact.fixed_totals import fixed_totals
+from bayescm.exact.hierarchical_folds import hierarchical_folds
 from bayescm.exact.paired_outcomes import paired_outcomes
+from bayescm.exact.pooled_folds import pooled_folds
 
-__all__ = ["dirichlet_multinomial", "fixed_totals", "paired_outcomes"]
+__all__ = [
+    "averaged_folds",
+    "dirichlet_multinomial",
+    "fixed_totals",
+    "hierarchical_folds",
+    "paired_outcomes",
+    "pooled_folds",
+]

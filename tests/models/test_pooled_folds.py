@@ -1,0 +1,109 @@
+import numpy as np
+import pymc as pm
+import pytest
+from bayescm.models import pooled_folds
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
+from scipy.stats import multinomial
+
+import bayescm as bcm
+from bayescm import exact
+from bayescm.folds import sibling_input
+
+PLAIN = Mode("py", None)
+RNG = np.random.default_rng(4)
+FOLDS = bcm.from_matrix(RNG.integers(1, 9, (5, 2, 2)), dims=("fold",))
+REPEATED = bcm.from_matrix(
+    RNG.integers(1, 9, (2, 3, 4, 2, 2)), dims=("classifier", "repeat", "fold")
+)
+THREE = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
+
+
+@pytest.mark.parametrize(
+    ("counts", "keywords"),
+    [
+        (FOLDS, {}),
+        (FOLDS, {"omega": 1.0, "concentration": 1.0}),
+        (FOLDS, {"omega": 0.2, "concentration": np.array([[1.0, 2.0], [3.0, 0.5]])}),
+        (REPEATED, {}),
+        (REPEATED[0].transpose("fold", ...), {"omega": 0.3}),
+        (THREE, {}),
+    ],
+)
+def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywords):
+    cells, settings = sibling_input(exact.pooled_folds, counts, keywords)
+    posterior = exact.pooled_folds(cells, **settings)
+    drawn = posterior.draws(4, np.random.default_rng(1))
+    model = remove_value_transforms(pooled_folds(counts, **keywords))
+    logp = model.compile_logp(jacobian=False, mode=PLAIN)
+    conditional = posterior.logpdf(drawn["theta"]).reshape(4, -1).sum(-1)
+    joint = [float(logp({"theta_cell": each})) for each in drawn["theta_cell"]]
+    np.testing.assert_allclose(joint - conditional, posterior.log_marginal().sum(), atol=1e-8)
+
+
+def test_the_fence_notices_another_discount():
+    posterior = exact.pooled_folds(FOLDS.values, omega=0.5)
+    drawn = posterior.draws(4, np.random.default_rng(1))
+    logp = remove_value_transforms(pooled_folds(FOLDS)).compile_logp(jacobian=False, mode=PLAIN)
+    joint = [float(logp({"theta_cell": each})) for each in drawn["theta_cell"]]
+    assert np.ptp(joint - posterior.logpdf(drawn["theta"])) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("counts", "omega"),
+    [(FOLDS, 0.6), (REPEATED, 5 / 24), (FOLDS.assign_coords(n_folds=2), 0.3)],
+)
+def test_default_discount(counts, omega):
+    assert pooled_folds(counts)["omega"].get_value() == pytest.approx(omega)
+
+
+def test_what_changes_between_fits_is_data():
+    names = {each.name for each in pooled_folds(FOLDS).data_vars}
+    assert names == {"counts", "concentration", "omega"}
+
+
+def test_new_folds_are_predicted_by_the_plain_multinomial():
+    model = pooled_folds(FOLDS, omega=0.2, concentration=50.0)
+    drawn = pm.draw(model["cell_counts"], 400, random_seed=1, mode=PLAIN)
+    sizes = FOLDS.sum(("actual", "predicted")).values
+    assert (drawn.sum(-1) == sizes).all()
+    # Almost fair cells: a binomial variance, not one five times as large.
+    np.testing.assert_allclose(drawn.var(0).mean(-1) / sizes, 3 / 16, rtol=0.35)
+
+
+def test_log_likelihood_of_a_fit_is_not_discounted():
+    tree = bcm.fit(FOLDS, "pooled_folds", omega=0.3, draws=20, chains=1, random_seed=1)
+    theta = tree["posterior"]["theta"].values[0, 7].ravel()
+    kept = tree["log_likelihood"]["cell_counts"].values[0, 7]
+    cells = FOLDS.values.reshape(5, 4)
+    np.testing.assert_allclose(kept, multinomial.logpmf(cells, cells.sum(-1), theta), rtol=1e-8)
+
+
+def test_fit_of_repeats_uses_up_the_folds():
+    tree = bcm.fit(REPEATED, "pooled_folds", draws=10, chains=1, random_seed=1)
+    assert tree["posterior"]["theta"].dims == ("chain", "draw", "classifier", "actual", "predicted")
+    assert bcm.measure(tree, "f1")["f1"].dims == ("chain", "draw", "classifier")
+
+
+def test_another_prior_is_shared_by_all_cells():
+    model = pooled_folds(REPEATED, concentration=lambda name: pm.HalfNormal(name, 1))
+    assert [each.name for each in model.free_RVs] == ["concentration", "theta_cell"]
+
+
+@pytest.mark.slow
+def test_nuts_draws_from_the_exact_posterior():
+    settings = {"draws": 2000, "random_seed": 3, "omega": 0.4}
+    nuts = bcm.fit(FOLDS, "pooled_folds", method="nuts", **settings)["posterior"]["theta"].values
+    iid = bcm.fit(FOLDS, "pooled_folds", method="exact", **settings)["posterior"]["theta"].values
+    for q in (0.025, 0.5, 0.975):
+        np.testing.assert_allclose(
+            np.quantile(nuts, q, (0, 1)),
+            np.quantile(iid, q, (0, 1)),
+            atol=0.2 * iid.std((0, 1)).max(),
+        )
+
+
+@pytest.mark.parametrize("method", ["auto", "nuts"])
+def test_fit_refuses_a_discount_that_is_none(method):
+    with pytest.raises(ValueError, match="omega is not a discount"):
+        bcm.fit(FOLDS, "pooled_folds", omega=1.5, method=method)
