@@ -1,0 +1,77 @@
+"""Reports: from evidence to a page that people read."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from bayescm.validate import check_kind, check_prob, fail
+
+
+def report(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    path: str | Path,
+    *,
+    measures: str | Callable | Sequence[str | Callable] | None = None,
+    title: str | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    rope: float | None = None,
+    scores: xr.Dataset | None = None,
+    random_seed: int = 0,
+    **keywords: Any,
+) -> Path:
+    """
+    Write a report: what was evaluated, what is known, how it was computed, and what to beware of.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts, outcomes of several classifiers, scores, or a fit of these.
+    path : str or Path
+        Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``) or
+        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``).
+    measures : str, callable or a sequence of these, optional
+        The measures; by default some that fit the evidence.
+    title : str, optional
+        The heading.
+    prob, kind : float, str
+        Mass and kind of the intervals.
+    rope : float, optional
+        Differences smaller than this count as none when classifiers are compared.
+    scores : Dataset, optional
+        Scores of the same examples, for curves beside the measures.
+    random_seed : int, default 0
+        Seed of all that is drawn.
+    **keywords
+        ``model`` and the model's own keywords, as of `bayescm.interval`.
+
+    Returns
+    -------
+    Path
+        Where the report is.
+
+    Raises
+    ------
+    ValueError
+        Where the path cannot be written or has another ending, a measure is unknown, or every
+        measure is undefined. Nothing is written then.
+    """
+    from bayescm.reporting import render
+    from bayescm.reporting.assemble import sections_of
+
+    path = render.check_path(path)
+    check_prob(prob), check_kind(kind)
+    if not isinstance(evidence, (xr.DataArray, xr.Dataset, xr.DataTree)):
+        raise fail(
+            "this is not evidence",
+            type(evidence).__name__,
+            "counts, outcomes, scores or a fit",
+            "make counts with from_predictions or from_matrix",
+            TypeError,
+        )
+    settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
+    sections = sections_of(evidence, measures, scores, settings, keywords)
+    render.write(path, title or "Evaluation of a classifier", sections)
+    return path
