@@ -6,6 +6,7 @@ from bayescm.exact.fixed_totals import fixed_totals
 from bayescm.exact.hierarchical_folds import hierarchical_folds
 from bayescm.exact.paired_outcomes import paired_outcomes
 from bayescm.exact.pooled_folds import pooled_folds
+from bayescm.exact.scores import scores
 
 __all__ = [
     "averaged_folds",
@@ -14,4 +15,5 @@ __all__ = [
     "hierarchical_folds",
     "paired_outcomes",
     "pooled_folds",
+    "scores",
 ]

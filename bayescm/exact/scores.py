@@ -1,0 +1,240 @@
+"""
+The exact sibling of `bayescm.models.scores`: the joint posterior of ROC curves.
+
+The weights of a class on its slots are the parameters of a Dirichlet law, and so are those on the
+common cells of several classifiers (or of each class against the rest); the prevalence is a beta,
+independent of both. How much weighs where is in `bayescm.exact.slots`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln
+
+from bayescm.exact import dirichlet, slots
+from bayescm.exact.curve import Curve
+from bayescm.validate import fail
+
+# Gammas held at once: 160 MB.
+_AT_ONCE = 2e7
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """
+    The joint posterior of the curves of one or more views of the same examples.
+
+    Attributes
+    ----------
+    views : tuple of View
+    weights : ndarray, shape (n,)
+        How many examples each one stands for.
+    codes : ndarray of int, shape (n,)
+        The class of each example.
+    target : ndarray of int, shape (V,)
+        The class that is positive in each view.
+    shares : ndarray, shape (C,), or None
+        The parameters of the Dirichlet law of the classes' shares.
+    known : float or None
+        The prevalence of the positive class where it is known.
+    """
+
+    views: tuple[slots.View, ...]
+    weights: np.ndarray
+    codes: np.ndarray
+    target: np.ndarray
+    shares: np.ndarray
+    known: float | None = None
+
+    def curves(
+        self,
+        size: int,
+        rng: np.random.Generator,
+        *,
+        resolution: int | None = None,
+        keep: Sequence[np.ndarray] | None = None,
+    ) -> list[Curve]:
+        """
+        Draw the curves of all views jointly.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws.
+        rng : numpy.random.Generator
+        resolution : int, optional
+            Put neighbouring slots together where a view has more than this. The law at the points
+            that are left stays exact.
+        keep : sequence of ndarray, optional
+            For each view, places among its slots to have a point at.
+        """
+        cuts = [
+            slots.blocks(each, resolution or len(each.tied), () if keep is None else keep[index])
+            for index, each in enumerate(self.views)
+        ]
+        prevalence = self.prevalence(size, rng)
+        masses = self._masses(cuts, size, rng)
+        return [
+            _curve(view, cut, mass, share)
+            for view, cut, mass, share in zip(self.views, cuts, masses, prevalence, strict=True)
+        ]
+
+    def prevalence(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the share of the positive class of each view, shape (V, size)."""
+        if self.known is not None:
+            return np.full((len(self.views), size), self.known)
+        return dirichlet.draw(self.shares, size, rng).T[self.target]
+
+    def _masses(self, cuts, size, rng) -> list[np.ndarray]:
+        """Draw the weight of both sides on every block of each view, each (2, size, blocks)."""
+        if len(self.views) == 1:
+            sides = self.views[0].concentration
+            shapes = np.add.reduceat(sides, cuts[0][:-1], axis=1)
+            return [np.stack([rng.standard_gamma(each, (size, len(each))) for each in shapes])]
+        shape, keys = self._cells(cuts)
+        masses = [np.zeros((2, size, len(cut) - 1)) for cut in cuts]
+        step = max(1, int(_AT_ONCE / len(shape)))
+        for first in range(0, size, step):
+            rows = slice(first, min(first + step, size))
+            gammas = rng.standard_gamma(shape, (rows.stop - first, len(shape)))
+            for mass, key in zip(masses, keys, strict=True):
+                _pour(gammas, key, mass[:, rows])
+        return masses
+
+    def _cells(self, cuts):
+        """Return the weights of the cells, and side * blocks + block of each view."""
+        shape, example, slot = slots.cells(self.views, self.weights)
+        keys = np.stack(
+            [
+                each.positive[example] * (len(cut) - 1) + np.searchsorted(cut, row, "right") - 1
+                for each, cut, row in zip(self.views, cuts, slot, strict=True)
+            ]
+        )
+        keys, inverse = np.unique(keys, axis=1, return_inverse=True)
+        return np.bincount(inverse.ravel(), shape), keys
+
+    def measure(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Return draws (size, V) of functions of a curve, all from the same curves."""
+        curves = self.curves(size, rng)
+        return [np.stack([kernel(each) for each in curves], axis=1) for kernel in kernels]
+
+    def concentration(self) -> dict[str, np.ndarray]:
+        """Return the Dirichlet parameters of both classes' cells; for two classes."""
+        shape, keys = self._cells([np.arange(len(each.tied) + 1) for each in self.views])
+        positive = keys[0] >= len(self.views[0].tied)
+        return {"negative": shape[~positive], "positive": shape[positive]}
+
+    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        prevalence = self.prevalence(size, rng)[0]
+        both = self.concentration()
+        drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in both.items()}
+        return {"prevalence": prevalence, **drawn}
+
+    def logpdf(self, *, prevalence: float, negative: np.ndarray, positive: np.ndarray) -> float:
+        """Return the log posterior density of the variables of the PyMC model."""
+        both = self.concentration()
+        given = {"negative": negative, "positive": positive}
+        total = sum(float(dirichlet.logpdf(given[name], both[name])) for name in both)
+        rest, share = self.shares
+        beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
+        return total + beta - betaln(share, rest)
+
+
+def _pour(gammas, key, out):
+    """Add cells up into the blocks of both sides."""
+    order = np.argsort(key, kind="stable")
+    found, starts = np.unique(key[order], return_index=True)
+    side, block = np.divmod(found, out.shape[-1])
+    out[side, :, block] = np.add.reduceat(gammas[:, order], starts, axis=1).T
+
+
+def _curve(view, cuts, mass, prevalence) -> Curve:
+    rates = np.zeros((2, mass.shape[1], mass.shape[2] + 1))
+    np.cumsum(mass, axis=2, out=rates[:, :, 1:])
+    rates /= rates[:, :, -1:]
+    tied = view.tied[cuts[:-1]] & (np.diff(cuts) == 1)
+    return Curve(rates[0], rates[1], prevalence, _inner(view, cuts), tied)
+
+
+def _inner(view, cuts):
+    """Return P(positive above negative) inside each block, in the mean over the draws."""
+    negative, positive = view.concentration
+    before = np.cumsum(positive) - positive / 2
+    start = np.concatenate([[0.0], np.cumsum(positive)])[cuts]
+    total = [np.add.reduceat(each, cuts[:-1]) for each in (negative, positive)]
+    above = np.add.reduceat(negative * before, cuts[:-1]) - total[0] * start[:-1]
+    weight = total[0] * total[1]
+    return np.divide(above, weight, out=np.full(len(weight), 0.5), where=weight > 0)
+
+
+def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -> Scores:
+    """
+    Return the joint posterior of the curves of all classifiers, or of each class against the rest.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_scores`, one sample: without folds.
+    prevalence : float or tuple, optional
+        Of two classes: a known share of the positive class, or the parameters (a, b) of a beta
+        prior to which the sample adds its counts; (0.5, 0.5) by default. More classes have a
+        Dirichlet prior of the same total weight. The coord ``prevalence`` of the evidence is a
+        known share.
+
+    Returns
+    -------
+    Scores
+        Its views run over classifiers and, inside these, over classes.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> from bayescm.exact.curve import auc
+    >>> evidence = bcm.from_scores([0, 0, 1, 1, 1], [1, 2, 3, 4, 5])
+    >>> (draws,) = scores(evidence).measure([auc], 1000, np.random.default_rng(1))
+    >>> draws.mean().round(1).item()
+    0.9
+    """
+    if "fold" in evidence:
+        todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
+        raise fail("scores of several folds have no common curve", "fold", "one sample", todo)
+    truth = evidence["actual"].values
+    many = "class" in evidence.dims
+    labels = evidence["class"].values if many else None
+    positive = evidence["positive"].values if not many else None
+    codes = (truth[:, None] == labels).argmax(1) if many else (truth == positive).astype(int)
+    weights = evidence["weight"].values if "weight" in evidence else np.ones(len(truth))
+    weights = weights.astype(float)
+    matrix = evidence["score"].transpose("classifier", "class", "example", missing_dims="ignore")
+    matrix = matrix.values.reshape(-1, len(truth))
+    target = np.arange(len(matrix)) % len(labels) if many else np.ones(len(matrix), int)
+    views = tuple(
+        slots.view(row, codes == each, weights) for row, each in zip(matrix, target, strict=True)
+    )
+    known, prior = _prevalence(evidence, prevalence, len(labels) if many else 2)
+    shares = prior + np.bincount(codes, weights, len(prior))
+    return Scores(views, weights, codes, target, shares, known)
+
+
+def _prevalence(evidence, given, classes):
+    """Return the known prevalence, or None, and the prior weight of each class."""
+    if given is None and "prevalence" in evidence.coords:
+        given = evidence.coords["prevalence"].item()
+    default = np.full(classes, 1 / classes)
+    if given is None:
+        return None, default
+    if classes > 2:
+        todo = "leave it out, or take one class against the rest"
+        raise fail("prevalence is for two classes", given, "None", todo)
+    if isinstance(given, tuple):
+        if len(given) != 2 or not all(0 < each < np.inf for each in given):
+            raise fail("not a beta prior", given, "two numbers > 0", "pass prevalence=(0.5, 0.5)")
+        return None, np.array([given[1], given[0]], float)
+    if not 0 < given < 1:
+        todo = "pass the share of positives, e.g. 0.01"
+        raise fail("prevalence is not a share", given, "0 < prevalence < 1", todo)
+    return float(given), default
