@@ -1,0 +1,194 @@
+"""From statements about measures to cells, and from an interval to a beta law."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import optimize, special
+
+from bayescm.exact.laws import Beta
+from bayescm.measures import resolve
+from bayescm.validate import check_prob, fail
+
+_STARTS = 24
+_CLOSE = 1e-9
+_EMPTY = 1e-7  # a cell that is closer to 0 is an empty one that the solver ran after
+
+
+def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
+    """
+    Return the cell probabilities of two classes that have three given measures.
+
+    Parameters
+    ----------
+    measures : mapping of str to float
+        Three measures that determine the cells.
+
+    Returns
+    -------
+    ndarray, shape (2, 2)
+        All > 0, summing to 1.
+
+    Raises
+    ------
+    ValueError
+        Where there is no such table, or more than one.
+
+    Examples
+    --------
+    >>> elicit_cells({"prevalence": 0.2, "recall": 0.9, "specificity": 0.75}).round(6)
+    array([[0.6 , 0.2 ],
+           [0.02, 0.18]])
+    """
+    kernels = [resolve(name) for name in measures]
+    named = {
+        kernel.__name__: value for kernel, value in zip(kernels, measures.values(), strict=True)
+    }
+    if len(measures) != 3 or len(named) != 3:
+        todo = "name three that determine the cells, e.g. prevalence, recall and specificity"
+        raise fail("the cells need three different measures", list(measures), "three", todo)
+    for name, value in named.items():
+        if not np.isscalar(value) or not np.isreal(value) or not np.isfinite(value):
+            raise fail(f"{name} is not a number", value, "a finite number", f"pass {name}=0.8")
+    if set(named) == {"precision", "recall", "accuracy"}:
+        return _caelen(**named)
+    return _solve(kernels, np.array(list(named.values()), float), named)
+
+
+def _caelen(precision, recall, accuracy):
+    """Solve Caelen's equation (8)."""
+    for name, value in {"precision": precision, "recall": recall, "accuracy": accuracy}.items():
+        if not 0 < value < 1:
+            todo = f"pass a value just below 1, such as {name}=0.99, if it is nearly perfect"
+            raise fail(f"{name} leaves a cell empty", value, f"0 < {name} < 1", todo)
+    least = 1 / (1 / recall + 1 / precision - 1)
+    if accuracy <= least:
+        room = 1 / recall + 1 / precision - 1 / accuracy
+        raise fail(
+            "no table has this precision, recall and accuracy: its true negatives would not be "
+            f"positive, since 1/recall + 1/precision - 1/accuracy = {room:.4g} must exceed 1",
+            {"precision": precision, "recall": recall, "accuracy": accuracy},
+            f"with this precision and recall an accuracy above {least:.4g}",
+            "raise the accuracy, or lower precision or recall",
+        )
+    scale = (1 - accuracy) / (precision + recall - 2 * recall * precision)
+    tp = scale * recall * precision
+    fp, fn = scale * recall * (1 - precision), scale * (1 - recall) * precision
+    return np.array([[accuracy - tp, fp], [fn, tp]])
+
+
+def _solve(kernels, wanted, named):
+    """Solve for the cells from several starts; they must all arrive at one table."""
+    rng = np.random.default_rng(0)
+    ends = [_descend(kernels, wanted, start) for start in rng.normal(0, 2, (_STARTS, 3))]
+    best = min(ends, key=lambda end: end.cost)
+    exact = [end for end in ends if np.abs(end.fun).max() < _CLOSE]
+    found = [end for end in exact if _table(end.x).min() > _EMPTY]
+    if not found:
+        cells = _table(best.x)
+        nearest = {name: round(float(k(cells)), 4) for name, k in zip(named, kernels, strict=True)}
+        raise fail(
+            "no table has these three measures with all cells positive",
+            named,
+            f"the nearest that comes from a table is {nearest}",
+            "change the value of which you are least sure",
+        )
+    tables = np.array([_table(end.x) for end in found])
+    if np.ptp(tables, axis=0).max() > 1e-5:
+        raise fail(
+            "these three measures do not determine the cells",
+            named,
+            f"among others {tables[0].round(4).tolist()} and {tables[-1].round(4).tolist()} fit",
+            "name three others, e.g. prevalence, recall and specificity",
+        )
+    return _table(best.x)
+
+
+def _descend(kernels, wanted, start):
+    def miss(logits):
+        cells = _table(logits)
+        return np.nan_to_num([float(kernel(cells)) for kernel in kernels], nan=9.0) - wanted
+
+    return optimize.least_squares(miss, start, bounds=(-25, 25), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+
+
+def _table(logits):
+    return special.softmax([*logits, 0.0]).reshape(2, 2)
+
+
+def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
+    """
+    Return the beta law of maximum entropy that holds a mass between two values.
+
+    "I am 90 % sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
+    PreliZ where it is installed (the extra ``preliz``), and otherwise a solver of its own that
+    agrees with it in three digits.
+
+    Parameters
+    ----------
+    lower, upper : float
+        0 <= lower < upper <= 1, not both at the ends.
+    prob : float, default 0.9
+        The mass between them.
+
+    Returns
+    -------
+    Beta
+        With attributes ``a`` and ``b``; goes into `from_rates`.
+
+    Raises
+    ------
+    ValueError
+        Where the values are not in order inside [0, 1].
+
+    References
+    ----------
+    Icazatti, A., Abril-Pla, O., Klami, A. & Martin, O. A. (2023). PreliZ: A tool-box for prior
+    elicitation. Journal of Open Source Software, 8(89), 5499. doi:10.21105/joss.05499
+
+    Examples
+    --------
+    >>> law = beta(0.6, 0.8, prob=0.9)
+    >>> round(float(law.cdf(0.8) - law.cdf(0.6)), 3)
+    0.9
+    """
+    prob = check_prob(prob)
+    if not 0 <= lower < upper <= 1 or (lower, upper) == (0, 1):
+        todo = "pass e.g. beta(0.6, 0.8, prob=0.9)"
+        raise fail("not an interval of shares", (lower, upper), "0 <= lower < upper <= 1", todo)
+    try:
+        return _by_preliz(lower, upper, prob)
+    except ImportError:
+        return _by_scipy(lower, upper, prob)
+
+
+def _by_preliz(lower, upper, prob):
+    import preliz
+
+    law = preliz.Beta()
+    preliz.maxent(law, lower, upper, mass=prob, plot=False)
+    return Beta(np.asarray(law.alpha, float), np.asarray(law.beta, float))
+
+
+def _by_scipy(lower, upper, prob):
+    def mass(logs):
+        a, b = np.exp(logs)
+        return special.betainc(a, b, upper) - special.betainc(a, b, lower) - prob
+
+    middle, width = (lower + upper) / 2, (upper - lower) / 2
+    total = max(middle * (1 - middle) / (width / special.ndtri((1 + prob) / 2)) ** 2 - 1, 2.0)
+    start = np.log([middle * total, (1 - middle) * total])
+    found = optimize.minimize(
+        _negative_entropy,
+        start,
+        method="SLSQP",
+        constraints={"type": "eq", "fun": mass},
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    return Beta(*map(np.asarray, np.exp(found.x)))
+
+
+def _negative_entropy(logs):
+    a, b = np.exp(logs)
+    digamma = special.digamma
+    flat = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (a + b - 2) * digamma(a + b)
+    return flat - special.betaln(a, b)
