@@ -1,0 +1,13 @@
+"""
+A confusion matrix with an interval in every cell
+=================================================
+
+Each cell shows its count and, of its row, the share with its 95 % interval.
+"""
+
+import bayescm as bcm
+
+counts = bcm.from_matrix(
+    [[48, 3, 1], [5, 37, 9], [0, 6, 41]], labels=["setosa", "versicolor", "virginica"]
+)
+figure = bcm.plot_matrix(counts)

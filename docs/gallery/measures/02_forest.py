@@ -1,0 +1,11 @@
+"""
+A forest of measures
+====================
+
+Means and exact intervals of several measures, one below the other.
+"""
+
+import bayescm as bcm
+
+counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+figure = bcm.plot_forest(counts, ["accuracy", "precision", "recall", "f1", "mcc"])
