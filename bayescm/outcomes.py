@@ -11,12 +11,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayescm.counts import make_counts, with_design
 from bayescm.exact.joint_table import arrays, pour
-from bayescm.tabulate import _check_sizes, _column, _factorize, _group, as_labels
+from bayescm.tabulate import as_labels, check_sizes, column, default_labels, factorize, group_axis
 from bayescm.validate import check_counts, fail, suggest
 
 
@@ -66,13 +65,13 @@ def from_classifiers(
     array([[2, 1],
            [1, 1]])
     """
-    columns = {"actual": _column("actual", actual)}
+    columns = {"actual": column("actual", actual)}
     names = _names(predictions)
     for name, answers in names.items():
-        columns[f"predicted by {name}"] = _column(f"predicted by {name}", answers)
-    axes = {name: _group(name, values) for name, values in (by or {}).items()}
-    sizes = {name: len(column) for name, column in columns.items()}
-    _check_sizes(sizes | {name: len(axis.codes) for name, axis in axes.items()})
+        columns[f"predicted by {name}"] = column(f"predicted by {name}", answers)
+    axes = {name: group_axis(name, values) for name, values in (by or {}).items()}
+    sizes = {name: len(each) for name, each in columns.items()}
+    check_sizes(sizes | {name: len(axis.codes) for name, axis in axes.items()})
     codes, labels = _encode(columns, labels)
     outcome, first = _outcomes(codes)
     table, coords = _tally(outcome, len(first), axes)
@@ -110,9 +109,10 @@ def _names(predictions):
 
 def _encode(columns, labels):
     """Return class indices, shape (1 + J, n), and the labels."""
-    factors = [_factorize(name, column) for name, column in columns.items()]
+    factors = [factorize(name, each) for name, each in columns.items()]
     if labels is None:
-        labels = _default_labels(factors, columns["actual"])
+        present = set().union(*(set(each) for _, each in factors))
+        labels = default_labels(factors[0][1], present, columns["actual"])
     labels = as_labels(labels)
     place = {label: index for index, label in enumerate(labels.tolist())}
     codes = np.empty((len(columns), len(factors[0][0])), np.int64)
@@ -123,18 +123,6 @@ def _encode(columns, labels):
                 raise fail(f"{name} has a label that is not a class", label, str(list(place)), todo)
         codes[row] = np.array([place[label] for label in seen])[inverse]
     return codes, labels
-
-
-def _default_labels(factors, actual):
-    seen = set().union(*(set(labels) for _, labels in factors))
-    if actual.dtype == bool:
-        return [False, True]
-    if seen <= {0, 1} and not any(isinstance(label, bool) for label in seen):
-        return [0, 1]
-    labels = factors[0][1]
-    if isinstance(actual, pd.Categorical):
-        return labels
-    return sorted(labels, key=lambda label: (type(label).__name__, label))
 
 
 def _outcomes(codes):

@@ -111,17 +111,18 @@ def from_frame(
     if not isinstance(by, Mapping):
         by = {name: name for name in ([by] if isinstance(by, str) else by)}
     return from_predictions(
-        _column(frame, actual),
-        _column(frame, predicted),
-        by={dim: _column(frame, name) for dim, name in by.items()},
-        weights=None if weights is None else _column(frame, weights),
+        column_of(frame, actual),
+        column_of(frame, predicted),
+        by={dim: column_of(frame, name) for dim, name in by.items()},
+        weights=None if weights is None else column_of(frame, weights),
         labels=labels,
         positive=positive,
         fractional=fractional,
     )
 
 
-def _column(frame, name):
+def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Return the column, or raise where there is none of that name."""
     if name not in frame.columns:
         columns = [str(each) for each in frame.columns]
         todo = suggest(name, columns)

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.matrices import from_matrix
-from bayescm.predictions import from_frame
+from bayescm.predictions import column_of, from_frame
 from bayescm.validate import fail
 
 
@@ -65,6 +65,30 @@ def read(
         labels=None if labels is None else [_as_label(label, kind) for label in labels],
         positive=_as_label(positive, kind),
     )
+
+
+def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
+    """
+    Return the table of a CSV or Parquet file that has all these columns.
+
+    Parameters
+    ----------
+    path : str or Path
+        As for `read`.
+    columns : sequence of str
+        Names of columns.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ValueError
+        Where it cannot be read, or lacks a column; the message lists the columns there are.
+    """
+    frame = _load(Path(path))
+    for name in columns:
+        column_of(frame, name)
+    return frame
 
 
 def _load(path):

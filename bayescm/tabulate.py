@@ -1,7 +1,7 @@
 """From two columns of labels to a table of counts: arrays in, arrays out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,14 +46,14 @@ def tabulate(
     coords : dict of str to ndarray
         Coordinates of the leading axes.
     """
-    columns = {"actual": _column("actual", actual), "predicted": _column("predicted", predicted)}
-    groups = {name: _group(name, values) for name, values in (by or {}).items()}
-    sizes = {name: len(column) for name, column in columns.items()}
+    columns = {"actual": column("actual", actual), "predicted": column("predicted", predicted)}
+    groups = {name: group_axis(name, values) for name, values in (by or {}).items()}
+    sizes = {name: len(labels) for name, labels in columns.items()}
     sizes |= {name: len(axis.codes) for name, axis in groups.items()}
     if weights is not None:
         weights = check_counts(weights, fractional=True, name="a weight").ravel()
         sizes["weights"] = len(weights)
-    _check_sizes(sizes)
+    check_sizes(sizes)
     axes = [*groups.values(), *_encode(*columns.values())]
     universe = axes[-1].values
     table = _count(axes)
@@ -63,19 +63,20 @@ def tabulate(
     return _select(table, places), classes, {name: axis.values for name, axis in groups.items()}
 
 
-class _Axis(NamedTuple):
+class Axis(NamedTuple):
     """Where every example lies on one axis: ``values[codes - low]``."""
 
     codes: np.ndarray
     low: int
     values: np.ndarray
 
-    def piece(self, part):
+    def piece(self, part: slice) -> np.ndarray:
+        """Return the codes of some examples, counted from 0."""
         codes = self.codes[part].astype(np.intp, copy=False)
         return codes - self.low if self.low else codes
 
 
-def _column(name, values):
+def column(name: str, values: Any) -> Any:
     """Return labels as an integer, boolean or object array, or as a pandas extension array."""
     if not hasattr(values, "__array__") and not isinstance(values, (list, tuple)):
         todo = "pass a list, an array or a column of a table"
@@ -109,24 +110,26 @@ def _missing(name, missing):
     return fail(f"{name} has missing values", got, "a label for every example", todo)
 
 
-def _check_sizes(sizes):
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """Raise where the columns, by name, differ in length or are empty."""
     if len(set(sizes.values())) > 1:
         raise fail("lengths differ", sizes, "one value per example", "align the columns first")
     if 0 in sizes.values():
         raise fail("there are no examples", sizes, "at least one", "pass some predictions")
 
 
-def _group(name, values):
+def group_axis(name: str, values: Any) -> Axis:
+    """Return where every example lies on a leading dim; its values are sorted."""
     if name in RESERVED:
         allowed = "fold, repeat, classifier, group, step, batch or a name of your own"
         raise fail("this name of a dimension has a meaning of its own", name, allowed, "rename it")
-    array = _column(name, values)
+    array = column(name, values)
     axis = _narrow(array)
     if axis is not None and _count([axis]).all():
         return axis
-    codes, values = _factorize(name, array)
+    codes, values = factorize(name, array)
     order = np.argsort(np.array(values))
-    return _Axis(np.argsort(order)[codes], 0, np.array(values)[order])
+    return Axis(np.argsort(order)[codes], 0, np.array(values)[order])
 
 
 def _encode(actual, predicted):
@@ -134,8 +137,8 @@ def _encode(actual, predicted):
     narrow = _narrow(actual, predicted)
     if narrow is not None:
         return narrow, narrow._replace(codes=predicted)
-    first, labels = _factorize("actual", actual)
-    second, others = _factorize("predicted", predicted)
+    first, labels = factorize("actual", actual)
+    second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
     if len(universe) > MAX_LABELS:
         todo = "scores go through from_scores"
@@ -144,7 +147,7 @@ def _encode(actual, predicted):
         place = {label: i for i, label in enumerate(universe)}
         second = np.array([place[label] for label in others])[second]
     values = np.array(universe, dtype=object)
-    return _Axis(first, 0, values), _Axis(second, 0, values)
+    return Axis(first, 0, values), Axis(second, 0, values)
 
 
 def _narrow(first, *others):
@@ -155,10 +158,11 @@ def _narrow(first, *others):
     if not all(each.size for each in arrays):
         return None
     low, high = int(min(each.min() for each in arrays)), int(max(each.max() for each in arrays))
-    return _Axis(first, low, np.arange(low, high + 1)) if high - low < 64 else None
+    return Axis(first, low, np.arange(low, high + 1)) if high - low < 64 else None
 
 
-def _factorize(name, array):
+def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
+    """Return codes and what they stand for, or raise where some are missing."""
     if isinstance(array, pd.Categorical):
         codes, labels = array.codes, array.categories
     else:
@@ -188,28 +192,39 @@ def _labels(table, universe, labels, actual):
     seen = table.reshape(-1, *table.shape[-2:]).sum(axis=0)
     occurs, answered = seen.sum(axis=1) > 0, seen.sum(axis=0) > 0
     if labels is None:
-        labels = _default_labels(universe, occurs, answered, actual)
+        present = universe[occurs | answered].tolist()
+        labels = default_labels(universe[occurs].tolist(), present, actual)
         known = f"the labels of actual, {labels.tolist()}"
     else:
         labels = as_labels(labels)
         known = f"the labels given, {labels.tolist()}"
     wanted = set(labels.tolist())
-    for column, present in (("actual", occurs), ("predicted", answered)):
+    for name, present in (("actual", occurs), ("predicted", answered)):
         for label in universe[present].tolist():
             if label not in wanted:
                 todo = f"{suggest(label, wanted)} Or name it in labels to give it a column"
-                raise fail(f"{column} has a label that is not a class", label, known, todo)
+                raise fail(f"{name} has a label that is not a class", label, known, todo)
     place = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [place.get(label, -1) for label in labels.tolist()]
 
 
-def _default_labels(universe, occurs, answered, actual):
-    present = universe[occurs | answered].tolist()
+def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
+    """
+    Return the classes where they are not named.
+
+    Parameters
+    ----------
+    labels : list
+        Those that occur in ``actual``, in the order of a categorical.
+    present : iterable
+        These and those that were answered.
+    actual : array
+        As `column` returns it.
+    """
     if actual.dtype == bool:
         return np.array([False, True])
     if set(present) <= {0, 1} and not any(isinstance(label, bool) for label in present):
         return np.array([0, 1])
-    labels = universe[occurs].tolist()
     if not isinstance(actual, pd.Categorical):  # which brings an order of its own
         labels = sorted(labels, key=lambda label: (type(label).__name__, label))
     return as_labels(labels)
