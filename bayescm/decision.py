@@ -49,14 +49,14 @@ def decide(
     rope, prob, kind
         As :func:`bayescm.compare` takes them, checked.
     tails : law, optional
-        A better source of the probabilities and the loss.
+        A better source of the probabilities.
     """
     tails = law if tails is None else tails
     low, high = rope
     better = float(tails.sf(high))
     worse = float(tails.cdf(low)) - (tails.mass_at(low) if hasattr(tails, "mass_at") else 0.0)
     lower, upper = getattr(law, kind)(prob)
-    mean, loss = float(law.mean()), float(tails.shortfall())
+    mean, loss = float(law.mean()), float(law.shortfall())
     return {
         "mean": mean,
         "sd": float(law.sd()),

@@ -13,18 +13,17 @@ from bayescm import exact
 from bayescm.classical.correlated_t import posterior as fold_posterior
 from bayescm.counts import align, as_counts
 from bayescm.exact.laws import F1, Beta
-from bayescm.folds import MODELS, design, fold_values, sibling_input
+from bayescm.folds import design, fold_values
+from bayescm.intervals import law_of, sibling_posterior
 from bayescm.labelled import kernels as as_kernels
 from bayescm.labelled import measure
 from bayescm.measures import resolve
 from bayescm.outcomes import as_outcomes, counts_of
-from bayescm.validate import check_keywords, fail, suggest
+from bayescm.validate import check_choice, check_keywords, fail
 
 # Numbers held at once, and cells of one draw up to which many draws are cheap.
 _CHUNK, _SMALL = 4e6, 64
 
-
-_SEPARATE = ("dirichlet_multinomial", "fixed_totals", *MODELS)
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree | Members
@@ -89,7 +88,8 @@ def draw_measures(
         Default 50,000 for small tables, 10,000 for large ones.
     random_seed : int, optional
     **keywords
-        Of the model, such as ``concentration=0.5``.
+        Of the model, such as ``concentration=0.5``; and for counts ``of="predictive"`` (with ``n``)
+        for the measure of the next test set.
 
     Returns
     -------
@@ -110,11 +110,13 @@ def draw_measures(
             return _of_outcomes(evidence, measures, dim, draws, rng, **keywords)
         evidence = counts_of(evidence)
     counts = as_counts(evidence)
+    if "concentration" in keywords:
+        options["concentration"] = align(keywords["concentration"], evidence)
     if "fold" in counts.dims and model is None and dim != "fold":
         return _of_folds(counts, measures, dim, draws, rng, **keywords)
     if dim == "classifier":
         _warn_if_paired(_classifiers(counts))
-    return _of_counts(evidence, counts, measures, rng, **options)
+    return _of_counts(counts, measures, rng, **options)
 
 
 def _of_tree(tree, measures, dim):
@@ -177,48 +179,63 @@ def _of_outcomes(outcomes, measures, dim, draws, rng, **keywords):
 
     if dim == "classifier":
         return Drawn(values, found, True, _no_law, difference)
-    own = _separate_laws(
-        exact.dirichlet_multinomial, matrices, {"concentration": posterior.prior[0]}
-    )
-    return Drawn(values, found, False, own)
 
+    def law(kernel, place):
+        at = tuple(place[each] for each in matrices.dims[:-2])
+        prior = posterior.prior[place["classifier"]]
+        own = exact.dirichlet_multinomial(posterior.matrices[at], concentration=prior)
+        return _of_class(own.law(kernel), place)
 
-def _of_counts(given, counts, measures, rng, *, model=None, draws=None, **keywords):
-    """Draw from separate posteriors: independent, whatever the dim."""
-    found = as_kernels(measures, counts)
-    if model is None:
-        model = "fixed_totals" if "prevalence" in counts.coords else "dirichlet_multinomial"
-    if model not in _SEPARATE:
-        todo = f"{suggest(model, _SEPARATE)} Or pass the tree of fit(evidence, model)"
-        raise fail("this model is not drawn from here", model, ", ".join(_SEPARATE), todo)
-    function = getattr(exact, model)
-    check_keywords(function, keywords)
-    if "concentration" in keywords:
-        keywords["concentration"] = align(keywords["concentration"], given)
-    if model == "fixed_totals" and "prevalence" in counts.coords:
-        keywords.setdefault("prevalence", counts.coords["prevalence"].item())
-    cells, keywords = sibling_input(function, counts, keywords)
-    folds = [dim for dim in ("repeat", "fold") if dim in counts.dims and model in MODELS]
-    template = counts.isel({dim: 0 for dim in folds}, drop=True)
-    values = _in_chunks(function(cells, **keywords), found, draws, rng, template)
-    plain = all(np.ndim(value) == 0 for value in keywords.values()) and not folds
-    law = _separate_laws(function, counts, keywords) if plain else _no_law
     return Drawn(values, found, False, law)
 
 
-def _separate_laws(function, counts, keywords):
-    """Return the function from a kernel and a place to the law of one matrix, or None."""
+def _of_counts(
+    counts, measures, rng, *, model=None, draws=None, of="parameter", n=None, **keywords
+):
+    """Draw from separate posteriors: independent, whatever the dim."""
+    check_choice("of", of, ["parameter", "predictive"])
+    found = as_kernels(measures, counts)
+    if model is None:
+        model = "fixed_totals" if "prevalence" in counts.coords else "dirichlet_multinomial"
+    posterior, used = sibling_posterior(counts, counts, model, keywords)
+    template = counts.isel({dim: 0 for dim in used if dim in counts.dims}, drop=True)
 
     def law(kernel, place):
-        at = tuple(place[dim] for dim in counts.dims[:-2])
-        found = function(counts.values[at], **keywords).law(kernel)
-        if found is None or "class" not in place:
-            return found
-        if not isinstance(found, (Beta, F1)):
-            return None
-        return type(found)(found.a[place["class"]], found.b[place["class"]])
+        every = {dim: index for dim, index in place.items() if dim in counts.dims}
+        if of == "predictive":
+            options = {"of": of, "n": n, "model": model, **keywords}
+            return _of_class(law_of(counts.isel(every), kernel, **options)[0], place)
+        single = counts.isel(every)
+        return _of_class(sibling_posterior(single, single, model, keywords)[0].law(kernel), place)
 
-    return law
+    if of == "predictive":
+        values = _predicted(found, template, law, draws or 50_000, rng)
+    else:
+        values = _in_chunks(posterior, found, draws, rng, template)
+    return Drawn(values, found, False, law)
+
+
+def _of_class(law, place):
+    """Return the law of one class out of those of all."""
+    if law is None or "class" not in place:
+        return law
+    if not isinstance(law, (Beta, F1)):
+        return None
+    return type(law)(law.a[place["class"]], law.b[place["class"]])
+
+
+def _predicted(found, template, law, draws, rng):
+    """Draw the measures of the next test set, each member and measure by itself."""
+    dims, shape = template.dims[:-2], template.shape[:-2]
+    coords = {k: v for k, v in template.coords.items() if not {"actual", "predicted"} & set(v.dims)}
+    variables = {}
+    for kernel in found:
+        drawn = np.empty((draws, *shape))
+        for index in np.ndindex(*shape):
+            place = dict(zip(dims, index, strict=True))
+            drawn[(slice(None), *index)] = law(kernel, place).quantile(rng.random(draws))
+        variables[kernel.__name__] = (("draw", *dims), drawn)
+    return xr.Dataset(variables, coords=coords)
 
 
 def _in_chunks(posterior, found, draws, rng, template):

@@ -1,6 +1,6 @@
 """Laws of a difference: of two independent measures, or of two shares of the same examples."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from bayescm.exact import laws
+from bayescm.exact.atoms import Discrete
 from bayescm.exact.laws import INTERIOR, NOT_UNIMODAL, PointMass
 
 # The trapezoidal rule for a standard normal variable: exponentially accurate for smooth functions.
@@ -104,21 +105,36 @@ class Independent(_Quadrature):
 
     first: Any
     second: Any
-    points: np.ndarray = field(init=False, repr=False)
 
-    def __post_init__(self):
-        object.__setattr__(self, "points", np.asarray(self.second.quantile(_MASS), float))
+    @cached_property
+    def points(self) -> np.ndarray:
+        """The points at which the second law is taken."""
+        if isinstance(self.second, Discrete):
+            return self.second.values
+        return np.asarray(self.second.quantile(_MASS), float)
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """Their weights, which sum to 1."""
+        return self.second.weights if isinstance(self.second, Discrete) else _WEIGHTS
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""
-        return self.first.cdf(np.asarray(x, float)[..., None] + self.points) @ _WEIGHTS
+        return self.first.cdf(np.asarray(x, float)[..., None] + self.points) @ self.weights
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
         """Return the density at x."""
         at = np.asarray(x, float)[..., None] + self.points
         with np.errstate(divide="ignore", invalid="ignore"):
             density = np.where((at > 0) & (at < 1), self.first.pdf(np.clip(at, 0, 1)), 0.0)
-        return density @ _WEIGHTS
+        return density @ self.weights
+
+    def mass_at(self, x: float) -> float:
+        """Return the probability of x itself."""
+        if not (isinstance(self.first, Discrete) and isinstance(self.second, Discrete)):
+            return 0.0
+        at = x + self.points
+        return float((self.first.cdf(at) - self.first.cdf(at - 1e-9)) @ self.weights)
 
     def mean(self) -> float:
         """Return the mean."""
@@ -130,11 +146,15 @@ class Independent(_Quadrature):
 
     def shortfall(self) -> float:
         """Return the mean of max(0, B - A)."""
-        return float(_WEIGHTS @ _shortfall(self.first, self.points))
+        return float(self.weights @ _shortfall(self.first, self.points))
 
 
 def _shortfall(law, points):
     """Return E max(0, x - A) at each point: the integral of the cdf up to it."""
+    if isinstance(law, Discrete):
+        below = np.searchsorted(law.values, points, side="right")
+        mass = np.concatenate([[0.0], np.cumsum(law.weights)])[below]
+        return points * mass - np.concatenate([[0.0], np.cumsum(law.weights * law.values)])[below]
     nodes, weights = np.polynomial.legendre.leggauss(64)
     low = min(float(law.quantile(1e-12)), float(points[0]))
     width = (points - low) / 2
