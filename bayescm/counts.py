@@ -244,7 +244,7 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
     if counts.sizes["actual"] != 2 or positive(counts) is None:
         got, allowed = counts.indexes["actual"].tolist(), "two classes with a positive one"
         raise fail("a prevalence needs a positive class", got, allowed, "pass positive=...")
-    if not 0 < prevalence < 1:
+    if isinstance(prevalence, str) or not np.isscalar(prevalence) or not 0 < prevalence < 1:
         todo = "pass the share of positives, e.g. 0.01"
         raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
     return counts.assign_coords(prevalence=float(prevalence))

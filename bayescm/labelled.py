@@ -12,7 +12,7 @@ from bayescm.validate import check_choice, fail
 
 
 def measure(
-    evidence: xr.DataArray | xr.DataTree,
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: str | Callable | Sequence[str | Callable],
     *,
     of: Literal["parameter", "predictive"] = "parameter",
@@ -24,8 +24,8 @@ def measure(
 
     Parameters
     ----------
-    evidence : DataArray or DataTree
-        Counts, or a tree as ``fit`` returns it.
+    evidence : DataArray, Dataset or DataTree
+        Counts, outcomes of several classifiers, or a tree as ``fit`` returns it.
     measures : name, function, or sequence of these
         As ``measures.resolve`` takes them.
     of : {"parameter", "predictive"}
@@ -62,7 +62,7 @@ def measure(
         if of == "predictive":
             todo = "use interval(counts, measure, of='predictive'), or pass the tree of fit(counts)"
             raise fail("counts predict nothing by themselves", of, "parameter", todo)
-        cells = as_counts(evidence)
+        cells = as_counts(_matrices(evidence))
         return _dataset(cells, kernels(measures, cells))
     cells = _predicted(evidence, group) if of == "predictive" else _cells(evidence, group, variable)
     values = _dataset(cells, kernels(measures, cells))
@@ -100,6 +100,15 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
             if getattr(kernel, "needs_positive", False):
                 raise _no_positive(kernel, cells)
     return found
+
+
+def _matrices(evidence):
+    """Return the matrix of every classifier where the evidence is outcomes."""
+    if not (isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims):
+        return evidence
+    from bayescm.outcomes import counts_of
+
+    return counts_of(evidence)
 
 
 def _no_positive(kernel, cells):

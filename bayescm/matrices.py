@@ -188,6 +188,10 @@ def combine(
     names = None
     if isinstance(evidence, Mapping):
         names, evidence = list(evidence), evidence.values()
+    if isinstance(evidence, (xr.DataArray, xr.Dataset)):
+        todo = 'pass {"old": counts, "new": counts}'
+        allowed = "a mapping from names to counts, or a list"
+        raise fail("there is one piece of evidence", evidence.dims, allowed, todo, TypeError)
     every = [as_counts(each) for each in evidence]
     if not every:
         raise fail("there is nothing to put together", [], "one or more counts", "pass some")

@@ -47,6 +47,9 @@ def tabulate(
         Coordinates of the leading axes.
     """
     columns = {"actual": column("actual", actual), "predicted": column("predicted", predicted)}
+    if by is not None and not isinstance(by, Mapping):
+        todo = 'pass e.g. by={"fold": fold}'
+        raise fail("by has no names of dims", by, "a mapping from names to values", todo, TypeError)
     groups = {name: group_axis(name, values) for name, values in (by or {}).items()}
     sizes = {name: len(labels) for name, labels in columns.items()}
     sizes |= {name: len(axis.codes) for name, axis in groups.items()}
@@ -166,7 +169,12 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
     if isinstance(array, pd.Categorical):
         codes, labels = array.codes, array.categories
     else:
-        codes, labels = pd.factorize(array)
+        try:
+            codes, labels = pd.factorize(array)
+        except TypeError as problem:
+            todo = "pass one label per example"
+            allowed = "strings, integers or booleans"
+            raise fail(f"{name} holds no labels", str(problem), allowed, todo, TypeError) from None
     if (codes < 0).any():
         raise _missing(name, np.asarray(codes < 0))
     return codes, labels.tolist()

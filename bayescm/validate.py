@@ -122,7 +122,7 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     TypeError
         Where the array does not hold numbers.
     """
-    array = _numbers(array)
+    array = _numbers(array, name)
     if array.dtype.kind in "iu":
         _refuse(array, array < 0, f"{name} is negative", "whole numbers >= 0")
         _refuse(array, array > np.iinfo(np.int64).max, f"{name} is too large", "up to 9.2e18")
@@ -140,7 +140,7 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     return array.astype(np.int64)
 
 
-def _numbers(array):
+def _numbers(array, name):
     try:
         array = np.asarray(array)
     except ValueError as problem:
@@ -151,7 +151,7 @@ def _numbers(array):
         array = _from_objects(array)
     if array.dtype.kind not in "iuf":
         raise fail(
-            f"counts must be numbers, not {array.dtype}",
+            f"{name} must be a number, not {array.dtype}",
             array.ravel()[:4].tolist(),
             "whole numbers >= 0",
             "pass counts; predictions go through from_predictions",

@@ -178,7 +178,7 @@ def test_at_prevalence_marks_the_counts():
     np.testing.assert_array_equal(rare.values, [[30, 35], [15, 65]])
 
 
-@pytest.mark.parametrize("wrong", [0, 1, -1, 2, float("nan")])
+@pytest.mark.parametrize("wrong", [0, 1, -1, 2, float("nan"), "0.1", [0.1, 0.2], None])
 def test_a_prevalence_is_a_share(wrong):
     with pytest.raises(ValueError, match="0 < prevalence < 1"):
         at_prevalence(SICK, wrong)

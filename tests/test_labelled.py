@@ -79,6 +79,13 @@ def test_a_measure_called_as_a_scalar_coord_is():
         bcm.measure(rare.expand_dims(f1=2), "f1")
 
 
+def test_outcomes_of_several_classifiers():
+    both = bcm.from_classifiers([1, 1, 0, 0], {"a": [1, 0, 0, 0], "b": [1, 1, 1, 0]})
+    values = bcm.measure(both, ["recall", "fpr"])
+    assert values["recall"].sel(classifier="a") == 0.5
+    assert values["fpr"].sel(classifier="b") == 0.5
+
+
 def test_undefined_is_nan():
     assert np.isnan(bcm.measure(bcm.from_cells(tp=0, fn=0, fp=1, tn=1), "recall")["recall"])
 

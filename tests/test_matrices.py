@@ -42,6 +42,12 @@ def test_labels_of_cells():
     assert counts.positive.item() == "sick"
 
 
+@pytest.mark.parametrize("wrong", ["65", True, 1j])
+def test_cells_must_be_numbers(wrong):
+    with pytest.raises(TypeError, match="tp must be a number"):
+        from_cells(tp=wrong, fn=15, fp=35, tn=30)
+
+
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
@@ -49,6 +55,7 @@ def test_labels_of_cells():
         ({"fp": [1, -1]}, r"fp is negative in cell \(1,\)"),
         ({"tn": float("nan")}, r"tn is missing \(NaN\)"),
         ({"tn": float("inf")}, "tn is infinite"),
+        ({"tp": None}, r"tp is missing \(NaN\)"),
         ({"tp": 2.5}, "tp is not a whole number"),
         ({"tp": [1, 2], "fn": [1, 2, 3]}, "do not fit together"),
         ({"tp": []}, "empty"),
@@ -237,6 +244,11 @@ def test_other_groups_are_not_combined():
     second = first.assign_coords(group=["x", "z"])
     with pytest.raises(ValueError, match="other dims differ"):
         combine([first, second])
+
+
+def test_one_table_is_not_combined():
+    with pytest.raises(TypeError, match="one piece of evidence"):
+        combine(from_cells(tp=1, fn=2, fp=3, tn=4))
 
 
 def test_nothing_is_not_combined():

@@ -186,6 +186,16 @@ def test_what_is_no_column_is_refused(wrong):
         from_predictions(wrong, [0, 1])
 
 
+def test_labels_must_be_single():
+    with pytest.raises(TypeError, match="actual holds no labels"):
+        from_predictions([[1], [0]], [1, 0])
+
+
+def test_leading_dims_need_names():
+    with pytest.raises(TypeError, match=r'by=\{"fold": fold\}'):
+        from_predictions([1, 0], [1, 0], by=[0, 1])
+
+
 # Folds
 
 

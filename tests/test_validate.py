@@ -83,7 +83,7 @@ def test_a_wrong_count_is_named(array, said):
 
 @pytest.mark.parametrize("array", [["a", "b"], [True, False], [1j], [{}]])
 def test_counts_must_be_numbers(array):
-    with pytest.raises(TypeError, match="must be numbers"):
+    with pytest.raises(TypeError, match="must be a number"):
         validate.check_counts(array)
 
 
