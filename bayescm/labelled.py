@@ -129,7 +129,7 @@ def apply(kernel: Kernel | Callable, cells: xr.DataArray) -> xr.DataArray:
     coords = {k: v for k, v in cells.coords.items() if not set(CELLS) & set(v.dims)}
     if values.ndim > len(dims):
         dims.append("class")
-        coords["class"] = cells.indexes["actual"].values
+        coords["class"] = cells["actual"].values
     return xr.DataArray(values, dims=dims, coords=coords, name=kernel.__name__)
 
 

@@ -33,6 +33,7 @@ def test_many_classes_have_a_dim():
     values = bcm.measure(counts, ["recall", "accuracy", "f1_macro"])
     assert values["recall"].dims == ("fold", "classifier", "class")
     assert values["class"].values.tolist() == counts.actual.values.tolist()
+    assert values["class"].dtype == counts.actual.dtype
     assert values["accuracy"].dims == values["f1_macro"].dims == ("fold", "classifier")
     assert values["accuracy"].fold.values.tolist() == counts.fold.values.tolist()
 
