@@ -1,1 +1,17 @@
-"""Pictures: one file per theme."""
+"""Pictures: one file per theme, each function returns a ``matplotlib.figure.Figure``."""
+
+from bayescm.plots.checks import plot_diagnostics, plot_predictive
+from bayescm.plots.densities import plot_posterior, plot_prior_posterior
+from bayescm.plots.forest import plot_forest
+from bayescm.plots.matrix import plot_matrix
+from bayescm.plots.regions import plot_region
+
+__all__ = [
+    "plot_diagnostics",
+    "plot_forest",
+    "plot_matrix",
+    "plot_posterior",
+    "plot_predictive",
+    "plot_prior_posterior",
+    "plot_region",
+]

@@ -1,0 +1,168 @@
+"""Pictures to check a fit: predictions against the counts, and how the chains went."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xarray as xr
+
+from bayescm.exact.atoms import Empirical
+from bayescm.labelled import measure
+from bayescm.plots import common
+from bayescm.validate import check_kind, check_prob, fail
+
+_PANELS, _VARIABLES = 12, 12
+
+
+def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi"):
+    """
+    Draw what the fit predicts for every cell beside the count observed.
+
+    A model that suits the evidence leaves about as many counts outside the intervals as their mass
+    says. That of one matrix by itself always suits; the check is for folds and groups.
+
+    Parameters
+    ----------
+    fitted : DataTree
+        A fit of whole counts.
+    prob : float in (0, 1), default 0.95
+        Mass of the thin line; the thick one holds half.
+    kind : {"hdi", "eti"}
+        Highest density or equal tails.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A panel for every fold, group or other leading index.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> tree = bcm.fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), draws=100, random_seed=1)
+    >>> len(plot_predictive(tree).axes)
+    1
+    """
+    import matplotlib.pyplot as plt
+
+    check_prob(prob), check_kind(kind)
+    predicted, observed = _cells(fitted)
+    panels = common.places(observed, ("cell",))
+    if len(panels) > _PANELS:
+        todo = "fit fewer together, or select some of the tree"
+        raise fail("too many panels to read", len(panels), f"up to {_PANELS}", todo)
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    size = (3.2 * columns + 1.6, rows * (0.26 * observed.sizes["cell"] + 0.9) + 0.8)
+    figure, grid = plt.subplots(
+        rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=True
+    )
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes, where in zip(grid.flat, panels, strict=False):
+        _draw_cells(axes, predicted.sel(where), observed.sel(where), prob, kind)
+        axes.set_title(", ".join(f"{k} {v}" for k, v in where.items()), fontsize=9)
+    words = f"predicted: 50 % and {common.words_for(prob, kind)}", "observed: diamonds"
+    common.heading(figure, *words, common.positive_of(fitted))
+    return common.finish(figure)
+
+
+def _cells(fitted):
+    """Return predicted and observed counts with a dim cell."""
+    if not isinstance(fitted, xr.DataTree) or "observed_data" not in fitted.children:
+        todo = "fit whole counts first: fit(counts)"
+        raise fail("there is nothing predicted", type(fitted).__name__, "the tree of a fit", todo)
+    observed = fitted["observed_data"].to_dataset()
+    (name,) = observed.data_vars
+    predicted = fitted["posterior_predictive"].to_dataset()[name]
+    return _flat(predicted), _flat(observed[name])
+
+
+def _flat(counts):
+    if "cell" in counts.dims:
+        return counts
+    pairs = [f"{i}->{j}" for i in counts["actual"].values for j in counts["predicted"].values]
+    flat = counts.stack(cell=("actual", "predicted"), create_index=False)
+    return flat.drop_vars(["actual", "predicted"]).assign_coords(cell=pairs)
+
+
+def _draw_cells(axes, predicted, observed, prob, kind):
+    draws = predicted.transpose("chain", "draw", "cell").values
+    law = Empirical(draws.reshape(-1, draws.shape[-1]).astype(float))
+    rows = np.arange(observed.sizes["cell"])
+    for mass, width in ((prob, 1.2), (0.5, 3.5)):
+        low, high = np.moveaxis(law.hdi(mass) if kind == "hdi" else law.eti(mass), -1, 0)
+        axes.hlines(rows, low, high, color=common.PALETTE[0], linewidth=width)
+    axes.plot(observed.values, rows, "D", color=common.PALETTE[1], markersize=5)
+    axes.set_yticks(rows, observed["cell"].values)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("count")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color="0.9")
+    axes.set_axisbelow(True)
+
+
+def plot_diagnostics(
+    fitted: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
+):
+    """
+    Draw how the chains of a fit went: the density and the trace of each.
+
+    Chains that agree lie upon each other, and their r-hat is below 1.01. Divergent draws are marked
+    below the trace.
+
+    Parameters
+    ----------
+    fitted : DataTree
+        A fit by NUTS; exact draws are independent and need no such check.
+    measures : str, callable or a sequence of these, optional
+        Measures to look at; by default the cell probabilities.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    See Also
+    --------
+    arviz.plot_trace_dist : Draws the panels.
+    arviz.plot_rank_dist : The ranks of the draws.
+    """
+    import arviz as az
+
+    if not isinstance(fitted, xr.DataTree) or "sample_stats" not in fitted.children:
+        todo = "exact draws need no diagnostics; fit(counts, method='nuts') samples"
+        raise fail("there are no chains to look at", "no sample_stats", "a fit by NUTS", todo)
+    values = fitted["posterior"].to_dataset()[["theta"]]
+    if measures is not None:
+        values = measure(fitted, measures)
+    rows = sum(len(common.places(each, ("chain", "draw"))) for each in values.values())
+    if rows > _VARIABLES:
+        todo = "name a few measures"
+        raise fail("too many panels to read", rows, f"up to {_VARIABLES}", todo)
+    stats = fitted["sample_stats"].to_dataset()[["diverging"]]
+    collection = az.plot_trace_dist(
+        xr.DataTree.from_dict({"posterior": values, "sample_stats": stats}),
+        compact=False,
+        visuals={"label": False, "xlabel_trace": False},
+        color=common.PALETTE[: values.sizes["chain"]],
+        figure_kwargs={"layout": "constrained", "figsize": (9, 1.6 * rows + 0.6)},
+    )
+    _title_chains(collection, values)
+    figure = collection.viz["figure"].item()
+    words = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
+    common.heading(figure, words, common.positive_of(fitted))
+    return common.finish(figure)
+
+
+def _title_chains(collection, values):
+    """Write the name of each row, its r-hat and effective sample size."""
+    from arviz_stats import ess, rhat
+
+    agreement, size = rhat(values), ess(values)
+    for name, each in values.items():
+        axes = collection.viz["plot"][name]
+        for where in common.places(each, ("chain", "draw")):
+            panels = axes.sel(where)
+            words = f"r-hat {agreement[name].sel(where):.3f}"
+            words += f", effective sample size {size[name].sel(where):,.0f}"
+            panels.sel(column="dist").item().set_title(common.called(name, where), fontsize=9)
+            panels.sel(column="trace").item().set_title(words, fontsize=9)

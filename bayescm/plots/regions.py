@@ -1,0 +1,145 @@
+"""Two measures at once: regions of highest density."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.ndimage import gaussian_filter
+
+from bayescm.plots import common
+from bayescm.validate import check_prob, fail
+
+_GRID = 160
+_RATES = {"precision", "recall", "specificity", "npv", "f1", "accuracy", "jaccard"}
+
+
+def plot_region(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measures: tuple[str | Callable, str | Callable] = ("recall", "precision"),
+    *,
+    prob: float = 0.95,
+    **keywords: Any,
+):
+    """
+    Draw the joint posterior of two measures as regions of highest density.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts, outcomes of several classifiers, or a fit; a region for every index of the further
+        dims, up to seven.
+    measures : pair of str or callable, default ("recall", "precision")
+        Across and up. Lines of equal F1 are drawn where these are recall and precision.
+    prob : float in (0, 1), default 0.95
+        Mass of the outer region; the inner one holds half of the posterior.
+    **keywords
+        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords,
+        as of `bayescm.interval`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> axes = plot_region(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), draws=2000).axes[0]
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('recall', 'precision')
+    """
+    import matplotlib.pyplot as plt
+
+    check_prob(prob)
+    if isinstance(measures, str) or callable(measures) or len(measures) != 2:
+        todo = 'pass measures=("recall", "precision")'
+        raise fail("a region needs two measures", measures, "a pair", todo)
+    values = common.draws_of(evidence, list(measures), **keywords).transpose("chain", "draw", ...)
+    across, up = (values[name] for name in values.data_vars)
+    members = common.places(across, ("chain", "draw"))
+    if len(members) > len(common.PALETTE):
+        todo = "select some of them"
+        raise fail(
+            "too many regions to tell apart", len(members), f"up to {len(common.PALETTE)}", todo
+        )
+    figure, axes = plt.subplots(figsize=(5.6, 5.6), layout="constrained")
+    fills = (0.2, 0.35) if len(members) == 1 else (0.06, 0.35)
+    for place, where in enumerate(members):
+        x, y = (each.sel(where).values.ravel() for each in (across, up))
+        axes.plot(
+            x.mean(),
+            y.mean(),
+            common.MARKERS[place],
+            color="white",
+            markeredgecolor=common.PALETTE[place],
+            linestyle="none",
+            label=", ".join(f"{k} {v}" for k, v in where.items()) or None,
+        )
+        _region(axes, _density(x, y), (prob, 0.5), common.PALETTE[place], fills)
+    _frame(axes, across, up)
+    if len(members) > 1:
+        axes.legend(fontsize=9, loc="best")
+    words = f"mean, 50 % and {100 * prob:g} % highest-density region"
+    common.heading(figure, words, common.positive_of(evidence))
+    return common.finish(figure)
+
+
+def _region(axes, grid, masses, paint, fills):
+    """Draw the regions of one member."""
+    (x, y), density = grid
+    for mass, fill in zip(masses, fills, strict=True):
+        levels = [_level(density, mass), 2 * density.max()]
+        axes.contourf(x, y, density.T, levels, colors=[paint], alpha=fill)
+        axes.contour(x, y, density.T, levels[:1], colors=[paint], linewidths=1.3)
+
+
+def _density(x, y):
+    """Return a smooth density of the draws on a grid, mass reflected at the edges 0 and 1."""
+    edges, widths = [], []
+    for values in (x, y):
+        bandwidth = 1.6 * values.std() * len(values) ** (-1 / 6)
+        low, high = values.min() - 4 * bandwidth, values.max() + 4 * bandwidth
+        if values.min() >= 0 and values.max() <= 1:
+            low, high = max(low, 0.0), min(high, 1.0)
+        edges.append(np.linspace(low, high, _GRID + 1))
+        widths.append(bandwidth / (high - low) * _GRID)
+    histogram, *_ = np.histogram2d(x, y, bins=edges)
+    middles = [(each[1:] + each[:-1]) / 2 for each in edges]
+    return middles, gaussian_filter(histogram, widths, mode="reflect")
+
+
+def _level(density, mass):
+    """Return the density above which the mass lies."""
+    falling = np.sort(density, axis=None)[::-1]
+    inside = np.searchsorted(falling.cumsum(), mass * falling.sum())
+    return falling[min(inside, falling.size - 1)]
+
+
+def _frame(axes, across, up):
+    axes.set_xlabel(across.name)
+    axes.set_ylabel(up.name)
+    axes.spines[["top", "right"]].set_visible(False)
+    if {across.name, up.name} <= _RATES:
+        _square(axes)
+    if {across.name, up.name} == {"recall", "precision"}:
+        _equal_f1(axes)
+
+
+def _square(axes):
+    """Give both axes one scale and one length, inside [0, 1]."""
+    limits = [axes.get_xlim(), axes.get_ylim()]
+    length = min(1.0, 1.02 * max(high - low for low, high in limits))
+    for (low, high), change in zip(limits, (axes.set_xlim, axes.set_ylim), strict=True):
+        start = min(max((low + high - length) / 2, 0.0), 1 - length)
+        change(start, start + length)
+    axes.set_aspect("equal")
+
+
+def _equal_f1(axes):
+    """Draw lines of equal F1 in the background."""
+    x = np.linspace(*axes.get_xlim(), 300)
+    y = np.linspace(*axes.get_ylim(), 300)[:, None]
+    f1 = 2 * x * y / np.maximum(x + y, 1e-9)
+    levels = np.arange(0.1, 1, 0.1)
+    lines = axes.contour(x, y.ravel(), f1, levels, colors="0.8", linewidths=0.8, zorder=0)
+    axes.clabel(lines, fmt="F1 %.1f", fontsize=7, colors="0.5")
