@@ -34,7 +34,8 @@ _HOME = {
     "labelled": ["measure"],
     "tables": ["summary"],
     "comparison": ["compare", "ranks"],
-    "joint": ["joint_interval", "region"],
+    "joint": ["joint_interval", "conclusions"],
+    "pairs_of_measures": ["region", "correlation"],
     "reporting": ["report"],
     "planning": ["plan"],
     "plots": [

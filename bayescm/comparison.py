@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayescm.decision import Draws, check_rope, decide, sentence
+from bayescm.exact.atoms import Discrete
 from bayescm.exact.differences import Independent
 from bayescm.joint_draws import Drawn, Evidence, draw_measures
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
@@ -217,9 +218,13 @@ def _laws(drawn, kernel, place, dim, contrast, less):
     laws = [drawn.law(kernel, each) for each in at]
     if any(each is None for each in laws) or drawn.paired:
         return Draws(first - second), None
-    known = Independent(*laws)
-    closed = all(each.how == "closed form" for each in laws)
-    return (known, None) if closed else (Draws(first - second), known)
+    if all(each.how == "closed form" for each in laws):
+        return Independent(*laws), None
+    return Draws(first - second), Independent(*laws) if _cheap(laws) else None
+
+
+def _cheap(laws):
+    return all(isinstance(each, Discrete) for each in laws)
 
 
 def _turned(numbers, less, contrast):

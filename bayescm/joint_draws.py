@@ -170,7 +170,7 @@ def _of_outcomes(outcomes, measures, dim, draws, rng, **keywords):
     if "concentration" in keywords:
         keywords["concentration"] = align(keywords["concentration"], matrices)
     posterior = exact.paired_outcomes(outcomes, **keywords)
-    values = _in_chunks(posterior, found, draws, rng, matrices)
+    values = _in_chunks(posterior.measure, found, draws, rng, matrices)
 
     def difference(kernel, first, second):
         at = tuple(first[each] for each in matrices.dims[:-3])
@@ -208,10 +208,11 @@ def _of_counts(
         single = counts.isel(every)
         return _of_class(sibling_posterior(single, single, model, keywords)[0].law(kernel), place)
 
+    drawer = posterior.measure
     if of == "predictive":
-        values = _predicted(found, template, law, draws or 50_000, rng)
-    else:
-        values = _in_chunks(posterior, found, draws, rng, template)
+        totals = template.sum(["actual", "predicted"]).values
+        drawer = _predictive(posterior, totals if n is None else n)
+    values = _in_chunks(drawer, found, draws, rng, template)
     return Drawn(values, found, False, law)
 
 
@@ -224,28 +225,24 @@ def _of_class(law, place):
     return type(law)(law.a[place["class"]], law.b[place["class"]])
 
 
-def _predicted(found, template, law, draws, rng):
-    """Draw the measures of the next test set, each member and measure by itself."""
-    dims, shape = template.dims[:-2], template.shape[:-2]
-    coords = {k: v for k, v in template.coords.items() if not {"actual", "predicted"} & set(v.dims)}
-    variables = {}
-    for kernel in found:
-        drawn = np.empty((draws, *shape))
-        for index in np.ndindex(*shape):
-            place = dict(zip(dims, index, strict=True))
-            drawn[(slice(None), *index)] = law(kernel, place).quantile(rng.random(draws))
-        variables[kernel.__name__] = (("draw", *dims), drawn)
-    return xr.Dataset(variables, coords=coords)
+def _predictive(posterior, n):
+    """Return the function that draws all measures of the next test set from the same counts."""
+
+    def measure(found, size, rng):
+        theta = posterior.draws(size, rng)["theta"]
+        flat = theta.reshape(*theta.shape[:-2], -1)
+        counts = rng.multinomial(np.broadcast_to(n, flat.shape[:-1]), flat).reshape(theta.shape)
+        return [kernel(counts) for kernel in found]
+
+    return measure
 
 
-def _in_chunks(posterior, found, draws, rng, template):
+def _in_chunks(drawer, found, draws, rng, template):
     """Draw all measures at once, some draws at a time; label the draws."""
     cells = template.size
     size = draws or (50_000 if cells <= _SMALL else 10_000)
     step = max(1, int(_CHUNK / cells))
-    parts = [
-        posterior.measure(found, min(step, size - start), rng) for start in range(0, size, step)
-    ]
+    parts = [drawer(found, min(step, size - start), rng) for start in range(0, size, step)]
     arrays = [np.concatenate(each) for each in zip(*parts, strict=True)]
     dims = template.dims[:-2]
     coords = {k: v for k, v in template.coords.items() if not {"actual", "predicted"} & set(v.dims)}

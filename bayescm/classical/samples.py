@@ -105,21 +105,21 @@ def samples(
         predicted = np.tile(answers, (number, 1))
     labels = matrices["actual"].values
     leading = matrices.isel(actual=0, predicted=0, drop=True)
-    wanted = _wanted(pairs, leading, kernels)
+    names = np.atleast_1d(leading.coords.get("classifier", "")).tolist()
+    wanted = check_pairs(pairs, names, [kernel.__name__ for kernel in kernels])
     return Samples(counts, actual, predicted, sample, kernels, wanted, labels, leading)
 
 
-def _wanted(pairs, leading, kernels):
-    names = [str(name) for name in np.atleast_1d(leading.coords.get("classifier", [""]))]
+def check_pairs(pairs, names: Sequence, known: Sequence[str]) -> np.ndarray:
+    """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
     if pairs is None:
-        return np.ones((len(names), len(kernels)), bool)
-    wanted = np.zeros((len(names), len(kernels)), bool)
-    known = [kernel.__name__ for kernel in kernels]
+        return np.ones((len(names), len(known)), bool)
+    wanted = np.zeros((len(names), len(known)), bool)
     for classifier, measure in pairs:
         measure = resolve(measure).__name__
         if classifier not in names or measure not in known:
             strange = (classifier, names) if classifier not in names else (measure, known)
-            got, allowed = (classifier, measure), f"{names} x {known}"
+            got, allowed = (classifier, measure), f"{list(names)} x {list(known)}"
             raise fail("a pair is not of the evidence", got, allowed, suggest(*strange))
         wanted[names.index(classifier), known.index(measure)] = True
     return wanted
