@@ -25,6 +25,8 @@ class Curve:
         Probability that of a positive and a negative in the same slot the positive is higher.
     tied : ndarray of bool, shape (J,)
         Whether the slot is one score.
+    at : ndarray of int, shape (J + 1,)
+        The number of the view's own slots at or above each point.
     """
 
     fpr: np.ndarray
@@ -32,6 +34,7 @@ class Curve:
     prevalence: np.ndarray
     inner: np.ndarray
     tied: np.ndarray
+    at: np.ndarray
 
 
 def auc(curve: Curve) -> np.ndarray:
@@ -123,8 +126,8 @@ def cells_at(curve: Curve, place: np.ndarray) -> np.ndarray:
     ndarray, shape (S, T, 2, 2)
         Rows are actual, columns predicted, the positive class last.
     """
-    low = np.minimum(place.astype(int), curve.fpr.shape[1] - 2)
-    part = place - low
+    low = np.clip(np.searchsorted(curve.at, place, side="right") - 1, 0, len(curve.at) - 2)
+    part = (place - curve.at[low]) / np.diff(curve.at)[low]
     fpr, tpr = (
         rate[:, low] + part * (rate[:, low + 1] - rate[:, low]) for rate in (curve.fpr, curve.tpr)
     )

@@ -38,6 +38,8 @@ class Scores:
         The parameters of the Dirichlet law of the classes' shares.
     known : float or None
         The prevalence of the positive class where it is known.
+    group : ndarray of int, shape (V,)
+        The curve that a view belongs to; the views of one curve share its slots.
     """
 
     views: tuple[slots.View, ...]
@@ -45,7 +47,13 @@ class Scores:
     codes: np.ndarray
     target: np.ndarray
     shares: np.ndarray
-    known: float | None = None
+    known: float | None
+    group: np.ndarray
+
+    @property
+    def first(self) -> np.ndarray:
+        """The first view of each curve."""
+        return np.unique(self.group, return_index=True)[1]
 
     def curves(
         self,
@@ -67,17 +75,19 @@ class Scores:
             Put neighbouring slots together where a view has more than this. The law at the points
             that are left stays exact.
         keep : sequence of ndarray, optional
-            For each view, places among its slots to have a point at.
+            For each curve, places among its slots to have a point at.
         """
+        first = self.first
+        views = [self.views[index] for index in first]
         cuts = [
             slots.blocks(each, resolution or len(each.tied), () if keep is None else keep[index])
-            for index, each in enumerate(self.views)
+            for index, each in enumerate(views)
         ]
-        prevalence = self.prevalence(size, rng)
+        prevalence = self.prevalence(size, rng)[first]
         masses = self._masses(cuts, size, rng)
         return [
             _curve(view, cut, mass, share)
-            for view, cut, mass, share in zip(self.views, cuts, masses, prevalence, strict=True)
+            for view, cut, mass, share in zip(views, cuts, masses, prevalence, strict=True)
         ]
 
     def prevalence(self, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -98,19 +108,17 @@ class Scores:
         for first in range(0, size, step):
             rows = slice(first, min(first + step, size))
             gammas = rng.standard_gamma(shape, (rows.stop - first, len(shape)))
-            for mass, key in zip(masses, keys, strict=True):
-                _pour(gammas, key, mass[:, rows])
+            for group, key in zip(self.group, keys, strict=True):
+                _pour(gammas, key, masses[group][:, rows])
         return masses
 
     def _cells(self, cuts):
         """Return the weights of the cells, and side * blocks + block of each view."""
         shape, example, slot = slots.cells(self.views, self.weights)
-        keys = np.stack(
-            [
-                each.positive[example] * (len(cut) - 1) + np.searchsorted(cut, row, "right") - 1
-                for each, cut, row in zip(self.views, cuts, slot, strict=True)
-            ]
-        )
+        keys = np.empty_like(slot)
+        for key, view, group, row in zip(keys, self.views, self.group, slot, strict=True):
+            block = np.searchsorted(cuts[group], row, "right") - 1
+            key[:] = view.positive[example] * (len(cuts[group]) - 1) + block
         keys, inverse = np.unique(keys, axis=1, return_inverse=True)
         return np.bincount(inverse.ravel(), shape), keys
 
@@ -149,7 +157,7 @@ def _pour(gammas, key, out):
     order = np.argsort(key, kind="stable")
     found, starts = np.unique(key[order], return_index=True)
     side, block = np.divmod(found, out.shape[-1])
-    out[side, :, block] = np.add.reduceat(gammas[:, order], starts, axis=1).T
+    out[side, :, block] += np.add.reduceat(gammas[:, order], starts, axis=1).T
 
 
 def _curve(view, cuts, mass, prevalence) -> Curve:
@@ -157,7 +165,7 @@ def _curve(view, cuts, mass, prevalence) -> Curve:
     np.cumsum(mass, axis=2, out=rates[:, :, 1:])
     rates /= rates[:, :, -1:]
     tied = view.tied[cuts[:-1]] & (np.diff(cuts) == 1)
-    return Curve(rates[0], rates[1], prevalence, _inner(view, cuts), tied)
+    return Curve(rates[0], rates[1], prevalence, _inner(view, cuts), tied, cuts)
 
 
 def _inner(view, cuts):
@@ -188,7 +196,7 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     Returns
     -------
     Scores
-        Its views run over classifiers and, inside these, over classes.
+        Its curves run over classifiers and, inside these, over classes.
 
     Examples
     --------
@@ -196,28 +204,45 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     >>> from bayescm.exact.curve import auc
     >>> evidence = bcm.from_scores([0, 0, 1, 1, 1], [1, 2, 3, 4, 5])
     >>> (draws,) = scores(evidence).measure([auc], 1000, np.random.default_rng(1))
-    >>> draws.mean().round(1).item()
-    0.9
+    >>> draws.shape
+    (1000, 1)
     """
     if "fold" in evidence:
         todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
         raise fail("scores of several folds have no common curve", "fold", "one sample", todo)
-    truth = evidence["actual"].values
-    many = "class" in evidence.dims
-    labels = evidence["class"].values if many else None
-    positive = evidence["positive"].values if not many else None
-    codes = (truth[:, None] == labels).argmax(1) if many else (truth == positive).astype(int)
-    weights = evidence["weight"].values if "weight" in evidence else np.ones(len(truth))
-    weights = weights.astype(float)
-    matrix = evidence["score"].transpose("classifier", "class", "example", missing_dims="ignore")
-    matrix = matrix.values.reshape(-1, len(truth))
-    target = np.arange(len(matrix)) % len(labels) if many else np.ones(len(matrix), int)
+    matrix, weights, codes = arrays(evidence)
+    classes = len(matrix[0]) if matrix.ndim == 3 else 2
+    rows = matrix.reshape(-1, len(weights))
+    target = np.arange(len(rows)) % classes if matrix.ndim == 3 else np.ones(len(rows), int)
     views = tuple(
-        slots.view(row, codes == each, weights) for row, each in zip(matrix, target, strict=True)
+        slots.view(row, codes == each, weights) for row, each in zip(rows, target, strict=True)
     )
-    known, prior = _prevalence(evidence, prevalence, len(labels) if many else 2)
-    shares = prior + np.bincount(codes, weights, len(prior))
-    return Scores(views, weights, codes, target, shares, known)
+    known, prior = _prevalence(evidence, prevalence, classes)
+    shares = prior + np.bincount(codes, weights, classes)
+    return Scores(views, weights, codes, target, shares, known, np.arange(len(views)))
+
+
+def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return scores as arrays.
+
+    Returns
+    -------
+    matrix : ndarray, shape (V, n), or (V, C, n) for more than two classes
+    weights : ndarray, shape (n,)
+    codes : ndarray of int, shape (n,)
+        The class of each example; of two classes 1 is the positive one.
+    """
+    truth = evidence["actual"].values
+    score = evidence["score"]
+    score = score if "classifier" in score.dims else score.expand_dims("classifier")
+    matrix = score.transpose("classifier", "class", "example", missing_dims="ignore").values
+    weights = evidence["weight"].values if "weight" in evidence else np.ones(len(truth))
+    if "class" in score.dims:
+        codes = (truth[:, None] == evidence["class"].values).argmax(axis=1)
+    else:
+        codes = (truth == evidence["positive"].values).astype(int)
+    return matrix, weights.astype(float), codes
 
 
 def _prevalence(evidence, given, classes):

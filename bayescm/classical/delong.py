@@ -1,0 +1,156 @@
+"""DeLong's intervals for areas under ROC curves, alone and in pairs."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import expit, logit, ndtr, ndtri
+
+from bayescm.curves.drawing import samples
+from bayescm.exact.scores import arrays
+from bayescm.score_evidence import as_scores
+from bayescm.validate import check_choice, check_prob, fail
+
+
+def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit") -> xr.DataArray:
+    """
+    Return DeLong's confidence interval of the area under the ROC curve.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of two classes.
+    prob : float, default 0.95
+    transform : {"logit", "none"}
+        Whether the interval is symmetric on the logit scale, which keeps it inside (0, 1).
+
+    Returns
+    -------
+    DataArray, dims ([fold], [classifier], bound)
+        Of no width where the classes are separated, on the logit scale NaN: the method has no
+        answer there. Without the transform it may leave [0, 1].
+
+    References
+    ----------
+    DeLong, E. R., DeLong, D. M. & Clarke-Pearson, D. L. (1988). Comparing the areas under two or
+    more correlated receiver operating characteristic curves. Biometrics 44, 837-845.
+    doi:10.2307/2531595
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> delong(evidence, transform="none").values.round(3)
+    array([0.151, 1.099])
+    """
+    check_prob(prob), check_choice("transform", transform, ["logit", "none"])
+    evidence = _two_classes(evidence)
+    z = ndtri((1 + prob) / 2)
+    ends = []
+    for part in samples(evidence):
+        areas, covariance = areas_and_covariance(*arrays(part))
+        sd = np.sqrt(np.diag(covariance))
+        ends.append(_bounds(areas, sd, z, transform))
+    names = [name for name in ("fold", "classifier") if name in {*evidence.dims, *evidence}]
+    coords = {"classifier": evidence["classifier"].values} if "classifier" in names else {}
+    if "fold" in names:
+        coords = {"fold": sorted(pd.unique(evidence["fold"].values).tolist()), **coords}
+    shape = [len(each) for each in coords.values()]
+    coords |= {"bound": ["lower", "upper"]}
+    return xr.DataArray(np.stack(ends).reshape(*shape, 2), coords, tuple(coords), "auc")
+
+
+def _bounds(areas, sd, z, transform):
+    if transform == "none":
+        return np.stack([areas - z * sd, areas + z * sd], axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre, wide = logit(areas), z * sd / (areas * (1 - areas))
+        return expit(np.stack([centre - wide, centre + wide], axis=-1))
+
+
+def delong_compare(evidence: xr.Dataset, *, prob: float = 0.95) -> pd.DataFrame:
+    """
+    Compare the areas of classifiers scored on the same examples, pair by pair.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of two or more classifiers, two classes, no folds.
+    prob : float, default 0.95
+
+    Returns
+    -------
+    DataFrame
+        ``first``, ``second``, ``difference``, ``sd``, ``lower``, ``upper``, ``z`` and the two-sided
+        ``p_value``; where the difference has no variance the last two are NaN.
+    """
+    check_prob(prob)
+    evidence = _two_classes(evidence)
+    names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else []
+    if len(names) < 2 or "fold" in evidence:
+        todo = "pass from_scores(actual, {'a': ..., 'b': ...})"
+        raise fail("there is nothing to compare", names, "two classifiers, one sample", todo)
+    areas, covariance = areas_and_covariance(*arrays(evidence))
+    width = ndtri((1 + prob) / 2)
+    rows = []
+    for i, j in combinations(range(len(names)), 2):
+        difference = areas[i] - areas[j]
+        variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        sd = np.sqrt(max(variance, 0.0))
+        z = difference / sd if sd > 0 else np.nan
+        row = {"first": names[i], "second": names[j], "difference": difference, "sd": sd}
+        row |= {"lower": difference - width * sd, "upper": difference + width * sd}
+        rows.append(row | {"z": z, "p_value": 2 * ndtr(-abs(z))})
+    return pd.DataFrame(rows)
+
+
+def areas_and_covariance(
+    matrix: np.ndarray, weights: np.ndarray, codes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the areas (V,) and their covariance (V, V), in O(n log n).
+
+    Parameters
+    ----------
+    matrix : ndarray, shape (V, n)
+    weights : ndarray, shape (n,)
+        How many examples each stands for.
+    codes : ndarray of int, shape (n,)
+        1 for a positive example, else 0.
+    """
+    sides = [codes == 0, codes == 1]
+    total = [weights[side].sum() for side in sides]
+    if min(total) <= 1:
+        todo = "collect more, or use the posterior: curves.auc"
+        raise fail("a variance needs two examples of a class", min(total), "more than 1", todo)
+    placed = [_placements(row, weights, sides) for row in matrix]
+    areas = np.array([np.average(each[1], weights=weights[sides[1]]) for each in placed])
+    covariance = np.zeros((len(matrix), len(matrix)))
+    for index, side in enumerate(sides):
+        parts = np.stack([each[index] for each in placed])
+        parts = parts - np.average(parts, axis=1, weights=weights[side])[:, None]
+        covariance += (parts * weights[side]) @ parts.T / (total[index] - 1) / total[index]
+    return areas, covariance
+
+
+def _placements(scores, weights, sides):
+    """Return what share of the other class each negative, each positive is ordered rightly with."""
+    out = []
+    for own, other, sign in ((sides[0], sides[1], -1), (sides[1], sides[0], 1)):
+        order = np.argsort(sign * scores[other], kind="stable")
+        values = (sign * scores[other])[order]
+        mass = np.concatenate([[0], np.cumsum(weights[other][order])])
+        at = sign * scores[own]
+        below = mass[np.searchsorted(values, at, "left")]
+        up_to = mass[np.searchsorted(values, at, "right")]
+        out.append((below + up_to) / 2 / mass[-1])
+    return out
+
+
+def _two_classes(evidence):
+    evidence = as_scores(evidence)
+    if "class" in evidence.dims:
+        todo = "take one against the rest: one_vs_rest(evidence, label)"
+        raise fail("there are many classes", evidence["class"].values, "two", todo)
+    return evidence

@@ -1,0 +1,35 @@
+"""Curves: ROC and precision-recall with bands, numbers about them, and thresholds."""
+
+from bayescm.curves.bands import band
+from bayescm.curves.comparing import compare
+from bayescm.curves.numbers import (
+    auc,
+    average_precision,
+    estimate,
+    fold_auc,
+    max_f1,
+    number_draws,
+    partial_auc,
+)
+from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
+from bayescm.score_evidence import at_prevalence, one_vs_rest, pool_folds
+
+__all__ = [
+    "at_prevalence",
+    "auc",
+    "average_precision",
+    "band",
+    "compare",
+    "estimate",
+    "fold_auc",
+    "max_f1",
+    "number_draws",
+    "one_vs_rest",
+    "partial_auc",
+    "points",
+    "pool_folds",
+    "precision_recall",
+    "precision_recall_draws",
+    "roc",
+    "roc_draws",
+]

@@ -1,0 +1,102 @@
+"""Bands around draws of a curve: pointwise, and simultaneous ones that hold the whole curve."""
+
+import numpy as np
+import xarray as xr
+
+from bayescm.validate import check_prob, fail
+
+
+def band(
+    draws: xr.DataArray, *, prob: float = 0.95, simultaneous: bool = True, dim: str | None = None
+) -> xr.DataArray:
+    """
+    Return the band of draws of a curve, or of the difference of two curves.
+
+    Parameters
+    ----------
+    draws : DataArray, dims (draw, ..., dim)
+        Such as `roc_draws` returns, or a difference of these.
+    prob : float, default 0.95
+        Probability that the band holds the whole curve, or where pointwise any one point.
+    simultaneous : bool, default True
+        Whether the band is for the whole curve.
+    dim : str, optional
+        The dim along the curve; by default the last one.
+
+    Returns
+    -------
+    DataArray, dims (..., dim, bound)
+
+    Notes
+    -----
+    The simultaneous band is the hull of the deepest draws. A draw is as deep as its most extreme
+    rank among all draws, and between draws that are equally deep the next most extreme ranks
+    decide (the extreme rank length of global envelope tests).
+
+    References
+    ----------
+    Myllymäki, M., Mrkvička, T., Grabarnik, P., Seijo, H. & Hahn, U. (2017). Global envelope tests
+    for spatial processes. Journal of the Royal Statistical Society B 79, 381-404.
+    doi:10.1111/rssb.12172
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 1] * 9, range(36))
+    >>> draws = bcm.curves.roc_draws(evidence, fpr=[0.25, 0.5], draws=500)
+    >>> band(draws).dims
+    ('fpr', 'bound')
+    """
+    check_prob(prob)
+    dim = draws.dims[-1] if dim is None else dim
+    for each in ("draw", dim):
+        if each not in draws.dims:
+            raise fail("the draws lack a dim", draws.dims, f"draw and {dim}", "pass dim=")
+    ordered = draws.transpose("draw", ..., dim)
+    form = _deepest if simultaneous else _pointwise
+    flat = ordered.values.reshape(ordered.sizes["draw"], -1, ordered.sizes[dim])
+    ends = np.stack([form(flat[:, index], prob) for index in range(flat.shape[1])])
+    ends = ends.reshape(*ordered.shape[1:], 2)
+    coords = {k: v for k, v in ordered.coords.items() if "draw" not in v.dims}
+    coords |= {"bound": ["lower", "upper"]}
+    return xr.DataArray(ends, coords, (*ordered.dims[1:], "bound"), draws.name)
+
+
+def _pointwise(curves, prob):
+    """Return equal-tailed intervals, (T, 2), of curves (S, T)."""
+    return np.quantile(curves, [(1 - prob) / 2, (1 + prob) / 2], axis=0).T
+
+
+def _deepest(curves, prob):
+    """Return the hull, (T, 2), of the share ``prob`` of the curves (S, T) that lie deepest."""
+    size = len(curves)
+    order = np.argsort(curves.T, axis=1)
+    values = np.take_along_axis(curves.T, order, axis=1)
+    # Only the most extreme ranks decide: of draws in the order of each point, those on the edges.
+    edge = min(size // 2, max(8, int(np.ceil((1 - prob) * size))))
+    lower = _edge_ranks(values[:, : edge + 1])
+    upper = _edge_ranks(values[:, : -edge - 2 : -1])
+    draws = np.concatenate([order[:, :edge], order[:, : -edge - 1 : -1]], axis=1)
+    extreme = _extreme_ranks(draws.ravel(), np.concatenate([lower, upper], axis=1).ravel(), size)
+    deepest_first = np.lexsort(extreme.T[::-1])[::-1]
+    kept = deepest_first[: int(np.ceil(prob * size))]
+    inside = curves[kept]
+    return np.stack([inside.min(axis=0), inside.max(axis=0)], axis=1)
+
+
+def _edge_ranks(values):
+    """Return ranks from the edge, (T, edge); draws that are equal have the rank of the last one."""
+    edge = values.shape[1] - 1
+    last = np.where(values[:, 1:] != values[:, :-1], np.arange(edge), edge)
+    return np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+
+
+def _extreme_ranks(draw, rank, size, number=8):
+    """Return each draw's most extreme ranks from either end, smallest first, (size, number)."""
+    by = np.lexsort((rank, draw))
+    draw, rank = draw[by], rank[by]
+    within = np.arange(len(draw)) - np.searchsorted(draw, np.arange(size))[draw]
+    out = np.full((size, number), rank.max(initial=0) + 1)
+    keep = within < number
+    out[draw[keep], within[keep]] = rank[keep]
+    return out

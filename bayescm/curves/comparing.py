@@ -1,0 +1,85 @@
+"""Which classifier has the better curve: differences of numbers about curves, jointly drawn."""
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.curves import drawing
+from bayescm.curves.numbers import number_draws
+from bayescm.decision import Draws, check_rope, decide, sentence
+from bayescm.validate import check_kind, check_prob, fail, suggest
+
+
+def compare(
+    evidence: xr.Dataset,
+    measure: str | Callable = "auc",
+    *,
+    prob: float = 0.95,
+    kind: str = "eti",
+    rope: float | tuple[float, float] = 0.0,
+    reference: str | None = None,
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> pd.DataFrame:
+    """
+    Compare classifiers scored on the same examples, pair by pair.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of two or more classifiers.
+    measure
+        As of `number_draws`.
+    prob, kind, rope, reference
+        As of :func:`bayescm.compare`.
+    draws, random_seed
+        As of `auc`.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :func:`bayescm.compare`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(300) < 0.4
+    >>> good = rng.normal(2 * actual, 1)
+    >>> evidence = bcm.from_scores(actual, {"good": good, "worse": good + rng.normal(size=300)})
+    >>> compare(evidence, "auc")[["first", "second", "p_better"]].values.tolist()
+    [['good', 'worse', 1.0]]
+    """
+    check_prob(prob), check_kind(kind)
+    region = check_rope(rope)
+    values = number_draws(evidence, measure, draws=draws, random_seed=random_seed)
+    names = values["classifier"].values.tolist() if "classifier" in values.dims else []
+    if len(names) < 2:
+        todo = "pass from_scores(actual, {'a': ..., 'b': ...})"
+        raise fail("there is nothing to compare", names or "one classifier", "two or more", todo)
+    others = [dim for dim in values.dims if dim not in ("draw", "classifier")]
+    rows = []
+    for place in np.ndindex(*(values.sizes[dim] for dim in others)):
+        part = values.isel(dict(zip(others, place, strict=True)))
+        where = {dim: part[dim].item() for dim in others}
+        for first, second in _pairs(names, reference):
+            law = Draws((part.sel(classifier=first) - part.sel(classifier=second)).values)
+            row = {**where, "measure": values.name, "first": first, "second": second}
+            row |= decide(law, rope=region, prob=prob, kind=kind)
+            row |= {"paired": True, "sentence": sentence(row, rope=region, prob=prob)}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _pairs(names, reference):
+    if reference is None:
+        return list(combinations(names, 2))
+    if reference not in names:
+        raise fail(
+            "the reference is no classifier", reference, str(names), suggest(reference, names)
+        )
+    return [(each, reference) for each in names if each != reference]

@@ -1,0 +1,131 @@
+"""Draws of curves with their labels: which fold, classifier and class each one is of."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.exact.curve import Curve
+from bayescm.exact.empirical import empirical
+from bayescm.exact.micro import micro
+from bayescm.exact.scores import arrays, scores
+from bayescm.exact.slots import View
+from bayescm.score_evidence import as_scores
+from bayescm.validate import fail
+
+# Draws of a curve, and of numbers that follow from it.
+CURVES, NUMBERS = 2000, 4000
+
+
+class Drawn(NamedTuple):
+    """Curves along leading dims, all of one fold from the same draws."""
+
+    curves: list[Curve]
+    views: list[View]
+    dims: tuple[str, ...]
+    coords: dict[str, Any]
+
+    def map(
+        self, function: Callable, name: str, tail: Mapping[str, Any] | None = None
+    ) -> xr.DataArray:
+        """Return a function of each curve, dims (draw, ..., *tail)."""
+        return self.label([function(curve) for curve in self.curves], name, tail)
+
+    def label(
+        self, values: Sequence[np.ndarray], name: str, tail: Mapping[str, Any] | None = None
+    ) -> xr.DataArray:
+        """Return one array (draw, *tail) per curve as one, dims (draw, ..., *tail)."""
+        tail = dict(tail or {})
+        stacked = np.stack(values, axis=1)
+        shape = [len(self.coords[dim]) for dim in self.dims]
+        stacked = stacked.reshape(len(stacked), *shape, *stacked.shape[2:])
+        scalars = {key: each for key, each in self.coords.items() if key not in self.dims}
+        coords = {**scalars, **{dim: self.coords[dim] for dim in self.dims}, **tail}
+        return xr.DataArray(stacked, coords, ("draw", *self.dims, *tail), name)
+
+
+def draw(
+    evidence: xr.Dataset,
+    draws: int,
+    random_seed: int | None,
+    *,
+    resolution: int | None = None,
+    thresholds: np.ndarray | None = None,
+    pooled: bool = False,
+) -> Drawn:
+    """
+    Draw the curves of scores.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores.
+    draws : int
+    random_seed : int or None
+    resolution : int, optional
+        The number of slots from which neighbours are put together.
+    thresholds : ndarray, optional
+        Scores at which the curves need a point.
+    pooled : bool, default False
+        Of many classes, whether to pool all (example, class) pairs instead of a curve per class.
+    """
+    _check_draws(draws)
+    evidence = as_scores(evidence)
+    curves: list[Curve] = []
+    views: list[View] = []
+    rng = np.random.default_rng(random_seed)
+    for part in samples(evidence):
+        posterior = micro(part) if pooled else scores(part)
+        first = [posterior.views[index] for index in posterior.first]
+        keep = None if thresholds is None else [each.place(thresholds) for each in first]
+        curves += posterior.curves(draws, rng, resolution=resolution, keep=keep)
+        views += first
+    return Drawn(curves, views, *_labels(evidence, pooled))
+
+
+def observe(evidence: xr.Dataset, *, pooled: bool = False) -> Drawn:
+    """Return the curves that the examples themselves draw, each as a single draw."""
+    evidence = as_scores(evidence)
+    known = evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
+    curves = []
+    for part in samples(evidence):
+        matrix, weights, codes = arrays(part)
+        for row in matrix:
+            if row.ndim == 1:
+                pairs = [(row, codes == 1, weights)]
+            elif pooled:
+                member = codes == np.arange(len(row))[:, None]
+                pairs = [(row.ravel(), member.ravel(), np.tile(weights, len(row)))]
+            else:
+                pairs = [(each, codes == index, weights) for index, each in enumerate(row)]
+            curves += [empirical(*pair, known)[0] for pair in pairs]
+    return Drawn(curves, [], *_labels(evidence, pooled))
+
+
+def samples(evidence: xr.Dataset) -> Iterable[xr.Dataset]:
+    """Give the examples fold by fold, or all at once where there are no folds."""
+    if "fold" not in evidence:
+        yield evidence
+        return
+    fold = evidence["fold"].values
+    for each in _folds(evidence):
+        yield evidence.isel(example=fold == each).drop_vars("fold")
+
+
+def _folds(evidence):
+    return sorted(pd.unique(evidence["fold"].values).tolist())
+
+
+def _labels(evidence, pooled):
+    coords: dict[str, Any] = {"fold": _folds(evidence)} if "fold" in evidence else {}
+    names = ("classifier",) if pooled else ("classifier", "class")
+    coords |= {dim: evidence[dim].values for dim in names if dim in evidence.dims}
+    scalars = {key: each.values for key, each in evidence.coords.items() if each.ndim == 0}
+    return tuple(coords), {**scalars, **coords}
+
+
+def _check_draws(draws):
+    if not isinstance(draws, (int, np.integer)) or draws < 2:
+        raise fail("draws is not a number of draws", draws, "2, 3, ...", "pass draws=2000")

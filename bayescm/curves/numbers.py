@@ -1,0 +1,322 @@
+"""Numbers about a curve: area, partial area, average precision, best F1."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from bayescm.curves import drawing
+from bayescm.exact import curve
+from bayescm.exact.atoms import Empirical
+from bayescm.exact.scores import arrays
+from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
+
+# Blocks that a number needs; the area corrects for what is inside a block, the others do not.
+_COARSE, _FINE = 256, 512
+AVERAGES = ["macro", "weighted", "micro"]
+
+
+def auc(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    kind: str = "eti",
+    average: str | None = None,
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the area under the ROC curve.
+
+    The area is the probability that a random positive example scores higher than a random negative
+    one, ties counting half.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores`.
+    prob : float, default 0.95
+        Mass of the interval.
+    kind : {"eti", "hdi"}
+        Equal tails or highest density. Near the end of the scale highest-density intervals cover
+        worse; hence the default.
+    average : {"macro", "weighted", "micro"}, optional
+        Of more than two classes: the mean over the classes, the mean weighted by their shares, or
+        the area of all (example, class) pairs pooled. By default each class against the rest.
+    draws : int, default 4000
+    random_seed : int, optional
+
+    Returns
+    -------
+    DataArray, dims ([fold], [classifier], [class], bound)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(200) < 0.3
+    >>> evidence = bcm.from_scores(actual, rng.normal(actual, 1))
+    >>> auc(evidence).values.round(2)
+    array([0.71, 0.85])
+    """
+    values = number_draws(evidence, "auc", average=average, draws=draws, random_seed=random_seed)
+    return interval_of(values, prob, kind)
+
+
+def average_precision(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    kind: str = "eti",
+    average: str | None = None,
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the average precision, the area under the PR curve.
+
+    That is the population's integral of precision over recall. What scikit-learn computes from the
+    examples, a sum of steps, is an estimate of it, and too high on average where the positives are
+    few.
+
+    Parameters
+    ----------
+    evidence, prob, kind, average, draws, random_seed
+        As of `auc`. The prevalence is the sample's, uncertain as it is, or that of `at_prevalence`.
+
+    Returns
+    -------
+    DataArray, dims ([fold], [classifier], [class], bound)
+    """
+    values = number_draws(
+        evidence, "average_precision", average=average, draws=draws, random_seed=random_seed
+    )
+    return interval_of(values, prob, kind)
+
+
+def partial_auc(
+    evidence: xr.Dataset,
+    *,
+    max_fpr: float,
+    prob: float = 0.95,
+    kind: str = "eti",
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the area under the ROC curve up to a false positive rate.
+
+    Standardised after McClish, as scikit-learn does: 0.5 for chance, 1 for a perfect classifier.
+
+    Parameters
+    ----------
+    evidence, prob, kind, draws, random_seed
+        As of `auc`.
+    max_fpr : float
+        Where the area ends, in (0, 1].
+
+    References
+    ----------
+    McClish, D. K. (1989). Analyzing a portion of the ROC curve. Medical Decision Making 9,
+    190-195. doi:10.1177/0272989X8900900307
+    """
+    values = number_draws(evidence, f"partial_auc({max_fpr})", draws=draws, random_seed=random_seed)
+    return interval_of(values, prob, kind)
+
+
+def max_f1(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    kind: str = "eti",
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of F1 at its best threshold, whichever that is.
+
+    This is what the scores could give, not what a threshold chosen on these data will give: for
+    that see `best_threshold`.
+
+    Parameters
+    ----------
+    evidence, prob, kind, draws, random_seed
+        As of `auc`.
+    """
+    values = number_draws(evidence, "max_f1", draws=draws, random_seed=random_seed)
+    return interval_of(values, prob, kind)
+
+
+def number_draws(
+    evidence: xr.Dataset,
+    measure: str | Callable = "auc",
+    *,
+    average: str | None = None,
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return posterior draws of a number about each curve.
+
+    Curves of classifiers on the same examples, and of the classes, are drawn jointly: differences
+    of these draws are draws of the difference.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores.
+    measure : str or callable
+        ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of
+        a `bayescm.exact.curve.Curve`.
+    average, draws, random_seed
+        As of `auc`.
+
+    Returns
+    -------
+    DataArray, dims (draw, [fold], [classifier], [class])
+    """
+    name, kernel = _resolve(measure)
+    pooled = _check_average(evidence, average)
+    fine = _COARSE if name == "auc" else _FINE
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=fine, pooled=pooled)
+    return _averaged(drawn.map(kernel, name), evidence, average)
+
+
+def estimate(
+    evidence: xr.Dataset, measure: str | Callable = "auc", *, average: str | None = None
+) -> xr.DataArray:
+    """
+    Return the value that the examples themselves give.
+
+    Equivalent to ``sklearn.metrics.roc_auc_score`` (also its ``max_fpr`` and averages),
+    ``average_precision_score``, and the largest F1 along ``precision_recall_curve``.
+
+    Parameters
+    ----------
+    evidence, measure, average
+        As of `number_draws`.
+
+    Returns
+    -------
+    DataArray, dims ([fold], [classifier], [class])
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> estimate(evidence).item(), round(estimate(evidence, "average_precision").item(), 4)
+    (0.75, 0.8333)
+    """
+    name, kernel = _resolve(measure)
+    pooled = _check_average(evidence, average)
+    observed = drawing.observe(evidence, pooled=pooled).map(kernel, name)
+    return _averaged(observed, evidence, average).isel(draw=0, drop=True)
+
+
+def fold_auc(
+    evidence: xr.Dataset,
+    *,
+    rho: float | None = None,
+    prob: float = 0.95,
+    kind: str = "eti",
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the mean area over the folds of a cross-validation.
+
+    The folds' areas are independent given the data, but for the training examples they share:
+    that correlation widens the spread of the mean, as in the model `averaged_folds`.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores with folds.
+    rho : float, optional
+        Correlation between folds in [0, 1); by default Nadeau and Bengio's, the share of one test
+        set, which is one over the number of folds.
+    prob, kind, draws, random_seed
+        As of `auc`.
+
+    Returns
+    -------
+    DataArray, dims ([classifier], [class], bound)
+
+    References
+    ----------
+    Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52,
+    239-281. doi:10.1023/A:1024068626366
+    """
+    values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
+    if values.sizes.get("fold", 1) < 2:
+        got = values.dims
+        raise fail("there are no folds", got, "two folds or more", "pass from_scores(..., fold=)")
+    number = values.sizes["fold"]
+    rho = 1 / number if rho is None else rho
+    if not 0 <= rho < 1:
+        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "leave it out")
+    mean = values.mean("fold")
+    centre = mean.mean("draw")
+    # Correlated by rho, the mean of K has 1 + K rho / (1 - rho) times the variance.
+    wide = centre + (mean - centre) * np.sqrt(1 + number * rho / (1 - rho))
+    return interval_of(wide.clip(0, 1), prob, kind)
+
+
+def _resolve(measure):
+    """Return the name and the function of a curve."""
+    if callable(measure):
+        return getattr(measure, "__name__", "measure"), measure
+    known = {"auc": curve.auc, "average_precision": curve.average_precision, "max_f1": curve.max_f1}
+    if measure in known:
+        return measure, known[measure]
+    if isinstance(measure, str) and measure.startswith("partial_auc(") and measure[-1] == ")":
+        return measure, partial(curve.partial_auc, max_fpr=_max_fpr(measure[12:-1]))
+    every = [*known, "partial_auc(max_fpr)"]
+    todo = suggest(measure, every)
+    raise fail("unknown measure of a curve", measure, ", ".join(every) + ", or a function", todo)
+
+
+def _max_fpr(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not 0 < value <= 1:
+        raise fail("max_fpr is not a rate", text, "0 < max_fpr <= 1", "pass e.g. max_fpr=0.1")
+    return value
+
+
+def _check_average(evidence, average):
+    if average is None:
+        return False
+    check_choice("average", average, AVERAGES)
+    if "class" not in evidence.dims:
+        raise fail("an average is over classes", average, "None for two classes", "leave it out")
+    return average == "micro"
+
+
+def _averaged(values, evidence, average):
+    if average not in ("macro", "weighted"):
+        return values
+    if average == "macro":
+        return values.mean("class")
+    parts = [
+        np.bincount(codes, weights) for _, weights, codes in map(arrays, drawing.samples(evidence))
+    ]
+    shares = np.stack(parts) if "fold" in evidence else parts[0]
+    dims = ("fold", "class") if "fold" in evidence else ("class",)
+    return values.weighted(xr.DataArray(shares, dims=dims)).mean("class")
+
+
+def interval_of(values: xr.DataArray, prob: float, kind: str) -> xr.DataArray:
+    """Return the interval of draws, dims (draw, ...)."""
+    check_prob(prob), check_kind(kind)
+    law = Empirical(values.transpose("draw", ...).values)
+    ends = getattr(law, kind)(prob)
+    dims = [dim for dim in values.dims if dim != "draw"]
+    coords = {k: v for k, v in values.coords.items() if "draw" not in v.dims}
+    return xr.DataArray(
+        ends, {**coords, "bound": ["lower", "upper"]}, (*dims, "bound"), values.name
+    )

@@ -1,0 +1,225 @@
+"""Whole curves with their bands: ROC and precision-recall, and the points they go through."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.curves import drawing
+from bayescm.curves.bands import band
+from bayescm.exact import curve
+from bayescm.exact.empirical import empirical
+from bayescm.exact.scores import arrays
+from bayescm.score_evidence import as_scores
+from bayescm.validate import fail
+
+_RESOLUTION = 256  # blocks, where the examples make more slots
+# Dense where curves turn: towards both ends.
+_ENDS = np.array([0.001, 0.002, 0.005])
+GRID = np.concatenate([_ENDS, np.linspace(0, 1, 101)[1:-1], 1 - _ENDS[::-1]])
+
+
+def roc(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    fpr: Any = None,
+    draws: int = drawing.CURVES,
+    random_seed: int | None = 0,
+) -> xr.Dataset:
+    """
+    Return the ROC curve with its band.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores`.
+    prob : float, default 0.95
+        Probability that the band holds the whole curve, or where pointwise any one point.
+    simultaneous : bool, default True
+        Whether the band is for the whole curve.
+    fpr : array_like, optional
+        False positive rates in [0, 1] at which the curve is wanted; by default 107 of them. A
+        simultaneous band holds for these.
+    draws : int, default 2000
+    random_seed : int, optional
+
+    Returns
+    -------
+    Dataset
+        ``tpr`` over ([fold], [classifier], [class], fpr, bound), ``median`` and ``estimate`` (the
+        examples' own curve) over the same without ``bound``; scalar coords ``prob`` and ``band``
+        (simultaneous or pointwise).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(200) < 0.3
+    >>> evidence = bcm.from_scores(actual, rng.normal(actual, 1))
+    >>> curve = roc(evidence, fpr=[0.1, 0.2])
+    >>> curve.tpr.dims, curve.band.item()
+    (('fpr', 'bound'), 'simultaneous')
+    """
+    grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
+    values = roc_draws(evidence, fpr=grid, draws=draws, random_seed=random_seed)
+    observed = drawing.observe(evidence).map(partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
+    answer = _with_band(values, observed, prob, simultaneous)
+    # A curve may rise at once, and yet it starts at 0.
+    start = (answer["fpr"] == 0) & (answer["bound"] == "lower")
+    return answer.assign(tpr=answer["tpr"].where(~start, 0.0))
+
+
+def precision_recall(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    recall: Any = None,
+    draws: int = drawing.CURVES,
+    random_seed: int | None = 0,
+) -> xr.Dataset:
+    """
+    Return the precision-recall curve with its band.
+
+    Between thresholds the curve is what mixing them gives: straight in ROC space, bent here.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores`, or of `at_prevalence` for a known prevalence.
+    recall : array_like, optional
+        Recalls in (0, 1] at which the curve is wanted. Below one over the number of positives
+        little is known and the band is wide; at 0 there is no precision.
+    prob, simultaneous, draws, random_seed
+        As of `roc`.
+
+    Returns
+    -------
+    Dataset
+        ``precision`` over ([fold], [classifier], [class], recall, bound), ``median`` and
+        ``estimate``; scalar coords as of `roc`.
+    """
+    grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
+    values = precision_recall_draws(evidence, recall=grid, draws=draws, random_seed=random_seed)
+    at = partial(curve.precision_at, recall=grid)
+    observed = drawing.observe(evidence).map(at, "precision", {"recall": grid})
+    return _with_band(values, observed, prob, simultaneous)
+
+
+def roc_draws(
+    evidence: xr.Dataset,
+    *,
+    fpr: Any = None,
+    draws: int = drawing.CURVES,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return posterior draws of the ROC curve.
+
+    The curves of classifiers on the same examples are drawn jointly; `band` makes a band of the
+    draws, or of a difference of them.
+
+    Parameters
+    ----------
+    evidence, fpr, draws, random_seed
+        As of `roc`.
+
+    Returns
+    -------
+    DataArray, dims (draw, [fold], [classifier], [class], fpr)
+    """
+    grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION)
+    return drawn.map(partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
+
+
+def precision_recall_draws(
+    evidence: xr.Dataset,
+    *,
+    recall: Any = None,
+    draws: int = drawing.CURVES,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return posterior draws of the precision-recall curve.
+
+    Parameters
+    ----------
+    evidence, recall, draws, random_seed
+        As of `precision_recall`.
+
+    Returns
+    -------
+    DataArray, dims (draw, [fold], [classifier], [class], recall)
+    """
+    grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION)
+    return drawn.map(partial(curve.precision_at, recall=grid), "precision", {"recall": grid})
+
+
+def points(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Return the points of the examples' own curve, one per distinct score.
+
+    Equivalent to ``sklearn.metrics.roc_curve(..., drop_intermediate=False)`` and
+    ``precision_recall_curve``, the highest threshold first.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of one classifier, two classes, no folds.
+
+    Returns
+    -------
+    Dataset, dim ``threshold``
+        ``fpr``, ``tpr`` and ``precision``; examples with a score >= threshold are predicted
+        positive.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> points(evidence).tpr.values
+    array([0. , 0.5, 0.5, 1. , 1. ])
+    """
+    evidence = as_scores(evidence)
+    extra = [dim for dim in ("classifier", "class") if dim in evidence.dims]
+    if extra or "fold" in evidence:
+        todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
+        raise fail("there is more than one curve", extra or "folds", "one", todo)
+    matrix, weights, codes = arrays(evidence)
+    known = evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
+    observed, thresholds = empirical(matrix[0], codes == 1, weights, known)
+    share, fpr, tpr = observed.prevalence[0], observed.fpr[0], observed.tpr[0]
+    with np.errstate(invalid="ignore"):
+        precision = share * tpr / (share * tpr + (1 - share) * fpr)
+    precision[0] = 1.0  # scikit-learn's convention for nobody predicted positive
+    rates = {"fpr": fpr, "tpr": tpr, "precision": precision}
+    columns = {name: ("threshold", values) for name, values in rates.items()}
+    coords = {"threshold": np.concatenate([[np.inf], thresholds])}
+    return xr.Dataset(columns, coords)
+
+
+def _grid(given, name, default, least):
+    if given is None:
+        return default
+    try:
+        grid = np.atleast_1d(np.asarray(given, float))
+    except (TypeError, ValueError):
+        grid = np.array([np.nan])
+    if grid.ndim != 1 or not len(grid) or not ((grid >= least) & (grid <= 1)).all():
+        allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
+        raise fail(f"{name} is not a grid of rates", given, allowed, f"leave {name} out")
+    return grid
+
+
+def _with_band(values, observed, prob, simultaneous):
+    bounds = band(values, prob=prob, simultaneous=simultaneous)
+    found = {values.name: bounds, "median": values.median("draw")}
+    found["estimate"] = observed.isel(draw=0, drop=True)
+    coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
+    return xr.Dataset(found).assign_coords(coords)
