@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.classical.samples import check_pairs
 from bayescm.joint_draws import Drawn, Evidence, draw_measures
-from bayescm.measures import resolve
-from bayescm.validate import check_prob, fail, suggest
+from bayescm.validate import check_prob, fail
 
 
 def joint_interval(
@@ -77,22 +77,17 @@ def _only(drawn: Drawn, pairs):
     """Make NaN what is not wanted."""
     if pairs is None:
         return drawn.values
-    names = (
-        drawn.values.coords["classifier"].values.tolist() if "classifier" in drawn.values else []
-    )
+    if "classifier" not in drawn.values.dims:
+        todo = "name the measures alone, or pass evidence with classifiers"
+        raise fail("pairs are of classifiers and measures", pairs, "None", todo)
+    names = drawn.values.coords["classifier"].values.tolist()
     known = [kernel.__name__ for kernel in drawn.kernels]
-    wanted = {name: np.zeros(len(names), bool) for name in known}
-    for classifier, measure in pairs:
-        measure = resolve(measure).__name__
-        if classifier not in names or measure not in known:
-            strange = (classifier, names) if classifier not in names else (measure, known)
-            got, allowed = (classifier, measure), f"{names} x {known}"
-            raise fail("a pair is not of the evidence", got, allowed, suggest(*strange))
-        wanted[measure][names.index(classifier)] = True
-    masks = {name: xr.DataArray(mask, dims="classifier") for name, mask in wanted.items()}
-    order = drawn.values.dims
-    kept = {name: drawn.values[name].where(mask) for name, mask in masks.items()}
-    return drawn.values.assign(kept).transpose(*order)
+    wanted = xr.DataArray(check_pairs(pairs, names, known), dims=("classifier", "measure"))
+    kept = {
+        name: drawn.values[name].where(wanted.isel(measure=place))
+        for place, name in enumerate(known)
+    }
+    return drawn.values.assign(kept)
 
 
 def _envelope(values, prob):
@@ -199,7 +194,8 @@ def _by_place(ends):
 
 def _orders(name, ends):
     known = {who: pair for who, pair in ends.items() if not np.isnan(pair).any()}
-    said, better = [], {who: set() for who in known}
+    said: list[str] = []
+    better: dict[str, set[str]] = {who: set() for who in known}
     for one, two in combinations(known, 2):
         for high, low in ((one, two), (two, one)):
             gap = known[high][0] - known[low][1]
