@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-import bayescm as bcm
+from bayescm import planning
 from bayescm.counts import CELLS, positive
 from bayescm.labelled import kernels
 from bayescm.reporting.parts import Section, Table
@@ -19,6 +19,7 @@ NO_POSITIVE = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 MANY_CLASSES = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 # A confusion matrix of more classes is not printed as a table.
 LARGEST_TABLE = 12
+MOST_SENTENCES = 12
 
 
 def default_measures(counts: xr.DataArray) -> list[str]:
@@ -110,14 +111,18 @@ def known(table: pd.DataFrame, prob: float, kind: str) -> Section:
     called = "highest-density" if kind == "hdi" else "equal-tailed"
     shown = table.drop(columns=["how", "error", "undefined"])
     caption = f"Posterior of each measure; lower and upper bound the {prob:.4g} {called} interval"
-    return Section("What is known", sentences(table, prob=prob), [Table(caption, shown)])
+    said = _first(sentences(table, prob=prob), "The table has the other measures.")
+    return Section("What is known", said, [Table(caption, shown)])
+
+
+def _first(said, rest):
+    """Return the first dozen sentences: a page of them is not read."""
+    return said if len(said) <= MOST_SENTENCES else [*said[:MOST_SENTENCES], rest]
 
 
 def better(comparison: pd.DataFrame, rope: float | None) -> Section:
     """Say which classifier is better, by how much and how surely."""
-    said = list(comparison["sentence"])
-    if len(said) > 12:
-        said = said[:12] + ["The table has the other pairs."]
+    said = _first(list(comparison["sentence"]), "The table has the other pairs.")
     shown = comparison.drop(columns=["sentence"])
     margin = f"; p_rope: they differ by less than {rope:.4g}" if rope else ""
     paired = "the same examples" if shown["paired"].all() else "examples of their own"
@@ -129,9 +134,7 @@ def uncertain(counts: xr.DataArray, table: pd.DataFrame, prob: float, kind: str)
     """Say where the evidence is thin, and how much more of it would settle the matter."""
     width = table["upper"] - table["lower"]
     if width.isna().all():
-        return Section(
-            "Where it is uncertain", ["Every measure is undefined: more data is needed."]
-        )
+        return Section("Where it is uncertain", ["Every measure is undefined."])
     row = table.loc[width.idxmax()]
     widest = float(width.max())
     said = [
@@ -139,8 +142,8 @@ def uncertain(counts: xr.DataArray, table: pd.DataFrame, prob: float, kind: str)
         f"An interval half as wide needs about four times the examples."
     ]
     plain = counts.dims == CELLS and counts.sizes["actual"] == 2
-    if plain and row["measure"] in bcm.planning.UNITS:
-        plan = bcm.planning.plan(
+    if plain and row["measure"] in planning.UNITS:
+        plan = planning.plan(
             row["measure"], width=widest / 2, pilot=counts, assurance=0.9, prob=prob, kind=kind
         ).iloc[0]
         said.append(
@@ -172,9 +175,7 @@ def cautions(counts: xr.DataArray, table: pd.DataFrame) -> Section:
             f"known comes from the prior."
         )
     if bool(counts.coords.get("fixed_totals", False)):
-        said.append(
-            "The class totals were fixed by stratification: the prevalence is not estimated."
-        )
+        said.append("Stratification fixed the class totals: the prevalence is not estimated.")
     if "fold" in counts.dims:
         said += _uneven_folds(counts)
     return Section("Cautions", said or ["None: no rule of this report has found anything."])
