@@ -102,15 +102,23 @@ def fit(
     seeds = np.random.SeedSequence(random_seed).spawn(2)
     built = function(counts, **keywords)
     if sibling:
-        cells, settings = sibling_input(sibling, counts, keywords)
+        dataset = isinstance(counts, xr.Dataset)
+        cells, settings = (
+            (counts, keywords) if dataset else sibling_input(sibling, counts, keywords)
+        )
         groups = _draw(sibling(cells, **settings), built, chains, draws, seeds[0])
     else:
         _check_samplable(built, counts)
         _check_folds(function, counts, keywords)
         groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
     scalars = {name: each.variable for name, each in counts.coords.items() if each.ndim == 0}
-    whole = counts.dtype.kind != "f"
+    whole = _numbers(counts).dtype.kind != "f"
     return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
+
+
+def _numbers(evidence):
+    """Return the array of counts: of outcomes it is one of the variables."""
+    return evidence["counts"] if isinstance(evidence, xr.Dataset) else evidence
 
 
 def _choose(method, function, keywords):
@@ -129,7 +137,7 @@ def _check_sizes(counts, **sizes):
     for name, size in sizes.items():
         if not isinstance(size, (int, np.integer)) or size < 1:
             raise fail(f"{name} is not a number of draws", size, "1, 2, ...", f"pass {name}=1000")
-    total = sizes["draws"] * sizes["chains"] * counts.size
+    total = sizes["draws"] * sizes["chains"] * _numbers(counts).size
     if total > _LARGEST:
         raise fail(
             "the tree would not fit into memory",
@@ -153,7 +161,7 @@ def _draw(posterior, model, chains, draws, seed):
 
 
 def _check_samplable(model, counts):
-    if counts.dtype.kind == "f":
+    if _numbers(counts).dtype.kind == "f":
         todo = "count whole examples, or use a conjugate model and prior"
         raise fail("NUTS cannot take fractional counts", "fractions", "whole numbers", todo)
     weight = model.named_vars.get("concentration")

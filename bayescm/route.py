@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayescm import exact
 from bayescm.evidence import align, as_counts, default_model
+from bayescm.outcomes import as_outcomes, counts_of
 from bayescm.validate import check_keywords, fail, suggest
 
 
@@ -15,7 +16,7 @@ def prepare(evidence, model, keywords):
     """Return canonical evidence, the function of the model, and its keywords in the same order."""
     from bayescm import models
 
-    counts = evidence if isinstance(evidence, xr.Dataset) else as_counts(evidence)
+    counts = _canonical(evidence)
     model = default_model(counts) if model is None else model
     if isinstance(model, str):
         if model not in models.__all__:
@@ -30,11 +31,22 @@ def prepare(evidence, model, keywords):
     return counts, model, _aligned(evidence, counts, model, keywords)
 
 
+def _canonical(evidence):
+    if not isinstance(evidence, xr.Dataset):
+        return as_counts(evidence)
+    return as_outcomes(evidence) if "outcome" in evidence.dims else evidence
+
+
+def _matrices(evidence):
+    outcomes = isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
+    return counts_of(evidence) if outcomes else evidence
+
+
 def _aligned(evidence, counts, model, keywords):
     """Bring arrays that go by class to the order of the counts, and add what the counts carry."""
     keywords = dict(keywords)
     if "concentration" in keywords and not callable(keywords["concentration"]):
-        keywords["concentration"] = align(keywords["concentration"], evidence)
+        keywords["concentration"] = align(keywords["concentration"], _matrices(evidence))
     if "prevalence" in counts.coords and "prevalence" in inspect.signature(model).parameters:
         keywords.setdefault("prevalence", counts.coords["prevalence"].item())
     if np.ndim(keywords.get("prevalence")) and not isinstance(keywords["prevalence"], tuple):
