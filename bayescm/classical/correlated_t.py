@@ -96,9 +96,8 @@ def posterior(differences: ArrayLike, rho: float) -> StudentT:
         raise fail("too few folds", len(values), "two or more", "use more folds")
     if not 0 <= rho < 1:
         raise fail("rho is not a correlation", rho, "0 <= rho < 1", "pass the share tested")
-    spread = values.var(ddof=1) * (1 / len(values) + rho / (1 - rho))
-    if np.ptp(values) == 0:
-        spread = 0.0
+    flat = np.ptp(values) == 0
+    spread = 0.0 if flat else values.var(ddof=1) * (1 / len(values) + rho / (1 - rho))
     return StudentT(float(values.mean()), float(spread**0.5), len(values) - 1)
 
 
@@ -153,7 +152,7 @@ def correlated_t(
     """
     first, second = np.asarray(first, float), np.asarray(second, float)
     if first.shape != second.shape or first.ndim != 1:
-        got = (first.shape, second.shape)
+        got: object = (first.shape, second.shape)
         raise fail("the scores do not fit together", got, "two of shape (n,)", "pair them by fold")
     if n_folds < 2 or len(first) % n_folds:
         todo = "pass the folds of one repeat"

@@ -76,7 +76,7 @@ def _checked(correlation):
 
 def _distinct(correlation):
     """Drop variables that are another one, or its negative."""
-    keep = []
+    keep: list[int] = []
     for row in range(len(correlation)):
         if not any(abs(correlation[row, other]) > 1 - 1e-10 for other in keep):
             keep.append(row)
@@ -115,7 +115,8 @@ class _Conditioned:
         self.weights = np.prod(np.stack([grid.ravel() for grid in products]), axis=0)
 
     def __call__(self, q):
-        drawn, total = [], self.weights
+        drawn: list[np.ndarray] = []
+        total = self.weights
         for row, factors in enumerate(self.factor):
             given = sum((f * z for f, z in zip(factors, drawn, strict=False)), 0.0)
             low, high = _Phi((-q - given) / factors[row]), _Phi((q - given) / factors[row])

@@ -34,7 +34,7 @@ class _Quadrature:
     def quantile(self, q: ArrayLike) -> np.ndarray:
         """Return the point below which lies the mass q."""
         points, below = self._table
-        start = np.interp(q, below, points)
+        start = np.interp(np.asarray(q, float), below, points)
         step = points[1] - points[0]
         for _ in range(6):
             slope = np.maximum(self.pdf(start), 1e-300)  # type: ignore[attr-defined]
