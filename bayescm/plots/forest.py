@@ -71,14 +71,15 @@ def plot_forest(
         raise fail("too many rows to read", len(table), f"up to {_MOST}", todo)
     height = _ROW * (table["y"].max() + 1) + 1.4
     figure, axes = plt.subplots(figsize=(8, height), layout="constrained")
-    for colour, rows in table.groupby("colour", sort=False):
-        _draw(axes, rows, int(colour))
+    shared = (table["colour"] >= 0).any()
+    for colour, rows in table.groupby("colour"):
+        _draw(axes, rows, int(colour) if shared else 0)
     _write(axes, table)
     if reference is not None:
         axes.axvline(reference, color="black", linestyle="--", linewidth=1, zorder=1)
     if rope is not None:
         axes.axvspan(*rope, color=common.PALETTE[4], alpha=0.25, linewidth=0, zorder=0)
-    if (table["colour"] >= 0).any():
+    if shared:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=False, fontsize=9)
     words = f"mean, 50 % and {common.words_for(prob, kind)}"
     common.heading(figure, words, common.positive_of(evidence))
@@ -127,7 +128,7 @@ def _draw(axes, rows, colour):
         markeredgecolor=paint,
         markersize=5.5,
         linestyle="none",
-        label=rows["member"].iloc[0] if colour >= 0 else None,
+        label=rows["member"].iloc[0] if rows["colour"].iloc[0] >= 0 else None,
     )
 
 

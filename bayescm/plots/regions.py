@@ -64,6 +64,7 @@ def plot_region(
         )
     figure, axes = plt.subplots(figsize=(5.6, 5.6), layout="constrained")
     fills = (0.2, 0.35) if len(members) == 1 else (0.06, 0.35)
+    ends = []
     for place, where in enumerate(members):
         x, y = (each.sel(where).values.ravel() for each in (across, up))
         axes.plot(
@@ -75,8 +76,8 @@ def plot_region(
             linestyle="none",
             label=", ".join(f"{k} {v}" for k, v in where.items()) or None,
         )
-        _region(axes, _density(x, y), (prob, 0.5), common.PALETTE[place], fills)
-    _frame(axes, across, up)
+        ends.append(_region(axes, _density(x, y), (prob, 0.5), common.PALETTE[place], fills))
+    _frame(axes, across, up, np.array(ends))
     if len(members) > 1:
         axes.legend(fontsize=9, loc="best")
     words = f"mean, 50 % and {100 * prob:g} % highest-density region"
@@ -85,12 +86,14 @@ def plot_region(
 
 
 def _region(axes, grid, masses, paint, fills):
-    """Draw the regions of one member."""
+    """Draw the regions of one member, the outer one first; return their ends on both axes."""
     (x, y), density = grid
+    inside = density >= _level(density, masses[0])
     for mass, fill in zip(masses, fills, strict=True):
         levels = [_level(density, mass), 2 * density.max()]
         axes.contourf(x, y, density.T, levels, colors=[paint], alpha=fill)
         axes.contour(x, y, density.T, levels[:1], colors=[paint], linewidths=1.3)
+    return [each[inside.any(axis)][[0, -1]] for each, axis in ((x, 1), (y, 0))]
 
 
 def _density(x, y):
@@ -115,24 +118,22 @@ def _level(density, mass):
     return falling[min(inside, falling.size - 1)]
 
 
-def _frame(axes, across, up):
+def _frame(axes, across, up, ends):
     axes.set_xlabel(across.name)
     axes.set_ylabel(up.name)
     axes.spines[["top", "right"]].set_visible(False)
+    low, high = ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)
+    low, high = low - 0.08 * (high - low), high + 0.08 * (high - low)
     if {across.name, up.name} <= _RATES:
-        _square(axes)
+        # One scale and one length for both axes, inside [0, 1].
+        length = min(1.0, (high - low).max())
+        low = np.clip((low + high - length) / 2, 0, 1 - length)
+        high = low + length
+        axes.set_aspect("equal")
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
     if {across.name, up.name} == {"recall", "precision"}:
         _equal_f1(axes)
-
-
-def _square(axes):
-    """Give both axes one scale and one length, inside [0, 1]."""
-    limits = [axes.get_xlim(), axes.get_ylim()]
-    length = min(1.0, 1.02 * max(high - low for low, high in limits))
-    for (low, high), change in zip(limits, (axes.set_xlim, axes.set_ylim), strict=True):
-        start = min(max((low + high - length) / 2, 0.0), 1 - length)
-        change(start, start + length)
-    axes.set_aspect("equal")
 
 
 def _equal_f1(axes):

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+import bayescm as bcm
+
+
+def test_observed_on_predicted(tree, two):
+    (axes,) = bcm.plot_predictive(tree).axes
+    labels = [tick.get_text() for tick in axes.get_yticklabels()]
+    assert labels == ["well->well", "well->sick", "sick->well", "sick->sick"]
+    np.testing.assert_array_equal(axes.lines[0].get_xdata(), [30, 35, 15, 65])
+
+
+def test_a_panel_for_every_matrix(classifiers):
+    figure = bcm.plot_predictive(bcm.fit(classifiers, draws=100), kind="eti")
+    assert [axes.get_title() for axes in figure.axes] == ["classifier tree", "classifier forest"]
+    assert "equal-tailed" in figure.get_suptitle()
+
+
+def test_counts_with_two_dims(two):
+    fitted = bcm.fit(two, "fixed_totals", draws=100)
+    assert len(bcm.plot_predictive(fitted).axes[0].get_yticklabels()) == 4
+
+
+def test_chains(chains):
+    figure = bcm.plot_diagnostics(chains, ["f1", "mcc"])
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles[::2] == ["f1", "mcc"]
+    assert all(each.startswith("r-hat 1.0") for each in titles[1::2])
+    assert figure.get_suptitle() == "4 chains, 0 divergences · positive class: sick"
+    assert len(bcm.plot_diagnostics(chains).axes) == 8
+
+
+def test_what_cannot_be_drawn(tree, two):
+    with pytest.raises(ValueError, match="no chains to look at"):
+        bcm.plot_diagnostics(tree)
+    with pytest.raises(ValueError, match="nothing predicted"):
+        bcm.plot_predictive(two)
+    batch = bcm.fit(two.expand_dims(site=list("abcdefghijklm")), draws=50)
+    with pytest.raises(ValueError, match="too many panels"):
+        bcm.plot_predictive(batch)

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+import bayescm as bcm
+
+
+def rows(axes):
+    return [tick.get_text() for tick in axes.get_yticklabels()]
+
+
+def members(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_rows_are_measures_with_the_numbers_of_the_summary(two):
+    figure = bcm.plot_forest(two, ["precision", "mcc"], reference=0.5, rope=(0.6, 0.7))
+    (axes,) = figure.axes
+    table = bcm.summary(two, ["precision", "mcc"])
+    assert rows(axes) == ["precision", "mcc"]
+    assert [each.get_text() for each in axes.texts] == [
+        f"{row.mean:.3f} [{row.lower:.3f}, {row.upper:.3f}]" for row in table.itertuples()
+    ]
+    thin = axes.collections[0].get_segments()
+    np.testing.assert_allclose([each[:, 0] for each in thin], table[["lower", "upper"]])
+    assert axes.get_legend() is None
+    assert "positive class: sick" in figure.get_suptitle()
+
+
+def test_classes_share_the_rows_of_a_measure_and_others_stand_alone(three):
+    (axes,) = bcm.plot_forest(three, ["recall", "accuracy", "precision"]).axes
+    assert rows(axes) == ["recall", "accuracy", "precision"]
+    assert members(axes) == ["class a", "class b", "class c"]
+    heights = [each.get_position()[1] for each in axes.texts]
+    assert len(heights) == 7
+    assert min(np.diff(sorted(heights))) >= 1
+
+
+def test_classifiers_of_one_measure_are_rows(classifiers):
+    (axes,) = bcm.plot_forest(classifiers, "f1").axes
+    assert rows(axes) == ["tree", "forest"]
+    assert axes.get_xlabel() == "f1"
+    assert axes.get_legend() is None
+
+
+def test_classes_of_several_classifiers(three):
+    both = three.expand_dims(classifier=["x", "y"])
+    (axes,) = bcm.plot_forest(both, ["recall", "precision"]).axes
+    assert rows(axes) == [
+        f"{measure} (class {label})" for measure in ("recall", "precision") for label in "abc"
+    ]
+    assert members(axes) == ["classifier x", "classifier y"]
+
+
+def test_outcomes_and_trees(tree):
+    paired = bcm.from_classifiers([1, 0, 1, 1], {"a": [1, 0, 0, 1], "b": [1, 1, 1, 1]}, positive=1)
+    assert members(bcm.plot_forest(paired, ["f1", "recall"]).axes[0]) == [
+        "classifier a",
+        "classifier b",
+    ]
+    assert rows(bcm.plot_forest(tree, ["f1"]).axes[0]) == ["f1"]
+
+
+def test_too_many_rows():
+    batch = bcm.from_cells(tp=range(100), fn=1, fp=1, tn=1)
+    with pytest.raises(ValueError, match="too many rows"):
+        bcm.plot_forest(batch, "f1")

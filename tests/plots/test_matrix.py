@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+import bayescm as bcm
+
+
+def texts(figure):
+    return [each.get_text().split("\n") for each in figure.axes[0].texts]
+
+
+def test_cells_say_count_share_and_interval(two):
+    figure = bcm.plot_matrix(two)
+    low, high = 100 * bcm.interval(two, "recall").values
+    assert texts(figure)[-1] == ["65", "81.2 %", f"[{low:.1f}, {high:.1f}]"]
+    assert "positive class: sick" in figure.get_suptitle()
+    axes = figure.axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["well\nn = 65", "sick\nn = 80"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["well\nn = 45", "sick\nn = 100"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted class", "actual class")
+
+
+@pytest.mark.parametrize(
+    ("per", "share", "measure"), [("predicted", "65.0 %", "precision"), ("all", "44.8 %", None)]
+)
+def test_shares_of_columns_and_of_all(two, per, share, measure):
+    shown = texts(bcm.plot_matrix(two, per=per, kind="eti", prob=0.8))[-1]
+    assert shown[1] == share
+    if measure:
+        low, high = 100 * bcm.interval(two, measure, kind="eti", prob=0.8).values
+        assert shown[2] == f"[{low:.1f}, {high:.1f}]"
+
+
+def test_a_confusion_never_seen_may_yet_happen(three):
+    assert texts(bcm.plot_matrix(three))[2] == ["0", "0.0 %", "[0.0, 17.1]"]
+
+
+def test_of_a_fit_the_models_shares(tree):
+    count, share, _ = texts(bcm.plot_matrix(tree))[-1]
+    assert count == "65"
+    assert float(share.split()[0]) == pytest.approx(80.9, abs=0.5)
+
+
+def test_a_class_without_examples():
+    counts = bcm.from_matrix([[5, 1, 0], [2, 7, 0], [0, 0, 0]], labels=list("abc"))
+    assert texts(bcm.plot_matrix(counts))[-1][1] == "no examples"
+
+
+def test_twenty_classes_leave_empty_cells_blank():
+    counts = bcm.from_matrix(20 * np.eye(20, dtype=int), labels=[f"class {i}" for i in range(20)])
+    figure = bcm.plot_matrix(counts)
+    assert len(texts(figure)) == 20
+    figure.draw_without_rendering()
+    boxes = [each.get_window_extent() for each in figure.axes[0].get_xticklabels()]
+    assert min(box.y0 for box in boxes) >= 0
+
+
+def test_words_stay_inside_their_cells(two):
+    figure = bcm.plot_matrix(two * 10**6)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    cell = axes.get_window_extent().width / 2
+    assert max(each.get_window_extent().width for each in axes.texts) < cell
+
+
+def test_what_cannot_be_drawn(classifiers):
+    with pytest.raises(ValueError, match="more than one matrix"):
+        bcm.plot_matrix(classifiers)
+    with pytest.raises(ValueError, match="too many classes"):
+        bcm.plot_matrix(bcm.from_matrix(np.ones((31, 31), int)))
+    with pytest.raises(ValueError, match="unknown per"):
+        bcm.plot_matrix(classifiers, per="row")

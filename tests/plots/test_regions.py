@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.plots.regions import _density, _level
+
+
+def test_axes_are_the_two_measures(two):
+    figure = bcm.plot_region(two, draws=2000)
+    (axes,) = figure.axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("recall", "precision")
+    assert 0 <= axes.get_xlim()[0] < axes.get_xlim()[1] <= 1
+    assert any("F1" in each.get_text() for each in axes.texts)
+    assert "95 % highest-density region · positive class: sick" in figure.get_suptitle()
+
+
+def test_a_region_for_every_member(classifiers, three):
+    (axes,) = bcm.plot_region(classifiers, ("specificity", "mcc"), draws=2000).axes
+    names = [each.get_text() for each in axes.get_legend().get_texts()]
+    assert names == ["classifier tree", "classifier forest"]
+    (axes,) = bcm.plot_region(three, draws=2000).axes
+    assert len(axes.get_legend().get_texts()) == 3
+
+
+def test_from_a_tree(tree):
+    assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("mean, 50 % and 80 %")
+
+
+@pytest.mark.parametrize("mass", [0.5, 0.9])
+def test_the_region_holds_its_mass(two, mass):
+    fitted = bcm.plots.common.draws_of(two, ["recall", "precision"])
+    x, y = (fitted[name].values.ravel() for name in ("recall", "precision"))
+    (across, up), density = _density(x, y)
+    other = bcm.plots.common.draws_of(two, ["recall", "precision"], random_seed=2)
+    x, y = (other[name].values.ravel() for name in ("recall", "precision"))
+    place = np.searchsorted(across, x).clip(0, 159), np.searchsorted(up, y).clip(0, 159)
+    inside = (density[place] >= _level(density, mass)).mean()
+    # Smoothing widens the region; two standard errors are 0.007.
+    assert mass - 0.01 < inside < mass + 0.035
+
+
+def test_mass_at_the_edge_stays_inside():
+    counts = bcm.from_cells(tp=9, fn=0, fp=0, tn=9)
+    (axes,) = bcm.plot_region(counts, draws=2000).axes
+    assert axes.get_xlim()[1] <= 1
+    assert axes.get_ylim()[1] <= 1
+
+
+def test_what_cannot_be_drawn(two):
+    with pytest.raises(ValueError, match="two measures"):
+        bcm.plot_region(two, "f1")
+    with pytest.raises(ValueError, match="too many regions"):
+        bcm.plot_region(bcm.from_cells(tp=range(1, 9), fn=1, fp=1, tn=1))
