@@ -37,7 +37,7 @@ _HOME = {
     "joint": ["joint_interval", "conclusions"],
     "pairs_of_measures": ["region", "correlation"],
     "reporting": ["report"],
-    "planning": ["plan"],
+    "planning": ["plan", "plan_comparison"],
     "plots": [
         "plot_posterior",
         "plot_forest",
@@ -46,6 +46,7 @@ _HOME = {
         "plot_predictive",
         "plot_diagnostics",
         "plot_matrix",
+        "plot_plan",
     ],
 }
 _MODULES = [
@@ -56,6 +57,7 @@ _MODULES = [
     "measures",
     "models",
     "online",
+    "planning",
     "plots",
     "priors",
     "splits",

@@ -1,7 +1,7 @@
 """``bayescm interval``: from four counts to intervals, in less than a second."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -52,8 +52,8 @@ def interval(
     counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
     if prevalence is not None:
         counts = at_prevalence(counts, prevalence)
-    prior = {} if concentration is None else {"concentration": concentration}
-    chosen = {"prob": prob, "kind": kind.value, "of": of.value, "n": n}
+    prior: dict[str, Any] = {} if concentration is None else {"concentration": concentration}
+    chosen: dict[str, Any] = {"prob": prob, "kind": kind.value, "of": of.value, "n": n}
     header = f"tp={tp} fn={fn} fp={fp} tn={tn}, {prob:.4g} {kind.value}"
     show(summary(counts, measure or DEFAULT, **chosen, **prior), style.value, header)
 

@@ -23,11 +23,16 @@ def show(frame: pd.DataFrame, style: str, header: str = "") -> None:
     elif style == "json":
         print(frame.to_json(orient="records", double_precision=15, indent=2))
     else:
-        # A fixed width: a table cut to the width of a pipe would lose its last columns.
-        console = Console(width=max(200, _terminal_width()), soft_wrap=True)
         if header:
-            console.print(header, highlight=False, markup=False)
-        console.print(_rich_table(frame, box.MARKDOWN if style == "markdown" else box.SIMPLE_HEAD))
+            console().print(header, highlight=False, markup=False)
+        console().print(
+            _rich_table(frame, box.MARKDOWN if style == "markdown" else box.SIMPLE_HEAD)
+        )
+
+
+def console() -> Console:
+    """Return where text for people goes; a table cut to the width of a pipe would lose columns."""
+    return Console(width=max(200, _terminal_width()), soft_wrap=True)
 
 
 def check_picture(path: Path | None) -> None:

@@ -1,7 +1,7 @@
 """``bayescm plan``: how many examples are enough."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,18 +47,18 @@ def plan(
     if (width is None) == (difference is None):
         given = {"--width": width, "--difference": difference}
         raise fail("one goal at a time", given, "--width or --difference", "give one of them")
-    if difference is not None:
+    if width is None:
         frame = planning.plan_comparison(
             measure,
-            difference=difference,
+            difference=difference or 0.0,
             agreement=agreement,
             p_better=p_better,
             assurance=assurance,
         )
         show(frame, style.value)
         return
-    truth = {"expect": expect, "pilot": None if pilot is None else _pilot(pilot)}
-    interval = {"assurance": assurance, "prob": prob, "kind": kind.value}
+    truth: dict[str, Any] = {"expect": expect, "pilot": None if pilot is None else _pilot(pilot)}
+    interval: dict[str, Any] = {"assurance": assurance, "prob": prob, "kind": kind.value}
     frame = planning.plan(measure, width=width, **truth, **interval)
     if plot is not None:
         _draw(measure, width, int(frame["n"].iloc[0]), {**truth, **interval}, plot)

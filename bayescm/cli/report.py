@@ -1,7 +1,7 @@
 """``bayescm report``: from a file of predictions to a page that people read."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,9 +30,9 @@ def report(
     classifier: Annotated[
         str | None, typer.Option("--classifier", help="Which classifier of the store.")
     ] = None,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="Ends in .html, .md or .tex.")
-    ] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Ends in .html, .md or .tex.")] = Path(
+        "report.html"
+    ),
     positive: Positive = None,
     measure: Measures = None,
     title: Annotated[str | None, typer.Option("--title", help="The heading.")] = None,
@@ -48,7 +48,12 @@ def report(
     from bayescm.validate import fail
 
     check_path(out)
-    settings = {"measures": measure, "title": title, "prob": prob, "kind": kind.value}
+    settings: dict[str, Any] = {
+        "measures": measure,
+        "title": title,
+        "prob": prob,
+        "kind": kind.value,
+    }
     if store is not None:
         written = monitor_report(store, out, classifier=classifier, **settings)
     elif file is None or actual is None or not (predicted or score):

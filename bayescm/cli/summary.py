@@ -1,6 +1,6 @@
 """``bayescm summary``: from a file of predictions to a table and a picture."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -47,7 +47,7 @@ def summary(
 
     check_picture(plot)
     counts = read(file, actual=actual, predicted=predicted, labels=label, positive=positive)
-    prior = {} if concentration is None else {"concentration": concentration}
+    prior: dict[str, Any] = {} if concentration is None else {"concentration": concentration}
     measures = measure or default_measures(counts)
     frame = tables.summary(counts, measures, prob=prob, kind=kind.value, **prior)
     if plot is not None:

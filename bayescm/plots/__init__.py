@@ -4,12 +4,14 @@ from bayescm.plots.checks import plot_diagnostics, plot_predictive
 from bayescm.plots.densities import plot_posterior, plot_prior_posterior
 from bayescm.plots.forest import plot_forest
 from bayescm.plots.matrix import plot_matrix
+from bayescm.plots.planning import plot_plan
 from bayescm.plots.regions import plot_region
 
 __all__ = [
     "plot_diagnostics",
     "plot_forest",
     "plot_matrix",
+    "plot_plan",
     "plot_posterior",
     "plot_predictive",
     "plot_prior_posterior",

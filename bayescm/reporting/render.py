@@ -123,6 +123,7 @@ def _number(value):
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (float, np.floating)):
+        value = float(value)
         if np.isnan(value):
             return "–"
         return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"

@@ -1,0 +1,87 @@
+"""Reports: the right sections, nothing half-written, names as text."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.reporting import render
+from bayescm.reporting.parts import Section
+
+SECTIONS = [
+    "What was evaluated",
+    "What is known",
+    "Where it is uncertain",
+    "Pictures",
+    "How it was computed",
+    "Cautions",
+]
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [".html", ".md", ".tex"])
+def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, ending):
+    path = bcm.report(counts, tmp_path / f"r{ending}", measures=["recall", "f1"])
+    text = path.read_text()
+    assert all(section in text for section in SECTIONS)
+    assert "0.644" in text
+    assert "0.791" in text  # the exact interval of F1
+    names = {each.name for each in tmp_path.iterdir()}
+    assert names == ({"r.html"} if ending == ".html" else {f"r{ending}", "r_files"})
+
+
+@pytest.mark.slow
+def test_report_of_two_classifiers_says_which_is_better(tmp_path):
+    rng = np.random.default_rng(0)
+    actual = rng.random(300) < 0.5
+    answers = {"good": actual ^ (rng.random(300) < 0.05), "poor": actual ^ (rng.random(300) < 0.3)}
+    both = bcm.from_classifiers(actual, answers, positive=True)
+    text = bcm.report(both, tmp_path / "r.md", measures=["f1"], rope=0.01).read_text()
+    assert "good is better than poor in f1" in text
+
+
+@pytest.mark.slow
+def test_many_classes_leave_the_matrix_out_and_say_so(tmp_path):
+    cells = np.eye(200, dtype=int) * 9 + 1
+    wide = bcm.from_matrix(cells, labels=[f"class {i}" for i in range(200)])
+    text = bcm.report(wide, tmp_path / "r.md", measures=["accuracy"]).read_text()
+    assert "200 classes is left out" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("r.docx", r"\.html, \.md, \.tex"), ("none/r.html", "no such folder"), ("r", "unknown kind")],
+)
+def test_bad_paths_are_refused_before_any_work(counts, tmp_path, name, said):
+    with pytest.raises(ValueError, match=said):
+        bcm.report(counts, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_where_all_is_undefined_or_unknown(counts, tmp_path):
+    with pytest.raises(ValueError, match="unknown measure"):
+        bcm.report(counts, tmp_path / "r.html", measures=["recal"])
+    with pytest.raises(TypeError, match="not evidence"):
+        bcm.report([[1, 2], [3, 4]], tmp_path / "r.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_picture_leaves_the_old_report(tmp_path):
+    class Broken:
+        name, alt = "broken", "broken"
+
+        class figure:
+            @staticmethod
+            def savefig(*args, **keywords):
+                raise RuntimeError("no room")
+
+    path = tmp_path / "r.html"
+    path.write_text("old")
+    with pytest.raises(RuntimeError, match="no room"):
+        render.write(path, "title", [Section("s", pictures=[Broken()])])
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["r.html"]

@@ -1,0 +1,86 @@
+"""Plans against simulation, and what cannot be planned."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.exact.laws import Beta
+
+
+@pytest.mark.parametrize(
+    ("measure", "kind", "expect", "width", "prior"),
+    [
+        ("recall", "hdi", 0.85, 0.1, 0.5),
+        ("recall", "eti", 0.6, 0.2, 0.5),
+        ("accuracy", "hdi", 0.95, 0.05, 1.0),
+    ],
+)
+def test_plan_of_a_proportion_agrees_with_simulation(measure, kind, expect, width, prior):
+    plan = bcm.plan(measure, expect=expect, width=width, assurance=0.9, kind=kind).iloc[0]
+    rng = np.random.default_rng(1)
+
+    def reached(n):
+        x = rng.binomial(n, expect, 40_000)
+        ends = getattr(Beta(x + prior, n - x + prior), kind)(0.95)
+        return (ends[:, 1] - ends[:, 0] <= width).mean()
+
+    n = int(plan["n"])
+    assert reached(n) == pytest.approx(plan["assurance"], abs=0.006)
+    assert reached(round(1.02 * n) + 1) >= 0.895
+    assert reached(int(0.97 * n)) < 0.9
+
+
+def test_plan_from_a_pilot_is_larger_the_less_the_pilot_knows():
+    pilots = [bcm.from_cells(tp=17 * k, fn=3 * k, fp=10 * k, tn=20 * k) for k in (2, 20)]
+    small, large = (int(bcm.plan("recall", pilot=p, width=0.1).n.iloc[0]) for p in pilots)
+    fixed = int(bcm.plan("recall", expect=0.85, width=0.1).n.iloc[0])
+    assert small > large > fixed * 0.9
+
+
+def test_plan_by_simulation_agrees_with_a_fresh_one_and_says_its_error():
+    pilot = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    plan = bcm.plan("f1", pilot=pilot, width=0.1, replications=2000).iloc[0]
+    rng = np.random.default_rng(7)
+    theta = rng.dirichlet([30.5, 35.5, 15.5, 65.5], 4000)
+    tn, fp, fn, tp = rng.multinomial(int(plan["n"]), theta).T
+    ends = bcm.interval(bcm.from_cells(tp=tp, fn=fn, fp=fp, tn=tn), "f1").values
+    assert np.mean(ends[:, 1] - ends[:, 0] <= 0.1) == pytest.approx(0.9, abs=0.03)
+    assert 0 < plan["error"] < 0.05 * plan["n"]
+
+
+def test_plan_of_a_comparison_agrees_with_simulation():
+    plan = bcm.plan_comparison(difference=0.1, agreement=0.7, p_better=0.95).iloc[0]
+    n = int(plan["n"])
+    rng = np.random.default_rng(3)
+    wins, losses, _ = rng.multinomial(n, [0.2, 0.1, 0.7], 50_000).T
+    passed = Beta(wins + 0.5, losses + 0.5).sf(0.5) >= 0.95
+    assert passed.mean() == pytest.approx(plan["assurance"], abs=0.006)
+
+
+def test_width_curve_falls_as_one_over_the_root_of_n():
+    curve = bcm.planning.width_curve("recall", [100, 400, 1600], expect=0.8)
+    ratios = curve["mean"].values[:-1] / curve["mean"].values[1:]
+    assert ratios == pytest.approx([2, 2], abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"width": 1.2}, "width lies outside"),
+        ({"assurance": 1}, "assurance lies outside"),
+        ({"expect": None}, "in one way"),
+        ({"expect": 2}, "expect lies outside"),
+        ({"measure": "f1"}, "not one proportion"),
+        ({"measure": "recal"}, "unknown measure"),
+        ({"width": 1e-5}, "no size is enough"),
+    ],
+)
+def test_bad_input_is_named(change, said):
+    keywords = {"measure": "recall", "expect": 0.8, "width": 0.1} | change
+    with pytest.raises(ValueError, match=said):
+        bcm.plan(keywords.pop("measure"), **keywords)
+
+
+def test_classifiers_that_agree_cannot_differ():
+    with pytest.raises(ValueError, match="cannot differ so much"):
+        bcm.plan_comparison(difference=0.2, agreement=0.9)
