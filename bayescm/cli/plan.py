@@ -38,7 +38,7 @@ def plan(
     style: FormatOption = Format.table,
     plot: Plot = None,
 ) -> None:
-    """Size of the test set for an interval of a given width, or for telling two classifiers apart."""
+    """Size of the test set for an interval of a given width, or to tell two classifiers apart."""
     from bayescm import planning
     from bayescm.cli.output import check_picture, show
     from bayescm.validate import fail
