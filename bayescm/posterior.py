@@ -10,7 +10,6 @@ import numpy as np
 import xarray as xr
 
 from bayescm import route, sampling, tree
-from bayescm.folds import sibling_input
 from bayescm.validate import check_choice, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
@@ -94,22 +93,19 @@ def fit(
     check_choice("method", method, ["auto", "exact", "nuts"])
     counts, function, keywords = route.prepare(evidence, model, keywords)
     _check_sizes(counts, draws=draws, chains=chains, tune=tune)
-    sibling, why = _choose(method, function, keywords)
+    # Models do not validate: the exact sibling judges the keywords for either route.
+    posterior = route.exact_posterior(function, counts, keywords)
+    exact, why = _choose(method, route.obstacle(function, keywords))
     attrs = route.describe(function, keywords) | {
-        "sampling_method": "exact" if sibling else "nuts",
+        "sampling_method": "exact" if exact else "nuts",
         "sampling_reason": why,
     }
     seeds = np.random.SeedSequence(random_seed).spawn(2)
     built = function(counts, **keywords)
-    if sibling:
-        dataset = isinstance(counts, xr.Dataset)
-        cells, settings = (
-            (counts, keywords) if dataset else sibling_input(sibling, counts, keywords)
-        )
-        groups = _draw(sibling(cells, **settings), built, chains, draws, seeds[0])
+    if exact:
+        groups = _draw(posterior, built, chains, draws, seeds[0])
     else:
         _check_samplable(built, counts)
-        _check_folds(function, counts, keywords)
         groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
     scalars = {name: each.variable for name, each in counts.coords.items() if each.ndim == 0}
     whole = _numbers(counts).dtype.kind != "f"
@@ -121,16 +117,14 @@ def _numbers(evidence):
     return evidence["counts"] if isinstance(evidence, xr.Dataset) else evidence
 
 
-def _choose(method, function, keywords):
-    """Return the exact sibling to draw from, or None for NUTS, and the reason."""
-    sibling = route.sibling(function)
-    obstacle = route.obstacle(function, sibling, keywords)
+def _choose(method, obstacle):
+    """Say whether to draw exactly, and why."""
     if method == "exact" and obstacle:
         todo = "leave method out, or pass method='nuts'"
-        raise fail("there are no exact draws", obstacle, "a conjugate model and prior", todo)
+        raise fail("there are no exact draws", obstacle, "a model and prior with a sibling", todo)
     if method == "nuts":
-        return None, "asked for"
-    return (None, obstacle) if obstacle else (sibling, "conjugate")
+        return False, "asked for"
+    return not obstacle, obstacle or "the model has an exact sibling"
 
 
 def _check_sizes(counts, **sizes):
@@ -172,15 +166,6 @@ def _check_samplable(model, counts):
             f">= {_SMALLEST}",
             "leave method out (exact draws take any), or raise the concentration",
         )
-
-
-def _check_folds(function, counts, keywords):
-    """Let the exact sibling judge the keywords of a model of folds: models do not validate."""
-    exact_form = route.sibling(function)
-    if getattr(exact_form, "__name__", "") in ("averaged_folds", "pooled_folds"):
-        known = {name: value for name, value in keywords.items() if not callable(value)}
-        cells, settings = sibling_input(exact_form, counts, known)
-        exact_form(cells, **settings)
 
 
 def _sample(model, *, draws, tune, chains, seed):

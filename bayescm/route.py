@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayescm import exact
 from bayescm.evidence import align, as_counts, default_model
+from bayescm.folds import sibling_input
 from bayescm.outcomes import as_outcomes, counts_of
 from bayescm.validate import check_keywords, fail, suggest
 
@@ -73,7 +74,27 @@ def _by_class(shares, evidence, counts):
     return shares.sel(actual=counts["actual"].values).transpose(..., "actual").values
 
 
-def sibling(function):
+def exact_posterior(function, counts, keywords):
+    """
+    Return the posterior of the exact sibling of a model, or None where it has no sibling.
+
+    Raises
+    ------
+    ValueError
+        Where a keyword is out of range, whether or not the draws will be exact.
+    """
+    form = _sibling(function)
+    if form is None:
+        return None
+    taken = inspect.signature(form).parameters
+    known = {k: value for k, value in keywords.items() if k in taken and not callable(value)}
+    if isinstance(counts, xr.Dataset):
+        return form(counts, **known)
+    cells, settings = sibling_input(form, counts, known)
+    return form(cells, **settings)
+
+
+def _sibling(function):
     """Return the exact sibling of a model of the catalogue, or None."""
     from bayescm import models
 
@@ -82,14 +103,15 @@ def sibling(function):
     return getattr(exact, name, None) if ours else None
 
 
-def obstacle(function, exact_form, keywords) -> str:
+def obstacle(function, keywords) -> str:
     """Say why there are no exact draws, or nothing where there are."""
-    if exact_form is None:
+    form = _sibling(function)
+    if form is None:
         return f"{name_of(function)} has no exact sibling"
     for name, value in keywords.items():
         if callable(value):
             return f"{name} has a prior of another family"
-        if name not in inspect.signature(exact_form).parameters:
+        if name not in inspect.signature(form).parameters:
             return f"the exact draws take no {name}"
     return ""
 

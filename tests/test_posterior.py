@@ -317,6 +317,7 @@ def test_same_seed_same_tree(iid):
         ({"draws": 0}, ValueError, "draws is not a number"),
         ({"chains": 2.5}, ValueError, "chains is not a number"),
         ({"draws": 10**9}, ValueError, "not fit into memory"),
+        ({"method": "nuts", "model": "fixed_totals", "prevalence": 1.5}, ValueError, "not a share"),
         ({"method": "nuts", "concentration": 0.001}, ValueError, "concentration this small"),
         ({"model": "fixed_totals", "prevalence": 1.5}, ValueError, "not a share"),
         ({"model": "fixed_totals", "prevalence": [0.1, 0.2, 0.7]}, ValueError, "one share of each"),

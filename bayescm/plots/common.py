@@ -1,7 +1,7 @@
 """What all pictures share: colours, draws, words."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -17,14 +17,14 @@ GREY = "#595959"
 
 
 def finish(figure):
-    """Return the figure, closed where nothing but the caller would show or free it.
+    """Return the figure, closed in a notebook.
 
-    The notebook's backend draws every figure that is open at the end of a cell, and the one that a
-    cell returns once more.
+    There every figure that is open at the end of a cell is drawn, and the one that the cell returns
+    once more.
     """
     import matplotlib.pyplot as plt
 
-    if figure.canvas.required_interactive_framework is None:
+    if "inline" in plt.get_backend():
         plt.close(figure)
     return figure
 
@@ -34,7 +34,7 @@ def draws_of(
     measures: Any,
     *,
     group: str = "posterior",
-    of: str = "parameter",
+    of: Literal["parameter", "predictive"] = "parameter",
     model: str | None = None,
     draws: int = 20_000,
     random_seed: int = 0,
@@ -122,13 +122,13 @@ def chance(value: float) -> str:
     return "< 0.001" if value < 0.0005 else f"= {value:.3f}"
 
 
-def called(name: str, where: Mapping[str, Any]) -> str:
+def called(name: Hashable, where: Mapping[Hashable, Any]) -> str:
     """Return the label of a measure at an index of its dims."""
     index = ", ".join(f"{dim} {value}" for dim, value in where.items())
-    return f"{name} ({index})" if index else name
+    return f"{name} ({index})" if index else str(name)
 
 
-def places(values: xr.DataArray, over: Sequence[str]) -> list[dict[str, Any]]:
+def places(values: xr.DataArray, over: Sequence[str]) -> list[dict[Hashable, Any]]:
     """Return every index of the dims of a variable but those it is drawn over, by label."""
     rest = [dim for dim in values.dims if dim not in over]
     labels = [values[dim].values.tolist() for dim in rest]

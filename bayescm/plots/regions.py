@@ -138,8 +138,8 @@ def _frame(axes, across, up, ends):
 
 def _equal_f1(axes):
     """Draw lines of equal F1 in the background."""
-    x = np.linspace(*axes.get_xlim(), 300)
-    y = np.linspace(*axes.get_ylim(), 300)[:, None]
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    x, y = np.linspace(left, right, 300), np.linspace(low, high, 300)[:, None]
     f1 = 2 * x * y / np.maximum(x + y, 1e-9)
     levels = np.arange(0.1, 1, 0.1)
     lines = axes.contour(x, y.ravel(), f1, levels, colors="0.8", linewidths=0.8, zorder=0)

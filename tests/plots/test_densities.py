@@ -89,7 +89,10 @@ def test_what_cannot_be_drawn(two, tree):
         bcm.plot_prior_posterior(two, "f1")
 
 
-def test_no_figure_is_left_open(two):
-    before = plt.get_fignums()
+def test_a_notebook_shows_a_figure_once(two, monkeypatch):
+    bcm.plot_posterior(two, "f1")
+    assert plt.get_fignums()
+    plt.close("all")
+    monkeypatch.setattr(plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
     bcm.plot_posterior(two, "f1"), bcm.plot_forest(two, "f1"), bcm.plot_matrix(two)
-    assert plt.get_fignums() == before
+    assert plt.get_fignums() == []
