@@ -1,6 +1,7 @@
 """Curves: ROC and precision-recall with bands, numbers about them, and thresholds."""
 
 from bayescm.curves.bands import band
+from bayescm.curves.choosing import best_threshold
 from bayescm.curves.comparing import compare
 from bayescm.curves.numbers import (
     auc,
@@ -11,14 +12,21 @@ from bayescm.curves.numbers import (
     number_draws,
     partial_auc,
 )
+from bayescm.curves.thresholds import (
+    at_threshold,
+    threshold,
+    threshold_draws,
+)
 from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
 from bayescm.score_evidence import at_prevalence, one_vs_rest, pool_folds
 
 __all__ = [
     "at_prevalence",
+    "at_threshold",
     "auc",
     "average_precision",
     "band",
+    "best_threshold",
     "compare",
     "estimate",
     "fold_auc",
@@ -32,4 +40,6 @@ __all__ = [
     "precision_recall_draws",
     "roc",
     "roc_draws",
+    "threshold",
+    "threshold_draws",
 ]

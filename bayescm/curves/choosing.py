@@ -1,0 +1,151 @@
+"""The best threshold, and what choosing it on the same data costs."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from bayescm import measures as catalogue
+from bayescm.curves import drawing
+from bayescm.curves.thresholds import RESOLUTION, along, thresholds, two_classes
+from bayescm.exact.curve import Curve, cells_at
+from bayescm.exact.slots import View
+from bayescm.validate import check_prob, fail
+
+
+def best_threshold(
+    evidence: xr.Dataset,
+    measure: str | Callable,
+    *,
+    lower_is_better: bool | None = None,
+    prob: float = 0.95,
+    draws: int = drawing.CURVES,
+    random_seed: int | None = 0,
+) -> xr.Dataset:
+    """
+    Choose the threshold with the best expected value of a measure, and say what it is worth.
+
+    For costs pass ``bcm.measures.cost([[0, 1], [5, 0]])``, which is to be low; for another
+    prevalence than the sample's choose on ``at_prevalence(evidence, 0.01)``.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of one or more classifiers, two classes.
+    measure : str or callable
+        As of `threshold`.
+    lower_is_better : bool, optional
+        By default whether the measure is a cost or an error rate.
+    prob : float, default 0.95
+    draws, random_seed
+        As of `threshold`.
+
+    Returns
+    -------
+    Dataset, dims ([fold], [classifier], [bound])
+        ``threshold``, the one chosen: that with the best posterior mean;
+        ``best``, the interval of the threshold that is truly the best;
+        ``apparent``, the best value that the examples themselves show;
+        ``value``, the interval of the measure at the threshold chosen, corrected for the choice;
+        ``optimism``, by how much the apparent value lies above the corrected mean: the cost of
+        choosing on the same data;
+        ``regret``, the expected loss against the truly best threshold.
+
+    Notes
+    -----
+    A threshold chosen for looking best looks better than it is. The correction is that mean excess
+    in data sets of the same size drawn from the posterior's curves, each of which chooses a
+    threshold of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(200) < 0.3
+    >>> evidence = bcm.from_scores(actual, rng.normal(actual, 1))
+    >>> best = best_threshold(evidence, bcm.measures.cost([[0, 1], [5, 0]]))
+    >>> bool(best.optimism > 0), best.value.dims
+    (True, ('bound',))
+    """
+    check_prob(prob)
+    evidence = two_classes(evidence)
+    kernel = catalogue.resolve(measure)
+    less = _is_loss(kernel) if lower_is_better is None else lower_is_better
+    tried = thresholds(evidence)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
+    sign = -1.0 if less else 1.0
+    rng = np.random.default_rng(random_seed)
+    found = []
+    for each, view, seen in zip(*drawn[:2], drawing.observe(evidence).curves, strict=True):
+        good = _goodness(along(each, view, tried, kernel), sign)
+        again = _goodness(along(_replicate(each, view, rng), view, tried, kernel), sign)
+        apparent = _goodness(_observed(seen, view, tried, kernel), sign).max()
+        found.append(_choose(good, again, apparent, prob, sign))
+    answer = {}
+    for name in _Choice._fields:
+        values = np.stack([np.asarray(getattr(each, name), float) for each in found])
+        values = tried[values.astype(int)] if name in ("threshold", "best") else values
+        tail = {"bound": ["lower", "upper"]} if values.ndim > 1 else None
+        labelled = drawn.label(list(values[:, None]), name, tail)
+        answer[name] = labelled.isel(draw=0, drop=True)
+    return xr.Dataset(answer).assign_coords(measure=kernel.__name__, prob=prob)
+
+
+class _Choice(NamedTuple):
+    threshold: Any
+    best: Any
+    apparent: Any
+    value: Any
+    optimism: Any
+    regret: Any
+
+
+def _choose(good, again, apparent, prob, sign):
+    """Return the choice from draws (S, T) of the measure, and of it in data drawn from these."""
+    mean = good.mean(axis=0)
+    if not np.isfinite(mean).any():
+        todo = "take another measure"
+        raise fail("the measure is 0/0 at every threshold", "NaN", "defined at some", todo)
+    chosen = int(mean.argmax())
+    rows = np.arange(len(good))
+    excess = again.max(axis=1) - good[rows, again.argmax(axis=1)]
+    excess = max(float(excess[np.isfinite(excess)].mean()), 0.0)
+    ends = [(1 - prob) / 2, (1 + prob) / 2]
+    return _Choice(
+        threshold=chosen,
+        best=np.quantile(good.argmax(axis=1), ends, method="nearest"),
+        apparent=sign * apparent,
+        value=np.sort(sign * (np.quantile(good[:, chosen], ends) - excess)),
+        optimism=float(apparent - mean[chosen] + excess),
+        regret=float(np.mean(good.max(axis=1) - good[:, chosen])),
+    )
+
+
+def _goodness(values, sign):
+    """Return the measure so that higher is better, and 0/0 never the best."""
+    return np.where(np.isnan(values), -np.inf, sign * values)
+
+
+def _replicate(curve: Curve, view: View, rng) -> Curve:
+    """Return the curves of data sets of the same class sizes drawn from each of the curves."""
+    rates = []
+    for rate, side in zip((curve.fpr, curve.tpr), view.concentration, strict=True):
+        size = max(1, round(side.sum()))
+        share = np.maximum(np.diff(rate, axis=1), 0)
+        counts = rng.multinomial(size, share / share.sum(axis=1, keepdims=True))
+        rates.append(np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0))) / size)
+    return replace(curve, fpr=rates[0], tpr=rates[1])
+
+
+def _observed(curve: Curve, view: View, thresholds, kernel):
+    """Return the measure at thresholds in the examples themselves."""
+    above = np.searchsorted(-view.values, -thresholds, side="right")
+    return kernel(cells_at(curve, above.astype(float)))[0]
+
+
+def _is_loss(kernel):
+    losses = ("cost(", "error_rate", "fpr", "fnr", "fdr", "for_", "negative_likelihood_ratio")
+    return kernel.__name__.startswith(losses)

@@ -1,0 +1,188 @@
+"""Any measure along the threshold, and at one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm import measures as catalogue
+from bayescm.curves import drawing
+from bayescm.curves.bands import band
+from bayescm.curves.numbers import interval_of
+from bayescm.exact.curve import Curve, cells_at
+from bayescm.exact.slots import View
+from bayescm.score_evidence import as_scores
+from bayescm.validate import check_kind, check_prob, fail
+
+RESOLUTION = 256
+# Thresholds tried by default: each distinct score up to this many, else quantiles of them.
+_TRIED = 201
+
+
+def threshold(
+    evidence: xr.Dataset,
+    measure: str | Callable,
+    *,
+    at: Any = None,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    draws: int = drawing.CURVES,
+    random_seed: int | None = 0,
+) -> xr.Dataset:
+    """
+    Return a measure along the threshold, with its band.
+
+    An example is predicted positive where its score is at least the threshold. Above all scores
+    seen nobody is, at or below the lowest everybody: measures that are 0/0 there are NaN.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of two classes, or of one class against the rest.
+    measure : str or callable
+        As in :func:`bayescm.interval`: ``"f1"``, ``"balanced_accuracy"``, a function of cells.
+    at : float or array_like, optional
+        Thresholds; by default the distinct scores, or 201 quantiles of them.
+    prob : float, default 0.95
+        Probability that the band holds the measure along all thresholds, or where pointwise at
+        any one of them.
+    simultaneous : bool, default True
+    draws : int, default 2000
+    random_seed : int, optional
+
+    Returns
+    -------
+    Dataset
+        A variable of the measure's name over ([fold], [classifier], threshold, bound), ``median``
+        and ``undefined``, the share of the draws in which the measure is 0/0; scalar coords
+        ``prob`` and ``band``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(200) < 0.3
+    >>> evidence = bcm.from_scores(actual, rng.normal(actual, 1))
+    >>> threshold(evidence, "f1", at=[0, 0.5, 1]).f1.dims
+    ('threshold', 'bound')
+    """
+    values = threshold_draws(evidence, measure, at=at, draws=draws, random_seed=random_seed)
+    undefined = np.isnan(values)
+    filled = values.where(~undefined, values.median("draw"))  # leaves the ranks of the others
+    filled = filled.where(filled.notnull(), 0.0)
+    bounds = band(filled, prob=prob, simultaneous=simultaneous)
+    never = undefined.all("draw")
+    answer = {
+        values.name: bounds.where(~never),
+        "median": values.where(~never).median("draw"),
+        "undefined": undefined.mean("draw"),
+    }
+    coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
+    return xr.Dataset(answer).assign_coords(coords)
+
+
+def threshold_draws(
+    evidence: xr.Dataset,
+    measure: str | Callable,
+    *,
+    at: Any = None,
+    draws: int = drawing.CURVES,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return posterior draws of a measure along the threshold.
+
+    Parameters
+    ----------
+    evidence, measure, at, draws, random_seed
+        As of `threshold`.
+
+    Returns
+    -------
+    DataArray, dims (draw, [fold], [classifier], threshold)
+    """
+    evidence = two_classes(evidence)
+    kernel = catalogue.resolve(measure)
+    tried = thresholds(evidence) if at is None else _given(at)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
+    values = [along(each, view, tried, kernel) for each, view in zip(*drawn[:2], strict=True)]
+    return drawn.label(values, kernel.__name__, {"threshold": tried})
+
+
+def at_threshold(
+    evidence: xr.Dataset,
+    measures: str | Callable | Sequence[str | Callable],
+    threshold: float,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.Dataset:
+    """
+    Return intervals of measures at one threshold, all from the same draws.
+
+    A threshold that was fixed beforehand needs no curve: ``bcm.interval`` of the predictions says
+    the same in closed form. One that was chosen on these data needs `best_threshold`.
+
+    Parameters
+    ----------
+    evidence, draws, random_seed
+        As of `threshold`.
+    measures : name, function, or sequence of these
+    threshold : float
+    prob : float, default 0.95
+    kind : {"hdi", "eti"}
+
+    Returns
+    -------
+    Dataset
+        A variable per measure over ([fold], [classifier], bound).
+    """
+    check_prob(prob), check_kind(kind)
+    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    answers = {}
+    for each in wanted:
+        values = threshold_draws(
+            evidence, each, at=[threshold], draws=draws, random_seed=random_seed
+        )
+        answers[values.name] = interval_of(values.isel(threshold=0), prob, kind)
+    return xr.Dataset(answers)
+
+
+def along(curve: Curve, view: View, thresholds: np.ndarray, kernel: Callable) -> np.ndarray:
+    """Return draws (S, T) of a measure at thresholds."""
+    return kernel(cells_at(curve, view.place(thresholds)))
+
+
+def thresholds(evidence: xr.Dataset) -> np.ndarray:
+    """Return the thresholds to try: the distinct scores, or quantiles of them."""
+    values = np.unique(evidence["score"].values)
+    values = values[np.isfinite(values)]
+    if len(values) <= _TRIED:
+        return values
+    level = np.linspace(0, 1, _TRIED)
+    scores = evidence["score"].values
+    scores = np.sort(scores[np.isfinite(scores)])
+    return np.unique(scores[np.round(level * (len(scores) - 1)).astype(int)])
+
+
+def _given(at):
+    try:
+        tried = np.atleast_1d(np.asarray(at, float))
+    except (TypeError, ValueError):
+        tried = np.array([np.nan])
+    if tried.ndim != 1 or np.isnan(tried).any() or not len(tried):
+        raise fail("a threshold is not a score", at, "numbers", "pass e.g. at=[0.3, 0.5]")
+    return tried
+
+
+def two_classes(evidence: xr.Dataset) -> xr.Dataset:
+    """Check scores of two classes."""
+    evidence = as_scores(evidence)
+    if "class" in evidence.dims:
+        todo = "take one class against the rest: one_vs_rest(evidence, label)"
+        raise fail("a threshold is for two classes", "many classes", "two", todo)
+    return evidence
