@@ -1,0 +1,87 @@
+"""The Bayesian correlated t: parity with baycomp, and its closed forms."""
+
+import csv
+import gzip
+
+import numpy as np
+import pytest
+from oracle import data_file
+from scipy import integrate, stats
+
+from bayescm.classical import correlated_t
+from bayescm.classical.correlated_t import StudentT, posterior
+
+
+def scores(classifier, data_set):
+    path = data_file("confusion/baycomp_accuracies.csv.gz")
+    with gzip.open(path, "rt") as lines:
+        for row in csv.reader(lines):
+            if (row[0], row[2]) == (classifier, data_set):
+                return np.array(row[3:], float)
+    raise KeyError(classifier)
+
+
+def two_on_single(x, y, rope, runs):
+    """What baycomp computes, written from its documentation."""
+    difference = y - x
+    n = len(difference)
+    variance = difference.var(ddof=1) * (1 / n + 1 / (n / runs - 1))
+    law = stats.t(n - 1, difference.mean(), variance**0.5)
+    left, right = law.cdf(-rope), law.sf(rope)
+    return left, 1 - left - right, right
+
+
+def test_the_numbers_of_baycomps_guide():
+    x, y = scores("nbc", "sonar"), scores("aode", "sonar")
+    keys = ["p_better", "p_rope", "p_worse"]
+    plain = correlated_t(x, y, n_folds=10)[keys]
+    np.testing.assert_allclose(plain, [0.024471493163386815, 0, 0.97552850683661319], atol=1e-12)
+    rope = correlated_t(x, y, n_folds=10, rope=0.5)[keys]
+    published = [0.0023685180162288377, 0.13517773046085313, 0.86245375152291803]
+    np.testing.assert_allclose(rope, published, atol=1e-12)
+
+
+@pytest.mark.parametrize("pair", [("nbc", "j48"), ("hnb", "j48gr"), ("aode", "hnb")])
+@pytest.mark.parametrize("data_set", ["anneal", "audiology", "sonar", "zoo", "iris"])
+def test_every_data_set_agrees(pair, data_set):
+    x, y = (scores(name, data_set) for name in pair)
+    found = correlated_t(x, y, n_folds=10, rope=1.0)
+    expected = two_on_single(x, y, 1.0, 10)
+    np.testing.assert_allclose(found[["p_better", "p_rope", "p_worse"]], expected, atol=1e-10)
+
+
+def test_the_loss_is_the_mean_shortfall():
+    law = StudentT(0.3, 0.5, 7)
+    expected, _ = integrate.quad(lambda x: -x * stats.t.pdf(x, 7, 0.3, 0.5), -80, 0)
+    assert law.shortfall() == pytest.approx(expected, abs=1e-8)
+    assert law.sd() == pytest.approx(stats.t.std(7, 0.3, 0.5))
+
+
+@pytest.mark.parametrize("difference", [0.02, 0.0, -0.02])
+def test_folds_that_all_agree_leave_no_doubt(difference):
+    found = correlated_t(np.full(10, 0.5 + difference), np.full(10, 0.5), n_folds=10)
+    expected = [difference > 0, difference == 0, difference < 0]
+    assert found[["p_better", "p_rope", "p_worse"]].tolist() == expected
+    assert found["sd"] == 0
+
+
+BAD = {
+    "length": (([1.0, 2], [1.0, 2, 3]), {"n_folds": 2}, "do not fit together"),
+    "repeats": (([1.0, 2, 3], [1.0, 2, 4]), {"n_folds": 2}, "not of whole repeats"),
+    "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "not of whole repeats"),
+    "negative rope": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": -0.1}, "rope is negative"),
+    "reversed": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, -0.1)}, "rope is reversed"),
+    "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "outside the rope"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named(case):
+    given, keywords, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        correlated_t(*given, **keywords)
+
+
+def test_rho_is_a_correlation():
+    with pytest.raises(ValueError, match="rho is not a correlation"):
+        posterior([1.0, 2.0], 1.0)

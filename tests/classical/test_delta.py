@@ -1,0 +1,204 @@
+"""The delta method against worked samples, exact variances and hard cases."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from oracle import cases
+
+import bayescm as bcm
+from bayescm.classical import delta
+from bayescm.classical.delta import gradients, moments
+from bayescm.classical.samples import samples
+from bayescm.measures import names
+from bayescm.outcomes import counts_of
+
+ALIAS = {"tversky_0.3_0.7": "tversky(0.3,0.7)"}
+FORMS = {"I": None, "II_shared": "shared", "II_diag": "diagonal"}
+
+
+def outcomes_of(cells):
+    rows = np.array([[int(digit) for digit in key] for key in cells for _ in range(cells[key])])
+    return bcm.from_classifiers(rows[:, 0], {f"S{j}": rows[:, j] for j in (1, 2, 3)})
+
+
+def canonical(name):
+    return bcm.measures.resolve(ALIAS.get(name, name)).__name__
+
+
+@pytest.mark.parametrize("case", cases("delta-individual"))
+@pytest.mark.parametrize("form", FORMS)
+def test_single_intervals(case, form):
+    name = canonical(case["inputs"]["measure"])
+    found = delta(outcomes_of(case["inputs"]["cell_counts_y_s1_s2_s3"]), name, blur=FORMS[form])
+    for who in ("S1", "S2", "S3"):
+        expected = case["expected"][who][form]["individual"][0]
+        ends = found[name].sel(classifier=who)
+        np.testing.assert_allclose(ends, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("case", cases("delta-joint"))
+@pytest.mark.parametrize("form", FORMS)
+def test_joint_intervals(case, form):
+    pairs = [(f"S{place + 1}", canonical(name)) for name, place in case["inputs"]["params"]]
+    asked = list(dict.fromkeys(name for _, name in pairs))
+    both = outcomes_of(case["inputs"]["cell_counts_y_s1_s2_s3"])
+    found = delta(both, asked, joint=True, blur=FORMS[form], pairs=pairs)
+    rtol = case["tol"]["rel"] if len(pairs) <= 4 else 3e-4
+    for (who, name), expected in zip(pairs, case["expected"][form]["joint"], strict=True):
+        np.testing.assert_allclose(found[name].sel(classifier=who), expected, rtol=rtol)
+    assert int(sum(each.notnull().sum() for each in found.values())) == 2 * len(pairs)
+
+
+@pytest.mark.parametrize("case", cases("agresti-coull"))
+def test_blurring_is_agresti_and_coulls_correction_for_rare_events(case):
+    given, expected = case["inputs"], case["expected"]
+    n, share = given["n"], given["phat"]
+    z = 1.959963984540054
+    extra = z**2 / (2 * n**2)
+    assert extra == pytest.approx(expected["z2_over_2n2"], rel=1e-9)
+    first_order = extra * (1 - 6 * share * (1 - share))
+    name = "first_order_z2_over_2n2_times_1_minus_6pq"
+    assert first_order == pytest.approx(expected[name], rel=1e-9)
+    hits = round(n * share)
+    ends = bcm.classical.proportion(hits, n, method="agresti_coull").values
+    variance = (np.ptp(ends) / 2 / z) ** 2 - share * (1 - share) / n
+    assert variance == pytest.approx(expected["ac_var_minus_wald_var"], rel=1e-6, abs=1e-12)
+
+
+def random_cells(classes, seed=0):
+    return np.random.default_rng(seed).integers(3, 40, (classes, classes))
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("name", names())
+def test_gradients_are_right_for_every_measure(classes, name):
+    table = random_cells(classes) / random_cells(classes).sum()
+    labels = list(range(classes))
+    setting = samples(bcm.from_matrix(random_cells(classes), labels=labels), name)
+    slopes = gradients(setting, table)
+    kernel = setting.kernels[0]
+    for cell in np.ndindex(table.shape):
+        step = np.zeros_like(table)
+        step[cell] = 1e-6
+        rise = (np.ravel(kernel(table + step)) - np.ravel(kernel(table - step))) / 2e-6
+        np.testing.assert_allclose(slopes[(slice(None), *cell)], rise, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "recall", "precision"])
+def test_proportions_have_walds_interval(name):
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    hits, number = {"accuracy": (95, 145), "recall": (65, 80), "precision": (65, 100)}[name]
+    wald = bcm.classical.proportion(hits, number, method="wald")
+    np.testing.assert_allclose(delta(counts, name)[name], wald, rtol=1e-12)
+
+
+def test_variance_of_macro_f1_is_that_of_simulated_samples():
+    cells = random_cells(4)
+    counts = bcm.from_matrix(cells, labels=list("abcd"))
+    setting = samples(counts, ["f1_macro", "f1_micro", "f1_weighted"])
+    estimate, covariance = moments(setting, setting.counts[0])
+    rng = np.random.default_rng(1)
+    drawn = rng.multinomial(cells.sum(), cells.ravel() / cells.sum(), 20_000).reshape(-1, 4, 4)
+    values = setting.evaluate(drawn)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), values.std(0), rtol=0.03)
+    np.testing.assert_allclose(estimate[1], np.trace(cells) / cells.sum())
+
+
+def test_the_same_examples_covary_and_others_do_not():
+    rng = np.random.default_rng(0)
+    actual = rng.integers(2, size=500)
+    answers = np.where(rng.random(500) < 0.8, actual, 1 - actual)
+    both = bcm.from_classifiers(actual, {"a": answers, "b": answers})
+    setting = samples(both, "f1")
+    _, covariance = moments(setting, setting.counts[0])
+    assert covariance[0, 1] == pytest.approx(covariance[0, 0])
+    apart = samples(counts_of(both), "f1")
+    _, covariance = moments(apart, apart.counts[0])
+    assert covariance[0, 1] == 0
+
+
+SINGULAR = {
+    "a perfect rule": {"a": lambda y, s: y, "b": lambda y, s: s},
+    "two identical rules": {"a": lambda y, s: s, "b": lambda y, s: s},
+    "a rule that never says yes": {"a": lambda y, s: 0 * y, "b": lambda y, s: s},
+}
+
+
+@pytest.mark.parametrize("blur", FORMS.values())
+@pytest.mark.parametrize("rules", SINGULAR)
+def test_singular_covariances_are_survived(rules, blur):
+    rng = np.random.default_rng(2)
+    actual = rng.integers(2, size=300)
+    sloppy = np.where(rng.random(300) < 0.8, actual, 1 - actual)
+    made = {name: rule(actual, sloppy) for name, rule in SINGULAR[rules].items()}
+    both = bcm.from_classifiers(actual, made)
+    # F1 and Jaccard say the same; four measures live on three averages.
+    found = delta(both, ["f1", "jaccard", "accuracy", "recall"], joint=True, blur=blur)
+    sure = found.sel(classifier="b")
+    alone = delta(both.sel(classifier=["b"]), "f1", blur=blur)
+    for each in sure.values():
+        assert np.isfinite(each).all() and float(each[1] - each[0]) > 0
+    assert float(sure.f1[1] - sure.f1[0]) >= float(alone.f1[0, 1] - alone.f1[0, 0])
+
+
+@pytest.mark.parametrize(("scale", "name"), [("logit", "f1"), ("atanh", "mcc"), ("log", "lift")])
+@pytest.mark.parametrize("cells", [(9, 1, 1, 9), (9, 1, 0, 40), (12, 0, 0, 30)])
+def test_scales_keep_the_limits_in_range(scale, name, cells):
+    counts = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), cells, strict=True)))
+    low, high = {"logit": (0, 1), "atanh": (-1, 1), "log": (0, np.inf)}[scale]
+    lower, upper = delta(counts, name, scale=scale, blur="shared")[name].values
+    assert low <= lower <= upper <= high
+    lower, upper = delta(counts, name)[name].values
+    assert lower <= upper
+
+
+def test_all_scales_agree_for_many_examples():
+    counts = bcm.from_cells(tp=650_000, fn=150_000, fp=350_000, tn=300_000)
+    plain = delta(counts, "f1").f1
+    np.testing.assert_allclose(delta(counts, "f1", scale="logit").f1, plain, atol=1e-6)
+
+
+def test_a_function_that_knows_no_complex_numbers():
+    def share(cells):
+        return cells[..., 1, 1].real / cells.sum((-2, -1)).real
+
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    ends = delta(counts, share).share.values
+    expected = bcm.classical.proportion(65, 145, method="wald").values
+    np.testing.assert_allclose(ends, expected, atol=1e-8)
+
+
+def test_dims_are_kept_and_classes_are_a_dim():
+    counts = bcm.from_matrix(np.stack([random_cells(3), random_cells(3, 1)]), labels=list("abc"))
+    found = delta(counts, ["recall", "accuracy"])
+    assert found.recall.dims == ("batch", "class", "bound")
+    assert found.accuracy.dims == ("batch", "bound")
+    single = delta(counts.isel(batch=1), "recall")
+    xr.testing.assert_allclose(found.recall.isel(batch=1), single.recall)
+
+
+def test_undefined_measures_are_nan_and_do_not_count():
+    counts = bcm.from_cells(tp=0, fn=20, fp=0, tn=80)
+    found = delta(counts, ["precision", "accuracy"], joint=True)
+    assert np.isnan(found.precision).all()
+    np.testing.assert_allclose(found.accuracy, delta(counts, "accuracy").accuracy)
+
+
+BAD = {
+    "blur": ({"blur": "both"}, "unknown blur"),
+    "scale": ({"scale": "probit"}, "unknown scale"),
+    "prob": ({"prob": 95}, "prob must lie inside"),
+    "pairs": ({"pairs": [("z", "f1")]}, "a pair is not of the evidence"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_arguments_are_named(case):
+    keywords, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        delta(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", **keywords)
+
+
+def test_an_empty_matrix_is_refused():
+    with pytest.raises(ValueError, match="no examples"):
+        delta(bcm.from_cells(tp=0, fn=0, fp=0, tn=0), "f1")
