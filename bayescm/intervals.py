@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.counts import CELLS, align, as_counts, default_model
+from bayescm.counts import CELLS, as_counts, default_model
 from bayescm.exact.atoms import Empirical
 from bayescm.labelled import kernels, measure
+from bayescm.route import aligned
 from bayescm.validate import check_choice, check_keywords, check_kind, check_prob, fail, suggest
 
 DRAWS = 20_000
@@ -139,12 +140,7 @@ def sibling_posterior(evidence, counts, model, keywords):
         raise fail("no exact answers from this model", name, known, todo)
     function = getattr(exact, name)
     check_keywords(function, keywords)
-    keywords = dict(keywords)
-    if "concentration" in keywords:
-        original = evidence if isinstance(evidence, xr.DataArray) else counts
-        keywords["concentration"] = align(keywords["concentration"], original)
-    if "prevalence" in counts.coords and name == "fixed_totals":
-        keywords.setdefault("prevalence", counts.coords["prevalence"].item())
+    keywords = aligned(evidence, counts, function, keywords)
     used = ("repeat", "fold") if name in MODELS else ()
     cells, keywords = sibling_input(function, counts, keywords)
     return function(cells, **keywords), used

@@ -29,7 +29,7 @@ def prepare(evidence, model, keywords):
         allowed = "a name, or a function from counts to a pymc.Model"
         raise fail("this is not a model", model, allowed, "pass the function itself", TypeError)
     check_keywords(model, keywords)
-    return counts, model, _aligned(evidence, counts, model, keywords)
+    return counts, model, aligned(evidence, counts, model, keywords)
 
 
 def _canonical(evidence):
@@ -43,7 +43,7 @@ def _matrices(evidence):
     return counts_of(evidence) if outcomes else evidence
 
 
-def _aligned(evidence, counts, model, keywords):
+def aligned(evidence, counts, model, keywords):
     """Bring arrays that go by class to the order of the counts, and add what the counts carry."""
     keywords = dict(keywords)
     if "concentration" in keywords and not callable(keywords["concentration"]):
