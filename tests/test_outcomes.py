@@ -121,7 +121,7 @@ def test_bad_input_is_named(case):
 
 @pytest.mark.parametrize("given", [ACTUAL, 3, [["a"], ["b"]]])
 def test_answers_need_names(given):
-    with pytest.raises(TypeError, match="no names|not a string|not a sequence"):
+    with pytest.raises(TypeError, match=r"no names|not a string|not a sequence"):
         bcm.from_classifiers(ACTUAL, given)
 
 

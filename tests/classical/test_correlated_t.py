@@ -22,7 +22,7 @@ def scores(classifier, data_set):
 
 
 def two_on_single(x, y, rope, runs):
-    """What baycomp computes, written from its documentation."""
+    """Return what baycomp computes, written from its documentation."""
     difference = y - x
     n = len(difference)
     variance = difference.var(ddof=1) * (1 / n + 1 / (n / runs - 1))

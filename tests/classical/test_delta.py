@@ -137,7 +137,8 @@ def test_singular_covariances_are_survived(rules, blur):
     sure = found.sel(classifier="b")
     alone = delta(both.sel(classifier=["b"]), "f1", blur=blur)
     for each in sure.values():
-        assert np.isfinite(each).all() and float(each[1] - each[0]) > 0
+        assert np.isfinite(each).all()
+        assert float(each[1] - each[0]) > 0
     assert float(sure.f1[1] - sure.f1[0]) >= float(alone.f1[0, 1] - alone.f1[0, 0])
 
 

@@ -36,7 +36,8 @@ def test_parity_with_statsmodels(method, prob):
 def test_labels_are_kept():
     trials = xr.DataArray([10, 20], dims="site", coords={"site": ["x", "y"]})
     found = proportion(xr.DataArray([3, 4], dims="site", coords=trials.coords), trials)
-    assert found.dims == ("site", "bound") and found.site.values.tolist() == ["x", "y"]
+    assert found.dims == ("site", "bound")
+    assert found.site.values.tolist() == ["x", "y"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from bayescm.exact.atoms import Discrete
 from bayescm.exact.differences import Independent, discordant
 from bayescm.exact.laws import F1, Beta
 
-SHARES = [
+SHARES = [(12.5, 6.5, 83.0), (0.5, 0.5, 20.0), (0.25, 3.25, 500.0), (5.5, 0.5, 0.5)]
+SHARES += [(2e3, 1e3, 1e5)]
     (12.5, 6.5, 83.0),
     (0.5, 0.5, 20.0),
     (0.25, 3.25, 500.0),
