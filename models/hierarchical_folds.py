@@ -14,12 +14,14 @@ Each fold has its own part (:math:`c_k, a_k`); another part is common to all the
 (:math:`c, a`), because they share training data, or examples, and no single cross-validation shows
 it. It is what makes the plain intervals too short.
 
-With two classes and :math:`u^2 = 1/n_1 + 1/n_0`, the threshold adds to the logit of the recall what
-it takes from that of the specificity; the separation adds to both. On this scale a training set
-of that size moves a learner by something of the order of :math:`u`, which is the sampling error of
-a log ratio of class totals. Hence the default priors, measured over many learners and data sets
-(see the documentation): a half-Student-t for the spread of the thresholds, of which the folds show
-their own part, and a known spread of the separation, of which they show next to nothing.
+With two classes the threshold adds to the logit of the recall what it takes from that of the
+specificity; the separation adds to both. On this scale training sets move a smooth learner by
+something of the order of :math:`u`, where :math:`u^2 = 1/n_1 + 1/n_0` is the variance of a log
+ratio of class totals, and a learner that makes hard choices, such as a tree its splits, by the
+order of :math:`u^{2/3}` (cube-root asymptotics). Hence the default priors, with constants measured
+over many learners and data sets (see the documentation): a half-Student-t at :math:`u^{2/3}` for
+the spread of the thresholds, of which the folds show their own part, and a known spread of the
+separation, 0.9 u, of which they show next to nothing.
 
 The class totals are fixed by the stratification: rows, not cells, are modelled, and the
 measure is that of a population composed as the sample is. Where the coordinate ``fixed_totals`` is
@@ -40,6 +42,9 @@ References
 Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning, 52,
 239-281. doi:10.1023/A:1024068626366
 
+Buhlmann, P. & Yu, B. (2002). Analyzing bagging. Annals of Statistics, 30, 927-961.
+doi:10.1214/aos/1031689014
+
 Bengio, Y. & Grandvalet, Y. (2004). No unbiased estimator of the variance of K-fold
 cross-validation. Journal of Machine Learning Research, 5, 1089-1105.
 """
@@ -47,11 +52,12 @@ cross-validation. Journal of Machine Learning Research, 5, 1089-1105.
 import numpy as np
 import pymc as pm
 
-# Measured over many learners and data sets, in units of u (see the documentation).
-SPREAD = 1.0
+# Measured over many learners and data sets (see the documentation): the scale of the spread of
+# the thresholds in units of u**(2/3), and the spread of the separations in units of u.
+SPREAD = 0.5
 SEPARATION = 0.9
 # Share of the variance of the thresholds that all the folds have in common.
-THRESHOLD_RHO = 0.3
+THRESHOLD_RHO = 0.4
 # Variance of a rate over repeats, in units of its binomial variance, before any data.
 DISAGREEMENT = 0.4
 
@@ -78,11 +84,12 @@ def hierarchical_folds(
         Prior pseudo-counts of the typical rates, > 0, one number or ``(C, C)``; by default
         ``2 / C**2``.
     spread : float or callable, optional
-        Spread of the thresholds between training sets. A number is the scale, in units of u, of its
-        half-Student-t prior with 4 degrees of freedom. A function from a name to a PyMC variable is
-        another prior, on the logit scale: ``lambda name: pm.HalfNormal(name, 0.25)``.
+        Spread of the thresholds between training sets. A number is the scale, in units of u^(2/3),
+        of its half-Student-t prior with 4 degrees of freedom; 0.5 by default. A function from a
+        name to a PyMC variable is another prior, on the logit scale:
+        ``lambda name: pm.HalfNormal(name, 0.25)``.
     separation : float or callable, optional
-        Spread of the separations. A number is that spread itself, in units of u.
+        Spread of the separations. A number is that spread itself, in units of u; 0.9 by default.
     rho : float, optional
         Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
         share for the separation, and `THRESHOLD_RHO` for the threshold.
@@ -168,7 +175,7 @@ def _spreads(spread, separation, error, unit, lead):
         threshold = spread("spread")
     else:
         scale = pm.Data("spread_scale", float(SPREAD if spread is None else spread))
-        threshold = pm.HalfStudentT("spread", nu=4, sigma=scale * unit, dims=lead)
+        threshold = pm.HalfStudentT("spread", nu=4, sigma=scale * unit ** (2 / 3), dims=lead)
     if callable(separation):
         apart = separation("separation_spread") * pm.math.ones_like(unit)
     else:

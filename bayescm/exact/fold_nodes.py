@@ -2,16 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
+from scipy import special
 from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax, stdtrit
 
 _SIZE = 2048
-_CLASSES_SIZE = 6000
+_CLASSES_SIZE = 4000
 # A lattice whose first 2**m points are evenly spread for m <= 20 (Cools, Kuo & Nuyens, 2006).
 _GENERATOR = np.array([1, 182667, 469891, 498753, 110745, 446247, 250185])
 _GRID = np.linspace(-5.5, 5.5, 45)
+_STEPS = 6  # of Newton
 _HEAVIER = 0.8  # share of the counts in the density of the nodes, for its tails
 
 
@@ -106,16 +107,46 @@ def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = N
     unit = np.sqrt(2 * (error**2).mean())
     omega = 1.0 if design.repeats == 1 else repeat_weight(cells, design)
 
-    spread = design.spread * unit * stdtrit(4, 0.5 + 0.5 * uniform[:, 0])
+    spread, log_prior = _spread(cells, design, unit, uniform[:, 0])
     effects = ndtri(uniform[:, 1 : classes + 2])
     common, own, total = _scales(spread / unit, design, error, unit)
     level, log_density = _level(cells * omega, design, uniform, own)
-    log_weights = fold_likelihood(cells, level, own, omega) - log_density
+    log_weights = fold_likelihood(cells, level, own, omega) - log_density + log_prior
     rates = log_softmax(moved(level, -common * effects), axis=-1)
     log_weights += (design.prior * rates).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
     shares = _shares(totals, design, uniform[:, -1], size)
     return Nodes(weights / weights.sum(), rates, effects, spread, total, shares)
+
+
+def _spread(cells, design, unit, uniform):
+    """
+    Return nodes of the spread, and the log of its prior density over that of the nodes.
+
+    Every other node is from the prior, the rest from around what the folds show: folds that differ
+    by far more than expected lie where the prior has next to no nodes.
+    """
+    scale = design.spread * unit ** (2 / 3)
+    shown = _shown(cells, (0.3 * scale) ** 2) / np.sqrt(1 - design.rho[0])
+    spread = scale * stdtrit(4, 0.5 + 0.5 * uniform)
+    spread[1::2] = shown * np.exp(0.5 * ndtri(uniform[1::2]))
+    prior = special.gamma(2.5) / special.gamma(2) / np.sqrt(np.pi) / scale
+    prior = prior * (1 + (spread / scale) ** 2 / 4) ** -2.5
+    around = np.exp(-((np.log(spread / shown) / 0.5) ** 2) / 2) / (
+        spread * 0.5 * np.sqrt(2 * np.pi)
+    )
+    return spread, np.log(prior / (prior + around))
+
+
+def _shown(cells, least):
+    """Return the spread of the folds' own thresholds, by moments."""
+    n = cells.sum(-1)
+    full = (n > 0).all(-1)
+    right = (np.diagonal(cells, axis1=-2, axis2=-1) + 0.5) / (n + 1)
+    threshold = np.diff(special.logit(right), axis=-1)[full] / 2
+    noise = (1 / ((n + 1) * right * (1 - right))).sum(-1)[full] / 4
+    excess = threshold.var(0, ddof=1).max() - noise.mean() if full.sum() > 1 else 0
+    return np.sqrt(max(excess, least))
 
 
 def _lattice(size, rng):
@@ -172,7 +203,7 @@ def _level(cells, design, uniform, own):
     """Return log rates near the pooled ones, (N, C, C), and their log density."""
     pooled = cells.sum(0)
     if pooled.shape[0] > 2:
-        return _level_of_many(_HEAVIER * pooled + design.prior, uniform)
+        return _level_of_many(pooled, design, uniform, own, len(cells))
     level, log_density = np.zeros((len(uniform), 2, 2)), 0.0
     for row in range(2):
         negative, positive = pooled[row] * _HEAVIER + design.prior[row]
@@ -194,16 +225,25 @@ def _beta_quantiles(a, b):
     return np.maximum(betaincinv(a, b, ndtr(_GRID)), 1e-250)
 
 
-def _level_of_many(weights, uniform):
+def _level_of_many(pooled, design, uniform, own, folds):
     rng = np.random.default_rng(np.frombuffer(uniform[0].tobytes(), np.uint32))
-    gammas = np.maximum(rng.standard_gamma(weights, (len(uniform), *weights.shape)), 1e-250)
+    n = pooled.sum(-1)
+    rates = (pooled + design.prior) / (n + design.prior.sum(-1))[:, None]
+    information = n * (rates * (1 - rates)).max(-1)
+    wider = 1 + (own[:, 1:] ** 2).mean(-1)[:, None] / folds * information
+    weights = pooled * (_HEAVIER / wider)[..., None] + design.prior
+    gammas = np.maximum(rng.standard_gamma(weights), 1e-250)
     level = np.log(gammas / gammas.sum(-1, keepdims=True))
-    return level, (weights * level).sum((-2, -1))
+    norm = special.gammaln(weights.sum(-1)) - special.gammaln(weights).sum(-1)
+    return level, norm.sum(-1) + (weights * level).sum((-2, -1))
 
 
 def fold_likelihood(cells, level, own, omega):
     """
     Return the log likelihood of all folds, each fold's own effects integrated out.
+
+    By Laplace's method: the effects are small beside what one fold can tell, or else the fold is
+    large, so that their law is close to normal either way.
 
     Parameters
     ----------
@@ -226,56 +266,67 @@ def fold_likelihood(cells, level, own, omega):
 
 
 def _two_classes(folds, level, own):
-    """Integrate by Gauss-Hermite quadrature over threshold and separation, (M, N)."""
-    t, a, log_weights = _hermite(*((15, 3) if len(folds) < 8 else (9, 2)))
-    threshold = np.hypot(own[:, 1], own[:, 2])[:, None] * t
-    separation = own[:, :1] * a
-    logit = (level[:, :, 1] - level[:, :, 0])[..., None]
-    well, sick = logit[:, 0] + threshold - separation, logit[:, 1] + threshold + separation
-    parts = np.stack([well, -np.logaddexp(0, well), sick, -np.logaddexp(0, sick)])
-    counts = np.stack(
-        [folds[:, 0, 1], folds[:, 0].sum(-1), folds[:, 1, 1], folds[:, 1].sum(-1)], -1
+    """Return the log likelihood of each fold, (M, N), with threshold t and separation a."""
+    logit = level[:, [0, 1], [0, 1]] - level[:, [0, 1], [1, 0]]
+    hits = folds[:, [0, 1], [0, 1], None]
+    n = folds.sum(-1)[..., None]
+    threshold, separation = np.hypot(own[:, 1], own[:, 2]), own[:, 0]
+    t = a = np.zeros((len(folds), len(level)))
+    for _ in range(_STEPS):
+        well = special.expit(logit[:, 0] - threshold * t + separation * a)
+        sick = special.expit(logit[:, 1] + threshold * t + separation * a)
+        gap = [hits[:, 0] - n[:, 0] * well, hits[:, 1] - n[:, 1] * sick]
+        heavy = [n[:, 0] * well * (1 - well), n[:, 1] * sick * (1 - sick)]
+        both = heavy[0] + heavy[1]
+        tt, aa = 1 + threshold**2 * both, 1 + separation**2 * both
+        ta = threshold * separation * (heavy[1] - heavy[0])
+        down = threshold * (gap[1] - gap[0]) - t, separation * (gap[1] + gap[0]) - a
+        determinant = tt * aa - ta**2
+        step = aa * down[0] - ta * down[1], tt * down[1] - ta * down[0]
+        # A step of a logit at most: where a fold is far off, Newton's is far too long.
+        far = (threshold * abs(step[0]) + separation * abs(step[1])) / determinant
+        shorter = determinant * np.maximum(1, far)
+        t, a = t + step[0] / shorter, a + step[1] / shorter
+    well, sick = (
+        logit[:, 0] - threshold * t + separation * a,
+        logit[:, 1] + threshold * t + separation * a,
     )
-    logs = (counts @ parts.reshape(4, -1)).reshape(len(folds), *well.shape) + log_weights
-    top = logs.max(-1)
-    return top + np.log(np.exp(logs - top[..., None]).sum(-1))
-
-
-@cache
-def _hermite(first, second):
-    t, w = np.polynomial.hermite_e.hermegauss(first)
-    a, v = np.polynomial.hermite_e.hermegauss(second)
-    log_weights = np.log(w / w.sum())[:, None] + np.log(v / v.sum())
-    return np.repeat(t, second), np.tile(a, first), log_weights.ravel()
+    logs = hits[:, 0] * well - n[:, 0] * np.logaddexp(0, well)
+    logs += hits[:, 1] * sick - n[:, 1] * np.logaddexp(0, sick)
+    return logs - (t**2 + a**2 + np.log(determinant)) / 2
 
 
 def _many_classes(folds, level, own):
-    """Integrate the second-order expansion of the log likelihood in the effects, (M, N)."""
-    probability = np.exp(level)
-    gradient, curvature = _expansion(folds, probability)
-    scaled = curvature * own[:, :, None] * own[:, None, :] + np.eye(own.shape[-1])
-    tilt = (gradient * own)[..., None]
-    gain = (tilt * np.linalg.solve(scaled, tilt)).sum((-2, -1))
-    plain = np.tensordot(folds, level, axes=([1, 2], [1, 2]))
-    return plain + gain / 2 - np.linalg.slogdet(scaled)[1] / 2
+    """Return the log likelihood of each fold, (M, N), with the effects as they are."""
+    logs = np.empty((len(folds), len(level)))
+    unit = np.eye(own.shape[-1])
+    for row, fold in enumerate(folds):
+        effects = np.zeros_like(own)
+        for _ in range(_STEPS):
+            rates = log_softmax(moved(level, own * effects), axis=-1)
+            gradient, curvature = _expansion(fold, np.exp(rates))
+            hessian = curvature * own[:, :, None] * own[:, None, :] + unit
+            step = np.linalg.solve(hessian, (gradient * own - effects)[..., None])[..., 0]
+            far = abs(own * step).sum(-1, keepdims=True)
+            effects = effects + step / np.maximum(1, far)
+        rates = log_softmax(moved(level, own * effects), axis=-1)
+        logs[row] = (fold * rates).sum((-2, -1)) - (effects**2).sum(-1) / 2
+        logs[row] -= np.linalg.slogdet(hessian)[1] / 2
+    return logs
 
 
-def _expansion(folds, probability):
-    """Return gradient (M, N, 1 + C) and curvature (M, N, 1 + C, 1 + C) in the effects."""
-    n = folds.sum(-1)
-    right = np.diagonal(probability, axis1=-2, axis2=-1)
-    hits = np.diagonal(folds, axis1=-2, axis2=-1)
-    diagonal = hits.sum(-1)[:, None] - n @ right.T
-    columns = folds.sum(1)[:, None] - np.einsum("mi,nij->mnj", n, probability)
-    gradient = np.concatenate([diagonal[..., None], columns], -1)
-    size = gradient.shape[-1]
-    curvature = np.empty((*gradient.shape, size))
-    curvature[..., 0, 0] = n @ (right * (1 - right)).T
-    mixed = n[:, None] * right - np.einsum("mi,ni,nij->mnj", n, right, probability)
-    curvature[..., 0, 1:] = curvature[..., 1:, 0] = mixed
-    outer = np.einsum("mi,nij,nil->mnjl", n, probability, probability)
-    expected = np.einsum("mi,nij->mnj", n, probability)
-    curvature[..., 1:, 1:] = expected[..., None] * np.eye(size - 1) - outer
+def _expansion(fold, rates):
+    """Return gradient (N, 1 + C) and curvature (N, 1 + C, 1 + C) in the effects."""
+    n, hits = fold.sum(-1), np.diagonal(fold)
+    right = np.diagonal(rates, axis1=-2, axis2=-1)
+    expected = np.einsum("i,nij->nj", n, rates)
+    gradient = np.column_stack([(hits - n * right).sum(-1), fold.sum(0) - expected])
+    curvature = np.empty((*gradient.shape, gradient.shape[-1]))
+    curvature[:, 0, 0] = (n * right * (1 - right)).sum(-1)
+    mixed = n * right - np.einsum("i,ni,nij->nj", n, right, rates)
+    curvature[:, 0, 1:] = curvature[:, 1:, 0] = mixed
+    outer = np.einsum("i,nij,nil->njl", n, rates, rates)
+    curvature[:, 1:, 1:] = expected[..., None] * np.eye(len(n)) - outer
     return gradient, curvature
 
 

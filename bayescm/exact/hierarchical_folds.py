@@ -20,9 +20,9 @@ from bayescm.exact.fold_nodes import Design, Nodes
 from bayescm.validate import fail
 
 # As in the model, where they are explained.
-SPREAD = 1.0
+SPREAD = 0.5
 SEPARATION = 0.9
-THRESHOLD_RHO = 0.3
+THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
 
 _KEPT = 64  # data sets whose nodes are kept for the next measure
@@ -138,12 +138,12 @@ def hierarchical_folds(
         Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
         default.
     spread : float, optional
-        Scale of the half-Student-t prior of the spread of the thresholds, in units of u.
+        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
     separation : float, optional
         Spread of the separations, in units of u.
     rho : float, optional
         Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
-        share for the separation and 0.3 for the threshold.
+        share for the separation and 0.4 for the threshold.
     n_folds : int, optional
         Folds of one cross-validation; M / n_folds is the number of repeats. By default M.
     test_share : float, optional
@@ -170,7 +170,7 @@ def hierarchical_folds(
     >>> folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
     >>> posterior = hierarchical_folds(folds)
     >>> posterior.law(resolve("recall")).eti(0.95).round(2)
-    array([0.36, 0.8 ])
+    array([0.39, 0.78])
     """
     cells = np.asarray(cells, float)
     repeats = _repeats(cells, n_folds)

@@ -1,0 +1,122 @@
+"""The PyMC model of the folds and its deterministic sibling are one posterior."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
+from scipy import special, stats
+
+import bayescm as bcm
+from bayescm import exact, models
+from bayescm.exact import fold_nodes
+from bayescm.measures import resolve
+
+FOLDS = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]])
+THREE = np.array([[[9, 1, 0], [2, 7, 3], [0, 1, 5]], [[8, 2, 0], [4, 6, 2], [1, 0, 5]]])
+Q = [0.025, 0.5, 0.975]
+
+
+def labelled(cells, dims=("fold",)):
+    labels = list("abc")[: cells.shape[-1]]
+    return bcm.from_matrix(cells, labels=labels, positive=labels[-1], dims=dims)
+
+
+CASES = {
+    "two classes": (FOLDS, ("fold",), {}),
+    "three classes": (THREE, ("fold",), {"rho": 0.5}),
+    "unknown shares": (FOLDS, ("fold",), {"fixed_totals": False}),
+    "repeats": (np.stack([FOLDS, FOLDS[::-1] + 1 - np.eye(2, dtype=int)]), ("repeat", "fold"), {}),
+}
+
+
+def log_joint(cells, repeats, drawn, keywords):
+    """Return the log density of the model at the draws, written down once more."""
+    posterior = exact.hierarchical_folds(cells, n_folds=len(cells) // repeats, **keywords)
+    design, prior = posterior.design, posterior.design.prior
+    totals = cells.sum((0, 2)) / repeats
+    error = 1 / np.sqrt(totals)
+    unit = np.sqrt(2 * (error**2).mean())
+    luck = 0 if design.fixed else error**2
+    omega = fold_nodes.repeat_weight(cells, design) if repeats > 1 else 1
+    logs = []
+    for i in range(len(drawn["spread"])):
+        value = {name: draws[i] for name, draws in drawn.items()}
+        column = (value["spread"] / unit * error) ** 2
+        shift = np.sqrt(design.rho[0] * column + luck) * value["threshold"]
+        shift = shift + np.sqrt((1 - design.rho[0]) * column) * value["threshold_fold"]
+        mixed = np.sqrt(design.rho[1]) * value["separation"]
+        mixed = mixed + np.sqrt(1 - design.rho[1]) * value["separation_fold"]
+        eye = np.eye(len(totals))
+        apart = design.separation * unit * mixed[:, None, None] * eye
+        eta = special.log_softmax(np.log(value["rates"]) + shift[:, None] + apart, axis=-1)
+        log = omega * (cells * eta).sum()
+        log += sum(stats.dirichlet.logpdf(*row) for row in zip(value["rates"], prior, strict=True))
+        log += stats.t.logpdf(value["spread"], 4, scale=design.spread * unit ** (2 / 3))
+        for name in ("threshold", "threshold_fold", "separation", "separation_fold"):
+            log += stats.norm.logpdf(value[name]).sum()
+        if not design.fixed:
+            log += stats.dirichlet.logpdf(value["prevalence"], prior.sum(-1) + totals)
+        logs.append(log)
+    return np.array(logs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_model_and_sibling_have_one_density(name):
+    cells, dims, keywords = CASES[name]
+    row = cells.reshape(-1, *cells.shape[-2:])
+    repeats = len(cells) if "repeat" in dims else 1
+    posterior = exact.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
+    drawn = posterior.draws(6, np.random.default_rng(1))
+    model = remove_value_transforms(models.hierarchical_folds(labelled(cells, dims), **keywords))
+    function = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    free = {model.rvs_to_values[each].name: drawn[each.name] for each in model.free_RVs}
+    got = np.array([function({key: draws[i] for key, draws in free.items()}) for i in range(6)])
+    difference = got - log_joint(row, repeats, drawn, keywords)
+    np.testing.assert_allclose(difference, difference[0], atol=1e-6)
+
+
+def test_the_fence_notices_another_correlation():
+    drawn = exact.hierarchical_folds(FOLDS, rho=0.5).draws(6, np.random.default_rng(1))
+    one, other = (log_joint(FOLDS, 1, drawn, {"rho": rho}) for rho in (0.5, 0.6))
+    assert np.ptp(one - other) > 0.01
+
+
+def test_priors_are_functions_from_a_name():
+    model = models.hierarchical_folds(
+        labelled(FOLDS),
+        spread=lambda name: pm.HalfNormal(name, 0.25),
+        separation=lambda name: pm.HalfNormal(name, 0.2),
+        prevalence=0.1,
+    )
+    names = {each.name for each in model.free_RVs}
+    assert {"spread", "separation_spread"} <= names
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws_fit_the_model(name):
+    cells, dims, keywords = CASES[name]
+    row = cells.reshape(-1, *cells.shape[-2:])
+    model = models.hierarchical_folds(labelled(cells, dims), **keywords)
+    repeats = len(cells) if "repeat" in dims else 1
+    posterior = exact.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
+    drawn = posterior.draws(3, np.random.default_rng(1))
+    for variable in [*model.free_RVs, *model.deterministics]:
+        shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims[variable.name]]
+        assert drawn[variable.name].shape == (3, *shape), variable.name
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The sampler may have missed:UserWarning")  # 1 draw in 1000
+def test_nuts_draws_from_the_posterior_of_the_nodes():
+    counts = labelled(FOLDS)
+    tree = bcm.fit(counts, "hierarchical_folds", method="nuts", draws=4000, random_seed=2)
+    posterior = exact.hierarchical_folds(FOLDS)
+    for name in ("precision", "recall", "mcc"):
+        sampled = bcm.measure(tree, name)[name].values
+        nodes = posterior.law(resolve(name)).quantile(Q)
+        tolerance = 0.1 * sampled.std()
+        np.testing.assert_allclose(np.quantile(sampled, Q), nodes, atol=tolerance)
+    spread = tree["posterior"]["spread"].values
+    drawn = posterior.draws(8000, np.random.default_rng(0))["spread"]
+    np.testing.assert_allclose(spread.mean(), drawn.mean(), rtol=0.05)
