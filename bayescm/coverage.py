@@ -89,8 +89,9 @@ def run(
     -------
     pandas.DataFrame
         One row for each measure and method: ``study``, ``measure``, ``method``, ``truth`` (its
-        mean), ``replications``, ``doc``, ``doc_se``, ``il``, ``il_se``, ``undefined`` (share of
-        replications without an interval: they count as missed), ``seed`` and ``version``.
+        mean), ``center`` (mean of the intervals' middles), ``replications``, ``doc``, ``doc_se``,
+        ``il``, ``il_se``, ``undefined`` (share of replications without an interval: they count as
+        missed), ``seed`` and ``version``.
 
     Raises
     ------
@@ -159,6 +160,7 @@ def _score(group):
     length = length[defined]
     return {
         "truth": truth.mean(),
+        "center": ((lower + upper) / 2)[defined].mean() if defined.any() else np.nan,
         "replications": size,
         "doc": inside / size,
         "doc_se": np.sqrt(smooth * (1 - smooth) / (size + 2)),
@@ -212,7 +214,7 @@ def _replicate(study, seed, index, record):
             truth = truth and {name: float(value) for name, value in truth.items()}
             record |= {"index": index, "truth": truth, "evidence": _pack(evidence)}
         else:
-            evidence = xr.DataArray.from_dict(record["evidence"])
+            evidence = _unpack(record["evidence"])
         for name, method in study.methods.items():
             if name not in record["intervals"]:
                 answer = method(evidence)
@@ -232,8 +234,18 @@ def _bounds(ends):
 
 
 def _pack(evidence):
+    """Return small counts, or a mapping of them, as JSON takes it, else None."""
+    if isinstance(evidence, Mapping):
+        packed = {name: _pack(each) for name, each in evidence.items()}
+        return {"mapping": packed} if all(packed.values()) else None
     small = isinstance(evidence, xr.DataArray) and evidence.size <= KEEP
     return json.loads(json.dumps(evidence.to_dict(), default=_plain)) if small else None
+
+
+def _unpack(packed):
+    if "mapping" in packed:
+        return {name: _unpack(each) for name, each in packed["mapping"].items()}
+    return xr.DataArray.from_dict(packed)
 
 
 def _plain(value):

@@ -8,6 +8,7 @@ from typer.exceptions import TyperException
 
 from bayescm.cli.demo import demo
 from bayescm.cli.interval import interval
+from bayescm.cli.study import study
 from bayescm.cli.summary import summary
 
 app = typer.Typer(
@@ -17,7 +18,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, interval, summary):
+for command in (demo, interval, study, summary):
     app.command()(command)
 
 

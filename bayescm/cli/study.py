@@ -1,0 +1,65 @@
+"""``bayescm study``: the simulations of the papers, ours beside the published figures."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bayescm.cli.options import Format, FormatOption
+
+
+class Name(StrEnum):
+    """The studies that are shipped."""
+
+    wang_li = "wang-li"
+    wang_2015 = "wang-2015"
+    priors = "priors"
+
+
+def study(
+    name: Annotated[Name, typer.Argument(help="The study.", show_default=False)],
+    table: Annotated[
+        str | None,
+        typer.Option("--table", help="A table of the paper; all if not given."),
+    ] = None,
+    case: Annotated[
+        int | None, typer.Option("--case", help="One case of the table; all if not given.")
+    ] = None,
+    replications: Annotated[
+        int, typer.Option("--replications", help="Number of simulated data sets in each case.")
+    ] = 300,
+    jobs: Annotated[
+        str,
+        typer.Option("--jobs", help="Number of processes (-1: all cores), or a Dask scheduler."),
+    ] = "-1",
+    data: Annotated[
+        Path | None, typer.Option("--data", help="Folder of letter.csv.gz and magic.csv.gz.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write the table here (.csv or .parquet). Finished replications are kept in a "
+            "folder beside it: the same command goes on where it was killed.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the simulation.")] = 0,
+    style: FormatOption = Format.table,
+) -> None:
+    """Degree of confidence and length of intervals, simulated as in a paper."""
+    from bayescm.cli.output import show
+    from bayescm.studies.command import run_study
+
+    frame = run_study(
+        name.value,
+        table,
+        case,
+        out=out,
+        replications=replications,
+        jobs=int(jobs) if jobs.lstrip("-").isdigit() else jobs,
+        seed=seed,
+        data=None if data is None else str(data),
+        progress=True,
+    )
+    show(frame, style.value)

@@ -1,0 +1,88 @@
+"""Any study by its name, its table written to a file: what ``bayescm study`` does."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from bayescm.studies.tables import Settings
+from bayescm.validate import check_choice, fail
+
+STUDIES = {"wang-li": "wang_li", "wang-2015": "wang_2015", "priors": "priors"}
+
+
+def run_study(
+    name: str,
+    table: str | None = None,
+    case: int | None = None,
+    *,
+    out: str | Path | None = None,
+    **settings: Any,
+) -> pd.DataFrame:
+    """
+    Run a study and return its table.
+
+    Parameters
+    ----------
+    name : {"wang-li", "wang-2015", "priors"}
+    table : str, optional
+        One table of the paper; by default all, one below the other.
+    case : int, optional
+        One case of the table.
+    out : path, optional
+        File of the table, ``.csv`` or ``.parquet``. The folder ``<out>.journal`` keeps the finished
+        replications, and the same call goes on from there.
+    **settings
+        ``replications``, ``jobs``, ``seed``, ``progress`` and ``data`` of
+        `bayescm.studies.tables.Settings`.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    ValueError
+        Where there is no such study, table or case, or a data file is missing.
+
+    Examples
+    --------
+    >>> run_study("wang-2015", "2").shape
+    (30, 7)
+    """
+    check_choice("study", name, list(STUDIES))
+    module = import_module(f"bayescm.studies.{STUDIES[name]}")
+    if table is not None:
+        check_choice("table", table, list(module.TABLES))
+    elif case is not None:
+        raise fail("a case of which table?", case, ", ".join(module.TABLES), "pass a table too")
+    path = None if out is None else _check_out(Path(out))
+    journals = None if path is None else path.with_name(path.name + ".journal")
+    chosen = Settings(**settings, journals=journals)
+    tables = [table] if table is not None else module.TABLES
+    frame = pd.concat([module.table(each, case, chosen) for each in tables], ignore_index=True)
+    if path is not None:
+        write_table(frame, path)
+    return frame
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table beside its final name first, so that no half table is ever left."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        if path.suffix == ".csv":
+            frame.to_csv(part, index=False, float_format="%.6g")
+        else:
+            frame.to_parquet(part, index=False)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _check_out(path):
+    if path.suffix not in (".csv", ".parquet"):
+        raise fail("unknown file format", str(path), "a name in .csv or .parquet", "rename it")
+    if not path.parent.is_dir():
+        raise fail("no such folder", str(path.parent), "an existing folder", "make it first")
+    return path
