@@ -9,6 +9,7 @@ import xarray as xr
 
 from bayescm.counts import CELLS, as_counts, with_design
 from bayescm.labelled import apply, kernels
+from bayescm.steps import check_series
 from bayescm.validate import check_choice, fail
 
 # The models that use up the dims repeat and fold: one posterior for all folds together.
@@ -81,6 +82,8 @@ def sibling_input(
         With what the function asks for of the design: ``n_folds``, ``test_share``,
         ``fixed_totals``.
     """
+    if function.__name__ == "drifting":
+        check_series(counts)
     if function.__name__ not in MODELS:
         return counts.values, dict(keywords)
     asked = inspect.signature(function).parameters

@@ -10,6 +10,7 @@ from bayescm import exact
 from bayescm.evidence import align, as_counts, default_model
 from bayescm.folds import sibling_input
 from bayescm.outcomes import as_outcomes, counts_of
+from bayescm.steps import check_series
 from bayescm.validate import check_keywords, fail, suggest
 
 
@@ -29,6 +30,8 @@ def prepare(evidence, model, keywords):
         allowed = "a name, or a function from counts to a pymc.Model"
         raise fail("this is not a model", model, allowed, "pass the function itself", TypeError)
     check_keywords(model, keywords)
+    if model is models.drifting:
+        check_series(counts, batches=False)
     return counts, model, aligned(evidence, counts, model, keywords)
 
 

@@ -2,6 +2,7 @@
 
 from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.models.drifting import drifting
 from bayescm.models.fixed_totals import fixed_totals
 from bayescm.models.hierarchical_folds import hierarchical_folds
 from bayescm.models.paired_outcomes import paired_outcomes
@@ -10,6 +11,7 @@ from bayescm.models.pooled_folds import pooled_folds
 __all__ = [
     "averaged_folds",
     "dirichlet_multinomial",
+    "drifting",
     "fixed_totals",
     "hierarchical_folds",
     "paired_outcomes",

@@ -2,6 +2,7 @@
 
 from bayescm.exact.averaged_folds import averaged_folds
 from bayescm.exact.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.exact.drifting import drifting
 from bayescm.exact.fixed_totals import fixed_totals
 from bayescm.exact.hierarchical_folds import hierarchical_folds
 from bayescm.exact.paired_outcomes import paired_outcomes
@@ -11,6 +12,7 @@ from bayescm.exact.scores import scores
 __all__ = [
     "averaged_folds",
     "dirichlet_multinomial",
+    "drifting",
     "fixed_totals",
     "hierarchical_folds",
     "paired_outcomes",

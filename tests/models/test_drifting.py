@@ -1,0 +1,105 @@
+"""The drifting model: its fence, its sibling, and refits without compilation."""
+
+import numpy as np
+import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
+
+import bayescm as bcm
+from bayescm import exact, models
+
+TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
+SERIES = bcm.from_matrix(TABLES, labels=["well", "sick"], positive="sick", dims=("step",))
+
+
+@pytest.mark.parametrize("keywords", [{}, {"drift": 0.4, "concentration": [[1.0, 2], [3, 4]]}])
+def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(keywords):
+    model = remove_value_transforms(models.drifting(SERIES, **keywords))
+    logp = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    keywords = {k: np.asarray(v) if k == "concentration" else v for k, v in keywords.items()}
+    posterior = exact.drifting(TABLES, **keywords)
+    drawn = posterior.draws(5, np.random.default_rng(1))
+    values = [{k: drawn[k][i] for k in ("start", "drift", "moves")} for i in range(5)]
+    gaps = [logp(each) - posterior.logpdf(each) for each in values]
+    np.testing.assert_allclose(gaps, posterior.log_marginal(), atol=1e-8)
+
+
+def test_the_fence_notices_another_prior():
+    logp = remove_value_transforms(models.drifting(SERIES)).compile_logp(
+        jacobian=False, mode=Mode("py", None)
+    )
+    other = exact.drifting(TABLES, drift=0.3)
+    drawn = other.draws(5, np.random.default_rng(1))
+    values = [{k: drawn[k][i] for k in ("start", "drift", "moves")} for i in range(5)]
+    assert np.ptp([logp(each) - other.logpdf(each) for each in values]) > 0.01
+
+
+def test_the_positive_class_may_stand_first():
+    turned = models.drifting(SERIES.isel(actual=[1, 0], predicted=[1, 0]))
+    straight = models.drifting(SERIES)
+    point = straight.initial_point()
+    assert straight.compile_logp(mode=Mode("py", None))(point) == pytest.approx(
+        turned.compile_logp(mode=Mode("py", None))(point)
+    )
+    at = {"start": [0.3, 0.9, 0.6], "drift": [1.0, 1, 1], "moves": np.ones((2, 3))}
+    theta = [
+        model["theta"].eval({model[k]: v for k, v in at.items()}, mode=Mode("py", None))
+        for model in (straight, turned)
+    ]
+    np.testing.assert_allclose(theta[0], theta[1][:, ::-1, ::-1])
+    np.testing.assert_allclose(theta[0][0], [[0.7 * 0.6, 0.7 * 0.4], [0.3 * 0.1, 0.3 * 0.9]])
+
+
+def test_one_batch_has_no_moves():
+    assert [each.name for each in models.drifting(SERIES[:1]).free_RVs] == ["start", "drift"]
+
+
+def test_the_tree_of_exact_draws():
+    tree = bcm.fit(SERIES, "drifting", draws=200, random_seed=1)
+    assert tree.attrs["sampling_method"] == "exact"
+    assert tree["posterior"]["theta"].dims == ("chain", "draw", "step", "actual", "predicted")
+    recall = bcm.measure(tree, "recall")["recall"]
+    assert recall.dims == ("chain", "draw", "step")
+    law = bcm.mean(SERIES, "recall", model="drifting")
+    np.testing.assert_allclose(recall.mean(("chain", "draw")), law, atol=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The sampler may have missed")
+def test_nuts_agrees_with_the_lattice_and_refits_without_compilation(monkeypatch):
+    import nutpie
+
+    compiled = []
+    compile_model = nutpie.compile_pymc_model
+    monkeypatch.setattr(
+        nutpie, "compile_pymc_model", lambda model: compiled.append(1) or compile_model(model)
+    )
+    room = np.concatenate([TABLES, np.zeros((2, 2, 2), int)])
+    later = room.copy()
+    later[3] = [[28, 37], [30, 50]]
+    for tables in (room, later):
+        counts = bcm.from_matrix(tables, labels=["well", "sick"], positive="sick", dims=("step",))
+        keywords = {"method": "nuts", "draws": 1000, "tune": 500, "random_seed": 2}
+        tree = bcm.fit(counts, "drifting", **keywords)
+        for name in ("recall", "specificity", "prevalence"):
+            drawn = bcm.measure(tree, name)[name]
+            law = exact.drifting(tables).law(bcm.measures.resolve(name))
+            got = drawn.quantile([0.025, 0.5, 0.975], ("chain", "draw")).values
+            want = [law.quantile(q) for q in (0.025, 0.5, 0.975)]
+            np.testing.assert_allclose(got, want, atol=0.25 * law.sd().max())
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize("model", ["drifting"])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        bcm.from_cells(tp=1, fn=2, fp=3, tn=4),
+        bcm.from_matrix(np.ones((4, 3, 3), int), dims=("step",)),
+    ],
+)
+def test_evidence_that_is_no_series_is_refused(model, counts):
+    with pytest.raises(ValueError, match="series of two-class tables"):
+        bcm.fit(counts, model)
+    with pytest.raises(ValueError, match="series of two-class tables"):
+        bcm.interval(counts, "accuracy", model=model)
