@@ -84,8 +84,9 @@ def _finish(group, coords, scalars):
 
 def _improper(model) -> bool:
     """Say whether a Dirichlet prior has a parameter of 0."""
-    weight = model.named_vars.get("concentration")
-    return weight in model.data_vars and bool((weight.get_value() == 0).any())
+    names = ("concentration", "pseudo_count")
+    weights = [each for each in model.data_vars if each.name in names]
+    return any(bool((each.get_value() == 0).any()) for each in weights)
 
 
 def labelled(model, values, attrs, *, events=True):
@@ -117,15 +118,14 @@ def _predictive(model, posterior, seed):
     """Return draws of new counts, and the data the model was given."""
     import pymc as pm
 
-    with _quietly():
-        tree = pm.sample_posterior_predictive(
-            xr.DataTree.from_dict({"posterior": posterior}),
-            model=model,
-            freeze_vars=[variable.name for variable in model.free_RVs],
-            random_seed=seed,
-            progressbar=False,
-            compile_kwargs={"mode": _interpreted()},
-        )
+    tree = _forward(
+        pm.sample_posterior_predictive,
+        trace=xr.DataTree.from_dict({"posterior": posterior}),
+        model=model,
+        freeze_vars=[variable.name for variable in model.free_RVs],
+        random_seed=seed,
+        progressbar=False,
+    )
     return {name: group.to_dataset() for name, group in tree.children.items()}
 
 
@@ -133,11 +133,18 @@ def _prior(model, draws, seed):
     """Return draws of the prior and of the counts it predicts."""
     import pymc as pm
 
-    with _quietly():
-        tree = pm.sample_prior_predictive(
-            draws, model=model, random_seed=seed, compile_kwargs={"mode": _interpreted()}
-        )
+    tree = _forward(pm.sample_prior_predictive, draws=draws, model=model, random_seed=seed)
     return {name: tree[name].to_dataset() for name in ("prior", "prior_predictive")}
+
+
+def _forward(sample, **keywords):
+    """Sample forward by one of PyMC's functions."""
+    with _quietly():
+        try:
+            return sample(**keywords, compile_kwargs={"mode": _interpreted()})
+        except TypeError:
+            # Compiled code casts what numpy refuses, such as a total given as a float.
+            return sample(**keywords)
 
 
 def _logs(model, free):

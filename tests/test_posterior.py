@@ -206,6 +206,26 @@ def baked_in(counts):
     return model
 
 
+def float_total(counts):
+    with pm.Model() as model:
+        theta = pm.Dirichlet("theta_cell", np.ones(4))
+        pm.Multinomial("y", n=float(counts.sum()), p=theta, observed=counts.values.ravel())
+    return model
+
+
+def test_a_model_of_the_users_own(monkeypatch):
+    draws = np.random.default_rng(1).dirichlet(np.arange(1, 5), size=(2, 500))
+    groups = {
+        "posterior": xr.Dataset({"theta_cell": (("chain", "draw", "theta_cell_dim_0"), draws)}),
+        "sample_stats": xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 500), bool))}),
+    }
+    monkeypatch.setattr(sampling, "nuts", lambda *_, **__: xr.DataTree.from_dict(groups))
+    fitted = fit(COUNTS, float_total, chains=2)
+    assert fitted["posterior"]["theta_cell"].shape == (2, 500, 4)
+    assert fitted["posterior_predictive"]["y"].sum("y_dim_0").values.min() == 145
+    assert fitted.attrs["sampling_reason"].endswith("float_total has no exact sibling")
+
+
 @pytest.mark.parametrize(
     ("one", "two", "same"),
     [

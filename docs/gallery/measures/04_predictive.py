@@ -1,0 +1,12 @@
+"""
+What the model predicts, and what was observed
+==============================================
+
+A check for folds and groups: do the counts of each lie where the fit expects them?
+"""
+
+import bayescm as bcm
+
+counts = bcm.from_cells(tp=[65, 70], fn=[15, 10], fp=[35, 31], tn=[30, 34])
+tree = bcm.fit(counts.rename(batch="site"), random_seed=1)
+figure = bcm.plot_predictive(tree)
