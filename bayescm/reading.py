@@ -62,8 +62,8 @@ def read(
         predicted=predicted,
         by=by,
         weights=weights,
-        labels=None if labels is None else [_as_label(label, kind) for label in labels],
-        positive=_as_label(positive, kind),
+        labels=None if labels is None else [as_label(label, kind) for label in labels],
+        positive=as_label(positive, kind),
     )
 
 
@@ -122,7 +122,7 @@ def _one_kind(frame, *columns):
     return frame
 
 
-def _as_label(label: Any, kind: Any) -> Any:
+def as_label(label: Any, kind: Any) -> Any:
     """Return a label given as text as the kind of label that the column holds."""
     if not isinstance(label, str) or kind is None:
         return label
@@ -139,7 +139,7 @@ def _as_label(label: Any, kind: Any) -> Any:
 def _from_table(frame, labels, positive):
     table = frame.set_index(frame.columns[0])
     kind = table.index.dtype
-    table.columns = [_as_label(str(name), kind) for name in table.columns]
+    table.columns = [as_label(str(name), kind) for name in table.columns]
     numeric = all(pd.api.types.is_numeric_dtype(each) for each in table.dtypes)
     if table.empty or not numeric or (labels is None and set(table.index) != set(table.columns)):
         columns = ", ".join(map(str, frame.columns))
@@ -148,5 +148,5 @@ def _from_table(frame, labels, positive):
             "table with the same labels down and across"
         )
         raise fail("this is neither predictions nor a confusion table", columns, "either", todo)
-    labels = None if labels is None else [_as_label(label, kind) for label in labels]
-    return from_matrix(table, labels=labels, positive=_as_label(positive, kind))
+    labels = None if labels is None else [as_label(label, kind) for label in labels]
+    return from_matrix(table, labels=labels, positive=as_label(positive, kind))

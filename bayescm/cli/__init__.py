@@ -8,6 +8,8 @@ from typer.exceptions import TyperException
 
 from bayescm.cli.demo import demo
 from bayescm.cli.interval import interval
+from bayescm.cli.plan import plan
+from bayescm.cli.report import report
 from bayescm.cli.study import study
 from bayescm.cli.summary import summary
 
@@ -18,7 +20,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, interval, study, summary):
+for command in (demo, interval, summary, plan, report, study):
     app.command()(command)
 
 

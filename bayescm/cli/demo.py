@@ -51,11 +51,14 @@ def demo(
     paired = bcm.from_classifiers(truth, answers, positive="malignant")
     comparison = bcm.compare(paired, ["recall", "f1", "mcc"], rope=0.01, random_seed=seed)
     comparison.to_csv(out / "comparison.csv", index=False)
-    show(comparison, "table")
+    show(comparison.drop(columns=["sentence", "paired", "expected_loss_second"]), "table")
+    for sentence in comparison["sentence"]:
+        say("  " + sentence, highlight=False)
 
     say("[bold]4. The same as a PyMC model[/], sampled by NUTS")
     tree = nuts(both.sel(classifier="logistic", drop=True), seed)
-    show(bcm.summary(tree, MEASURES), "table")
+    sampled = bcm.summary(tree, MEASURES).drop(columns=["how", "undefined"])
+    show(sampled, "table", "error is the Monte Carlo error of the interval's ends")
     bcm.save(tree, out / "fit.nc")
 
     with console().status("drawing"):

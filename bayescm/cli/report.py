@@ -43,7 +43,7 @@ def report(
     kind: KindOption = Kind.hdi,
 ) -> None:
     """Report with tables, sentences and pictures: HTML, Markdown or LaTeX."""
-    from bayescm.reporting import monitor_report, report
+    from bayescm.reporting import report
     from bayescm.reporting.render import check_path
     from bayescm.validate import fail
 
@@ -55,6 +55,8 @@ def report(
         "kind": kind.value,
     }
     if store is not None:
+        from bayescm.reporting.monitors import monitor_report
+
         written = monitor_report(store, out, classifier=classifier, **settings)
     elif file is None or actual is None or not (predicted or score):
         given = {"file": str(file), "--actual": actual, "--predicted": predicted, "--score": score}
@@ -71,12 +73,13 @@ def _evidence(file, actual, predicted, score, fold, group, positive):
     """Return the evidence of the answers, and that of the scores beside it, from the columns."""
     from bayescm.evidence import from_predictions
     from bayescm.outcomes import from_classifiers
-    from bayescm.reading import read_columns
+    from bayescm.reading import as_label, read_columns
     from bayescm.score_evidence import from_scores
 
     wanted = [actual, *(predicted or []), *(score or []), *filter(None, (fold, group))]
     frame = read_columns(file, wanted)
     truth = frame[actual]
+    positive = as_label(positive, truth.dtype)
     by = {name: frame[column] for name, column in (("fold", fold), ("group", group)) if column}
     scores = None
     if score:

@@ -1,0 +1,149 @@
+"""The command line as its users meet it: tables, formats, files, one clear line on errors."""
+
+import io
+import json
+
+import pandas as pd
+import pytest
+
+import bayescm as bcm
+from bayescm.cli import main
+
+CELLS = ["--tp", "65", "--fn", "15", "--fp", "35", "--tn", "30"]
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(each) for each in arguments])
+    out = capsys.readouterr()
+    return stopped.value.code, out.out, out.err
+
+
+@pytest.fixture(scope="module")
+def predictions(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "p.csv"
+    counts = {
+        ("sick", "sick"): 65,
+        ("sick", "well"): 15,
+        ("well", "sick"): 35,
+        ("well", "well"): 30,
+    }
+    rows = [pair for pair, size in counts.items() for _ in range(size)]
+    pd.DataFrame(rows, columns=["y", "yhat"]).to_csv(path, index=False)
+    return path
+
+
+def test_interval_prints_the_exact_numbers_in_every_format(capsys):
+    exact = bcm.interval(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", concentration=0.5)
+    for style, parse in (
+        ("json", json.loads),
+        ("csv", lambda text: pd.read_csv(io.StringIO(text))),
+    ):
+        code, out, _ = run(
+            capsys, "interval", *CELLS, "-m", "f1", "--concentration", 0.5, "--format", style
+        )
+        frame = pd.DataFrame(parse(out))
+        assert code == 0
+        assert frame["lower"][0] == pytest.approx(float(exact[0]), abs=1e-12)
+        assert frame["upper"][0] == pytest.approx(float(exact[1]), abs=1e-12)
+    for style in ("table", "markdown"):
+        code, out, _ = run(capsys, "interval", *CELLS, "-m", "f1", "--format", style)
+        assert code == 0
+        assert "0.644" in out
+        assert "0.791" in out
+
+
+def test_interval_at_another_prevalence_moves_precision_and_not_recall(capsys):
+    rows = {}
+    for extra in ([], ["--prevalence", 0.01]):
+        _, out, _ = run(capsys, "interval", *CELLS, "--format", "json", *extra)
+        rows[bool(extra)] = {row["measure"]: row for row in json.loads(out)}
+    assert rows[True]["recall"]["lower"] == pytest.approx(rows[False]["recall"]["lower"])
+    assert rows[True]["precision"]["upper"] < 0.1
+
+
+def test_predictive_interval_is_wider(capsys):
+    arguments = ["interval", *CELLS, "-m", "f1", "--format", "json"]
+    parameter = json.loads(run(capsys, *arguments)[1])[0]
+    predictive = json.loads(run(capsys, *arguments, "--of", "predictive", "--n", 50)[1])[0]
+    assert predictive["lower"] < parameter["lower"] < parameter["upper"] < predictive["upper"]
+
+
+def test_summary_reads_predictions_and_says_the_positive_class(capsys, predictions):
+    arguments = ["summary", predictions, "--actual", "y", "--predicted", "yhat"]
+    code, out, _ = run(capsys, *arguments, "--positive", "sick", "-m", "recall")
+    assert code == 0
+    assert "positive sick" in out
+    assert "0.8125" in out
+    code, out, _ = run(capsys, *arguments, "-m", "accuracy", "--format", "csv")
+    assert code == 0
+    assert pd.read_csv(io.StringIO(out))["point"][0] == pytest.approx(95 / 145)
+
+
+@pytest.mark.slow
+def test_summary_writes_a_picture(capsys, predictions, tmp_path):
+    picture = tmp_path / "out.png"
+    arguments = ["--actual", "y", "--predicted", "yhat", "--positive", "sick", "-m", "f1"]
+    code, _, _ = run(capsys, "summary", predictions, *arguments, "--plot", picture)
+    assert code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert [each.name for each in tmp_path.iterdir()] == ["out.png"]
+
+
+def test_plan_prints_a_size(capsys):
+    arguments = ["--measure", "recall", "--expect", 0.85, "--width", 0.1, "--assurance", 0.9]
+    code, out, _ = run(capsys, "plan", *arguments, "--format", "json")
+    assert code == 0
+    assert json.loads(out)[0]["n"] == 226
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["interval", "--tp", "-5", "--fn", "1", "--fp", "1", "--tn", "1"], "tp is negative"),
+        (["interval", *CELLS, "-m", "recal"], "did you mean recall"),
+        (["interval", *CELLS, "--prob", "1.5"], "prob must lie inside"),
+        (["interval", *CELLS, "--kind", "hpd"], "hpd"),
+        (["interval", "--tp", "x"], "--tp"),
+        (["interval", "--tp", "1"], "Missing option"),
+        (["plan", "-m", "recall"], "one goal at a time"),
+        (["plan", "-m", "recall", "--width", "0.1", "--pilot", "1,2"], "cannot be read"),
+        (["report"], "nothing to report on"),
+        (["nonsense"], "No such command"),
+    ],
+)
+def test_errors_are_one_line_and_status_two(capsys, arguments, said):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("bayescm: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"--actual": "truth"}, "y, yhat"),
+        ({"--positive": "ill"}, "the positive class is not there"),
+        ({"-m": "f1"}, "needs to know which class is the positive one"),
+        ({"--plot": "picture.bmp"}, "unknown picture format"),
+        ({"--plot": "nowhere/picture.png"}, "no such folder"),
+    ],
+)
+def test_bad_files_and_columns_leave_nothing_behind(
+    capsys, predictions, tmp_path, monkeypatch, change, said
+):
+    monkeypatch.chdir(tmp_path)
+    options = {"--actual": "y", "--predicted": "yhat"} | change
+    flat = [text for option in options.items() for text in option]
+    code, _, err = run(capsys, "summary", predictions, *flat)
+    assert code == 2
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_file_is_named(capsys):
+    code, _, err = run(capsys, "summary", "none.csv", "--actual", "y", "--predicted", "yhat")
+    assert code == 2
+    assert "none.csv" in err
