@@ -34,12 +34,17 @@ from scipy import special
 from bayescm.exact.atoms import Discrete, Empirical, Stack
 from bayescm.exact.highest import beta_highest
 from bayescm.exact.incomplete import betainc, betaincc, betainccinv, betaincinv, logpdf
+from bayescm.exact.levels import (
+    FLAT,
+    INTERIOR,
+    LOWER,
+    NOT_UNIMODAL,
+    ONE_INTERVAL,
+    U_SHAPED,
+    UPPER,
+)
 
 __all__ = ["F1", "Beta", "Discrete", "Empirical", "PointMass", "Stack"]
-
-INTERIOR, LOWER, UPPER = "interior", "one-sided lower", "one-sided upper"
-FLAT, U_SHAPED, NOT_UNIMODAL = "flat", "U-shaped", "not unimodal"
-ONE_INTERVAL = (INTERIOR, LOWER, UPPER)
 
 
 class Continuous:
