@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Hashable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,9 @@ ORDER = [
     "constant_data",
 ]
 LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "observed_data"}
+
+# Up to so many numbers interpreting a graph draw by draw takes less time than compiling it.
+_FEW = 5e6
 
 ORIGIN = {"inference_library": "bayescm", "inference_library_version": __version__}
 
@@ -66,7 +69,8 @@ def build(
     groups = {**groups, "posterior": posterior, **_predictive(model, posterior, forward)}
     groups |= _logs(model, free)
     if not _improper(model):
-        groups |= _prior(model, posterior.sizes["draw"], backward)
+        numbers = sum(each.size for each in posterior.values()) // posterior.sizes["chain"]
+        groups |= _prior(model, posterior.sizes["draw"], numbers, backward)
     coords = {name: np.asarray(values) for name, values in model.coords.items()}
     left_out = set() if whole else LIKELIHOOD
     order = [name for name in ORDER if name in groups and name not in left_out]
@@ -120,6 +124,7 @@ def _predictive(model, posterior, seed):
 
     tree = _forward(
         pm.sample_posterior_predictive,
+        sum(each.size for each in posterior.values()),
         trace=xr.DataTree.from_dict({"posterior": posterior}),
         model=model,
         freeze_vars=[variable.name for variable in model.free_RVs],
@@ -129,22 +134,23 @@ def _predictive(model, posterior, seed):
     return {name: group.to_dataset() for name, group in tree.children.items()}
 
 
-def _prior(model, draws, seed):
+def _prior(model, draws, numbers, seed):
     """Return draws of the prior and of the counts it predicts."""
     import pymc as pm
 
-    tree = _forward(pm.sample_prior_predictive, draws=draws, model=model, random_seed=seed)
+    sample = pm.sample_prior_predictive
+    tree = _forward(sample, numbers, draws=draws, model=model, random_seed=seed)
     return {name: tree[name].to_dataset() for name in ("prior", "prior_predictive")}
 
 
-def _forward(sample, **keywords):
-    """Sample forward by one of PyMC's functions."""
+def _forward(sample, numbers, **keywords):
+    """Sample forward by one of PyMC's functions; `numbers` says how many numbers to expect."""
     with _quietly():
-        try:
-            return sample(**keywords, compile_kwargs={"mode": _interpreted()})
-        except TypeError:
-            # Compiled code casts what numpy refuses, such as a total given as a float.
-            return sample(**keywords)
+        if numbers < _FEW:
+            # Compiled code casts what numpy refuses with a TypeError, such as a float as a total.
+            with suppress(TypeError):
+                return sample(**keywords, compile_kwargs={"mode": _interpreted()})
+        return sample(**keywords)
 
 
 def _logs(model, free):
