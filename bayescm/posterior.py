@@ -108,13 +108,22 @@ def fit(
         _check_samplable(built, counts)
         groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
     scalars = {name: each.variable for name, each in counts.coords.items() if each.ndim == 0}
-    whole = _numbers(counts).dtype.kind != "f"
+    whole = _whole(counts)
     return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
 
 
 def _numbers(evidence):
-    """Return the array of counts: of outcomes it is one of the variables."""
-    return evidence["counts"] if isinstance(evidence, xr.Dataset) else evidence
+    """Return the array of counts, or of scores, which is one of the variables of a dataset."""
+    if not isinstance(evidence, xr.Dataset):
+        return evidence
+    return evidence["counts" if "counts" in evidence else "score"]
+
+
+def _whole(evidence):
+    """Say whether the evidence counts whole examples."""
+    if isinstance(evidence, xr.Dataset) and "score" in evidence:
+        return "weight" not in evidence or not (evidence["weight"].values % 1).any()
+    return _numbers(evidence).dtype.kind != "f"
 
 
 def _choose(method, obstacle):
@@ -155,14 +164,15 @@ def _draw(posterior, model, chains, draws, seed):
 
 
 def _check_samplable(model, counts):
-    if _numbers(counts).dtype.kind == "f":
+    if not _whole(counts):
         todo = "count whole examples, or use a conjugate model and prior"
         raise fail("NUTS cannot take fractional counts", "fractions", "whole numbers", todo)
-    weight = model.named_vars.get("concentration")
-    if weight in model.data_vars and weight.get_value().min() < _SMALLEST:
+    weights = [each for each in model.data_vars if str(each.name).endswith("concentration")]
+    least = min((float(each.get_value().min()) for each in weights), default=1.0)
+    if least < _SMALLEST:
         raise fail(
             "NUTS is not reliable for a concentration this small",
-            float(weight.get_value().min()),
+            least,
             f">= {_SMALLEST}",
             "leave method out (exact draws take any), or raise the concentration",
         )

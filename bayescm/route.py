@@ -10,6 +10,7 @@ from bayescm import exact
 from bayescm.evidence import align, as_counts, default_model
 from bayescm.folds import sibling_input
 from bayescm.outcomes import as_outcomes, counts_of
+from bayescm.score_evidence import as_scores
 from bayescm.steps import check_series
 from bayescm.validate import check_keywords, fail, suggest
 
@@ -38,7 +39,7 @@ def prepare(evidence, model, keywords):
 def _canonical(evidence):
     if not isinstance(evidence, xr.Dataset):
         return as_counts(evidence)
-    return as_outcomes(evidence) if "outcome" in evidence.dims else evidence
+    return as_outcomes(evidence) if "outcome" in evidence.dims else as_scores(evidence)
 
 
 def _matrices(evidence):

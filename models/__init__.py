@@ -7,6 +7,7 @@ from bayescm.models.fixed_totals import fixed_totals
 from bayescm.models.hierarchical_folds import hierarchical_folds
 from bayescm.models.paired_outcomes import paired_outcomes
 from bayescm.models.pooled_folds import pooled_folds
+from bayescm.models.scores import scores
 
 __all__ = [
     "averaged_folds",
@@ -16,4 +17,5 @@ __all__ = [
     "hierarchical_folds",
     "paired_outcomes",
     "pooled_folds",
+    "scores",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln
+from scipy.special import betaln, gammaln
 
 from bayescm.exact import dirichlet, slots
 from bayescm.exact.curve import Curve
@@ -133,7 +133,7 @@ class Scores:
         """Return the Dirichlet parameters of both classes' cells; for two classes."""
         shape, keys = self._cells([np.arange(len(each.tied) + 1) for each in self.views])
         positive = keys[0] >= len(self.views[0].tied)
-        return {"negative": shape[~positive], "positive": shape[positive]}
+        return {"negative_mass": shape[~positive], "positive_mass": shape[positive]}
 
     def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
@@ -142,14 +142,20 @@ class Scores:
         drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in both.items()}
         return {"prevalence": prevalence, **drawn}
 
-    def logpdf(self, *, prevalence: float, negative: np.ndarray, positive: np.ndarray) -> float:
+    def logpdf(self, *, prevalence: float, **masses: np.ndarray) -> float:
         """Return the log posterior density of the variables of the PyMC model."""
         both = self.concentration()
-        given = {"negative": negative, "positive": positive}
-        total = sum(float(dirichlet.logpdf(given[name], both[name])) for name in both)
+        total = sum(float(dirichlet.logpdf(masses[name], both[name])) for name in both)
         rest, share = self.shares
         beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
         return total + beta - betaln(share, rest)
+
+    def log_marginal(self) -> float:
+        """Return the log probability of the number of positives, all that is observed as such."""
+        totals = np.bincount(self.codes, self.weights, 2)
+        rest, share = self.shares
+        ways = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
+        return float(ways + betaln(share, rest) - betaln(share - totals[1], rest - totals[0]))
 
 
 def _pour(gammas, key, out):

@@ -1,0 +1,157 @@
+r"""ROC curves from order alone: a Dirichlet over where the scores of each class lie.
+
+.. math::
+
+    F(x_{(k)}) - F(x_{(k-1)}) \sim \mathrm{Dirichlet}(\tfrac12, 1, \ldots, 1, \tfrac12)
+
+for the distribution :math:`F` of the negatives' scores, likewise :math:`G` of the positives', and
+apart from both a Beta prevalence. Whatever :math:`F` is, the masses between neighbouring order
+statistics of a sample are Dirichlet(1, ..., 1); here each open end weighs one half, so that an
+example weighs one in all and its half on either side of it. With 1 at the ends the area under the
+curve is biased towards 1/2.
+
+A gap of one class that holds scores of the other spreads its weight evenly over the *slots* these
+leave, and examples with the same score keep all but the outer halves of their weight on that score.
+Where several classifiers scored the same examples, each example's weight is spread for all of them
+at once: the common refinement of their slots are the *cells*, and a Dirichlet over the cells gives
+every classifier exactly the law it has alone. Two copies of a classifier never differ.
+
+Use it for ROC and precision-recall curves and all that follows from them. It knows nothing of the
+scores but their order: with a handful of examples `binormal` says more, if it is right.
+
+No likelihood stands in the file: the law of the order statistics has been turned around, as in the
+Bayesian bootstrap, and the Dirichlet is the posterior. Only the labels, which inform the
+prevalence, are observed. The estimand is the measure of the two distributions.
+
+References
+----------
+Rubin, D. B. (1981). The Bayesian bootstrap. Annals of Statistics 9, 130-134.
+doi:10.1214/aos/1176345338
+
+Hill, B. M. (1968). Posterior distribution of percentiles. Journal of the American Statistical
+Association 63, 677-691. doi:10.1080/01621459.1968.11009286
+"""
+
+import numpy as np
+import pymc as pm
+
+
+def scores(evidence, *, prevalence=None) -> pm.Model:
+    """Model the scores of two classes by the order in which they come.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        ``score`` ([classifier], example), ``actual`` (example), scalar coord ``positive``, and if
+        there is one ``weight`` (example).
+    prevalence : float, tuple or callable, optional
+        Share of the positive class: known, or the parameters (a, b) of a beta prior, by default
+        (0.5, 0.5), or a function from a name to a PyMC variable.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``negative_mass`` (negative_cell), ``positive_mass`` (positive_cell) and,
+        where it is not known, ``prevalence``; ``fpr`` and ``tpr`` ([classifier], example), with
+        the score of each example as threshold; ``auc`` ([classifier]); observed ``positives``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> data = {"score": ("example", [1.0, 2, 3, 4]), "actual": ("example", [0, 1, 0, 1])}
+    >>> model = scores(xr.Dataset(data, {"positive": 1}))
+    >>> [variable.name for variable in model.free_RVs]
+    ['prevalence', 'negative_mass', 'positive_mass']
+    """
+    score = evidence["score"]
+    dims = [dim for dim in score.dims if dim != "example"]
+    matrix = score.transpose(..., "example").values.reshape(-1, score.sizes["example"])
+    actual = evidence["actual"].values == evidence["positive"].values
+    weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(actual)), float)
+    places = [_slots(row, actual, weight) for row in matrix]
+    cells = [_cells(places, actual == side, weight[actual == side], side) for side in (0, 1)]
+
+    coords = {dim: score[dim].values for dim in dims} | {"example": np.arange(len(actual))}
+    names = ["negative", "positive"]
+    coords |= {f"{n}_cell": np.arange(len(c[0])) for n, c in zip(names, cells, strict=True)}
+    with pm.Model(coords=coords) as model:
+        share = _prevalence(prevalence)
+        total = pm.Data("weight", weight, dims="example").sum()
+        pm.Binomial("positives", n=total, p=share, observed=weight[actual].sum())
+        prior = pm.Data("pseudo_count", 0.0)  # of every cell: the prior is improper
+        masses = []
+        for name, (shape, _) in zip(names, cells, strict=True):
+            weights = pm.Data(f"{name}_concentration", shape, dims=f"{name}_cell")
+            masses.append(pm.Dirichlet(f"{name}_mass", weights + prior, dims=f"{name}_cell"))
+        rates, areas = [], []
+        for view, (ends, below) in enumerate(places):
+            both = [
+                _cumulative(mass, slot[view], ends.shape[1])
+                for mass, (_, slot) in zip(masses, cells, strict=True)
+            ]
+            fpr, tpr = both
+            areas.append(((fpr[1:] - fpr[:-1]) * (tpr[1:] + tpr[:-1]) / 2).sum())
+            rates.append([rate[below] for rate in both])
+        shape = tuple(score.sizes[dim] for dim in dims)
+        for name, side in (("fpr", 0), ("tpr", 1)):
+            along = pm.math.stack([each[side] for each in rates])
+            pm.Deterministic(name, along.reshape((*shape, len(actual))), dims=(*dims, "example"))
+        pm.Deterministic("auc", pm.math.stack(areas).reshape(shape), dims=dims)
+    return model
+
+
+def _prevalence(given):
+    if callable(given):
+        return given("prevalence")
+    if given is None or isinstance(given, tuple):
+        return pm.Beta("prevalence", *(given or (0.5, 0.5)))
+    return pm.Data("prevalence", float(given))
+
+
+def _slots(score, actual, weight):
+    """Return where the slots end on the line of each side, and the slots above each example."""
+    _, place = np.unique(-score, return_inverse=True)
+    size = place.max() + 1
+    slots = np.zeros((2, 2 * size + 1))  # interval, value, interval, ..., from the top
+    for side, row in enumerate(slots):
+        own = np.bincount(place, weight * (actual == side), size)
+        half, seen = np.minimum(own, 1) / 2, own > 0
+        gap = np.concatenate([[0], np.cumsum(seen)])
+        mass = np.append(half[seen], 0) + np.append(0, half[seen])
+        row[0::2] = (mass / np.bincount(gap))[gap]
+        row[1::2] = own - 2 * half
+    return np.cumsum(slots, axis=1), 2 * place + 2
+
+
+def _cells(places, own, weight, side):
+    """Return the weights of one side's cells, and the slot (view, cell) of each."""
+    starts, cuts = [], []
+    for ends, below in places:
+        order = np.argsort(below[own], kind="stable")
+        start = np.empty(len(weight))
+        start[order] = np.cumsum(weight[order]) - weight[order]
+        cut = order[np.searchsorted(start[order], ends[side][:-1], side="right") - 1]
+        starts.append(start)
+        cuts.append(np.stack([cut, ends[side][:-1] - start[cut]]))
+    whole = np.stack([np.arange(len(weight)), np.zeros(len(weight))])
+    example, at = np.concatenate([whole, *cuts], axis=1)
+    order = np.lexsort((at, example))
+    example, at = example[order].astype(int), at[order]
+    last = np.append(np.diff(example) > 0, True)
+    length = np.where(last, weight[example], np.append(at[1:], 0)) - at
+    example, at, length = (each[length > 1e-9] for each in (example, at, length))
+    slot = np.stack(
+        [
+            np.searchsorted(ends[side], start[example] + at + length / 2, side="right")
+            for start, (ends, _) in zip(starts, places, strict=True)
+        ]
+    )
+    slot, cell = np.unique(slot, axis=1, return_inverse=True)
+    return np.bincount(cell.ravel(), length), slot
+
+
+def _cumulative(mass, slot, size):
+    """Return the mass of one side on and above each slot, (size + 1,)."""
+    order = np.argsort(slot, kind="stable")
+    above = pm.math.concatenate([np.zeros(1), mass[order].cumsum()])
+    return above[np.searchsorted(slot[order], np.arange(size + 1))]
