@@ -23,7 +23,17 @@ extensions = [
 html_theme = "furo"
 html_title = "bayescm"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "gallery", "results"]
+exclude_patterns = [
+    "_build",
+    "gallery",
+    "results",
+    "sg_execution_times.rst",
+    "auto_gallery/**/*.ipynb",
+    "auto_gallery/**/*.json",
+    "auto_gallery/**/*.py",
+    "auto_gallery/**/*.py.md5",
+    "auto_gallery/**/*.zip",
+]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -1,0 +1,44 @@
+"""A proportion by itself against reference values."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+from tests.oracle import cases
+
+
+@pytest.mark.parametrize("case", cases("beta-accuracy-", "beta-recall-"))
+def test_intervals_are_the_reference(case):
+    tp, fn, fp, tn = case["inputs"]["tp_fn_fp_tn"]
+    sides = (tp + tn, fp + fn) if case["inputs"]["measure"] == "accuracy" else (tp, fn)
+    keywords = {"concentration": case["inputs"]["lambda"], "prob": case["inputs"]["level"]}
+    expected = case["expected"]
+    ends = bcm.proportion(*sides, kind="eti", **keywords).values
+    assert ends == pytest.approx([float(expected["et_lo"]), float(expected["et_hi"])], abs=1e-9)
+    if expected["hdi_kind"] == "interior":
+        ends = bcm.proportion(*sides, kind="hdi", **keywords).values
+        wanted = [float(expected["hdi_lo"]), float(expected["hdi_hi"])]
+        assert ends == pytest.approx(wanted, abs=1e-8)
+
+
+def test_dims_are_kept():
+    assert bcm.proportion([1, 2, 3], 4).dims == ("batch", "bound")
+    sites = xr.DataArray([5, 6], dims="site", coords={"site": ["a", "b"]})
+    assert list(bcm.proportion(sites, 2)["site"].values) == ["a", "b"]
+    assert np.isfinite(bcm.proportion(0, 0).values).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"successes": -1}, "successes is negative"),
+        ({"concentration": 0}, "no pseudo-count"),
+        ({"prob": 1}, "prob"),
+        ({"kind": "hpd"}, "unknown kind"),
+    ],
+)
+def test_bad_input_is_named(change, said):
+    keywords = {"successes": 3, "failures": 4} | change
+    with pytest.raises(ValueError, match=said):
+        bcm.proportion(keywords.pop("successes"), keywords.pop("failures"), **keywords)
