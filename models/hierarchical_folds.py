@@ -21,7 +21,7 @@ ratio of class totals, and a learner that makes hard choices, such as a tree its
 order of :math:`u^{2/3}` (cube-root asymptotics). Hence the default priors, with constants measured
 over many learners and data sets (see the documentation): a half-Student-t at :math:`u^{2/3}` for
 the spread of the thresholds, of which the folds show their own part, and a known spread of the
-separation, 0.9 u, of which they show next to nothing.
+separation, one u, of which they show next to nothing.
 
 The class totals are fixed by the stratification: rows, not cells, are modelled, and the
 measure is that of a population composed as the sample is. Where the coordinate ``fixed_totals`` is
@@ -55,7 +55,7 @@ import pymc as pm
 # Measured over many learners and data sets (see the documentation): the scale of the spread of
 # the thresholds in units of u**(2/3), and the spread of the separations in units of u.
 SPREAD = 0.5
-SEPARATION = 0.9
+SEPARATION = 1.0
 # Share of the variance of the thresholds that all the folds have in common.
 THRESHOLD_RHO = 0.4
 # Variance of a rate over repeats, in units of its binomial variance, before any data.
@@ -89,7 +89,7 @@ def hierarchical_folds(
         name to a PyMC variable is another prior, on the logit scale:
         ``lambda name: pm.HalfNormal(name, 0.25)``.
     separation : float or callable, optional
-        Spread of the separations. A number is that spread itself, in units of u; 0.9 by default.
+        Spread of the separations. A number is that spread itself, in units of u; 1 by default.
     rho : float, optional
         Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
         share for the separation, and `THRESHOLD_RHO` for the threshold.

