@@ -21,7 +21,8 @@ def proportion(
     Return the posterior interval of one proportion, with a beta prior of its own.
 
     Measures of one confusion matrix share its prior, which gives accuracy twice the
-    pseudo-counts of recall; a proportion by itself has `concentration` on either side whatever it stands for.
+    pseudo-counts of recall; a proportion by itself has `concentration` on either side,
+    whatever it stands for.
 
     Parameters
     ----------
