@@ -110,8 +110,9 @@ def logpdf(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
         near = np.abs(step) < 1e-3 * np.minimum(mean, rest)
         close = a * _log1p_minus(step / mean) + b * _log1p_minus(-step / rest)
         close = close - np.log(x) - np.log1p(-x)
-        far = special.xlogy(a - 1, x) - a * np.log(mean)
-        far = far + special.xlog1py(b - 1, -x) - b * np.log(rest)
+        far = special.xlogy(a - 1, x) - a * np.where(a < b, np.log(mean), np.log1p(-rest))
+        far = far + special.xlog1py(b - 1, -x)
+        far = far - b * np.where(a < b, np.log1p(-mean), np.log(rest))
         log = np.where(near, close, far) + np.log(density_of_log_odds(a, b))
     return np.where((x < 0) | (x > 1), -np.inf, log)
 

@@ -351,9 +351,7 @@ def tversky(fn_weight: float, fp_weight: float) -> Inverse:
     """Return the inverse of tp / (tp + fn_weight * fn + fp_weight * fp) at a prevalence."""
 
     def solve(x, p, f):
-        return _t(
-            x * (fp_weight * p.c * f.v + fn_weight * p.v) / (p.v * (1 - x + x * fn_weight))
-        )
+        return _t(x * (fp_weight * p.c * f.v + fn_weight * p.v) / (p.v * (1 - x + x * fn_weight)))
 
     def cut(x, p):
         return [p.v * (1 - x) / (x * fp_weight * p.c)]

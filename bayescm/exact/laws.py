@@ -81,6 +81,11 @@ class Beta(Continuous):
     a: np.ndarray
     b: np.ndarray
 
+    def take(self, index: np.ndarray) -> "Beta":
+        """Return the laws of some of the batch, taken as flat."""
+        a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))
+        return Beta(a.ravel()[index], b.ravel()[index])
+
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""
         return betainc(self.a, self.b, np.clip(x, 0, 1))
@@ -256,6 +261,10 @@ class PointMass(Continuous):
     """All the mass in one point: a prevalence that is known."""
 
     at: np.ndarray
+
+    def take(self, index: np.ndarray) -> "PointMass":
+        """Return the laws of some of the batch, taken as flat."""
+        return PointMass(np.ravel(self.at)[index])
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""

@@ -7,7 +7,7 @@ FLAT, U_SHAPED, NOT_UNIMODAL = "flat", "U-shaped", "not unimodal"
 ONE_INTERVAL = (INTERIOR, LOWER, UPPER)
 
 _SHARES = np.array([1e-6, 1e-4, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
-_TOLERANCE = 1e-3  # of the densities that are compared, on a rough grid
+_TOLERANCE = 0.01  # of the densities that are compared, on a rough grid
 
 
 def highest(rows, prob):
@@ -37,7 +37,6 @@ def highest(rows, prob):
         if not len(open_):
             break
         some = rows.take(open_)
-        some.chosen = rows.chosen
         found = candidate(some, prob, central[open_])
         right = _is_highest(some, found)
         ends[open_[right]], kinds[open_[right]] = found[right], kind
@@ -63,7 +62,7 @@ def _step(rows, y, prob):
     width = y[:, 1] - y[:, 0]
     shift = 1e-4 * width
     points = np.stack([y[:, 0], y[:, 0] + shift, y[:, 1] - shift, y[:, 1]], axis=-1)
-    below, density = rows.probabilities(rows.link.to_x(points), rows.chosen)
+    below, density = rows.probabilities(rows.link.to_x(points))
     with np.errstate(all="ignore"):
         level = np.log(density)
         rise, fall = (level[:, 1] - level[:, 0]) / shift, (level[:, 3] - level[:, 2]) / shift
@@ -90,16 +89,16 @@ def _is_highest(rows, ends):
     known = np.isfinite(ends[:, 0]) & ~np.isnan(ends[:, 1]) & (ends[:, 0] < ends[:, 1])
     low, high = rows.link.low, rows.link.high
     left, right = np.where(known[:, None], ends, 0.5).T[..., None]
-    with np.errstate(invalid="ignore"):
-        inside = left + (np.minimum(right, 1e300) - left) * np.r_[_SHARES, 1 - _SHARES[:4]]
-        above = right + (high - right) * np.r_[_SHARES, 1 - _SHARES[:4]] if np.isfinite(high) else right / _SHARES[::-1]
-        outside = np.concatenate([low + (left - low) * np.r_[_SHARES, 1 - _SHARES[:4]], above], axis=-1)
-        points = np.concatenate([left, right, inside, outside], axis=-1)
-        rough = rows.chosen._replace(step=max(rows.chosen.step, 0.5 if rows.chosen.cut else 0.25))
-        density = rows.probabilities(points, rough)[1]
-    at_ends = np.stack([left[:, 0] > low, right[:, 0] < high], axis=-1)
-    level = np.where(at_ends, density[:, :2], np.inf).min(axis=-1, keepdims=True)
-    inner = density[:, 2 : 2 + inside.shape[1]] >= level * (1 - _TOLERANCE)
-    is_point = (outside <= low) | (outside >= high)
-    outer = is_point | (density[:, 2 + inside.shape[1] :] <= level * (1 + _TOLERANCE))
-    return known & inner.all(axis=-1) & outer.all(axis=-1)
+    shares = np.r_[_SHARES, 1 - _SHARES[:4]]
+    inside = left + (np.minimum(right, 1e300) - left) * shares
+    with np.errstate(invalid="ignore", over="ignore"):
+        after = right + (high - right) * shares if np.isfinite(high) else right / _SHARES[::-1]
+    parts = [left, right, inside, low + (left - low) * shares, after]
+    density = rows.probabilities(np.concatenate(parts, axis=-1), rough=True)[1]
+    cuts = np.cumsum([part.shape[-1] for part in parts])[:-1]
+    at_left, at_right, inner, before, beyond = np.split(density, cuts, axis=-1)
+    at_left = np.where(left > low, at_left, np.inf)
+    at_right = np.where(right < high, at_right, np.inf)
+    higher = inner >= np.minimum(at_left, at_right) * (1 - _TOLERANCE)
+    lower = [before <= at_left * (1 + _TOLERANCE), beyond <= at_right * (1 + _TOLERANCE)]
+    return known & higher.all(axis=-1) & np.concatenate(lower, axis=-1).all(axis=-1)

@@ -29,6 +29,10 @@ class Grid(NamedTuple):
         """Return the grid of the points in between."""
         return self._replace(offset=0.5)
 
+    def rough(self):
+        """Return a grid that is good for comparisons only."""
+        return self._replace(step=max(self.step, 0.5 if self.cut else 0.25))
+
     def points(self):
         """Return the points z and the weights, (N,), of the trapezoidal rule for the normal law."""
         count = int(REACH / self.step)
@@ -63,7 +67,11 @@ def pieces(a, b, cuts, grid):
     Share of arrays (..., M), ndarray (..., M)
     """
     z, rule = grid.points()
-    ends = [np.zeros(a.shape), *np.broadcast_arrays(*cuts, np.empty(a.shape))[:-1], np.ones(a.shape)]
+    ends = [
+        np.zeros(a.shape),
+        *np.broadcast_arrays(*cuts, np.empty(a.shape))[:-1],
+        np.ones(a.shape),
+    ]
     ends = np.sort(np.clip(np.nan_to_num(np.stack(ends, -1)), 0, 1), axis=-1)
     below = betainc(a[..., None], b[..., None], ends)
     above = betaincc(a[..., None], b[..., None], ends)

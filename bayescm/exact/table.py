@@ -151,7 +151,7 @@ def _of_lift(kernel, weights):
 
 
 def _of_cost(kernel, weights):
-    """Return the law of a cost: the share of the two dear cells, given how they and the rest split."""
+    """Return the law of a cost: of the share of the two dear cells, given how each pair splits."""
     matrix = getattr(kernel, "keywords", {}).get("matrix")
     if matrix is None or np.shape(matrix) != (2, 2):
         return None
@@ -171,9 +171,7 @@ def _of_cost(kernel, weights):
         else PointMass(np.full(weights.shape[:-2], 0.5))
         for pair, cost in [(high, costs[1]), (low, costs[0])]
     )
-    return Quadrature(
-        inverses.cost_of_shares(*costs), _beta(weights, high, low), outer, forward
-    )
+    return Quadrature(inverses.cost_of_shares(*costs), _beta(weights, high, low), outer, forward)
 
 
 def _of_table(kernel, weights, prevalence):
