@@ -38,7 +38,7 @@ def _of_counts(evidence, measures, settings, keywords):
     sections += [
         content.uncertain(counts, table, prob, kind),
         pictures.of_counts(counts, wanted, interval),
-        content.computed(table, _facts(counts, seed, keywords)),
+        content.computed(table, facts_of(counts, seed, keywords)),
         content.cautions(counts, table),
     ]
     return sections
@@ -87,7 +87,7 @@ def _of_fit(tree, measures, settings):
     prob, kind = settings["prob"], settings["kind"]
     table = bcm.summary(tree, wanted, prob=prob, kind=kind)
     content.check_defined(table)
-    facts = _facts(counts, settings["random_seed"], {}) | {
+    facts = facts_of(counts, settings["random_seed"], {}) | {
         "Model": tree.attrs.get("model", "not named"),
         "Draws": f"{tree['posterior'].sizes['chain']} chains of {tree['posterior'].sizes['draw']}, "
         f"{tree.attrs.get('sampling_method', 'sampled')}",
@@ -130,7 +130,8 @@ def _diagnostics(tree):
     }
 
 
-def _facts(counts, seed, keywords):
+def facts_of(counts, seed, keywords):
+    """Return what a reader needs to make the numbers again."""
     name = keywords.get("model") or default_model(counts)
     model = name if isinstance(name, str) else getattr(name, "__name__", "a model of its own")
     prior = keywords.get("concentration")

@@ -1,0 +1,93 @@
+"""The report of an online evaluation: the posterior now, its history, the alarms."""
+
+from pathlib import Path
+from typing import Any
+
+from bayescm.online import Monitor
+from bayescm.reporting import content, render
+from bayescm.reporting.assemble import facts_of
+from bayescm.reporting.parts import Picture, Section, Table
+from bayescm.tables import summary
+from bayescm.validate import fail
+
+
+def monitor_report(
+    store: str,
+    path: str | Path,
+    *,
+    classifier: str | None = None,
+    measures: list | None = None,
+    title: str | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
+) -> Path:
+    """
+    Write a report of a monitor's store.
+
+    Parameters
+    ----------
+    store : str
+        As of `bayescm.online.Monitor`.
+    path, measures, title, prob, kind
+        As of `bayescm.report`.
+    classifier : str, optional
+        Which classifier of the store; need not be said where there is only one.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    ValueError
+        Where the store has no batches, or several classifiers and none is named.
+    """
+    path = render.check_path(path)
+    name = classifier or _only_classifier(store)
+    with Monitor(store, name, measures=measures) as monitor:
+        batches = monitor.batches()
+        counts = batches.sum("step").reset_coords(drop=True)
+        if "positive" in batches.coords:
+            counts = counts.assign_coords(positive=batches.coords["positive"])
+        wanted = content.check_measures(measures, counts)
+        interval: dict[str, Any] = {"prob": prob, "kind": kind}
+        table = summary(counts, wanted, **interval)
+        content.check_defined(table)
+        evaluated = content.evaluated(counts)
+        evaluated.sentences.append(_span(batches))
+        sections = [
+            evaluated,
+            content.known(table, prob, kind),
+            _history(monitor, prob, kind),
+            content.uncertain(counts, table, prob, kind),
+            content.computed(table, facts_of(counts, 0, {})),
+            content.cautions(counts, table),
+        ]
+    render.write(path, title or f"Online evaluation of {name}", sections)
+    return path
+
+
+def _only_classifier(store):
+    from bayescm.online import Ledger
+
+    with Ledger(store) as ledger:
+        names = list(ledger.classifiers())
+    if len(names) != 1:
+        what = "the store has no batches" if not names else "the store has several classifiers"
+        todo = "name one with classifier=" if names else "add a batch first"
+        raise fail(what, names, "one classifier", todo)
+    return names[0]
+
+
+def _span(batches):
+    first, last = (str(batches["at"].values[index])[:10] for index in (0, -1))
+    return f"{batches.sizes['step']:,} batches from {first} to {last}."
+
+
+def _history(monitor, prob, kind):
+    alarms = monitor.alarms()
+    said = [f"{len(alarms)} alarms."] if len(alarms) else ["No rule has raised an alarm."]
+    tables = [Table("Alarms", alarms.astype(str))] if len(alarms) else []
+    alt = f"Each measure over time with its {prob:.4g} interval; dots are single batches."
+    picture = Picture("history", alt, monitor.plot(prob=prob, kind=kind))
+    return Section("Over time", said, tables, [picture])
