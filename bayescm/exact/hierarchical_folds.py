@@ -4,7 +4,7 @@ The deterministic sibling of `bayescm.models.hierarchical_folds`: weighted nodes
 Unknown are the level of the rates that this cross-validation saw, the spread of the thresholds,
 and the effects that all the folds have in common. Points of a lattice stand for them, each
 weighted by its posterior density over the density of the points. The folds' own effects are
-integrated out at every point (`exact.fold_nodes`).
+integrated out at every point (`exact.fold_effects`).
 """
 
 from collections.abc import Callable, Sequence
