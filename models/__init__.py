@@ -1,6 +1,7 @@
 """The catalogue of models: one method, one stand-alone file of plain PyMC."""
 
 from bayescm.models.averaged_folds import averaged_folds
+from bayescm.models.binormal import binormal
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.drifting import drifting
 from bayescm.models.fixed_totals import fixed_totals
@@ -11,6 +12,7 @@ from bayescm.models.scores import scores
 
 __all__ = [
     "averaged_folds",
+    "binormal",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

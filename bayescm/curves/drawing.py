@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.exact.binormal import binormal
 from bayescm.exact.curve import Curve
 from bayescm.exact.empirical import empirical
 from bayescm.exact.micro import micro
 from bayescm.exact.scores import arrays, scores
 from bayescm.exact.slots import View
 from bayescm.score_evidence import as_scores
-from bayescm.validate import fail
+from bayescm.validate import check_choice, fail
 
 # Draws of a curve, and of numbers that follow from it.
 CURVES, NUMBERS = 2000, 4000
@@ -54,6 +55,7 @@ def draw(
     resolution: int | None = None,
     thresholds: np.ndarray | None = None,
     pooled: bool = False,
+    model: str | None = None,
 ) -> Drawn:
     """
     Draw the curves of scores.
@@ -70,8 +72,12 @@ def draw(
         Scores at which the curves need a point.
     pooled : bool, default False
         Of many classes, whether to pool all (example, class) pairs instead of a curve per class.
+    model : {"scores", "binormal"}, optional
+        By default the first, which relies on the order of the scores alone.
     """
     _check_draws(draws)
+    if check_choice("model", model or "scores", ["scores", "binormal"]) == "binormal":
+        return _draw_binormal(as_scores(evidence), draws, random_seed)
     evidence = as_scores(evidence)
     curves: list[Curve] = []
     views: list[View] = []
@@ -83,6 +89,12 @@ def draw(
         curves += posterior.curves(draws, rng, resolution=resolution, keep=keep)
         views += first
     return Drawn(curves, views, *_labels(evidence, pooled))
+
+
+def _draw_binormal(evidence, draws, random_seed):
+    rng = np.random.default_rng(random_seed)
+    parts = [binormal(part).curves(draws, rng) for part in samples(evidence)]
+    return Drawn([each for part in parts for each in part], [], *_labels(evidence, False))
 
 
 def observe(evidence: xr.Dataset, *, pooled: bool = False) -> Drawn:

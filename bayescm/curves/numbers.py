@@ -23,6 +23,7 @@ def auc(
     prob: float = 0.95,
     kind: str = "eti",
     average: str | None = None,
+    model: str | None = None,
     draws: int = drawing.NUMBERS,
     random_seed: int | None = 0,
 ) -> xr.DataArray:
@@ -44,6 +45,9 @@ def auc(
     average : {"macro", "weighted", "micro"}, optional
         Of more than two classes: the mean over the classes, the mean weighted by their shares, or
         the area of all (example, class) pairs pooled. By default each class against the rest.
+    model : {"scores", "binormal"}, optional
+        By default the first, which relies on the order of the scores alone; the second takes them
+        for normal in each class.
     draws : int, default 4000
     random_seed : int, optional
 
@@ -61,7 +65,9 @@ def auc(
     >>> auc(evidence).values.round(2)
     array([0.71, 0.85])
     """
-    values = number_draws(evidence, "auc", average=average, draws=draws, random_seed=random_seed)
+    values = number_draws(
+        evidence, "auc", average=average, model=model, draws=draws, random_seed=random_seed
+    )
     return interval_of(values, prob, kind)
 
 
@@ -71,6 +77,7 @@ def average_precision(
     prob: float = 0.95,
     kind: str = "eti",
     average: str | None = None,
+    model: str | None = None,
     draws: int = drawing.NUMBERS,
     random_seed: int | None = 0,
 ) -> xr.DataArray:
@@ -83,7 +90,7 @@ def average_precision(
 
     Parameters
     ----------
-    evidence, prob, kind, average, draws, random_seed
+    evidence, prob, kind, average, model, draws, random_seed
         As of `auc`. The prevalence is the sample's, uncertain as it is, or that of `at_prevalence`.
 
     Returns
@@ -91,7 +98,12 @@ def average_precision(
     DataArray, dims ([fold], [classifier], [class], bound)
     """
     values = number_draws(
-        evidence, "average_precision", average=average, draws=draws, random_seed=random_seed
+        evidence,
+        "average_precision",
+        average=average,
+        model=model,
+        draws=draws,
+        random_seed=random_seed,
     )
     return interval_of(values, prob, kind)
 
@@ -102,6 +114,7 @@ def partial_auc(
     max_fpr: float,
     prob: float = 0.95,
     kind: str = "eti",
+    model: str | None = None,
     draws: int = drawing.NUMBERS,
     random_seed: int | None = 0,
 ) -> xr.DataArray:
@@ -112,7 +125,7 @@ def partial_auc(
 
     Parameters
     ----------
-    evidence, prob, kind, draws, random_seed
+    evidence, prob, kind, model, draws, random_seed
         As of `auc`.
     max_fpr : float
         Where the area ends, in (0, 1].
@@ -122,7 +135,9 @@ def partial_auc(
     McClish, D. K. (1989). Analyzing a portion of the ROC curve. Medical Decision Making 9,
     190-195. doi:10.1177/0272989X8900900307
     """
-    values = number_draws(evidence, f"partial_auc({max_fpr})", draws=draws, random_seed=random_seed)
+    values = number_draws(
+        evidence, f"partial_auc({max_fpr})", model=model, draws=draws, random_seed=random_seed
+    )
     return interval_of(values, prob, kind)
 
 
@@ -131,6 +146,7 @@ def max_f1(
     *,
     prob: float = 0.95,
     kind: str = "eti",
+    model: str | None = None,
     draws: int = drawing.NUMBERS,
     random_seed: int | None = 0,
 ) -> xr.DataArray:
@@ -142,10 +158,10 @@ def max_f1(
 
     Parameters
     ----------
-    evidence, prob, kind, draws, random_seed
+    evidence, prob, kind, model, draws, random_seed
         As of `auc`.
     """
-    values = number_draws(evidence, "max_f1", draws=draws, random_seed=random_seed)
+    values = number_draws(evidence, "max_f1", model=model, draws=draws, random_seed=random_seed)
     return interval_of(values, prob, kind)
 
 
@@ -154,6 +170,7 @@ def number_draws(
     measure: str | Callable = "auc",
     *,
     average: str | None = None,
+    model: str | None = None,
     draws: int = drawing.NUMBERS,
     random_seed: int | None = 0,
 ) -> xr.DataArray:
@@ -170,7 +187,7 @@ def number_draws(
     measure : str or callable
         ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of
         a `bayescm.exact.curve.Curve`.
-    average, draws, random_seed
+    average, model, draws, random_seed
         As of `auc`.
 
     Returns
@@ -180,7 +197,7 @@ def number_draws(
     name, kernel = _resolve(measure)
     pooled = _check_average(evidence, average)
     fine = _COARSE if name == "auc" else _FINE
-    drawn = drawing.draw(evidence, draws, random_seed, resolution=fine, pooled=pooled)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=fine, pooled=pooled, model=model)
     return _averaged(drawn.map(kernel, name), evidence, average)
 
 

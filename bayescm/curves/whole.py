@@ -26,6 +26,7 @@ def roc(
     prob: float = 0.95,
     simultaneous: bool = True,
     fpr: Any = None,
+    model: str | None = None,
     draws: int = drawing.CURVES,
     random_seed: int | None = 0,
 ) -> xr.Dataset:
@@ -43,6 +44,8 @@ def roc(
     fpr : array_like, optional
         False positive rates in [0, 1] at which the curve is wanted; by default 107 of them. A
         simultaneous band holds for these.
+    model : {"scores", "binormal"}, optional
+        By default the first, which relies on the order of the scores alone.
     draws : int, default 2000
     random_seed : int, optional
 
@@ -65,7 +68,7 @@ def roc(
     (('fpr', 'bound'), 'simultaneous')
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
-    values = roc_draws(evidence, fpr=grid, draws=draws, random_seed=random_seed)
+    values = roc_draws(evidence, fpr=grid, model=model, draws=draws, random_seed=random_seed)
     observed = drawing.observe(evidence).map(partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
     answer = _with_band(values, observed, prob, simultaneous)
     # A curve may rise at once, and yet it starts at 0.
@@ -79,6 +82,7 @@ def precision_recall(
     prob: float = 0.95,
     simultaneous: bool = True,
     recall: Any = None,
+    model: str | None = None,
     draws: int = drawing.CURVES,
     random_seed: int | None = 0,
 ) -> xr.Dataset:
@@ -94,7 +98,7 @@ def precision_recall(
     recall : array_like, optional
         Recalls in (0, 1] at which the curve is wanted. Below one over the number of positives
         little is known and the band is wide; at 0 there is no precision.
-    prob, simultaneous, draws, random_seed
+    prob, simultaneous, model, draws, random_seed
         As of `roc`.
 
     Returns
@@ -104,7 +108,9 @@ def precision_recall(
         ``estimate``; scalar coords as of `roc`.
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
-    values = precision_recall_draws(evidence, recall=grid, draws=draws, random_seed=random_seed)
+    values = precision_recall_draws(
+        evidence, recall=grid, model=model, draws=draws, random_seed=random_seed
+    )
     at = partial(curve.precision_at, recall=grid)
     observed = drawing.observe(evidence).map(at, "precision", {"recall": grid})
     return _with_band(values, observed, prob, simultaneous)
@@ -114,6 +120,7 @@ def roc_draws(
     evidence: xr.Dataset,
     *,
     fpr: Any = None,
+    model: str | None = None,
     draws: int = drawing.CURVES,
     random_seed: int | None = 0,
 ) -> xr.DataArray:
@@ -125,7 +132,7 @@ def roc_draws(
 
     Parameters
     ----------
-    evidence, fpr, draws, random_seed
+    evidence, fpr, model, draws, random_seed
         As of `roc`.
 
     Returns
@@ -133,7 +140,7 @@ def roc_draws(
     DataArray, dims (draw, [fold], [classifier], [class], fpr)
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
-    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
     return drawn.map(partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
 
 
@@ -141,6 +148,7 @@ def precision_recall_draws(
     evidence: xr.Dataset,
     *,
     recall: Any = None,
+    model: str | None = None,
     draws: int = drawing.CURVES,
     random_seed: int | None = 0,
 ) -> xr.DataArray:
@@ -149,7 +157,7 @@ def precision_recall_draws(
 
     Parameters
     ----------
-    evidence, recall, draws, random_seed
+    evidence, recall, model, draws, random_seed
         As of `precision_recall`.
 
     Returns
@@ -157,7 +165,7 @@ def precision_recall_draws(
     DataArray, dims (draw, [fold], [classifier], [class], recall)
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
-    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
     return drawn.map(partial(curve.precision_at, recall=grid), "precision", {"recall": grid})
 
 

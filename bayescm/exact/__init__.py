@@ -1,6 +1,7 @@
 """The exact siblings of the models: the same names, numpy and scipy only."""
 
 from bayescm.exact.averaged_folds import averaged_folds
+from bayescm.exact.binormal import binormal
 from bayescm.exact.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.exact.drifting import drifting
 from bayescm.exact.fixed_totals import fixed_totals
@@ -11,6 +12,7 @@ from bayescm.exact.scores import scores
 
 __all__ = [
     "averaged_folds",
+    "binormal",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

@@ -223,7 +223,7 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     views = tuple(
         slots.view(row, codes == each, weights) for row, each in zip(rows, target, strict=True)
     )
-    known, prior = _prevalence(evidence, prevalence, classes)
+    known, prior = prevalence_law(evidence, prevalence, classes)
     shares = prior + np.bincount(codes, weights, classes)
     return Scores(views, weights, codes, target, shares, known, np.arange(len(views)))
 
@@ -251,7 +251,7 @@ def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return matrix, weights.astype(float), codes
 
 
-def _prevalence(evidence, given, classes):
+def prevalence_law(evidence, given, classes: int) -> tuple[float | None, np.ndarray]:
     """Return the known prevalence, or None, and the prior weight of each class."""
     if given is None and "prevalence" in evidence.coords:
         given = evidence.coords["prevalence"].item()
