@@ -2,9 +2,25 @@
 
 from bayescm.classical.bootstrap import bootstrap
 from bayescm.classical.correlated_t import correlated_t
+from bayescm.classical.curve_bootstrap import curve_bootstrap
+from bayescm.classical.delong import delong, delong_compare
 from bayescm.classical.delta import delta
 from bayescm.classical.fold_t import fold_t
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.proportion import proportion
+from bayescm.classical.roc_bands import hull_areas, precision_recall_bands, roc_bands
 
-__all__ = ["bootstrap", "correlated_t", "delta", "fold_t", "max_abs_z", "proportion"]
+__all__ = [
+    "bootstrap",
+    "correlated_t",
+    "curve_bootstrap",
+    "delong",
+    "delong_compare",
+    "delta",
+    "fold_t",
+    "hull_areas",
+    "max_abs_z",
+    "precision_recall_bands",
+    "proportion",
+    "roc_bands",
+]

@@ -3,11 +3,11 @@
 from bayescm.curves.bands import band
 from bayescm.curves.choosing import best_threshold
 from bayescm.curves.comparing import compare
+from bayescm.curves.folds import fold_auc
 from bayescm.curves.numbers import (
     auc,
     average_precision,
     estimate,
-    fold_auc,
     max_f1,
     number_draws,
     partial_auc,

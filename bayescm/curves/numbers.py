@@ -194,7 +194,7 @@ def number_draws(
     -------
     DataArray, dims (draw, [fold], [classifier], [class])
     """
-    name, kernel = _resolve(measure)
+    name, kernel = resolve(measure)
     pooled = _check_average(evidence, average)
     fine = _COARSE if name == "auc" else _FINE
     drawn = drawing.draw(evidence, draws, random_seed, resolution=fine, pooled=pooled, model=model)
@@ -226,62 +226,13 @@ def estimate(
     >>> estimate(evidence).item(), round(estimate(evidence, "average_precision").item(), 4)
     (0.75, 0.8333)
     """
-    name, kernel = _resolve(measure)
+    name, kernel = resolve(measure)
     pooled = _check_average(evidence, average)
     observed = drawing.observe(evidence, pooled=pooled).map(kernel, name)
     return _averaged(observed, evidence, average).isel(draw=0, drop=True)
 
 
-def fold_auc(
-    evidence: xr.Dataset,
-    *,
-    rho: float | None = None,
-    prob: float = 0.95,
-    kind: str = "eti",
-    draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
-) -> xr.DataArray:
-    """
-    Return the posterior interval of the mean area over the folds of a cross-validation.
-
-    The folds' areas are independent given the data, but for the training examples they share:
-    that correlation widens the spread of the mean, as in the model `averaged_folds`.
-
-    Parameters
-    ----------
-    evidence : Dataset
-        Scores with folds.
-    rho : float, optional
-        Correlation between folds in [0, 1); by default Nadeau and Bengio's, the share of one test
-        set, which is one over the number of folds.
-    prob, kind, draws, random_seed
-        As of `auc`.
-
-    Returns
-    -------
-    DataArray, dims ([classifier], [class], bound)
-
-    References
-    ----------
-    Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52,
-    239-281. doi:10.1023/A:1024068626366
-    """
-    values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
-    if values.sizes.get("fold", 1) < 2:
-        got = values.dims
-        raise fail("there are no folds", got, "two folds or more", "pass from_scores(..., fold=)")
-    number = values.sizes["fold"]
-    rho = 1 / number if rho is None else rho
-    if not 0 <= rho < 1:
-        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "leave it out")
-    mean = values.mean("fold")
-    centre = mean.mean("draw")
-    # Correlated by rho, the mean of K has 1 + K rho / (1 - rho) times the variance.
-    wide = centre + (mean - centre) * np.sqrt(1 + number * rho / (1 - rho))
-    return interval_of(wide.clip(0, 1), prob, kind)
-
-
-def _resolve(measure):
+def resolve(measure: str | Callable) -> tuple[str, Callable]:
     """Return the name and the function of a curve."""
     if callable(measure):
         return getattr(measure, "__name__", "measure"), measure

@@ -1,0 +1,57 @@
+"""The folds of a cross-validation: one area for all."""
+
+import numpy as np
+import xarray as xr
+
+from bayescm.curves import drawing
+from bayescm.curves.numbers import interval_of, number_draws
+from bayescm.validate import fail
+
+
+def fold_auc(
+    evidence: xr.Dataset,
+    *,
+    rho: float | None = None,
+    prob: float = 0.95,
+    kind: str = "eti",
+    draws: int = drawing.NUMBERS,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of the mean area over the folds of a cross-validation.
+
+    The folds' areas are independent given the data, but for the training examples they share:
+    that correlation widens the spread of the mean, as in the model `averaged_folds`.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores with folds.
+    rho : float, optional
+        Correlation between folds in [0, 1); by default Nadeau and Bengio's, the share of one test
+        set, which is one over the number of folds.
+    prob, kind, draws, random_seed
+        As of `auc`.
+
+    Returns
+    -------
+    DataArray, dims ([classifier], [class], bound)
+
+    References
+    ----------
+    Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52,
+    239-281. doi:10.1023/A:1024068626366
+    """
+    values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
+    if values.sizes.get("fold", 1) < 2:
+        got = values.dims
+        raise fail("there are no folds", got, "two folds or more", "pass from_scores(..., fold=)")
+    number = values.sizes["fold"]
+    rho = 1 / number if rho is None else rho
+    if not 0 <= rho < 1:
+        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "leave it out")
+    mean = values.mean("fold")
+    centre = mean.mean("draw")
+    # Correlated by rho, the mean of K has 1 + K rho / (1 - rho) times the variance.
+    wide = centre + (mean - centre) * np.sqrt(1 + number * rho / (1 - rho))
+    return interval_of(wide.clip(0, 1), prob, kind)
