@@ -141,7 +141,8 @@ def sibling_posterior(evidence, counts, model, keywords):
     function = getattr(exact, name)
     check_keywords(function, keywords)
     keywords = aligned(evidence, counts, function, keywords)
-    used = ("repeat", "fold") if name in MODELS else ()
+    used: tuple[str, ...] = ("repeat", "fold") if name in MODELS else ()
+    used = ("group",) if name == "hierarchical_groups" else used
     cells, keywords = sibling_input(function, counts, keywords)
     return function(cells, **keywords), used
 
@@ -168,10 +169,10 @@ def _template(counts, kernel, used):
 def _law_of_tree(tree, wanted, of):
     values = measure(tree, wanted, of=of)
     (name,) = values.data_vars
-    values = values[name].transpose("chain", "draw", ...)
-    template = values.isel(chain=0, draw=0, drop=True)
-    flat = values.values.reshape(-1, *template.shape)
-    return Empirical(flat, chains=values.sizes["chain"]), template
+    drawn = values[name].transpose("chain", "draw", ...)
+    template = drawn.isel(chain=0, draw=0, drop=True)
+    flat = drawn.values.reshape(-1, *template.shape)
+    return Empirical(flat, chains=drawn.sizes["chain"]), template
 
 
 def _test_size(counts, n, used):

@@ -53,7 +53,7 @@ def connect(url: sa.URL, *, create: bool, timeout: float) -> sa.Engine:
     """Return an engine whose every commit is durable."""
     if url.get_backend_name() == "postgresql":
         return _postgres(url, timeout)
-    if not create and not is_memory(url) and not Path(url.database).is_file():
+    if not create and not is_memory(url) and not Path(url.database or "").is_file():
         todo = "check the path, or add a batch to start a ledger"
         raise fail("there is no ledger", url.database, "a file that a monitor has written", todo)
     return _sqlite(url, timeout)

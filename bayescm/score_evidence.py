@@ -75,12 +75,12 @@ def from_scores(
     if isinstance(scores, Mapping):
         _check_mapping(scores)
         values = np.stack([_matrix(each, len(truth), classes) for each in scores.values()])
-        dims, coords["classifier"] = ("classifier", *dims), list(scores)
+        dims, coords["classifier"] = ("classifier", *dims), np.array(list(scores))
     else:
         values = _matrix(scores, len(truth), classes)
     if len(classes) > 2:
         coords["class"] = classes
-    columns["score"] = (dims, values)
+    columns["score"] = (dims, values)  # type: ignore[assignment]
     for name, given in (("weight", weights), ("fold", fold)):
         if given is not None:
             columns[name] = ("example", _same_length(name, np.asarray(given), len(truth)))

@@ -1,6 +1,7 @@
 """DeLong's intervals for areas under ROC curves, alone and in pairs."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,7 +54,9 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
         sd = np.sqrt(np.diag(covariance))
         ends.append(_bounds(areas, sd, z, transform))
     names = [name for name in ("fold", "classifier") if name in {*evidence.dims, *evidence}]
-    coords = {"classifier": evidence["classifier"].values} if "classifier" in names else {}
+    coords: dict[str, Any] = {}
+    if "classifier" in names:
+        coords["classifier"] = evidence["classifier"].values
     if "fold" in names:
         coords = {"fold": sorted(pd.unique(evidence["fold"].values).tolist()), **coords}
     shape = [len(each) for each in coords.values()]

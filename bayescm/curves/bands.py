@@ -48,7 +48,7 @@ def band(
     ('fpr', 'bound')
     """
     check_prob(prob)
-    dim = draws.dims[-1] if dim is None else dim
+    dim = str(draws.dims[-1]) if dim is None else dim
     for each in ("draw", dim):
         if each not in draws.dims:
             raise fail("the draws lack a dim", draws.dims, f"draw and {dim}", "pass dim=")

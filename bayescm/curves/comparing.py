@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,7 +69,8 @@ def compare(
         where = {dim: part[dim].item() for dim in others}
         for first, second in _pairs(names, reference):
             law = Draws((part.sel(classifier=first) - part.sel(classifier=second)).values)
-            row = {**where, "measure": values.name, "first": first, "second": second}
+            row: dict[Any, Any] = {**where, "measure": values.name}
+            row |= {"first": first, "second": second}
             row |= decide(law, rope=region, prob=prob, kind=kind)
             row |= {"paired": True, "sentence": sentence(row, rope=region, prob=prob)}
             rows.append(row)

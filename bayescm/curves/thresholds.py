@@ -69,15 +69,15 @@ def threshold(
     ('threshold', 'bound')
     """
     values = threshold_draws(evidence, measure, at=at, draws=draws, random_seed=random_seed)
-    undefined = np.isnan(values)
+    undefined = values.isnull()
     filled = values.where(~undefined, values.median("draw"))  # leaves the ranks of the others
     filled = filled.where(filled.notnull(), 0.0)
     bounds = band(filled, prob=prob, simultaneous=simultaneous)
-    never = undefined.all("draw")
+    never = undefined.all(dim="draw")
     answer = {
         values.name: bounds.where(~never),
         "median": values.where(~never).median("draw"),
-        "undefined": undefined.mean("draw"),
+        "undefined": undefined.mean(dim="draw"),
     }
     coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     return xr.Dataset(answer).assign_coords(coords)

@@ -251,6 +251,6 @@ class Stack:
         return lambda *points: self._each(found, *points)
 
     def _each(self, methods, *points):
-        points = [np.broadcast_to(each, self.laws.shape).ravel() for each in points]
-        results = [method(*each) for method, *each in zip(methods, *points, strict=True)]
+        flat = [np.broadcast_to(each, self.laws.shape).ravel() for each in points]
+        results = [method(*each) for method, *each in zip(methods, *flat, strict=True)]
         return np.asarray(results).reshape(*self.laws.shape, *np.shape(results[0]))

@@ -7,6 +7,7 @@ With two classes the recall and the specificity are independent betas, as they a
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,7 +36,7 @@ class FixedTotals:
 
     cells: np.ndarray
     weights: np.ndarray
-    shares: np.ndarray | None
+    shares: Any
     prior: tuple[float, float] | None
 
     def law(self, kernel: Callable):

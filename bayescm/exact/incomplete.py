@@ -119,8 +119,9 @@ def logpdf(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
 
 def density_of_log_odds(a: ArrayLike, b: ArrayLike) -> np.ndarray:
     """Return the density of the log odds of Beta(a, b) at those of its mean."""
-    remainder = _stirling(np.add(a, b)) - _stirling(a) - _stirling(b)
-    return np.sqrt(a * (b / np.add(a, b)) / (2 * np.pi)) * np.exp(remainder)
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    remainder = _stirling(a + b) - _stirling(a) - _stirling(b)
+    return np.sqrt(a * (b / (a + b)) / (2 * np.pi)) * np.exp(remainder)
 
 
 def _stirling(x):

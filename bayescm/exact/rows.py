@@ -1,5 +1,7 @@
 """Integrals over the outer variables of a law by quadrature, for some rows of a batch at a time."""
 
+from typing import Any
+
 import numpy as np
 from scipy import special
 
@@ -106,7 +108,8 @@ class Rows:
 
     def nodes(self, x, grid):
         """Return the outer variables and the weights, each with one axis more than the last."""
-        outer, weights = [], np.ones((1, 1))
+        outer: list[Any] = []
+        weights = np.ones((1, 1))
         for level, cut in enumerate(self.inverse.cuts):
             with np.errstate(all="ignore"):
                 cuts = cut(x, *outer) if grid.cut else []
@@ -189,7 +192,8 @@ class Rows:
 
     def values(self, grid):
         """Return the measure on a grid of all the variables, (m, N), and the weights (1, N)."""
-        shares, weights = [], np.ones(1)
+        shares: list[Any] = []
+        weights = np.ones(1)
         for level, law in enumerate((self.inner, *self.outer)):
             if isinstance(law, PointMass):
                 at = law.at[:, None]

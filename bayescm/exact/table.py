@@ -157,7 +157,7 @@ def _of_cost(kernel, weights):
         return None
     cells = sorted([_TN, _FP, _FN, _TP], key=lambda cell: matrix[cell])
     low, high = cells[:2], cells[2:]
-    costs = [tuple(float(matrix[cell]) for cell in pair) for pair in (low, high)]
+    costs = [(float(matrix[a]), float(matrix[b])) for a, b in (low, high)]
     if costs[0][0] == costs[1][1]:
         return PointMass(np.full(weights.shape[:-2], costs[0][0]))
 

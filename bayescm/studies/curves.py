@@ -8,6 +8,7 @@ positive class is shifted until the area is as asked.
 """
 
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -40,7 +41,8 @@ _FLOOR = 0.2
 def study(population: str, area: float, n: int, prevalence: float, draws: int = 1000) -> Study:
     """Return the study of one population, true area, sample size and prevalence."""
     generate = partial(sample, population=population, area=area, n=n, prevalence=prevalence)
-    methods = {"posterior": partial(posterior, draws=draws), "logit DeLong": classical}
+    methods: dict[str, Any] = {"logit DeLong": classical}
+    methods["posterior"] = partial(posterior, draws=draws)
     return Study(f"{population} {area} {n} {prevalence}", generate, methods)
 
 
@@ -85,7 +87,7 @@ def posterior(evidence: xr.Dataset, draws: int) -> dict[str, tuple[float, float]
     }
 
 
-def classical(evidence: xr.Dataset) -> dict[str, tuple[float, float]]:
+def classical(evidence: xr.Dataset) -> dict[str, Any]:
     """Return DeLong's interval."""
     return {"auc": delong(evidence).values}
 
@@ -131,8 +133,8 @@ def whole(population: str, shift: float, prevalence: float) -> curve.Curve:
         latent = _noise(population, np.unique(level))
         latent = np.sort(np.concatenate([latent, latent + shift]))[::-1]
         latent = latent[latent > _FLOOR] if population == "tied" else latent
-    rates = [np.concatenate([[0], _survival(population, latent - s), [1]]) for s in (0, shift)]
-    rates = np.maximum.accumulate(np.stack(rates), axis=1)
+    each = [np.concatenate([[0], _survival(population, latent - s), [1]]) for s in (0, shift)]
+    rates = np.maximum.accumulate(np.stack(each), axis=1)
     tied = np.full(len(latent) + 1, population == "discrete")
     tied[-1] = population in ("discrete", "tied")
     half, at = np.full(len(tied), 0.5), np.arange(len(tied) + 1)
