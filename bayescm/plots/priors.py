@@ -1,0 +1,75 @@
+"""What priors do: the posterior of a measure under several of them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.intervals import law_of
+from bayescm.plots import common
+from bayescm.validate import fail
+
+_POINTS = 400
+
+
+def plot_priors(
+    evidence: xr.DataArray,
+    priors: Mapping[str, Any],
+    measure: str | Callable,
+    **keywords: Any,
+):
+    """
+    Draw the posterior density of a measure under several priors.
+
+    Parameters
+    ----------
+    evidence : DataArray, dims (actual, predicted)
+        Counts.
+    priors : mapping of str to concentration
+        What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    measure : str or callable
+    **keywords
+        Of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
+    >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
+    >>> figure = plot_priors(counts, {"flat": 1.0, "experts": experts}, "f1")
+    >>> len(figure.axes[0].lines)
+    2
+    """
+    import matplotlib.pyplot as plt
+
+    if not priors:
+        raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')
+    figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    for index, (name, prior) in enumerate(priors.items()):
+        law, template = law_of(evidence, measure, concentration=prior, **keywords)
+        if template.ndim:
+            todo = "select one matrix, and one class by a macro average"
+            raise fail("one density for each prior", template.dims, "no further dims", todo)
+        points, density = _density(law)
+        color = common.PALETTE[index % len(common.PALETTE)]
+        axis.plot(points, density, color=color, ls=["-", "--", "-.", ":"][index % 4], label=name)
+    axis.set(xlabel=template.name, ylabel="posterior density", ylim=(0, None))
+    axis.legend(frameon=False)
+    common.heading(figure, common.positive_of(evidence))
+    return common.finish(figure)
+
+
+def _density(law):
+    points = np.linspace(float(law.quantile(1e-4)), float(law.quantile(1 - 1e-4)), _POINTS)
+    if hasattr(law, "pdf"):
+        return points, np.array([float(law.pdf(x)) for x in points])
+    from arviz_stats.base import array_stats
+
+    draws = law.draws[~np.isnan(law.draws)]
+    grid, density, _ = array_stats.kde(draws)
+    return grid, density
