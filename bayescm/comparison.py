@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from bayescm.decision import Draws, check_rope, decide, sentence
+from bayescm.drawn import Drawn
 from bayescm.exact.atoms import Discrete
 from bayescm.exact.differences import Independent
-from bayescm.joint_draws import Drawn, Evidence, draw_measures
+from bayescm.joint_draws import Evidence, draw_measures
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 _LOWER_IS_BETTER = {"error_rate", "fpr", "fnr", "fdr", "for_", "negative_likelihood_ratio"}

@@ -55,6 +55,7 @@ def decide(
     low, high = rope
     better = float(tails.sf(high))
     worse = float(tails.cdf(low)) - (tails.mass_at(low) if hasattr(tails, "mass_at") else 0.0)
+    between = 1 - better - worse
     lower, upper = getattr(law, kind)(prob)
     mean, loss = float(law.mean()), float(law.shortfall())
     return {
@@ -63,7 +64,7 @@ def decide(
         "lower": float(lower),
         "upper": float(upper),
         "p_better": better,
-        "p_rope": max(0.0, 1 - better - worse),
+        "p_rope": 0.0 if between < 1e-12 else between,
         "p_worse": worse,
         "expected_loss": loss,
         "expected_loss_second": max(0.0, mean + loss),

@@ -84,6 +84,11 @@ def sibling_input(
     """
     if function.__name__ == "drifting":
         check_series(counts)
+    if function.__name__ == "hierarchical_groups":
+        if "group" not in counts.dims:
+            todo = "name the axis: from_predictions(..., by={'group': site})"
+            raise fail("there are no groups", counts.dims, "counts with a dim group", todo)
+        return counts.transpose(..., "group", *CELLS).values, dict(keywords)
     if function.__name__ not in MODELS:
         return counts.values, dict(keywords)
     asked = inspect.signature(function).parameters

@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm.classical.samples import check_pairs
-from bayescm.joint_draws import Drawn, Evidence, draw_measures
+from bayescm.drawn import Drawn
+from bayescm.joint_draws import Evidence, draw_measures
 from bayescm.validate import check_prob, fail
 
 

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -10,54 +9,19 @@ import numpy as np
 import xarray as xr
 
 from bayescm import exact
-from bayescm.classical.correlated_t import posterior as fold_posterior
 from bayescm.counts import align, as_counts
+from bayescm.drawn import Drawn, class_last, in_chunks, no_law
 from bayescm.exact.laws import F1, Beta
-from bayescm.folds import design, fold_values
 from bayescm.intervals import law_of, sibling_posterior
 from bayescm.labelled import kernels as as_kernels
 from bayescm.labelled import measure
 from bayescm.measures import resolve
 from bayescm.outcomes import as_outcomes, counts_of
+from bayescm.partial_draws import of_folds, of_grouped, of_groups
 from bayescm.validate import check_choice, check_keywords, fail
-
-# Numbers held at once, and cells of one draw up to which many draws are cheap.
-_CHUNK, _SMALL = 4e6, 64
-
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree | Members
-
-
-def _no_law(*_):
-    return None
-
-
-@dataclass(frozen=True, eq=False)
-class Drawn:
-    """
-    Draws of measures, and what is known beyond them.
-
-    Attributes
-    ----------
-    values : Dataset
-        A variable per measure, dims ``(draw, ..., [class])``; NaN where undefined.
-    kernels : list of callables
-    paired : bool
-        Whether the draws along the dim compared belong together, being of the same examples.
-    law : callable
-        From (kernel, place) to the exact law of one member, or None; a place maps the dims of the
-        values, but draw, to indices.
-    difference : callable
-        From (kernel, place of the first, place of the second) to the exact law of the difference
-        of two members that belong together, or None.
-    """
-
-    values: xr.Dataset
-    kernels: list
-    paired: bool
-    law: Callable = _no_law
-    difference: Callable = _no_law
 
 
 def draw_measures(
@@ -106,6 +70,8 @@ def draw_measures(
     if isinstance(evidence, xr.Dataset):
         evidence = as_outcomes(evidence)
         folds = "fold" in evidence.dims and dim != "fold"
+        if model == "hierarchical_groups" and dim == "classifier":
+            return of_grouped(evidence, measures, draws, rng, **keywords)
         if model == "paired_outcomes" or (model is None and not folds):
             return _of_outcomes(evidence, measures, dim, draws, rng, **keywords)
         evidence = counts_of(evidence)
@@ -113,9 +79,12 @@ def draw_measures(
     if "concentration" in keywords:
         options["concentration"] = align(keywords["concentration"], evidence)
     if "fold" in counts.dims and model is None and dim != "fold":
-        return _of_folds(counts, measures, dim, draws, rng, **keywords)
+        return of_folds(counts, measures, dim, draws, rng, **keywords)
     if dim == "classifier":
         _warn_if_paired(_classifiers(counts))
+    if model == "hierarchical_groups" and dim == "group":
+        own = {key: each for key, each in options.items() if key not in ("model", "draws")}
+        return of_groups(counts, measures, draws, rng, **own)
     return _of_counts(counts, measures, rng, **options)
 
 
@@ -129,7 +98,7 @@ def _of_tree(tree, measures, dim):
     if dim == "classifier" and not own and counts is not None and "predicted" in counts.dims:
         _warn_if_paired(_classifiers(counts))
     found = [resolve(name) for name in ([measures] if _one(measures) else measures)]
-    return Drawn(_class_last(values), found, own and dim == "classifier")
+    return Drawn(class_last(values), found, own and dim == "classifier")
 
 
 def _one(measures):
@@ -160,7 +129,7 @@ def _of_members(members, measures, dim, rng, options):
         return list(parts.values())[place[dim]].law(kernel, place)
 
     found = next(iter(parts.values())).kernels
-    return Drawn(_class_last(joined.transpose("draw", ...)), found, False, law)
+    return Drawn(class_last(joined.transpose("draw", ...)), found, False, law)
 
 
 def _of_outcomes(outcomes, measures, dim, draws, rng, **keywords):
@@ -170,7 +139,7 @@ def _of_outcomes(outcomes, measures, dim, draws, rng, **keywords):
     if "concentration" in keywords:
         keywords["concentration"] = align(keywords["concentration"], matrices)
     posterior = exact.paired_outcomes(outcomes, **keywords)
-    values = _in_chunks(posterior.measure, found, draws, rng, matrices)
+    values = in_chunks(posterior.measure, found, draws, rng, matrices)
 
     def difference(kernel, first, second):
         at = tuple(first[each] for each in matrices.dims[:-3])
@@ -178,7 +147,7 @@ def _of_outcomes(outcomes, measures, dim, draws, rng, **keywords):
         return posterior.difference(kernel, *pair, at=at, label=first.get("class"))
 
     if dim == "classifier":
-        return Drawn(values, found, True, _no_law, difference)
+        return Drawn(values, found, True, no_law, difference)
 
     def law(kernel, place):
         at = tuple(place[each] for each in matrices.dims[:-2])
@@ -212,7 +181,7 @@ def _of_counts(
     if of == "predictive":
         totals = template.sum(["actual", "predicted"]).values
         drawer = _predictive(posterior, totals if n is None else n)
-    values = _in_chunks(drawer, found, draws, rng, template)
+    values = in_chunks(drawer, found, draws, rng, template)
     return Drawn(values, found, False, law)
 
 
@@ -235,68 +204,6 @@ def _predictive(posterior, n):
         return [kernel(counts) for kernel in found]
 
     return measure
-
-
-def _in_chunks(drawer, found, draws, rng, template):
-    """Draw all measures at once, some draws at a time; label the draws."""
-    cells = template.size
-    size = draws or (50_000 if cells <= _SMALL else 10_000)
-    step = max(1, int(_CHUNK / cells))
-    parts = [drawer(found, min(step, size - start), rng) for start in range(0, size, step)]
-    arrays = [np.concatenate(each) for each in zip(*parts, strict=True)]
-    dims = template.dims[:-2]
-    coords = {k: v for k, v in template.coords.items() if not {"actual", "predicted"} & set(v.dims)}
-    variables = {}
-    for kernel, array in zip(found, arrays, strict=True):
-        by_class = ["class"] if array.ndim > 1 + len(dims) else []
-        if by_class:
-            coords["class"] = template["actual"].values
-        variables[kernel.__name__] = (("draw", *dims, *by_class), array)
-    return xr.Dataset(variables, coords=coords)
-
-
-def _of_folds(counts, measures, dim, draws, rng, **keywords):
-    """Draw mean differences between members from the correlated t of all folds."""
-    found = as_kernels(measures, counts)
-    if keywords:
-        got = ", ".join(keywords)
-        raise fail("the correlated t has no keywords", got, "none", "name a model", TypeError)
-    rho = design(counts)["test_share"]
-    values, size = {}, draws or 50_000
-    for kernel in found:
-        folds = fold_values(counts, kernel)
-        values[kernel.__name__] = xr.apply_ufunc(
-            lambda each: _multivariate_t(each, rho, size, rng),
-            folds.transpose(..., dim, "fold") if dim in folds.dims else folds,
-            input_core_dims=[[dim, "fold"]],
-            output_core_dims=[["draw", dim]],
-            vectorize=True,
-        )
-    drawn = xr.Dataset(values).transpose("draw", ...)
-
-    def difference(kernel, first, second):
-        folds = fold_values(counts, kernel)
-        ends = [folds.isel({k: v for k, v in at.items()}).values for at in (first, second)]
-        return fold_posterior(ends[0] - ends[1], rho)
-
-    return Drawn(_class_last(drawn), found, True, _no_law, difference)
-
-
-def _multivariate_t(folds, rho, size, rng):
-    """Draw the members' means, (size, J), from the folds (J, n) in which all are defined."""
-    folds = folds[:, ~np.isnan(folds).any(axis=0)]
-    if folds.shape[1] < 2:
-        return np.full((size, len(folds)), np.nan)
-    freedom = folds.shape[1] - 1
-    covariance = np.atleast_2d(np.cov(folds)) * (1 / folds.shape[1] + rho / (1 - rho))
-    values, vectors = np.linalg.eigh(covariance)
-    factor = vectors * np.sqrt(np.maximum(values, 0))
-    normal = rng.standard_normal((size, len(folds))) @ factor.T
-    return folds.mean(axis=1) + normal / np.sqrt(rng.chisquare(freedom, (size, 1)) / freedom)
-
-
-def _class_last(values):
-    return values.transpose(..., "class") if "class" in values.dims else values
 
 
 def _warn_if_paired(members):

@@ -6,6 +6,7 @@ from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.drifting import drifting
 from bayescm.models.fixed_totals import fixed_totals
 from bayescm.models.hierarchical_folds import hierarchical_folds
+from bayescm.models.hierarchical_groups import hierarchical_groups
 from bayescm.models.paired_outcomes import paired_outcomes
 from bayescm.models.pooled_folds import pooled_folds
 from bayescm.models.scores import scores
@@ -17,6 +18,7 @@ __all__ = [
     "drifting",
     "fixed_totals",
     "hierarchical_folds",
+    "hierarchical_groups",
     "paired_outcomes",
     "pooled_folds",
     "scores",

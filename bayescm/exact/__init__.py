@@ -6,6 +6,7 @@ from bayescm.exact.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.exact.drifting import drifting
 from bayescm.exact.fixed_totals import fixed_totals
 from bayescm.exact.hierarchical_folds import hierarchical_folds
+from bayescm.exact.hierarchical_groups import hierarchical_groups
 from bayescm.exact.paired_outcomes import paired_outcomes
 from bayescm.exact.pooled_folds import pooled_folds
 from bayescm.exact.scores import scores
@@ -17,6 +18,7 @@ __all__ = [
     "drifting",
     "fixed_totals",
     "hierarchical_folds",
+    "hierarchical_groups",
     "paired_outcomes",
     "pooled_folds",
     "scores",

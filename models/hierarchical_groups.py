@@ -1,0 +1,190 @@
+r"""Sites, patients, authors, data sets: groups that differ, partially pooled.
+
+Two classes:
+
+.. math::
+
+    \mathrm{logit}\, p_g &\sim \mathrm{N}(\mathrm{logit}\, p, \tau_p^2) \\
+    (\mathrm{logit}\, r_g, \mathrm{logit}\, s_g) &\sim \mathrm{N}_2\bigl((\mathrm{logit}\, r,
+        \mathrm{logit}\, s), \Sigma(\tau_r, \tau_s, \rho)\bigr) \\
+    \text{counts}_g \mid p_g, r_g, s_g &\sim \mathrm{Multinomial}(n_g, \theta_g)
+
+with the prevalence :math:`p`, the recall :math:`r` and the specificity :math:`s` of the typical
+group; a threshold that differs between groups shows as a negative :math:`\rho`. It is the Bayesian
+form, with exact binomial likelihoods, of the bivariate model of diagnostic meta-analysis.
+
+More classes: the class shares and every row of a group come from a Dirichlet law around the typical
+ones, of weight :math:`4 / \tau^2`, so that :math:`\tau` is again about the standard deviation of a
+logit between groups.
+
+Use it where examples come in groups that share something: a plain interval over all examples is too
+short, and the mean over groups wastes the large ones. ``theta`` is the typical group (the estimand
+of `measure`), ``theta_new`` a group not seen yet, ``theta_group`` each one at hand, drawn towards
+the others the more the smaller it is; with more than two classes these two are summed out, and only
+the exact sibling draws them. With few groups (below five or so) the spread is learned from
+its prior more than from them. Do not use it for folds of a cross-validation
+(`hierarchical_folds`), nor for pairs of classifiers on the same examples (`paired_outcomes`).
+
+Limits: a spread of 0 is pooling, the `dirichlet_multinomial` of all groups together; an infinite
+one leaves every group to itself.
+
+Not conjugate; the exact sibling integrates the groups' effects out by quadrature. Non-centred.
+
+References
+----------
+Reitsma, J. B., Glas, A. S., Rutjes, A. W. S., Scholten, R. J. P. M., Bossuyt, P. M. & Zwinderman,
+A. H. (2005). Bivariate analysis of sensitivity and specificity produces informative summary
+measures in diagnostic reviews. Journal of Clinical Epidemiology 58, 982-990.
+doi:10.1016/j.jclinepi.2005.02.022
+
+Chu, H. & Cole, S. R. (2006). Bivariate meta-analysis of sensitivity and specificity with sparse
+data: a generalized linear mixed model approach. Journal of Clinical Epidemiology 59, 1331-1332.
+doi:10.1016/j.jclinepi.2006.06.011
+"""
+
+import numpy as np
+import pymc as pm
+
+
+def hierarchical_groups(counts, *, concentration=None, spread=1.0, prevalence=None) -> pm.Model:
+    """Model the confusion matrices of groups that differ, partially pooled.
+
+    Parameters
+    ----------
+    counts : xarray.DataArray
+        Counts, dims ``(..., group, actual, predicted)``; each leading index is a collection of
+        groups of its own. A group may lack a class.
+    concentration : float, array_like or xarray.DataArray, optional
+        Prior pseudo-counts of the typical group, > 0, one number or ``(C, C)``; by default
+        ``2 / C**2``.
+    spread : float or callable, default 1
+        Scale of the half-normal prior of the standard deviations between groups, on the logit
+        scale. A function from a name to a PyMC variable of the dim ``rate`` (two classes: the
+        prevalence, the recall, the specificity) or ``row`` (the class shares, then every row) is
+        another prior: ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
+    prevalence : float, optional
+        Share of the positive class in the population, where it is known and two classes; it takes
+        the place of the groups' own in ``theta`` and ``theta_new``.
+
+    Returns
+    -------
+    pymc.Model
+        Two classes: free variables ``rates``, ``spread``, ``correlation`` (0 to 1 stands for -1
+        to 1), and the standardised effects ``effect`` and ``effect_new``; ``theta``,
+        ``theta_group``, ``theta_new``; observed ``cell_counts``. More classes: ``shares``,
+        ``rows`` and ``spread``; ``theta``; observed ``class_counts`` and ``cell_counts``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> dims = ("group", "actual", "predicted")
+    >>> counts = xr.DataArray([[[40, 10], [5, 45]], [[30, 20], [9, 41]]], dims=dims)
+    >>> model = hierarchical_groups(counts, spread=lambda name: pm.HalfNormal(name, 2, dims="rate"))
+    >>> sorted(variable.name for variable in model.free_RVs)
+    ['correlation', 'effect', 'effect_new', 'rates', 'spread']
+    """
+    counts = counts.transpose(..., "group", "actual", "predicted")
+    lead = counts.dims[:-3]
+    classes = counts.sizes["actual"]
+    coords = {dim: counts[dim].values for dim in counts.dims}
+    coords["rate"] = ["prevalence", "recall", "specificity"]
+    coords["row"] = ["shares", *map(str, coords["actual"])]
+    labels = coords["actual"].tolist()
+    coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
+    with pm.Model(coords=coords) as model:
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        weight = pm.Data(
+            "concentration", _pseudo_counts(concentration, counts), dims=("actual", "predicted")
+        )
+        if classes == 2:
+            _two(data, weight, spread, prevalence, lead)
+        else:
+            _many(data, weight, spread, lead)
+    return model
+
+
+def _two(data, weight, spread, prevalence, lead):
+    """Add logit-normal effects of the prevalence, and bivariate ones of recall and specificity."""
+    hits = pm.math.stack([weight[1].sum(), weight[1, 1], weight[0, 0]])
+    misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
+    rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
+    spread = _spread(spread, (*lead, "rate"))
+    rho = 2 * pm.Beta("correlation", 2, 2, dims=lead or None) - 1
+    effect = pm.Normal("effect", 0, 1, dims=(*lead, "group", "rate"))
+    new = pm.Normal("effect_new", 0, 1, dims=(*lead, "rate"))
+
+    middle = pm.math.logit(rates)
+    dims = (*lead, "actual", "predicted")
+    pm.Deterministic("theta", _table(middle, prevalence), dims=dims)
+    moved = middle + spread * _correlated(new, rho)
+    pm.Deterministic("theta_new", _table(moved, prevalence), dims=dims)
+    own = middle[..., None, :] + spread[..., None, :] * _correlated(effect, rho[..., None])
+    theta = _table(own, None)
+    pm.Deterministic("theta_group", theta, dims=(*lead, "group", "actual", "predicted"))
+    shape = data.shape
+    cells = data.reshape((*shape[:-2], 4))
+    pm.Multinomial(
+        "cell_counts",
+        n=cells.sum(-1).astype("int64"),
+        p=theta.reshape((*shape[:-2], 4)),
+        observed=cells,
+        dims=(*lead, "group", "cell"),
+    )
+
+
+def _correlated(effect, rho):
+    """Give the third effect its correlation with the second."""
+    last = rho * effect[..., 1] + pm.math.sqrt(1 - rho**2) * effect[..., 2]
+    return pm.math.stack([effect[..., 0], effect[..., 1], last], axis=-1)
+
+
+def _table(logits, prevalence):
+    """Return the cell probabilities of logits (..., rate)."""
+    yes, no = pm.math.sigmoid(logits), pm.math.sigmoid(-logits)
+    share = yes[..., 0] if prevalence is None else prevalence
+    rest = no[..., 0] if prevalence is None else 1 - prevalence
+    well = pm.math.stack([rest * yes[..., 2], rest * no[..., 2]], axis=-1)
+    sick = pm.math.stack([share * no[..., 1], share * yes[..., 1]], axis=-1)
+    return pm.math.stack([well, sick], axis=-2)
+
+
+def _many(data, weight, spread, lead):
+    """Add Dirichlet laws of the class totals and of every row, the groups' own ones summed out."""
+    shares = pm.Dirichlet("shares", weight.sum(-1), dims=(*lead, "actual"))
+    rows = pm.Dirichlet("rows", weight, dims=(*lead, "actual", "predicted"))
+    worth = 4 / _spread(spread, (*lead, "row")) ** 2
+    theta = shares[..., None] * rows
+    pm.Deterministic("theta", theta, dims=(*lead, "actual", "predicted"))
+    totals = data.sum(-1)
+    pm.DirichletMultinomial(
+        "class_counts",
+        n=totals.sum(-1).astype("int64"),
+        a=(worth[..., 0][..., None] * shares)[..., None, :],
+        observed=totals,
+        dims=(*lead, "group", "actual"),
+    )
+    pm.DirichletMultinomial(
+        "cell_counts",
+        n=totals.astype("int64"),
+        a=(worth[..., 1:, None] * rows)[..., None, :, :],
+        observed=data,
+        dims=(*lead, "group", "actual", "predicted"),
+    )
+
+
+def _spread(spread, dims):
+    if callable(spread):
+        return spread("spread")
+    return pm.HalfNormal("spread", pm.Data("spread_scale", float(spread)), dims=dims)
+
+
+def _pseudo_counts(concentration, counts):
+    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    if concentration is None:
+        concentration = 2 / counts.sizes["actual"] ** 2
+    if hasattr(concentration, "dims"):
+        labels = {dim: counts[dim] for dim in ("actual", "predicted")}
+        concentration = concentration.sel(labels).transpose("actual", "predicted").values
+    shape = (counts.sizes["actual"],) * 2
+    return np.broadcast_to(np.asarray(concentration, float), shape).copy()
