@@ -17,7 +17,8 @@ _HOME = {
         "at_prevalence",
     ],
     "outcomes": ["from_classifiers"],
-    "score_evidence": ["from_scores", "cross_scores"],
+    "score_evidence": ["from_scores"],
+    "scored_folds": ["cross_scores"],
     "splits": ["cross_confusion"],
     "intervals": [
         "interval",
@@ -46,6 +47,10 @@ _HOME = {
         "plot_predictive",
         "plot_diagnostics",
         "plot_matrix",
+        "plot_roc",
+        "plot_precision_recall",
+        "plot_curve_numbers",
+        "plot_threshold",
         "plot_plan",
     ],
 }

@@ -224,7 +224,7 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
     Parameters
     ----------
     counts : DataArray
-        Of two classes, with a positive one.
+        Of two classes, with a positive one; or scores, for curves.
     prevalence : float
         Share of the positive class, inside (0, 1).
 
@@ -240,6 +240,10 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
     >>> default_model(rare), rare.prevalence.item()
     ('fixed_totals', 0.01)
     """
+    if isinstance(counts, xr.Dataset) and "score" in counts:
+        from bayescm import score_evidence
+
+        return score_evidence.at_prevalence(counts, prevalence)
     counts = as_counts(counts)
     if counts.sizes["actual"] != 2 or positive(counts) is None:
         got, allowed = counts.indexes["actual"].tolist(), "two classes with a positive one"

@@ -6,6 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
+from bayescm.cli.curve import curve
 from bayescm.cli.demo import demo
 from bayescm.cli.interval import interval
 from bayescm.cli.plan import plan
@@ -20,7 +21,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, interval, summary, plan, report, study):
+for command in (demo, interval, summary, plan, report, study, curve):
     app.command()(command)
 
 

@@ -29,7 +29,7 @@ def fold_auc(
         Scores with folds.
     rho : float, optional
         Correlation between folds in [0, 1); by default Nadeau and Bengio's, the share of one test
-        set, which is one over the number of folds.
+        set: the coord ``test_share`` of `bayescm.cross_scores`, else one over the number of folds.
     prob, kind, draws, random_seed
         As of `auc`.
 
@@ -47,7 +47,8 @@ def fold_auc(
         got = values.dims
         raise fail("there are no folds", got, "two folds or more", "pass from_scores(..., fold=)")
     number = values.sizes["fold"]
-    rho = 1 / number if rho is None else rho
+    if rho is None:
+        rho = float(evidence.coords.get("test_share", 1 / number))
     if not 0 <= rho < 1:
         raise fail("rho is not a correlation", rho, "0 <= rho < 1", "leave it out")
     mean = values.mean("fold")

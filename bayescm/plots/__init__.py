@@ -1,6 +1,12 @@
 """Pictures: one file per theme, each function returns a ``matplotlib.figure.Figure``."""
 
 from bayescm.plots.checks import plot_diagnostics, plot_predictive
+from bayescm.plots.curves import (
+    plot_curve_numbers,
+    plot_precision_recall,
+    plot_roc,
+    plot_threshold,
+)
 from bayescm.plots.densities import plot_posterior, plot_prior_posterior
 from bayescm.plots.forest import plot_forest
 from bayescm.plots.matrix import plot_matrix
@@ -8,12 +14,16 @@ from bayescm.plots.planning import plot_plan
 from bayescm.plots.regions import plot_region
 
 __all__ = [
+    "plot_curve_numbers",
     "plot_diagnostics",
     "plot_forest",
     "plot_matrix",
     "plot_plan",
     "plot_posterior",
+    "plot_precision_recall",
     "plot_predictive",
     "plot_prior_posterior",
     "plot_region",
+    "plot_roc",
+    "plot_threshold",
 ]

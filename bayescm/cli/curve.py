@@ -1,0 +1,152 @@
+"""``bayescm curve``: from a file of scores to curves, areas and thresholds."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from bayescm.cli.options import Actual, File, Format, FormatOption, Plot, Positive, Prob
+
+
+class CurveKind(StrEnum):
+    """What is drawn, and what the table is about."""
+
+    roc = "roc"
+    pr = "pr"
+    threshold = "threshold"
+
+
+def curve(
+    file: File,
+    actual: Actual,
+    score: Annotated[
+        list[str], typer.Option("--score", help="Column of scores; once per classifier.")
+    ],
+    kind: Annotated[
+        CurveKind,
+        typer.Option("--kind", help="ROC curve, precision-recall curve, or measure by threshold."),
+    ] = CurveKind.roc,
+    positive: Positive = None,
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", help="The measure by threshold: f1, mcc ...")
+    ] = "f1",
+    fold: Annotated[str | None, typer.Option("--fold", help="Column of folds.")] = None,
+    prevalence: Annotated[
+        float | None,
+        typer.Option("--prevalence", help="Answer for a population with this share of positives."),
+    ] = None,
+    pointwise: Annotated[
+        bool, typer.Option("--pointwise", help="Band for one point at a time, not the curve.")
+    ] = False,
+    prob: Prob = 0.95,
+    style: FormatOption = Format.table,
+    plot: Plot = None,
+) -> None:
+    """Curves with bands, their areas, and the best threshold, from a file of scores."""
+    from bayescm import curves
+    from bayescm.cli.output import check_picture, save_picture, show
+
+    check_picture(plot)
+    evidence = read_scores(file, actual, score, positive, fold)
+    if prevalence is not None:
+        evidence = curves.at_prevalence(evidence, prevalence)
+    frame = TABLES[kind](evidence, prob, measure)
+    if plot is not None:
+        save_picture(_picture(evidence, kind, prob, not pointwise, measure), plot)
+    show(frame, style.value, _header(evidence, prob))
+
+
+def read_scores(file, actual, score, positive=None, fold=None):
+    """Return the scores in a CSV or Parquet file."""
+    from bayescm.reading import as_label, read_columns
+    from bayescm.score_evidence import from_scores
+
+    frame = read_columns(file, [actual, *score, *([fold] if fold else [])])
+    one = len(score) == 1
+    values = frame[score[0]].to_numpy() if one else {name: frame[name].to_numpy() for name in score}
+    return from_scores(
+        frame[actual].to_numpy(),
+        values,
+        positive=as_label(positive, frame[actual].dtype),
+        fold=None if fold is None else frame[fold].to_numpy(),
+    )
+
+
+def _area_table(name):
+    """Return a function from evidence to the table of an area, with its differences."""
+
+    def table(evidence, prob, _):
+        import pandas as pd
+
+        from bayescm import curves
+
+        values = curves.number_draws(evidence, name)
+        bounds = curves.numbers.interval_of(values, prob, "eti")
+        columns = {
+            "estimate": curves.estimate(evidence, name),
+            "mean": values.mean("draw"),
+            "lower": bounds.sel(bound="lower", drop=True),
+            "upper": bounds.sel(bound="upper", drop=True),
+        }
+        frame = _frame(columns, {"measure": name})
+        if "classifier" not in evidence.dims:
+            return frame
+        pairs = curves.compare(evidence, name, prob=prob)
+        pairs["classifier"] = pairs["first"] + " - " + pairs["second"]
+        wanted = [*frame.columns.drop("estimate"), "p_better"]
+        return pd.concat([frame, pairs[wanted]], ignore_index=True)
+
+    return table
+
+
+def _threshold_table(evidence, prob, measure):
+    from bayescm import curves
+
+    best = curves.best_threshold(evidence, measure, prob=prob)
+    columns = {name: best[name] for name in ("threshold", "apparent", "optimism")}
+    columns |= {end: best["value"].sel(bound=end, drop=True) for end in ("lower", "upper")}
+    columns |= {"regret": best["regret"]}
+    return _frame(columns, {"measure": best["measure"].item()})
+
+
+def _frame(columns, labels):
+    """Return labelled arrays as a table, one row for each place on their dims."""
+    import xarray as xr
+
+    data = xr.Dataset(
+        {name: each.drop_vars("measure", errors="ignore") for name, each in columns.items()}
+    )
+    scalars = [name for name, each in data.coords.items() if each.ndim == 0]
+    data = data.drop_vars(scalars)
+    if not data.dims:
+        data = data.expand_dims("row")
+    frame = data.to_dataframe().reset_index().drop(columns="row", errors="ignore")
+    for name, label in labels.items():
+        frame.insert(len(data.dims) if "row" not in data.dims else 0, name, label)
+    return frame
+
+
+TABLES = {
+    CurveKind.roc: _area_table("auc"),
+    CurveKind.pr: _area_table("average_precision"),
+    CurveKind.threshold: _threshold_table,
+}
+
+
+def _picture(evidence, kind, prob, simultaneous, measure):
+    from bayescm import plots
+
+    keywords = {"prob": prob, "simultaneous": simultaneous}
+    if kind is CurveKind.threshold:
+        return plots.plot_threshold(evidence, measure, **keywords)
+    draw = plots.plot_roc if kind is CurveKind.roc else plots.plot_precision_recall
+    return draw(evidence, **keywords)
+
+
+def _header(evidence, prob):
+    """Return one line that says what was evaluated."""
+    number = int((evidence["actual"] == evidence["positive"]).sum())
+    folds = f", {len(set(evidence['fold'].values.tolist()))} folds" if "fold" in evidence else ""
+    total = evidence.sizes["example"]
+    label = evidence["positive"].item()
+    return f"{total} examples, {number} positive ({label}){folds}; {prob:.4g} eti"

@@ -1,0 +1,297 @@
+"""Curves: ROC and precision-recall with bands, the numbers about them, measures by threshold."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm import curves
+from bayescm.curves.drawing import observe
+from bayescm.curves.numbers import interval_of
+from bayescm.plots import common
+from bayescm.plots.regions import _equal_f1
+from bayescm.validate import check_prob, fail
+
+
+def plot_roc(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    lines: int = 0,
+    threshold: float | None = None,
+    model: str | None = None,
+    random_seed: int | None = 0,
+):
+    """
+    Draw ROC curves with their bands.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores; a curve for each classifier, class and fold, up to seven.
+    prob : float, default 0.95
+    simultaneous : bool, default True
+        Whether the band is for the whole curve, or pointwise. The picture says which.
+    lines : int, default 0
+        How many posterior draws to draw as well.
+    threshold : float, optional
+        An operating point to mark, with the intervals of both rates.
+    model : {"scores", "binormal"}, optional
+    random_seed : int, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], range(8))
+    >>> axes = plot_roc(evidence, threshold=3).axes[0]
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('false positive rate', 'true positive rate')
+    """
+    draws = curves.roc_draws(evidence, model=model, draws=max(lines, 2), random_seed=random_seed)
+    bounds = curves.roc(
+        evidence, prob=prob, simultaneous=simultaneous, model=model, random_seed=random_seed
+    )
+    figure, axes = _square("false positive rate", "true positive rate")
+    axes.plot([0, 1], [0, 1], color=common.GREY, linewidth=0.8, linestyle=":")
+    areas = curves.auc(evidence, prob=prob, model=model, random_seed=random_seed)
+    _draw_curves(axes, evidence, bounds["tpr"], draws[:lines], ("fpr", "tpr"), ("AUC", areas))
+    if threshold is not None:
+        _operating_point(axes, evidence, ("fpr", "recall"), threshold, prob)
+    axes.legend(fontsize=8, loc="lower right")
+    common.heading(figure, _band_words(prob, simultaneous), common.positive_of(evidence))
+    return common.finish(figure)
+
+
+def plot_precision_recall(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    lines: int = 0,
+    threshold: float | None = None,
+    model: str | None = None,
+    random_seed: int | None = 0,
+):
+    """
+    Draw precision-recall curves with their bands, over lines of equal F1.
+
+    Parameters
+    ----------
+    evidence, prob, simultaneous, lines, threshold, model, random_seed
+        As of `plot_roc`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    draws = curves.precision_recall_draws(
+        evidence, model=model, draws=max(lines, 2), random_seed=random_seed
+    )
+    bounds = curves.precision_recall(
+        evidence, prob=prob, simultaneous=simultaneous, model=model, random_seed=random_seed
+    )
+    figure, axes = _square("recall", "precision")
+    _equal_f1(axes)
+    areas = curves.average_precision(evidence, prob=prob, model=model, random_seed=random_seed)
+    number = ("average precision", areas)
+    _draw_curves(axes, evidence, bounds["precision"], draws[:lines], ("tpr", "precision"), number)
+    if threshold is not None:
+        _operating_point(axes, evidence, ("recall", "precision"), threshold, prob)
+    axes.legend(fontsize=8, loc="best")
+    known = "prevalence" in evidence.coords
+    prevalence = f"prevalence {evidence.prevalence.item():g}" if known else ""
+    words = _band_words(prob, simultaneous)
+    common.heading(figure, words, prevalence, common.positive_of(evidence))
+    return common.finish(figure)
+
+
+def plot_curve_numbers(
+    evidence: xr.Dataset,
+    measure: str | Callable = "auc",
+    *,
+    prob: float = 0.95,
+    kind: str = "eti",
+    model: str | None = None,
+    random_seed: int | None = 0,
+):
+    """
+    Draw the posterior density of a number about each curve, with mean and interval.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores.
+    measure : str or callable
+        As of :func:`bayescm.curves.number_draws`: ``"auc"``, ``"average_precision"``, ...
+    prob : float, default 0.95
+    kind : {"eti", "hdi"}
+    model, random_seed
+        As of `plot_roc`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    import matplotlib.pyplot as plt
+    from arviz_stats.base import array_stats
+
+    check_prob(prob)
+    values = curves.number_draws(
+        evidence, measure, model=model, draws=20_000, random_seed=random_seed
+    )
+    ends = interval_of(values, prob, kind)
+    members = _members(values, ("draw",))
+    figure, axes = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
+    for place, where in enumerate(members):
+        paint, sample = common.PALETTE[place], values.sel(where).values
+        x, density, _ = array_stats.kde(sample, bound_correction=True, custom_lims=(0, 1))
+        low, high = ends.sel(where).values
+        label = f"{common.called(values.name, where)} {sample.mean():.3f} [{low:.3f}, {high:.3f}]"
+        axes.plot(x, density, color=paint, label=label)
+        inside = (x >= low) & (x <= high)
+        axes.fill_between(x[inside], density[inside], color=paint, alpha=0.2, linewidth=0)
+        axes.plot(sample.mean(), 0, common.MARKERS[place], color=paint, clip_on=False)
+    every = values.values
+    low, high = np.quantile(every, [0.0005, 0.9995])
+    axes.set(xlim=(low, high), ylim=(0, None), xlabel=values.name, yticks=[])
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.legend(fontsize=8, loc="upper left")
+    words = f"mean and {common.words_for(prob, kind)}"
+    common.heading(figure, words, common.positive_of(evidence))
+    return common.finish(figure)
+
+
+def plot_threshold(
+    evidence: xr.Dataset,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    at: Any = None,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    random_seed: int | None = 0,
+):
+    """
+    Draw measures against the threshold, with bands.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of one classifier, two classes.
+    measures : name, function, or sequence of up to seven of these
+    at : array_like, optional
+        Thresholds.
+    prob, simultaneous, random_seed
+        As of `plot_roc`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    import matplotlib.pyplot as plt
+
+    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    _few(wanted)
+    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
+    for place, measure in enumerate(wanted):
+        found = curves.threshold(
+            evidence,
+            measure,
+            at=at,
+            prob=prob,
+            simultaneous=simultaneous,
+            random_seed=random_seed,
+        )
+        name = next(iter(found.data_vars))
+        if found["median"].ndim > 1:
+            todo = "select one: evidence.sel(classifier=...), pool_folds(...)"
+            raise fail("there is more than one curve", found["median"].dims, "one", todo)
+        paint, x = common.PALETTE[place], found["threshold"].values
+        axes.plot(x, found["median"], color=paint, label=name)
+        axes.fill_between(x, *found[name].values.T, color=paint, alpha=0.2, linewidth=0)
+    axes.set(xlabel="threshold: predicted positive at or above")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, loc="best")
+    words = f"median and {_band_words(prob, simultaneous)}"
+    common.heading(figure, words, common.positive_of(evidence))
+    return common.finish(figure)
+
+
+def _square(across, up):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5.6, 5.8), layout="constrained")
+    axes.set(xlim=(0, 1), ylim=(0, 1.005), aspect="equal", xlabel=across, ylabel=up)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _draw_curves(axes, evidence, bounds, draws, names, number):
+    """Draw bands, draws and the examples' own curves, with a number about each in the legend."""
+    dim = bounds.dims[-2]
+    observed = observe(evidence)
+    for place, where in enumerate(_members(bounds, (dim, "bound"))):
+        paint, x = common.PALETTE[place], bounds[dim].values
+        axes.fill_between(x, *bounds.sel(where).values.T, color=paint, alpha=0.18, linewidth=0)
+        for each in draws.sel(where).values:
+            axes.plot(x, each, color=paint, alpha=0.15, linewidth=0.6)
+        own = observed.curves[place]
+        rates = {"fpr": own.fpr[0], "tpr": own.tpr[0]}
+        with np.errstate(invalid="ignore"):
+            hits = own.prevalence[0] * rates["tpr"]
+            rates["precision"] = hits / (hits + (1 - own.prevalence[0]) * rates["fpr"])
+        low, high = number[1].sel(where).values
+        label = f"{number[0]} [{low:.3f}, {high:.3f}]"
+        if where:
+            label = f"{', '.join(str(each) for each in where.values())}: {label}"
+        style = ["-", "--", "-.", ":"][place % 4]
+        axes.plot(rates[names[0]], rates[names[1]], style, color=paint, linewidth=1.4, label=label)
+
+
+def _operating_point(axes, evidence, names, threshold, prob):
+    """Mark a threshold with the intervals of both rates."""
+    found = curves.at_threshold(evidence, list(names), threshold, prob=prob, kind="eti")
+    middle = {
+        name: curves.threshold(evidence, name, at=[threshold])["median"].isel(threshold=0)
+        for name in names
+    }
+    for place, where in enumerate(_members(found[names[0]], ("bound",))):
+        x, y = (float(middle[name].sel(where)) for name in names)
+        (left, right), (low, high) = (found[name].sel(where).values for name in names)
+        axes.errorbar(
+            x,
+            y,
+            xerr=[[x - left], [right - x]],
+            yerr=[[y - low], [high - y]],
+            fmt=common.MARKERS[place],
+            color=common.PALETTE[place],
+            markeredgecolor="white",
+            capsize=2,
+            linewidth=1,
+            label=f"threshold {threshold:g}" if place == 0 else None,
+            zorder=3,
+        )
+
+
+def _members(values, over):
+    members = common.places(values, over)
+    _few(members)
+    return members
+
+
+def _few(members):
+    if len(members) > len(common.PALETTE):
+        todo = "select some of them"
+        allowed = f"up to {len(common.PALETTE)}"
+        raise fail("too many curves to tell apart", len(members), allowed, todo)
+
+
+def _band_words(prob, simultaneous):
+    if simultaneous:
+        return f"{100 * prob:g} % simultaneous band (for the whole curve)"
+    return f"{100 * prob:g} % pointwise band (for one point at a time)"
