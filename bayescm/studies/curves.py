@@ -104,7 +104,8 @@ def _noise(population, uniform):
     return ndtri(uniform)
 
 
-def _survival(population, x):
+def survival(population: str, x: np.ndarray) -> np.ndarray:
+    """Return the share of the latent scores above x."""
     return 0.5 - x / (2 * np.sqrt(2 + x**2)) if population == "heavy" else ndtr(-x)
 
 
@@ -133,7 +134,7 @@ def whole(population: str, shift: float, prevalence: float) -> curve.Curve:
         latent = _noise(population, np.unique(level))
         latent = np.sort(np.concatenate([latent, latent + shift]))[::-1]
         latent = latent[latent > _FLOOR] if population == "tied" else latent
-    each = [np.concatenate([[0], _survival(population, latent - s), [1]]) for s in (0, shift)]
+    each = [np.concatenate([[0], survival(population, latent - s), [1]]) for s in (0, shift)]
     rates = np.maximum.accumulate(np.stack(each), axis=1)
     tied = np.full(len(latent) + 1, population == "discrete")
     tied[-1] = population in ("discrete", "tied")
