@@ -51,13 +51,15 @@ class Block:
 
     def log_prior(self, points: np.ndarray) -> np.ndarray:
         """Return the log prior density of unconstrained points (S, P), up to no constant."""
-        means, deviations, rho = self.split(points)
+        means, deviations, _ = self.split(points)
         a, b = self.prior.T
         total = (a * means - (a + b) * np.logaddexp(0, means) - betaln(a, b)).sum(1)
         half = np.log(2 / np.pi) / 2 - np.log(self.scale) - (deviations / self.scale) ** 2 / 2
         total = total + (half + np.log(deviations)).sum(1)
         if self.rates == 2:  # (1 + rho) / 2 ~ Beta(2, 2), times the slope of tanh
-            total = total + np.log(0.75) + 2 * np.log1p(-(rho**2))
+            turned = np.abs(points[:, -1])
+            log_rest = 2 * (np.log(2) - turned - np.log1p(np.exp(-2 * turned)))  # 1 - rho**2
+            total = total + np.log(0.75) + 2 * log_rest
         return total
 
     def log_posterior(self, points: np.ndarray) -> np.ndarray:
@@ -144,7 +146,8 @@ class Block:
     def points(self) -> Weighted:
         """Weighted points of the posterior of the parameters."""
         share = (self.hits.sum(0) + self.prior[:, 0]) / (self.totals.sum(0) + self.prior.sum(1))
-        start = np.concatenate([np.log(share / (1 - share)), np.full(self.rates, -0.7)])
+        spread = np.log(0.5 * min(self.scale, 1))
+        start = np.concatenate([np.log(share / (1 - share)), np.full(self.rates, spread)])
         return explore(self.log_posterior, np.append(start, 0.0) if self.rates == 2 else start)
 
     def draw_effects(self, points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
