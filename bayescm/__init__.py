@@ -52,6 +52,8 @@ _HOME = {
         "plot_curve_numbers",
         "plot_threshold",
         "plot_plan",
+        "plot_history",
+        "plot_priors",
     ],
 }
 _MODULES = [

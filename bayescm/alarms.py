@@ -27,6 +27,7 @@ from bayescm.validate import fail
 _Z = np.linspace(-8.5, 8.5, 137)
 _WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 _DRAWS = 10_000
+RULES = ("batch", "floor", "reference", "change")
 COLUMNS = ("step", "batch_id", "at", "rule", "measure", "value", "threshold")
 
 
@@ -196,6 +197,7 @@ def alarms(
             tables.append(_rows(counts, low, _begins(low >= 1 - rate), "floor", 1 - rate))
         if then is not None:
             worse = prob_worse(now, then, kernel, concentration=prior)
+            worse = worse.drop_vars(["batch_id", "at"], errors="ignore")
             worse = worse.reindex(step=counts["step"], fill_value=0.0)
             tables.append(_rows(counts, worse, _begins(worse >= 1 - rate), "reference", 1 - rate))
     joined = pd.concat(tables, ignore_index=True)

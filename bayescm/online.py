@@ -179,7 +179,7 @@ class Monitor:
         if batches["batch_id"].values[-1] != batch_id:
             last, when = (batches[each].values[-1] for each in ("batch_id", "at"))
             warnings.warn(
-                f"Batch {batch_id!r} is earlier than {last!r} (at {when}). It is recorded; the "
+                f"Batch {batch_id!r} is earlier than {str(last)!r} (at {when}). It is recorded; the "
                 "history is in the order of time, so that what was reported since may move.",
                 UserWarning,
                 stacklevel=3,

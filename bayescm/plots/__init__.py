@@ -8,21 +8,28 @@ from bayescm.plots.curves import (
     plot_threshold,
 )
 from bayescm.plots.densities import plot_posterior, plot_prior_posterior
+from bayescm.plots.folds import plot_folds, plot_omega
 from bayescm.plots.forest import plot_forest
 from bayescm.plots.matrix import plot_matrix
+from bayescm.plots.online import plot_history
 from bayescm.plots.planning import plot_plan
+from bayescm.plots.priors import plot_priors
 from bayescm.plots.regions import plot_region
 
 __all__ = [
     "plot_curve_numbers",
     "plot_diagnostics",
+    "plot_folds",
     "plot_forest",
+    "plot_history",
     "plot_matrix",
+    "plot_omega",
     "plot_plan",
     "plot_posterior",
     "plot_precision_recall",
     "plot_predictive",
     "plot_prior_posterior",
+    "plot_priors",
     "plot_region",
     "plot_roc",
     "plot_threshold",

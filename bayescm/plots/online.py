@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.alarms import RULES
 from bayescm.labelled import measure
 from bayescm.measures import resolve
 from bayescm.plots import common
@@ -72,12 +73,19 @@ def plot_history(
         if alarms is not None:
             _marks(axis, time, history, alarms, common.called(name, where), name, where)
         axis.set_ylabel(common.called(name, where))
-    axes[0, 0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+    named = dict(zip(*_legend(axes[:, 0]), strict=True))
+    figure.legend(named.values(), named, loc="outside right upper", frameon=False, fontsize=8)
     axes[-1, 0].set_xlabel("time" if "at" in history.coords else "batch")
     if "at" in history.coords:
         figure.autofmt_xdate()
     common.heading(figure, common.positive_of(history), f"{history.sizes['step']} batches")
     return common.finish(figure)
+
+
+def _legend(axes):
+    """Return labels and what they stand for, of all panels."""
+    pairs = [axis.get_legend_handles_labels() for axis in axes]
+    return [label for _, each in pairs for label in each], [h for each, _ in pairs for h in each]
 
 
 def _band(axis, time, ends):
@@ -105,15 +113,16 @@ def _marks(axis, time, history, alarms, label, name, where):
     names = {label, str(name) if not where else f"{name}[{where['class']}]", "answers"}
     mine = alarms[alarms["measure"].isin(names)]
     place = {step: i for i, step in enumerate(history["step"].values.tolist())}
-    for index, (rule, rows) in enumerate(mine.groupby("rule")):
-        at = [time[place[step]] for step in rows["step"]]
-        axis.plot(
-            at,
-            [0.02 + 0.06 * index] * len(at),
-            common.MARKERS[index % len(common.MARKERS)],
-            color=common.PALETTE[1 + index % 5],
-            ms=5,
-            ls="none",
-            transform=axis.get_xaxis_transform(),
-            label=f"alarm: {rule}",
-        )
+    for index, rule in enumerate(RULES):
+        steps = mine.loc[mine["rule"] == rule, "step"]
+        if len(steps):
+            axis.plot(
+                [time[place[step]] for step in steps],
+                [0.05 + 0.08 * index] * len(steps),
+                common.MARKERS[index],
+                color=common.PALETTE[1 + index],
+                ms=5,
+                ls="none",
+                transform=axis.get_xaxis_transform(),
+                label=f"alarm: {rule}",
+            )
