@@ -51,8 +51,9 @@ class Journal:
                 f"{study.name!r}, seed {seed}",
                 "name another file, or the same study and seed",
             )
-        # Later lines hold more methods than earlier ones of the same replication.
-        self.records = {record["index"]: record for record in lines}
+        # Later lines hold more methods than earlier ones of the same replication; a second header
+        # stands where two runs began at once.
+        self.records = {line["index"]: line for line in lines if "index" in line}
         if header is None:
             truth = study.truth(generator(seed, TRUTH)) if study.truth else None
             header = mine | {"version": __version__, "truth": truth}

@@ -25,17 +25,20 @@ class Gaussians:
     features : int
         Number of features d.
     shift : float
-        Mean of every feature in the positive class.
+        Mean of every feature in the positive class (the other one has 0).
     scale : float
-        Variance of every feature in the positive class.
+        Variance of every feature in the positive class (the other one has 1).
     balanced : bool
         Whether samples have exactly as many examples of either class, or as chance has it.
+    swapped : bool
+        Whether the standard normal class is the positive one, and the other one is not.
     """
 
     features: int
     shift: float
     scale: float
     balanced: bool = True
+    swapped: bool = False
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Return features (size, d) and classes (size,)."""
@@ -44,8 +47,8 @@ class Gaussians:
         else:
             classes = rng.integers(0, 2, size)
         features = rng.standard_normal((size, self.features))
-        positive = classes == 1
-        features[positive] = self.shift + np.sqrt(self.scale) * features[positive]
+        moved = classes == (0 if self.swapped else 1)
+        features[moved] = self.shift + np.sqrt(self.scale) * features[moved]
         return features, classes
 
 

@@ -1,0 +1,212 @@
+"""Folds of a cross-validation: each by itself, all together, and the discount that joins them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.classical import fold_t
+from bayescm.counts import as_counts
+from bayescm.exact import pooled_folds
+from bayescm.folds import design, fold_macro, fold_micro, stack
+from bayescm.intervals import interval, mean
+from bayescm.labelled import kernels
+from bayescm.plots import common
+from bayescm.validate import fail
+
+# Together: what is drawn, by which model or t method, in which colour and with which marker.
+_MODELS = [
+    ("partially pooled", "hierarchical_folds"),
+    ("pooled, discounted", "pooled_folds"),
+    ("averaged", "averaged_folds"),
+]
+_ROW, _MOST = 0.28, 60
+
+
+def plot_folds(
+    counts: xr.DataArray,
+    measure: str | Callable,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    concentration: Any = None,
+):
+    """
+    Draw the interval of every fold, and those of all folds together, below each other.
+
+    Parameters
+    ----------
+    counts : DataArray
+        Counts of one classifier, dims ``([repeat,] fold, actual, predicted)``.
+    measure : str or callable
+        A measure with one value for the whole matrix, or of the positive class.
+    prob : float in (0, 1), default 0.95
+        Mass of the intervals.
+    kind : {"hdi", "eti"}
+        Highest density or equal tails of the posterior intervals.
+    concentration : float or array_like, optional
+        Prior pseudo-counts per cell.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Every fold alone (grey), then the models of folds and the t intervals, which are not
+        clipped; a line where the measure of the summed folds is.
+
+    Raises
+    ------
+    ValueError
+        Where there are no folds, more than one cross-validation, or too many folds to read.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> cells = {"tp": [6, 5, 7, 4], "fn": [4, 5, 3, 6], "fp": [4, 5, 3, 6], "tn": [6, 5, 7, 4]}
+    >>> counts = bcm.from_cells(**cells).rename(batch="fold")
+    >>> axes = plot_folds(counts, "recall").axes[0]
+    >>> [label.get_text() for label in axes.get_yticklabels()][-2:]
+    ['corrected t', 'resampled t']
+    """
+    import matplotlib.pyplot as plt
+
+    counts = _one_evaluation(counts, measure)
+    prior = {} if concentration is None else {"concentration": concentration}
+    alone = _alone(counts, measure, prob, kind, prior)
+    together = _together(counts, measure, prob, kind, prior)
+    rows = [*alone, *together]
+    figure, axes = plt.subplots(figsize=(8, _ROW * len(rows) + 1.6), layout="constrained")
+    for place, (label, center, ends, paint, marker) in enumerate(rows):
+        y = place + (place >= len(alone))  # a gap between the folds and what they say together
+        axes.plot(ends, [y, y], color=paint, linewidth=2, solid_capstyle="butt")
+        axes.plot(center, y, marker, color=paint, markersize=5)
+        rows[place] = (y, label)
+    axes.set_yticks(*zip(*rows, strict=True))
+    axes.invert_yaxis()
+    micro = fold_micro(counts, measure).item()
+    axes.axvline(micro, color=common.GREY, linestyle=":", linewidth=1, zorder=0)
+    axes.set_xlabel(kernels(measure, counts)[0].__name__)
+    missing = int(fold_macro(counts, measure).undefined_folds)
+    undefined = f"undefined in {missing} folds" if missing else ""
+    words = [f"estimate and {common.words_for(prob, kind)}", common.positive_of(counts), undefined]
+    common.heading(figure, *words, "dotted: all folds summed")
+    return common.finish(figure)
+
+
+def _alone(counts, measure, prob, kind, prior):
+    """Return label, mean, ends, colour and marker of every fold by itself."""
+    rows = stack(counts)
+    if rows.sizes["fold"] > _MOST:
+        todo = "select some folds or repeats"
+        raise fail("too many folds to read", rows.sizes["fold"], f"up to {_MOST}", todo)
+    single = rows.rename(fold="batch")
+    keywords = {"model": "dirichlet_multinomial", **prior}
+    ends = interval(single, measure, prob=prob, kind=kind, **keywords).values
+    centers = mean(single, measure, **keywords).values
+    repeats = counts.sizes.get("repeat", 1)
+    names = [
+        f"repeat {repeat}, fold {fold}" if repeats > 1 else f"fold {fold}"
+        for repeat in range(repeats)
+        for fold in range(counts.sizes["fold"])
+    ]
+    paint = [common.GREY] * len(names), ["."] * len(names)
+    return list(zip(names, centers, ends, *paint, strict=True))
+
+
+def _together(counts, measure, prob, kind, prior):
+    """Return the same of the models of folds and of the t intervals."""
+    rows = []
+    for place, (label, model) in enumerate(_MODELS):
+        ends = interval(counts, measure, prob=prob, kind=kind, model=model, **prior).values
+        center = mean(counts, measure, model=model, **prior).item()
+        rows.append((label, center, ends, common.PALETTE[place], common.MARKERS[place]))
+    methods = ["resampled"] if counts.sizes.get("repeat", 1) > 1 else ["plain", "corrected"]
+    macro = fold_macro(counts, measure).item()
+    for method in dict.fromkeys([*methods, "resampled"]):
+        place = len(rows)
+        ends = fold_t(counts, measure, method=method, prob=prob).values
+        label = "K-fold t" if method == "plain" else f"{method} t"
+        rows.append((label, macro, ends, common.PALETTE[place], common.MARKERS[place]))
+    return rows
+
+
+def plot_omega(
+    counts: xr.DataArray,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    concentration: Any = None,
+):
+    """
+    Draw how the interval of the pooled folds depends on their discount.
+
+    Parameters
+    ----------
+    counts : DataArray
+        Counts of one classifier, dims ``([repeat,] fold, actual, predicted)``.
+    measures : str, callable or a sequence of these
+    prob : float in (0, 1), default 0.95
+        Mass of the intervals.
+    kind : {"hdi", "eti"}
+        Highest density or equal tails.
+    concentration : float or array_like, optional
+        Prior pseudo-counts per cell.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        A panel for each measure: the interval for omega from 1/M (the average matrix) to 1 (plain
+        pooling), the default marked.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> cells = {"tp": [6, 5, 7, 4], "fn": [4, 5, 3, 6], "fp": [4, 5, 3, 6], "tn": [6, 5, 7, 4]}
+    >>> counts = bcm.from_cells(**cells).rename(batch="fold")
+    >>> [axes.get_title() for axes in plot_omega(counts, ["precision", "recall"]).axes]
+    ['precision', 'recall']
+    """
+    import matplotlib.pyplot as plt
+
+    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    counts = _one_evaluation(counts, *wanted)
+    matrices = stack(counts).sizes["fold"]
+    known = pooled_folds(stack(counts).values, n_folds=design(counts)["n_folds"])
+    omegas = np.unique([*np.linspace(1 / matrices, 1, 40), known.omega])
+    keywords: dict[str, Any] = {"model": "pooled_folds", "prob": prob, "kind": kind}
+    if concentration is not None:
+        keywords["concentration"] = concentration
+    size = (3.6 * len(wanted) + 0.6, 3.6)
+    figure, panels = plt.subplots(1, len(wanted), figsize=size, layout="constrained", squeeze=False)
+    for axes, measure in zip(panels[0], wanted, strict=True):
+        ends = np.stack([interval(counts, measure, omega=each, **keywords) for each in omegas])
+        axes.fill_between(omegas, *ends.T, color=common.PALETTE[0], alpha=0.25, linewidth=0)
+        axes.plot(omegas, ends, color=common.PALETTE[0], linewidth=1)
+        axes.axhline(fold_micro(counts, measure).item(), color=common.GREY, linestyle=":")
+        axes.axvline(known.omega, color=common.PALETTE[1], linestyle="--")
+        axes.set_title(kernels(measure, counts)[0].__name__)
+        axes.set_xlabel("omega")
+        axes.set_xlim(omegas[0], 1)
+    words = common.words_for(prob, kind), common.positive_of(counts)
+    lines = "dotted: all folds summed", f"dashed: the default, {known.omega:.3g}"
+    common.heading(figure, *words, *lines)
+    return common.finish(figure)
+
+
+def _one_evaluation(counts, *measures):
+    """Return canonical counts of one cross-validation, or raise."""
+    counts = as_counts(counts)
+    stack(counts)
+    several = [dim for dim in counts.dims[:-2] if dim not in ("repeat", "fold")]
+    if several:
+        first = {dim: 0 for dim in several}
+        todo = f"select one, e.g. counts.isel({first})"
+        raise fail("more than one cross-validation", several, "dims repeat and fold", todo)
+    for kernel in [kernel for measure in measures for kernel in kernels(measure, counts)]:
+        if np.ndim(kernel(np.ones((counts.sizes["actual"],) * 2))):
+            todo = "take an average over the classes such as f1_macro, or a function of your own"
+            raise fail(
+                f"{kernel.__name__} has a value for each class", kernel.__name__, "one", todo
+            )
+    return counts
