@@ -31,7 +31,7 @@ class Grid(NamedTuple):
 
     def rough(self):
         """Return a grid that is good for comparisons only."""
-        return self._replace(step=max(self.step, 0.5 if self.cut else 0.25))
+        return self._replace(step=max(2 * self.step, 0.5))
 
     def points(self):
         """Return the points z and the weights, (N,), of the trapezoidal rule for the normal law."""

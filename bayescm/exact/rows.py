@@ -147,37 +147,32 @@ class Rows:
     def quantiles(self, q):
         """Return the quantiles, (m, P); each row by the first grid that is good enough at them."""
         q = np.broadcast_to(q, (len(self.choice), np.shape(q)[-1]))
-        y, index = self.start(q), np.arange(len(q))
+        y, index = self.newton(q, self.start(q), self.grids[0].rough()), np.arange(len(q))
         for choice, grid in enumerate(self.grids):
             rows = self.take(index)
-            near = rows.newton(q[index], y[index], grid, 1e-4)
-            good = rows.is_good(self.link.to_x(near), choice)
-            y[index] = near
-            if good.any():
-                done = index[good]
-                y[done] = self.take(done).newton(q[done], y[done], grid, 1e-12)
-                self.choice[done] = np.maximum(self.choice[done], choice)
+            near = rows.newton(q[index], y[index], grid)
+            below, density = rows.integrate(self.link.to_x(near), grid)
+            other = rows.integrate(self.link.to_x(near), grid.shifted())[0]
+            y[index] = near + self.link.step(near, q[index], below, density)[0]
+            good = (np.abs(below - other) < _GOOD).all(axis=-1) | (choice == len(self.grids) - 1)
+            done = index[good]
+            self.choice[done] = np.maximum(self.choice[done], choice)
             index = index[~good]
             if not len(index):
                 break
         return self.link.to_x(y)
 
-    def newton(self, q, y, grid, tolerance):
-        """Solve for the quantiles: Newton's method in the normal scale, inside a bracket."""
+    def newton(self, q, y, grid):
+        """Come near the quantiles by Newton's method inside a bracket; one step more is enough."""
         low, high = np.full(q.shape, -600.0), np.full(q.shape, 600.0)
-        goal = special.ndtri(q)
         for _ in range(100):
             below, density = self.integrate(self.link.to_x(y), grid)
             high, low = np.where(below >= q, y, high), np.where(below < q, y, low)
-            known = (below > 1e-100) & (below < 1 - 1e-15)
-            z = special.ndtri(np.where(known, below, 0.5))
-            with np.errstate(all="ignore"):
-                rate = density * self.link.slope(y) * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
-                new = y - (z - goal) / rate
-            inside = known & (new >= low) & (new <= high)
-            new = np.where(inside, new, (low + high) / 2)
+            move, known = self.link.step(y, q, below, density)
+            inside = known & (y + move >= low) & (y + move <= high)
+            new = np.where(inside, y + move, (low + high) / 2)
             moved, y = np.abs(new - y), new
-            if (moved < tolerance * np.maximum(1, np.abs(y))).all():
+            if (moved < 1e-4 * np.maximum(1, np.abs(y))).all():
                 break
         return y
 
@@ -278,6 +273,14 @@ class Link:
             else:
                 y = np.log(x - self.low) - np.log(self.high - x)
         return np.clip(np.nan_to_num(y, nan=0.0), -600.0, 600.0)
+
+    def step(self, y, q, below, density):
+        """Return Newton's step towards the quantile in the normal scale, and where it is known."""
+        known = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)
+        z = special.ndtri(np.where(known, below, 0.5))
+        with np.errstate(all="ignore"):
+            rate = density * self.slope(y) * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
+            return np.where(known, (special.ndtri(q) - z) / rate, 0.0), known
 
     def slope(self, y):
         """Return dx/dy."""
