@@ -10,7 +10,8 @@ import pandas as pd
 from bayescm.decision import Draws, check_rope, decide, sentence
 from bayescm.drawn import Drawn
 from bayescm.exact.atoms import Discrete
-from bayescm.exact.differences import Independent
+from bayescm.exact.differences import Independent, Tails
+from bayescm.exact.quadrature import Quadrature
 from bayescm.joint_draws import Evidence, draw_measures
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
@@ -221,11 +222,15 @@ def _laws(drawn, kernel, place, dim, contrast, less):
         return Draws(first - second), None
     if all(each.how == "closed form" for each in laws):
         return Independent(*laws), None
-    return Draws(first - second), Independent(*laws) if _cheap(laws) else None
+    return Draws(first - second), _tails(laws)
 
 
-def _cheap(laws):
-    return all(isinstance(each, Discrete) for each in laws)
+def _tails(laws):
+    """Return exact probabilities where they are quick to have."""
+    if all(isinstance(each, Discrete) for each in laws):
+        return Independent(*laws)
+    quick = all(isinstance(each, Quadrature) or each.how == "closed form" for each in laws)
+    return Tails(*laws) if quick else None
 
 
 def _turned(numbers, less, contrast):

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from bayescm.exact import laws
 from bayescm.exact.atoms import Discrete
 from bayescm.exact.laws import INTERIOR, NOT_UNIMODAL, PointMass
+from bayescm.exact.quadrature import Quadrature
 
 # The trapezoidal rule for a standard normal variable: exponentially accurate for smooth functions.
 _NODES = np.linspace(-8.5, 8.5, 137)
@@ -147,6 +148,56 @@ class Independent(_Quadrature):
     def shortfall(self) -> float:
         """Return the mean of max(0, B - A)."""
         return float(self.weights @ _shortfall(self.first, self.points))
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """
+    The probabilities of A - B, of two independent measures with laws by quadrature.
+
+    Attributes
+    ----------
+    first, second : law
+        Of one number each.
+
+    Examples
+    --------
+    >>> from bayescm.exact import dirichlet_multinomial
+    >>> from bayescm.measures import mcc
+    >>> tables = [[30, 35], [15, 65]], [[35, 30], [30, 50]]
+    >>> laws = (dirichlet_multinomial(each, concentration=0).law(mcc) for each in tables)
+    >>> round(float(Tails(*laws).sf(0)), 8)
+    0.87528464
+    """
+
+    first: Any
+    second: Any
+
+    def sf(self, x: float) -> float:
+        """Return the probability of more than x."""
+        return 1 - self.cdf(x)
+
+    def cdf(self, x: float) -> float:
+        """Return the probability of at most x."""
+        points, weights = self._rule
+        return float(weights @ _at_points(self.first, points + x)[0])
+
+    @cached_property
+    def _rule(self):
+        low, high = self.second.quantile(np.array([1e-12, 1 - 1e-12]))
+        nodes, weights = np.polynomial.legendre.leggauss(40)
+        points = (low + high) / 2 + (high - low) / 2 * nodes
+        density = _at_points(self.second, points)[1]
+        weights = weights * density
+        return points, weights / weights.sum()
+
+
+def _at_points(law, points):
+    """Return the distribution function and the density of one law at many points."""
+    if not isinstance(law, Quadrature):
+        return law.cdf(points), law.pdf(points)
+    both = law._by_rows(lambda rows: np.stack(rows.probabilities(points[None]), 1), 2, points.size)
+    return both[0], both[1]
 
 
 def _shortfall(law, points):
