@@ -9,7 +9,7 @@ import pandas as pd
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
-STUDIES = {"wang-li": "wang_li", "wang-2015": "wang_2015", "priors": "priors"}
+STUDIES = {"wang-li": "wang_li", "wang-2015": "wang_2015", "priors": "priors", "caelen-sequential": "caelen_sequential"}
 
 
 def run_study(

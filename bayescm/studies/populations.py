@@ -73,7 +73,7 @@ class Rows:
 
     def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Return features (size, d) and classes (size,)."""
-        features, classes = read_rows(self.name, self.folder)
+        features, classes = read_rows(self.name, find_data(self.name, self.folder))
         if not self.balanced:
             chosen = rng.integers(0, len(classes), size)
         else:

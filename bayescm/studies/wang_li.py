@@ -166,6 +166,8 @@ DISCOUNTED = {1: (7, 1), 2: (7, 3), 3: (9, 1)}
 OMEGAS = tuple(round(0.1 + 0.05 * step, 2) for step in range(19))
 # Table 3: shift and scale of the second class.
 POINTS = {1: (1, 2), 2: (1, 0.1), 3: (0.2, 3)}
+# Remark 4: number of features and width of the kernel; with the five printed it is not degenerate.
+PERFECT = {1: (5, 0.5), 2: (100, None)}
 
 TABLES = ("3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "remark-4")
 
@@ -198,7 +200,7 @@ def table(name: str, case: int | None = None, settings: Settings | None = None) 
     special: dict[str, tuple[Callable, Iterable[int]]] = {
         "3": (_point_study, POINTS),
         "12": (_omega_study, DISCOUNTED),
-        "remark-4": (_perfect_study, [1]),
+        "remark-4": (_perfect_study, PERFECT),
     }
     build, known = special.get(name) or (partial(study, number), CASES[number])
     chosen = known if case is None else [case]
@@ -225,8 +227,9 @@ def _omega_study(case, data=None):
 
 
 def _perfect_study(case, data=None):
-    source = CrossValidated(Gaussians(5, 1, 0.1), "svm", 1000, gamma=0.5)
-    return Study("wang-li remark 4", source.generate, METHODS, source.truth)
+    features, gamma = _pick(PERFECT, case)
+    source = CrossValidated(Gaussians(features, 1, 0.1), "svm", 1000, gamma=gamma)
+    return Study(f"wang-li remark 4 case {case}", source.generate, METHODS, source.truth)
 
 
 def _pick(cases, case):
