@@ -43,7 +43,7 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
     >>> import bayescm as bcm
     >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
     >>> delong(evidence, transform="none").values.round(3)
-    array([0.151, 1.099])
+    array([0.208, 1.167])
     """
     check_prob(prob), check_choice("transform", transform, ["logit", "none"])
     evidence = _two_classes(evidence)

@@ -66,6 +66,15 @@ def write(path: Path, title: str, sections: Sequence[Section]) -> None:
             shutil.rmtree(target, ignore_errors=True)
             os.replace(files, target)
         os.replace(draft, path)
+    _close(sections)
+
+
+def _close(sections):
+    """Free the figures: nobody will see them again."""
+    from matplotlib import pyplot as plt
+
+    for picture in (each for section in sections for each in section.pictures):
+        plt.close(picture.figure)
 
 
 def _html(title, sections, folder, files):
