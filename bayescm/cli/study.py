@@ -15,6 +15,7 @@ class Name(StrEnum):
     wang_li = "wang-li"
     wang_2015 = "wang-2015"
     priors = "priors"
+    caelen_sequential = "caelen-sequential"
 
 
 def study(

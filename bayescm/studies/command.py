@@ -9,7 +9,12 @@ import pandas as pd
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
-STUDIES = {"wang-li": "wang_li", "wang-2015": "wang_2015", "priors": "priors", "caelen-sequential": "caelen_sequential"}
+STUDIES = {
+    "wang-li": "wang_li",
+    "wang-2015": "wang_2015",
+    "priors": "priors",
+    "caelen-sequential": "caelen_sequential",
+}
 
 
 def run_study(
@@ -25,7 +30,7 @@ def run_study(
 
     Parameters
     ----------
-    name : {"wang-li", "wang-2015", "priors"}
+    name : {"wang-li", "wang-2015", "priors", "caelen-sequential"}
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional
