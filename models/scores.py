@@ -11,7 +11,8 @@ example weighs one in all and its half on either side of it. With 1 at the ends 
 curve is biased towards 1/2.
 
 A gap of one class that holds scores of the other spreads its weight evenly over the *slots* these
-leave, and examples with the same score keep all but the outer halves of their weight on that score.
+leave (a score that c of them share counts as c - 1 slots), and examples with the same score keep
+all but the outer halves of their weight on it.
 Where several classifiers scored the same examples, each example's weight is spread for all of them
 at once: the common refinement of their slots are the *cells*, and a Dirichlet over the cells gives
 every classifier exactly the law it has alone. Two copies of a classifier never differ.
@@ -112,14 +113,17 @@ def _slots(score, actual, weight):
     """Return where the slots end on the line of each side, and the slots above each example."""
     _, place = np.unique(-score, return_inverse=True)
     size = place.max() + 1
+    total = [np.bincount(place, weight * (actual == side), size) for side in (0, 1)]
     slots = np.zeros((2, 2 * size + 1))  # interval, value, interval, ..., from the top
-    for side, row in enumerate(slots):
-        own = np.bincount(place, weight * (actual == side), size)
+    for row, own, other in zip(slots, total, total[::-1], strict=True):
         half, seen = np.minimum(own, 1) / 2, own > 0
         gap = np.concatenate([[0], np.cumsum(seen)])
         mass = np.append(half[seen], 0) + np.append(0, half[seen])
-        row[0::2] = (mass / np.bincount(gap))[gap]
-        row[1::2] = own - 2 * half
+        # A value that c examples of the other class share leaves c - 1 slots on itself.
+        share = np.where(seen, 0, np.maximum(other - 1, 0))
+        width = np.bincount(gap) + np.bincount(gap[1:], share, gap[-1] + 1)
+        row[0::2] = (mass / width)[gap]
+        row[1::2] = np.where(seen, own - 2 * half, row[2::2] * share)
     return np.cumsum(slots, axis=1), 2 * place + 2
 
 

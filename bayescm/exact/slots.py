@@ -5,8 +5,9 @@ Sorted from the top, the scores of a test set leave *slots*: the open intervals 
 neighbouring values (and beyond both ends), and the values that several examples share. Each
 example weighs one. Half of its weight lies in the gap above it, between it and the next higher
 score of its own class, and half in the gap below; a gap that holds scores of the other class
-spreads its weight evenly over their slots. So a class's weights are 1/2 for each open end and 1 for
-each gap inside, and what examples with the same score keep among themselves stays on that score.
+spreads its weight evenly over the slots that these leave, where a score that c of them share counts
+as c - 1 slots. So a class's weights are 1/2 for each open end and 1 for each gap inside, and what
+its own examples with the same score keep among themselves stays on that score.
 
 A side of a *view* (one classifier, one class against the rest) is therefore a line, cut into slots
 by one partition and into examples by another. Several views of the same examples cut the same
@@ -53,7 +54,8 @@ class View:
         low = self.values[np.minimum(above, len(self.values) - 1)]
         inside = (above > 0) & (above < len(self.values)) & (high != thresholds)
         with np.errstate(invalid="ignore", divide="ignore"):
-            part = np.nan_to_num((high - thresholds) / (high - low), nan=0.5)
+            part = (high - thresholds) / (high - low)
+        part = np.where(np.isfinite(high) & np.isfinite(low), part, 0.5)
         # Beyond the scores seen a threshold takes everything or nothing.
         place = self.below[above] + np.where(inside, part, 0.0)
         place = np.where(above == 0, 0.0, place)
@@ -77,7 +79,7 @@ def view(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> View:
     values, place = np.unique(-scores, return_inverse=True)
     size = len(values)
     weight = np.bincount(place + size * positive, weights, 2 * size).reshape(2, size)
-    slots = np.stack([_side(each) for each in weight])
+    slots = np.stack([_side(*weight), _side(*weight[::-1])])
     keep = np.ones(2 * size + 1, bool)
     keep[1::2] = (slots[:, 1::2] > 0).any(0)
     order = np.lexsort((place, positive))
@@ -89,16 +91,19 @@ def view(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> View:
     return View(-values, below, slots[:, keep], tied, start, positive)
 
 
-def _side(weight):
+def _side(weight, other):
     """Return one class's weight on interval, value, interval, ..., interval, from the top."""
-    out = np.empty(2 * len(weight) + 1)
+    seen = weight > 0
     half = np.minimum(weight, 1) / 2
-    gap = np.concatenate([[0], np.cumsum(weight > 0)])
-    mass = np.zeros(gap[-1] + 1)
-    mass[:-1] += half[weight > 0]
-    mass[1:] += half[weight > 0]
-    out[0::2] = (mass / np.bincount(gap))[gap]
-    out[1::2] = weight - 2 * half
+    gap = np.concatenate([[0], np.cumsum(seen)])
+    mass = np.append(half[seen], 0) + np.append(0, half[seen])
+    # A value that c examples of the other class share leaves c + 1 slots, c - 1 of them on itself.
+    share = np.where(seen, 0, np.maximum(other - 1, 0))
+    width = np.bincount(gap) + np.bincount(gap[1:], share, gap[-1] + 1)
+    each = (mass / width)[gap]
+    out = np.empty(2 * len(weight) + 1)
+    out[0::2] = each
+    out[1::2] = np.where(seen, weight - 2 * half, each[1:] * share)
     return out
 
 

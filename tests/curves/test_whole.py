@@ -1,0 +1,94 @@
+"""Whole curves: points as scikit-learn has them, bands around them."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+import bayescm as bcm
+from bayescm import curves
+
+
+def sample(size=200, ties=False, seed=1):
+    rng = np.random.default_rng(seed)
+    actual = (rng.random(size) < 0.35).astype(int)
+    score = rng.normal(1.3 * actual, 1)
+    return actual, np.round(score, 1) if ties else score
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_points_are_scikit_learns(ties, weighted):
+    actual, score = sample(ties=ties)
+    weights = np.arange(200) % 3 + 0.5 if weighted else None
+    found = curves.points(bcm.from_scores(actual, score, weights=weights))
+    fpr, tpr, thresholds = roc_curve(actual, score, drop_intermediate=False, sample_weight=weights)
+    np.testing.assert_allclose(found.fpr, fpr, atol=1e-12)
+    np.testing.assert_allclose(found.tpr, tpr, atol=1e-12)
+    np.testing.assert_array_equal(found.threshold, thresholds)
+    precision, recall, _ = precision_recall_curve(actual, score, sample_weight=weights)
+    np.testing.assert_allclose(found.precision, precision[::-1], atol=1e-12)
+    np.testing.assert_allclose(found.tpr, recall[::-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [None, "binormal"])
+def test_roc_has_a_band_around_its_median(model):
+    found = curves.roc(bcm.from_scores(*sample()), draws=500, model=model)
+    lower, upper = found.tpr.sel(bound="lower"), found.tpr.sel(bound="upper")
+    assert (lower <= found["median"] + 1e-12).all()
+    assert (found["median"] <= upper + 1e-12).all()
+    assert found.tpr.sel(fpr=1).values.tolist() == [1, 1]
+    assert lower.sel(fpr=0) == 0
+    assert (np.diff(found["median"]) >= 0).all()
+    assert found.band.item() == "simultaneous"
+    pointwise = curves.roc(bcm.from_scores(*sample()), draws=500, simultaneous=False, model=model)
+    assert (pointwise.tpr[..., 1] - pointwise.tpr[..., 0]).mean() < (upper - lower).mean()
+    assert pointwise.band.item() == "pointwise"
+
+
+def test_precision_recall_has_a_band_wide_where_little_is_known():
+    evidence = bcm.from_scores(*sample())
+    found = curves.precision_recall(evidence, draws=500)
+    width = found.precision[:, 1] - found.precision[:, 0]
+    assert width.sel(recall=0.01) > 2 * width.sel(recall=0.5, method="nearest")
+    assert found.precision.sel(recall=1)[0] > 0.2
+    rare = curves.precision_recall(bcm.at_prevalence(evidence, 0.01), draws=500)
+    assert (rare["median"] < found["median"]).all()
+
+
+def test_grids_of_ones_own():
+    evidence = bcm.from_scores(*sample())
+    found = curves.roc(evidence, fpr=[0.2, 0.1], draws=50)
+    assert found.fpr.values.tolist() == [0.2, 0.1]
+    assert curves.roc(evidence, fpr=0.2, draws=50).sizes["fpr"] == 1
+    with pytest.raises(ValueError, match="grid of rates"):
+        curves.roc(evidence, fpr=[0.1, 1.1])
+    with pytest.raises(ValueError, match="grid of rates"):
+        curves.roc(evidence, fpr="all")
+    with pytest.raises(ValueError, match=r"\(0, 1\]"):
+        curves.precision_recall(evidence, recall=[0, 0.5])
+
+
+def test_curves_of_classifiers_are_drawn_jointly():
+    actual, score = sample()
+    other = score + 0.1 * np.random.default_rng(2).normal(size=200)
+    draws = curves.roc_draws(bcm.from_scores(actual, {"a": score, "b": other}), draws=500)
+    assert draws.dims == ("draw", "classifier", "fpr")
+    gap = draws.sel(classifier="a") - draws.sel(classifier="b")
+    assert gap.std("draw").mean() < 0.5 * draws.sel(classifier="a").std("draw").mean()
+    assert curves.band(gap).dims == ("fpr", "bound")
+
+
+def test_one_curve_per_fold_and_class():
+    rng = np.random.default_rng(1)
+    evidence = bcm.from_scores(np.arange(60) % 3, rng.random((60, 3)), fold=np.arange(60) // 30)
+    assert curves.roc(evidence, draws=50).tpr.dims == ("fold", "class", "fpr", "bound")
+    with pytest.raises(ValueError, match="more than one curve"):
+        curves.points(evidence)
+
+
+def test_separated_and_equal_scores_have_curves():
+    for score in (range(20), np.zeros(20)):
+        found = curves.roc(bcm.from_scores([0] * 10 + [1] * 10, score), draws=200)
+        assert np.isfinite(found.tpr).all()
+        found = curves.precision_recall(bcm.from_scores([0] * 10 + [1] * 10, score), draws=200)
+        assert np.isfinite(found.precision).all()
