@@ -89,7 +89,7 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     Return the areas under the lower and the upper hull of pointwise bands.
 
     The thesis calls this an interval of the area under the curve. It is none: every point lies at
-    its own limit at once, and the areas are 1.4 to 1.65 times as far apart as an interval needs.
+    its own limit at once, and the areas lie almost twice as far apart as an interval needs.
     They are here to be compared with; for intervals see :func:`bayescm.curves.auc`.
 
     Parameters

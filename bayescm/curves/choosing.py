@@ -82,7 +82,7 @@ def best_threshold(
     for each, view, seen in zip(*drawn[:2], drawing.observe(evidence).curves, strict=True):
         good = _goodness(along(each, view, tried, kernel), sign)
         again = _goodness(along(_replicate(each, view, rng), view, tried, kernel), sign)
-        apparent = _goodness(_observed(seen, view, tried, kernel), sign).max()
+        apparent = _goodness(_observed(seen, kernel), sign).max()
         found.append(_choose(good, again, apparent, prob, sign))
     answer = {}
     for name in _Choice._fields:
@@ -140,10 +140,9 @@ def _replicate(curve: Curve, view: View, rng) -> Curve:
     return replace(curve, fpr=rates[0], tpr=rates[1])
 
 
-def _observed(curve: Curve, view: View, thresholds, kernel):
-    """Return the measure at thresholds in the examples themselves."""
-    above = np.searchsorted(-view.values, -thresholds, side="right")
-    return kernel(cells_at(curve, above.astype(float)))[0]
+def _observed(curve: Curve, kernel):
+    """Return the measure at every threshold that the examples themselves tell apart."""
+    return kernel(cells_at(curve, np.arange(len(curve.at), dtype=float)))[0]
 
 
 def _is_loss(kernel):
