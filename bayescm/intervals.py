@@ -1,55 +1,71 @@
 """
-Answers about one measure: interval, cdf, quantiles, moments, the probability to exceed a value.
+Answers about measures: interval, cdf, quantiles, moments, the probability to exceed a value.
 
-All of them ask the exact sibling of the model for the law of the measure, and where it has none
-for draws. Neither PyMC nor a plotting library is loaded.
+All of them ask for the posterior law of the measure (`bayescm.asking`) and put labels on what it
+says.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.counts import CELLS, as_counts, default_model
-from bayescm.exact.atoms import Empirical
-from bayescm.labelled import kernels, measure
-from bayescm.route import aligned
-from bayescm.validate import check_choice, check_keywords, check_kind, check_prob, fail, suggest
+from bayescm.asking import DRAWS, law_of, laws_of, sibling_posterior
+from bayescm.exact.drawn import Drawn, together
+from bayescm.exact.levels import ONE_INTERVAL
+from bayescm.validate import check_choice, check_kind, check_prob, fail
 
-DRAWS = 20_000
+__all__ = [
+    "DRAWS",
+    "cdf",
+    "interval",
+    "law_of",
+    "mean",
+    "mode",
+    "prob_above",
+    "quantile",
+    "sd",
+    "sibling_posterior",
+    "skewness",
+]
 
 
 def interval(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
-    measure: str | Callable,
+    measure: str | Callable | Sequence[str | Callable],
     *,
     prob: float = 0.95,
     kind: str = "hdi",
     **keywords: Any,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of a measure.
+    Return the posterior interval of a measure, or of several.
 
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
-    measure : str or callable
-        A name, or a function of cells (..., C, C).
+    measure : str, callable or sequence of these
+        A name, or a function of cells (..., C, C). Where some of a sequence have no exact law, all
+        of these come from the same draws.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
-        Highest density or equal tails.
+        Highest density or equal tails. Where the region of highest density is not one interval, the
+        equal-tailed one stands in, and ``attrs["how"]`` says so.
     **keywords
-        ``model``, ``of``, ``n``, ``draws`` and ``random_seed`` as of `law_of`, and the model's own,
-        such as ``concentration=0.5``.
+        ``model``, ``of``, ``n``, ``draws`` and ``random_seed`` as of `bayescm.asking.laws_of`, and
+        the model's own, such as ``concentration=0.5``.
 
     Returns
     -------
-    DataArray, dims (..., [class], bound)
-        ``bound`` is lower, upper. The leading dims of the evidence stay, but for those that the
-        model uses up (``fold``, ``repeat``). NaN where the measure is undefined throughout.
+    DataArray, dims ([measure], ..., [class], bound)
+        ``bound`` is lower, upper; a sequence of measures has a dim ``measure``. The leading dims of
+        the evidence stay, but for those that the model uses up (``fold``, ``repeat``). NaN where
+        the measure is undefined throughout. The attributes ``prob``, ``kind`` and ``how`` say what
+        it is and how it was made; ``error`` is the largest numerical (of draws: Monte Carlo
+        standard) error of an end, ``undefined`` the largest share of 0/0.
 
     Raises
     ------
@@ -62,126 +78,68 @@ def interval(
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     >>> interval(counts, "f1", kind="eti").values.round(4)
     array([0.641 , 0.7884])
+    >>> interval(counts, ["f1", "mcc"]).sel(bound="lower").values.round(4)
+    array([0.644 , 0.1356])
     """
     check_prob(prob), check_kind(kind)
-    law, template = law_of(evidence, measure, **keywords)
+    found = laws_of(evidence, measure, **keywords)
+    answers = _answers([law for law, _ in found], prob, kind)
+    template = _common_template([each for _, each in found], measure)
+    several = "measure" in template.dims
+    shape = template.shape[several:]
+    ends = np.stack([np.broadcast_to(answer[0], (*shape, 2)) for answer in answers])
+    attrs = {
+        "prob": prob,
+        "kind": kind,
+        "how": "; ".join(dict.fromkeys(answer[1] for answer in answers)),
+        "error": float(max(answer[2] for answer in answers)),
+        "undefined": float(max(answer[3] for answer in answers)),
+    }
+    dims, coords = (*template.dims, "bound"), {**template.coords, "bound": ["lower", "upper"]}
+    values = ends if several else ends[0]
+    return xr.DataArray(values, dims=dims, coords=coords, name=template.name, attrs=attrs)
+
+
+def _common_template(templates, measure):
+    """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
+    if isinstance(measure, str) or callable(measure):
+        return templates[0]
+    if len({each.dims for each in templates}) > 1:
+        names = [each.name for each in templates if "class" in each.dims]
+        todo = "ask for them apart, or for averages over the classes such as f1_macro"
+        raise fail("only some of the measures have a value per class", names, "all or none", todo)
+    names = [each.name for each in templates]
+    return templates[0].rename("interval").expand_dims(measure=names)
+
+
+def _answers(laws, prob, kind):
+    """Return of each law the ends, and what the attributes say: how, error, undefined."""
+    drawn = [law for law in laws if isinstance(law, Drawn)]
+    at_once = iter(together(drawn, lambda law: _packed(law, prob, kind)) if drawn else ())
+    answers = []
+    for law in laws:
+        if isinstance(law, Drawn):
+            packed = next(at_once)
+            answers.append((packed[..., :2], law.how, packed[..., 2].max(), packed[..., 3].max()))
+        else:
+            ends = law.hdi(prob) if kind == "hdi" else law.eti(prob)
+            error = max(np.max(law.error_at(ends[..., side])) for side in (0, 1))
+            answers.append((ends, how(law, prob, kind), error, np.max(law.undefined)))
+    return answers
+
+
+def _packed(law, prob, kind):
     ends = law.hdi(prob) if kind == "hdi" else law.eti(prob)
-    ends = np.broadcast_to(ends, (*template.shape, 2))
-    dims = (*template.dims, "bound")
-    coords = {**template.coords, "bound": ["lower", "upper"]}
-    return xr.DataArray(ends, dims=dims, coords=coords, name=template.name)
+    error = np.maximum(law.error_at(ends[..., 0]), law.error_at(ends[..., 1]))
+    return np.stack([ends[..., 0], ends[..., 1], error, law.undefined], axis=-1)
 
 
-def law_of(
-    evidence: Any,
-    measure: str | Callable,
-    *,
-    model: str | None = None,
-    of: str = "parameter",
-    n: int | None = None,
-    draws: int = DRAWS,
-    random_seed: int = 0,
-    **keywords: Any,
-) -> tuple[Any, xr.DataArray]:
-    """
-    Return the law of a measure, and the dims and coords of its batch.
-
-    Parameters
-    ----------
-    evidence, measure
-        As of `interval`.
-    model : str, optional
-        Name of a model with an exact sibling; by default the one that fits the evidence.
-    of : {"parameter", "predictive"}
-        The measure itself, or that of the next test set.
-    n : int, optional
-        Size of the next test set; by default the observed total.
-    draws, random_seed : int
-        Where the measure has no exact law: how many draws, and their seed.
-    **keywords
-        The model's own.
-
-    Returns
-    -------
-    law
-        As described in `bayescm.exact.laws`.
-    DataArray
-        NaN, with the dims, coords and name of the answer.
-    """
-    check_choice("of", of, ["parameter", "predictive"])
-    if isinstance(evidence, xr.DataTree):
-        return _law_of_tree(evidence, measure, of)
-    counts = _as_counts(evidence)
-    (kernel,) = kernels(measure, counts)
-    posterior, used = sibling_posterior(evidence, counts, model, keywords)
-    template = _template(counts, kernel, used)
-    if of == "predictive":
-        from bayescm.exact.predictive import predictive_law
-
-        rng = np.random.default_rng(random_seed)
-        size = _test_size(counts, n, used)
-        return predictive_law(posterior, kernel, size, draws, rng), template
-    law = posterior.law(kernel)
-    if law is None:
-        (values,) = posterior.measure([kernel], draws, np.random.default_rng(random_seed))
-        law = Empirical(values)
-    return law, template
-
-
-def sibling_posterior(evidence, counts, model, keywords):
-    """Return the exact posterior and the leading dims that the model uses up."""
-    from bayescm import exact
-    from bayescm.folds import MODELS, sibling_input
-
-    name = default_model(counts) if model is None else model
-    if not isinstance(name, str) or name not in exact.__all__:
-        known = ", ".join(exact.__all__)
-        todo = f"{suggest(name, exact.__all__)}; other models go through fit"
-        raise fail("no exact answers from this model", name, known, todo)
-    function = getattr(exact, name)
-    check_keywords(function, keywords)
-    keywords = aligned(evidence, counts, function, keywords)
-    used: tuple[str, ...] = ("repeat", "fold") if name in MODELS else ()
-    used = ("group",) if name == "hierarchical_groups" else used
-    cells, keywords = sibling_input(function, counts, keywords)
-    return function(cells, **keywords), used
-
-
-def _as_counts(evidence):
-    if isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims:
-        from bayescm.outcomes import counts_of
-
-        return counts_of(evidence)
-    return as_counts(evidence)
-
-
-def _template(counts, kernel, used):
-    dims = [dim for dim in counts.dims if dim not in (*CELLS, *used)]
-    coords = {k: v for k, v in counts.coords.items() if set(v.dims) <= set(dims)}
-    shape = [counts.sizes[dim] for dim in dims]
-    labels = counts.indexes["actual"]
-    if np.ndim(kernel(np.ones((len(labels),) * 2))):
-        dims, shape = [*dims, "class"], [*shape, len(labels)]
-        coords["class"] = labels.values
-    return xr.DataArray(np.full(shape, np.nan), dims=dims, coords=coords, name=kernel.__name__)
-
-
-def _law_of_tree(tree, wanted, of):
-    values = measure(tree, wanted, of=of)
-    (name,) = values.data_vars
-    drawn = values[name].transpose("chain", "draw", ...)
-    template = drawn.isel(chain=0, draw=0, drop=True)
-    flat = drawn.values.reshape(-1, *template.shape)
-    return Empirical(flat, chains=drawn.sizes["chain"]), template
-
-
-def _test_size(counts, n, used):
-    if n is None:
-        totals = counts.sum(CELLS).sum([dim for dim in used if dim in counts.dims])
-        return totals.values
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise fail("n is not the size of a test set", n, "1, 2, ...", "pass n=100")
-    return n
+def how(law: Any, prob: float, kind: str) -> str:
+    """Say how the intervals of a law were made, and where equal tails stand in, why."""
+    if kind == "eti":
+        return law.how
+    other = [each for each in np.unique(law.hdi_kind(prob)) if each not in ONE_INTERVAL]
+    return f"{law.how}, equal tails: {', '.join(other)}" if other else law.how
 
 
 def cdf(evidence: Any, measure: str | Callable, x: float, **keywords: Any) -> xr.DataArray:
@@ -236,6 +194,13 @@ def quantile(evidence: Any, measure: str | Callable, q: float, **keywords: Any) 
         As of `interval`.
     q : float in [0, 1]
         Mass below the point.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> round(float(quantile(counts, "f1", 0.5)), 4)
+    0.7201
     """
     if not 0 <= q <= 1:
         raise fail("q is not a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.intervals import law_of
+from bayescm.asking import counts_of, laws_of
+from bayescm.exact.levels import ONE_INTERVAL
 from bayescm.labelled import measure as plug_in
 from bayescm.validate import check_kind, check_prob
 
@@ -51,13 +52,16 @@ def summary(
     1         f1  0.722  0.644  0.791
     """
     check_prob(prob), check_kind(kind)
-    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
-    parts = [_rows(evidence, each, prob, kind, keywords) for each in wanted]
+    found = laws_of(evidence, measures, **keywords)
+    points = _points(evidence, measures, found)
+    parts = [
+        _rows(law, template, point, prob, kind)
+        for (law, template), point in zip(found, points, strict=True)
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
-def _rows(evidence, wanted, prob, kind, keywords):
-    law, template = law_of(evidence, wanted, **keywords)
+def _rows(law, template, point, prob, kind):
     ends = law.hdi(prob) if kind == "hdi" else law.eti(prob)
     ends = np.broadcast_to(ends, (*template.shape, 2))
     error = np.maximum(law.error_at(ends[..., 0]), law.error_at(ends[..., 1]))
@@ -65,7 +69,7 @@ def _rows(evidence, wanted, prob, kind, keywords):
     if kind == "hdi":
         how = _with_kind(how, np.broadcast_to(law.hdi_kind(prob), template.shape))
     columns = {
-        "point": _point(evidence, wanted, law, template),
+        "point": point,
         "mean": law.mean(),
         "sd": law.sd(),
         "lower": ends[..., 0],
@@ -79,20 +83,19 @@ def _rows(evidence, wanted, prob, kind, keywords):
 
 def _with_kind(how, kinds):
     """Say where equal tails stand in for the highest density, and why."""
-    plain = np.isin(kinds, ["interior", "one-sided lower", "one-sided upper"])
+    plain = np.isin(kinds, ONE_INTERVAL)
     return np.where(plain, how, how + ", equal tails: " + kinds.astype(object))
 
 
-def _point(evidence, wanted, law, template):
+def _points(evidence, measures, found):
+    """Return the plug-in value of each measure; of a fit, the median."""
     if isinstance(evidence, xr.DataTree):
-        return law.quantile(0.5)
-    from bayescm.intervals import _as_counts
-
-    counts = _as_counts(evidence)
-    used = [dim for dim in ("repeat", "fold") if dim in counts.dims and dim not in template.dims]
+        return [law.quantile(0.5) for law, _ in found]
+    counts = counts_of(evidence)
+    kept = set(found[0][1].dims)
+    used = [dim for dim in ("repeat", "fold", "group") if dim in counts.dims and dim not in kept]
     counts = counts.sum(used) if used else counts
-    (values,) = plug_in(counts, wanted).data_vars.values()
-    return values.values
+    return [values.values for values in plug_in(counts, measures).values()]
 
 
 def _frame(template, columns):

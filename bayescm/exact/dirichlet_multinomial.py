@@ -37,6 +37,13 @@ class DirichletMultinomial:
     cells: np.ndarray
     weights: np.ndarray
 
+    def take(self, index: np.ndarray) -> "DirichletMultinomial":
+        """Return some matrices of the batch, taken as flat."""
+        size = self.weights.shape[-2:]
+        return DirichletMultinomial(
+            self.cells.reshape(-1, *size)[index], self.weights.reshape(-1, *size)[index]
+        )
+
     def law(self, kernel: Callable):
         """Return the exact law of a measure, shape (...) or (..., C), or None."""
         many = self.weights.shape[-1] > 2

@@ -39,10 +39,17 @@ class FixedTotals:
     shares: Any
     prior: tuple[float, float] | None
 
+    def take(self, index: np.ndarray) -> "FixedTotals":
+        """Return some matrices of the batch, taken as flat."""
+        size = self.weights.shape[-2:]
+        cells, weights = (each.reshape(-1, *size)[index] for each in (self.cells, self.weights))
+        shares = None if self.shares is None else self.shares.reshape(-1, size[0])[index]
+        return FixedTotals(cells, weights, shares, self.prior)
+
     def law(self, kernel: Callable):
         """Return the exact law of a measure, shape (...), or None where there is none."""
         if self.weights.shape[-1] > 2:
-            return None
+            return table.law_of_rows(kernel, self.weights)
         return table.law_at_prevalence(kernel, self.weights, self._prevalence())
 
     def _prevalence(self):

@@ -7,7 +7,7 @@ from scipy import special
 
 from bayescm.exact.incomplete import betainc, betaincc, betainccinv, betaincinv
 
-REACH = 8.5  # of the normal scale: the mass beyond is 2e-17
+REACH = 7.5  # of the normal scale: the mass beyond is 6e-14
 _NEGLIGIBLE = 1e-16
 
 

@@ -70,7 +70,7 @@ class Quadrature(Continuous):
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         """Return the estimated error of a quantile that came out as x: two grids compared."""
-        return self._elementwise(lambda rows, x: rows.errors(x), x)
+        return self._elementwise(lambda rows, x: rows.errors(x), x, remember=True)
 
     def eti(self, prob: float) -> np.ndarray:
         """Return the equal-tailed interval, shape (..., 2)."""
@@ -122,24 +122,37 @@ class Quadrature(Continuous):
             self._found[prob] = ends, np.concatenate(kinds).reshape(self.shape)
         return self._found[prob]
 
-    def _elementwise(self, function, x):
+    @cached_property
+    def _choice(self):
+        """Which grid each member of the batch needed for its interval, -1 where not known."""
+        return np.full(self.inner.a.size, -1)
+
+    def _elementwise(self, function, x, remember=False):
         """Apply a function of rows and points (m, 1) to points that broadcast with the batch."""
         x = np.asarray(x, float)
         shape = np.broadcast_shapes(x.shape, self.shape)
         index = np.broadcast_to(np.arange(self.inner.a.size).reshape(self.shape), shape)
         points = np.broadcast_to(x, shape).reshape(-1, 1)
-        found = self._by_rows(lambda rows, x: function(rows, x)[:, 0], points=points, index=index)
+        index = np.ravel(index)
+        found = np.empty(len(index))
+        for part, rows in self._rows(index, remember):
+            found[part] = function(rows, points[part])[:, 0]
         return found.reshape(shape)[()]
 
-    def _by_rows(self, function, *trailing, points=None, index=None):
-        """Apply a function to a few rows at a time, so that the memory stays small."""
-        index = np.arange(self.inner.a.size) if index is None else np.ravel(index)
+    def _by_rows(self, function, *trailing):
+        """Apply a function to all rows."""
+        found = np.empty((self.inner.a.size, *trailing))
+        for part, rows in self._rows(np.arange(len(found)), True):
+            found[part] = function(rows)
+            self._choice[part] = rows.choice
+        return found.reshape(*self.shape, *trailing)[()]
+
+    def _rows(self, index, remember):
+        """Yield a few rows at a time, so that the memory stays small."""
         spread = sum(isinstance(each, Beta) for each in self.outer)
-        size = max(1, _ROOM // (4 * 35**spread))
-        found = np.empty((len(index), *trailing))
+        size = max(1, _ROOM // (4 * 32**spread))
         for start in range(0, len(index), size):
             part = slice(start, start + size)
-            laws = [each.take(index[part]) for each in (self.inner, *self.outer)]
-            rows = Rows(self.inverse, laws[0], tuple(laws[1:]), self.forward)
-            found[part] = function(rows) if points is None else function(rows, points[part])
-        return found.reshape(*self.shape, *trailing)[()] if points is None else found
+            inner, *outer = (each.take(index[part]) for each in (self.inner, *self.outer))
+            choice = self._choice[index[part]] if remember else None
+            yield part, Rows(self.inverse, inner, tuple(outer), self.forward, choice)

@@ -15,7 +15,7 @@ from bayescm.exact.nodes import Grid, Share, pieces, whole
 # zero; it is cut there then.
 _GRIDS = {
     0: (Grid(0.5),),
-    1: (*map(Grid, (0.5, 0.25, 0.125)), *(Grid(h, cut=True) for h in (0.5, 0.25, 0.125, 0.0625))),
+    1: (*map(Grid, (0.25, 0.125)), *(Grid(h, cut=True) for h in (0.25, 0.125, 0.0625))),
     2: (*map(Grid, (0.5, 0.25)), *(Grid(h, cut=True) for h in (0.5, 0.25, 0.125))),
 }
 _GOOD = 1e-9  # twice the error of a probability that needs no better grid
@@ -76,18 +76,14 @@ class Rows:
             index = np.flatnonzero(self.choice < 0)
             if not len(index):
                 return
-            good = self.take(index).is_good(x[index], choice)
+            gap = self.take(index).compare(x[index], self.grids[choice])[2]
+            good = (gap < _GOOD).all(axis=-1) | (choice == len(self.grids) - 1)
             self.choice[index[good]] = choice
 
-    def is_good(self, x, choice):
-        """Say for each row whether a grid is good enough at x; the last one has to be."""
-        if choice == len(self.grids) - 1:
-            return np.ones(len(x), bool)
-        return (self.gap(x, self.grids[choice]) < _GOOD).all(axis=-1)
-
-    def gap(self, x, grid):
-        """Return how far two grids of the same step are apart: twice the error of each."""
-        return np.abs(self.integrate(x, grid)[0] - self.integrate(x, grid.shifted())[0])
+    def compare(self, x, grid):
+        """Return distribution function and density, and how far another such grid is from them."""
+        below, density = self.integrate(x, grid)
+        return below, density, np.abs(below - self.integrate(x, grid.shifted())[0])
 
     def integrate(self, x, grid):
         """Return the distribution function and the density at x inside the support."""
@@ -138,8 +134,7 @@ class Rows:
         errors = np.empty(x.shape)
         for choice in np.unique(self.choice):
             index = np.flatnonzero(self.choice == choice)
-            rows, grid = self.take(index), self.grids[choice]
-            gap, density = rows.gap(x[index], grid), rows.integrate(x[index], grid)[1]
+            _, density, gap = self.take(index).compare(x[index], self.grids[choice])
             with np.errstate(divide="ignore", invalid="ignore"):
                 errors[index] = np.where(gap < 1e-15, 0.0, gap / density)
         return errors + np.spacing(np.abs(x))
@@ -151,10 +146,9 @@ class Rows:
         for choice, grid in enumerate(self.grids):
             rows = self.take(index)
             near = rows.newton(q[index], y[index], grid)
-            below, density = rows.integrate(self.link.to_x(near), grid)
-            other = rows.integrate(self.link.to_x(near), grid.shifted())[0]
+            below, density, gap = rows.compare(self.link.to_x(near), grid)
             y[index] = near + self.link.step(near, q[index], below, density)[0]
-            good = (np.abs(below - other) < _GOOD).all(axis=-1) | (choice == len(self.grids) - 1)
+            good = (gap < _GOOD).all(axis=-1) | (choice == len(self.grids) - 1)
             done = index[good]
             self.choice[done] = np.maximum(self.choice[done], choice)
             index = index[~good]

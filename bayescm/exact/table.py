@@ -60,6 +60,15 @@ def law(kernel, weights):
     return next((found for way in ways if (found := way(kernel, weights))), None)
 
 
+def law_of_rows(kernel, weights):
+    """Return the law of a measure of each class, (..., C), from its row alone, or None."""
+    if kernel not in (measures.recall, measures.fnr):
+        return None
+    found = np.einsum("...ii->...i", weights)
+    missed = np.einsum("...ij,ij->...i", weights, 1 - np.eye(weights.shape[-1]))
+    return Beta(found, missed) if kernel is measures.recall else Beta(missed, found)
+
+
 def law_at_prevalence(kernel, weights, prevalence):
     """Return the law of a measure where the prevalence has a law of its own, or None."""
     if kernel is measures.prevalence:

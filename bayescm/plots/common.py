@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayescm.intervals import _as_counts, _template, sibling_posterior
+from bayescm.asking import counts_of, sibling_posterior, template_of
 from bayescm.labelled import kernels, measure
 from bayescm.validate import fail
 
@@ -64,13 +64,13 @@ def draws_of(
     if of != "parameter":
         todo = "pass the tree of fit(counts)"
         raise fail("counts predict nothing by themselves", of, "parameter", todo)
-    counts = _as_counts(evidence)
+    counts = counts_of(evidence)
     found = kernels(measures, counts)
     posterior, used = sibling_posterior(evidence, counts, model, keywords)
     drawn = posterior.measure(found, draws, np.random.default_rng(random_seed))
     labelled = {}
     for kernel, values in zip(found, drawn, strict=True):
-        template = _template(counts, kernel, used).expand_dims(every=draws)
+        template = template_of(counts, kernel, used).expand_dims(every=draws)
         labelled[kernel.__name__] = template.copy(data=values)
     return _defined(xr.Dataset(labelled))
 
