@@ -155,7 +155,9 @@ def _over_folds(values, tree):
         return rows.isel(every=turn).drop_vars(folds, errors="ignore")
     mean = values.mean(folds, skipna=False)
     center = mean.mean(("chain", "draw"))
-    return (center + stretch * (mean - center)).transpose("chain", "draw", ...)
+    every = ("chain", "draw", *folds)
+    stretched = (center + stretch * (mean - center)).clip(values.min(every), values.max(every))
+    return stretched.transpose("chain", "draw", ...)
 
 
 def _cells(tree, group, variable):

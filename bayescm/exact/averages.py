@@ -114,7 +114,8 @@ class MeanOfFolds(_Numeric):
     parts : law, batch (..., K)
         The law of every fold.
     stretch : float
-        Factor by which the standard deviation is inflated.
+        Factor by which the standard deviation is inflated. What it moves beyond the range of the
+        measure is put at its end.
 
     Examples
     --------
@@ -130,7 +131,8 @@ class MeanOfFolds(_Numeric):
     @property
     def undefined(self) -> np.ndarray:
         """Return the mean over folds of the mass on which the measure is undefined."""
-        return np.mean(self.parts.undefined, axis=-1)
+        shape = self.parts.mean().shape
+        return np.broadcast_to(self.parts.undefined, shape).mean(axis=-1)
 
     def mean(self) -> np.ndarray:
         """Return the mean."""
@@ -156,7 +158,9 @@ class MeanOfFolds(_Numeric):
         times, phi = self._series
         wave = np.exp(-1j * times * z[..., None]) - np.exp(1j * times * _WINDOW)
         below = (1j * phi * wave / times).real.sum(axis=-1) + (z + _WINDOW) / 2
-        return np.clip(below / _WINDOW, 0, 1)
+        low, high = self._range
+        inside = np.clip(below / _WINDOW, 0, 1)
+        return np.where(np.asarray(x) < low, 0.0, np.where(np.asarray(x) >= high, 1.0, inside))
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
         """Return the density at x."""
@@ -168,13 +172,15 @@ class MeanOfFolds(_Numeric):
     def bracket(self, q: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Return points between which the quantile lies."""
         center, half = self.mean(), _WINDOW * self.sd()
-        ends = []
-        for end, sign in ((0.0, -1), (1.0, 1)):
-            # The ends of the support, stretched as all else.
-            reach = self.stretch * (self.parts.quantile(end).mean(axis=-1) - center)
-            end = center + sign * np.minimum(half, np.abs(reach))
-            ends.append(np.broadcast_to(end, np.broadcast_shapes(np.shape(q), end.shape)))
-        return ends[0], ends[1]
+        low, high = self._range
+        shape = np.broadcast_shapes(np.shape(q), center.shape)
+        ends = np.maximum(center - half, low), np.minimum(center + half, high)
+        return np.broadcast_to(ends[0], shape), np.broadcast_to(ends[1], shape)
+
+    @cached_property
+    def _range(self):
+        """Return the ends of the folds' own range: what a stretch moves beyond is put there."""
+        return tuple(self.parts.quantile(end).mean(axis=-1) for end in (0.0, 1.0))
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         """Return the numerical error of a quantile: what the series leaves out, and rounding."""
@@ -235,7 +241,8 @@ class MixtureOfFolds(_Numeric):
     @property
     def undefined(self) -> np.ndarray:
         """Return the mean over folds of the mass on which the measure is undefined."""
-        return np.mean(self.parts.undefined, axis=-1)
+        shape = self.parts.mean().shape
+        return np.broadcast_to(self.parts.undefined, shape).mean(axis=-1)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the probability of at most x."""
