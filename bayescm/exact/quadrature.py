@@ -145,7 +145,7 @@ class Quadrature(Continuous):
         for part, rows in self._rows(np.arange(len(found)), True):
             found[part] = function(rows)
             self._choice[part] = rows.choice
-        return found.reshape(*self.shape, *trailing)[()]
+        return found.reshape((*self.shape, *trailing))[()]
 
     def _rows(self, index, remember):
         """Yield a few rows at a time, so that the memory stays small."""

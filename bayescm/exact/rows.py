@@ -199,7 +199,7 @@ class Rows:
 
     def moments(self):
         """Return mean, standard deviation and skewness, (m, 3)."""
-        values, weights = self.values(Grid(0.5))
+        values, weights = self.values(Grid(0.5 if self.grids is _GRIDS[2] else 0.25))
         weights = np.where(np.isfinite(values), weights, 0.0)
         values = np.where(np.isfinite(values), values, 0.0)
         weights = weights / weights.sum(-1, keepdims=True)
