@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm import alarms as rules
 from bayescm.alarms import prob_below, prob_worse
 from bayescm.change import change, log_bayes_factor
-from bayescm.counts import as_counts
+from bayescm.counts import as_counts, positive
 from bayescm.ledger import Entries, Ledger
 from bayescm.ledger_rows import name
 from bayescm.surprise import surprise
@@ -43,6 +43,7 @@ __all__ = [
 
 alarms = rules.alarms
 MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
+MEASURES_WITHOUT_POSITIVE = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
 MEASURES_OF_MANY = ("recall", "precision", "accuracy", "f1_macro")
 
 
@@ -56,9 +57,9 @@ class Monitor:
 
     Parameters
     ----------
-    store : str
-        ``sqlite:///eval.db`` (a file of its own; made if it is not there), or
-        ``postgresql://user@host/database``.
+    store : str or Ledger
+        ``sqlite:///eval.db`` (a file of its own; made if it is not there),
+        ``postgresql://user@host/database``, or a ledger that is open.
     classifier : str
         Its name in the store. A store holds as many classifiers as wanted.
     concentration : float, array_like or DataArray, optional
@@ -68,7 +69,8 @@ class Monitor:
     window : int, optional
         How many of the latest batches count; all by default.
     measures : sequence of names or functions, optional
-        What is watched; by default precision, recall, specificity, accuracy and F1.
+        What is watched; for two classes with a positive one precision, recall, specificity,
+        accuracy and F1 by default.
 
     Examples
     --------
@@ -86,7 +88,7 @@ class Monitor:
 
     def __init__(
         self,
-        store: str,
+        store: str | Ledger,
         classifier: str,
         *,
         concentration: Any = None,
@@ -163,24 +165,24 @@ class Monitor:
         if not counts.values.sum() and corrects is None:
             todo = "leave it out; to take a batch back, pass corrects="
             raise fail("a batch without examples", 0, "at least one example", todo)
-        if self._entries is None:
-            as_prior(self._concentration, self._known_labels(counts))
+        if self._template is None:
+            as_prior(self._concentration, counts if self.is_new() else self.labels())
         added = self._ledger.record(self.classifier, batch_id, counts, at=at, corrects=corrects)
         if added and at is not None and corrects is None:
             self._warn_if_late(str(batch_id))
         return added
 
-    def _known_labels(self, counts):
-        known = self.classifier in self._ledger.classifiers()
-        return self._ledger.empty(self.classifier) if known else counts
+    def is_new(self) -> bool:
+        """Say whether the store has no batch of this classifier yet."""
+        return self._entries is None and self.classifier not in self._ledger.classifiers()
 
     def _warn_if_late(self, batch_id):
         batches = self.batches()
         if batches["batch_id"].values[-1] != batch_id:
             last, when = (batches[each].values[-1] for each in ("batch_id", "at"))
             warnings.warn(
-                f"Batch {batch_id!r} is earlier than {str(last)!r} (at {when}). It is recorded; the "
-                "history is in the order of time, so that what was reported since may move.",
+                f"Batch {batch_id!r} is earlier than {str(last)!r} (at {when}). It is recorded; "
+                "the history is in the order of time, so that what was reported since may move.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -203,7 +205,7 @@ class Monitor:
         kept = ~np.isin(entries.batch_id, [each for each in entries.corrects if each is not None])
         order = np.flatnonzero(kept)
         order = order[np.lexsort((entries.entry[order], entries.at[order]))]
-        template = self._labels()
+        template = self.labels()
         coords = {
             **template.coords,
             "step": np.arange(len(order)),
@@ -213,15 +215,22 @@ class Monitor:
         dims = ["step", *template.dims]
         return xr.DataArray(entries.cells[order], coords, dims, name="counts")
 
-    def _labels(self):
-        """Return zero counts with the labels of the classifier, which never change."""
+    def labels(self) -> xr.DataArray:
+        """
+        Return zero counts with the labels of the classifier, which never change.
+
+        Raises
+        ------
+        ValueError
+            Where there is no batch yet.
+        """
         if self._template is None:
             self._template = self._ledger.empty(self.classifier)
         return self._template
 
     def _read(self):
         """Return all entries; those read before are not read again."""
-        self._labels()
+        self.labels()
         last = 0 if self._entries is None else int(self._entries.entry[-1])
         new = self._ledger.read(self.classifier, after=last)
         if self._entries is None:
@@ -250,7 +259,9 @@ class Monitor:
     def _watched(self, counts):
         if self.measures is not None:
             return self.measures
-        return MEASURES if counts.sizes["actual"] == 2 else MEASURES_OF_MANY
+        if counts.sizes["actual"] > 2:
+            return MEASURES_OF_MANY
+        return MEASURES_WITHOUT_POSITIVE if positive(counts) is None else MEASURES
 
     def history(self, *, prob: float = 0.95, kind: str = "hdi") -> xr.Dataset:
         """
@@ -270,6 +281,15 @@ class Monitor:
         batches = self.batches()
         settings = {"concentration": self._concentration, **self._evidence}
         return history(batches, self._watched(batches), prob=prob, kind=kind, **settings)
+
+    def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
+        """Return the table of `bayescm.summary` of what is known now."""
+        from bayescm.tables import summary
+
+        state = self.posterior()
+        counts, prior = state["counts"], state["concentration"]
+        watched = self._watched(counts)
+        return summary(counts, watched, prob=prob, kind=kind, concentration=prior)
 
     def alarms(self, **keywords: Any) -> pd.DataFrame:
         """

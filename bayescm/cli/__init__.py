@@ -9,6 +9,7 @@ from typer.exceptions import TyperException
 from bayescm.cli.curve import curve
 from bayescm.cli.demo import demo
 from bayescm.cli.interval import interval
+from bayescm.cli.monitor import monitor
 from bayescm.cli.plan import plan
 from bayescm.cli.report import report
 from bayescm.cli.study import study
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 for command in (demo, interval, summary, plan, report, study, curve):
     app.command()(command)
+app.add_typer(monitor, name="monitor")
 
 
 def main(arguments: list[str] | None = None) -> None:

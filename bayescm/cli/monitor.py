@@ -1,0 +1,274 @@
+"""``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bayescm.cli.options import (
+    Actual,
+    Concentration,
+    Format,
+    FormatOption,
+    Kind,
+    KindOption,
+    Measures,
+    Positive,
+    Predicted,
+    Prob,
+)
+
+monitor = typer.Typer(
+    help="Evaluate batch after batch; every batch is kept in a ledger.", no_args_is_help=True
+)
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="BAYESCM_STORE",
+        help="The ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. An address "
+        "with a password is better given in the environment.",
+        show_default=False,
+    ),
+]
+Classifier = Annotated[str, typer.Option("--classifier", help="Whose evaluation it is.")]
+Forgetting = Annotated[
+    float, typer.Option("--forgetting", help="What earlier evidence is worth after each batch.")
+]
+Window = Annotated[
+    int | None, typer.Option("--window", help="How many of the latest batches count.")
+]
+Floors = Annotated[
+    list[str] | None,
+    typer.Option("--floor", help="Least acceptable value: recall=0.8, as often as wanted."),
+]
+Rate = Annotated[float, typer.Option("--rate", help="Rate of false alarms, see the docs.")]
+Reference = Annotated[
+    int | None,
+    typer.Option("--reference", help="How many first batches later ones are compared with."),
+]
+
+
+@monitor.command()
+def add(
+    store: Store,
+    batch: Annotated[str, typer.Option("--batch", help="Name of the batch, taken once.")],
+    file: Annotated[
+        str,
+        typer.Argument(help="CSV or Parquet file of predictions; - is a CSV on standard input."),
+    ] = "-",
+    classifier: Classifier = "classifier",
+    actual: Actual = "actual",
+    predicted: Predicted = "predicted",
+    positive: Positive = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="A class, as often as there are: those of the first batch."),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="When it was evaluated (ISO 8601, UTC); default now.")
+    ] = None,
+    corrects: Annotated[
+        str | None, typer.Option("--corrects", help="The batch that this one replaces.")
+    ] = None,
+) -> None:
+    """Record a batch of predictions. The same batch again changes nothing."""
+    from bayescm.online import Monitor
+
+    with Monitor(store, classifier) as opened:
+        known = _known(opened, label, positive)
+        counts = _read(file, actual=actual, predicted=predicted, **known)
+        added = opened.add(batch, counts, at, corrects=corrects)
+    say = "recorded" if added else "was there already, nothing changed"
+    print(f"batch {batch} of {classifier}: {int(counts.sum())} examples, {say}")
+
+
+def _known(opened, label, positive):
+    """Return labels and positive class: those of the classifier, where the ledger has it."""
+    given = {"labels": label, "positive": positive}
+    if opened.is_new():
+        return given
+    template = opened.labels()
+    stored = {
+        "labels": template["actual"].values.tolist(),
+        "positive": template["positive"].item() if "positive" in template.coords else None,
+    }
+    return {name: value or stored[name] for name, value in given.items()}
+
+
+def _read(file, **columns):
+    from bayescm.evidence import read
+
+    if file != "-":
+        return read(file, **columns)
+    with tempfile.NamedTemporaryFile(suffix=".csv") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        return read(copy.name, **columns)
+
+
+@monitor.command()
+def status(
+    store: Store,
+    classifier: Annotated[
+        str | None, typer.Option("--classifier", help="One of them; all if not given.")
+    ] = None,
+    measure: Measures = None,
+    prob: Prob = 0.95,
+    kind: KindOption = Kind.hdi,
+    concentration: Concentration = None,
+    forgetting: Forgetting = 1.0,
+    window: Window = None,
+    style: FormatOption = Format.table,
+) -> None:
+    """Show what is known now of every classifier in the store."""
+    import pandas as pd
+
+    from bayescm.cli.output import show
+    from bayescm.ledger import Ledger
+
+    settings = _settings(concentration, forgetting, window, measure)
+    with Ledger(store, create=False) as ledger:
+        names = ledger.classifiers() if classifier is None else [classifier]
+        parts = [_now(ledger, name, prob, kind.value, settings) for name in names]
+    show(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(), style.value)
+
+
+def _now(ledger, classifier, prob, kind, settings):
+    """Return one row per measure of a classifier."""
+    from bayescm.online import Monitor
+
+    opened = Monitor(ledger, classifier, **settings)
+    batches = opened.batches()
+    frame = opened.summary(prob=prob, kind=kind)
+    about = {
+        "classifier": classifier,
+        "batches": batches.sizes["step"],
+        "examples": int(batches.sum()),
+        "latest": str(batches["at"].values[-1])[:19],
+    }
+    for place, (name, value) in enumerate(about.items()):
+        frame.insert(place, name, value)
+    return frame.drop(columns=["how", "error", "undefined", "sd"], errors="ignore")
+
+
+def _settings(concentration, forgetting, window, measure) -> dict[str, Any]:
+    return {
+        "concentration": concentration,
+        "forgetting": forgetting,
+        "window": window,
+        "measures": measure,
+    }
+
+
+@monitor.command()
+def history(
+    store: Store,
+    classifier: Classifier = "classifier",
+    measure: Measures = None,
+    prob: Prob = 0.95,
+    kind: KindOption = Kind.hdi,
+    concentration: Concentration = None,
+    forgetting: Forgetting = 1.0,
+    window: Window = None,
+    style: FormatOption = Format.table,
+) -> None:
+    """Show the interval of every measure after every batch."""
+    from bayescm.cli.output import show
+
+    settings = _settings(concentration, forgetting, window, measure)
+    with _opened(store, classifier, settings) as opened:
+        ends = opened.history(prob=prob, kind=kind.value)
+    frame = ends.drop_vars("positive", errors="ignore").to_dataframe().reset_index()
+    keys = [name for name in ("batch_id", "at", "n", "class") if name in frame.columns]
+    long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
+    wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")
+    show(wide.reset_index().rename_axis(columns=None), style.value)
+
+
+@monitor.command()
+def alarms(
+    store: Store,
+    classifier: Classifier = "classifier",
+    measure: Measures = None,
+    rate: Rate = 0.005,
+    floor: Floors = None,
+    reference: Reference = None,
+    concentration: Concentration = None,
+    forgetting: Forgetting = 1.0,
+    window: Window = None,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="Leave with status 1 where there is an alarm.")
+    ] = False,
+    style: FormatOption = Format.table,
+) -> int:
+    """List the alarms so far."""
+    from bayescm.cli.output import show
+
+    settings = _settings(concentration, forgetting, window, measure)
+    with _opened(store, classifier, settings) as opened:
+        found = opened.alarms(rate=rate, floor=_floors(floor), reference=reference)
+    show(found, style.value, f"{len(found)} alarms")
+    return int(exit_code and len(found) > 0)
+
+
+def _floors(given):
+    """Return floors by measure from texts such as recall=0.8."""
+    from bayescm.validate import fail
+
+    floors = {}
+    for each in given or []:
+        name, _, value = each.rpartition("=")
+        try:
+            floors[name] = float(value)
+        except ValueError:
+            name = ""
+        if not name:
+            raise fail("a floor is not understood", each, "measure=value", "pass recall=0.8")
+    return floors or None
+
+
+def _opened(store, classifier, settings):
+    from bayescm.ledger import Ledger
+    from bayescm.online import Monitor
+
+    return Monitor(Ledger(store, create=False), classifier, **settings)
+
+
+@monitor.command()
+def plot(
+    store: Store,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A picture: .png, .svg or .pdf.")],
+    classifier: Classifier = "classifier",
+    measure: Measures = None,
+    prob: Prob = 0.95,
+    kind: KindOption = Kind.hdi,
+    rate: Rate = 0.005,
+    floor: Floors = None,
+    reference: Reference = None,
+    concentration: Concentration = None,
+    forgetting: Forgetting = 1.0,
+    window: Window = None,
+) -> None:
+    """Draw the history with its alarms."""
+    from bayescm.cli.output import check_picture, save_picture
+
+    check_picture(out)
+    settings = _settings(concentration, forgetting, window, measure)
+    rules: dict[str, Any] = {"rate": rate, "floor": _floors(floor), "reference": reference}
+    with _opened(store, classifier, settings) as opened:
+        save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)
+
+
+@monitor.command()
+def export(store: Store, style: FormatOption = Format.csv) -> None:
+    """Write every entry of the ledger, corrected ones too: counts, times, labels."""
+    from bayescm.cli.output import show
+    from bayescm.ledger import Ledger
+
+    with Ledger(store, create=False) as ledger:
+        show(ledger.table(), style.value)
