@@ -109,7 +109,9 @@ class Rows:
         for level, cut in enumerate(self.inverse.cuts):
             with np.errstate(all="ignore"):
                 cuts = cut(x, *outer) if grid.cut else []
-            share, weight = self.variable(level, cuts, weights, grid)
+            # Offsets that differ, or errors common to both variables would go unseen.
+            own = grid._replace(offset=grid.offset / 2**level)
+            share, weight = self.variable(level, cuts, weights, own)
             outer = [*(Share(v[..., None], c[..., None]) for v, c in outer), share]
             weights, x = weights[..., None] * weight, x[..., None]
         return outer, weights

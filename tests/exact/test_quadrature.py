@@ -85,7 +85,7 @@ def test_two_ways_to_the_same_law(name):
     kernel, posterior = measures.resolve(name), dirichlet_multinomial(CELLS, concentration=0.5)
     prevalence = posterior.law(measures.prevalence)
     general = law_at_prevalence(kernel, posterior.weights, prevalence)
-    assert general.eti(0.95) == pytest.approx(posterior.law(kernel).eti(0.95), abs=1e-5)
+    assert general.eti(0.95) == pytest.approx(posterior.law(kernel).eti(0.95), abs=1e-8)
 
 
 @pytest.mark.parametrize("name", ["mcc", "lift", "balanced_accuracy", "overlap"])
