@@ -1,0 +1,87 @@
+"""Models of scores: each and its exact sibling are one posterior."""
+
+import numpy as np
+import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
+
+import bayescm as bcm
+from bayescm import curves, exact, models
+
+RNG = np.random.default_rng(1)
+ACTUAL = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
+SCORE = np.round(RNG.normal(ACTUAL, 1), 1)
+OTHER = np.round(SCORE + RNG.normal(size=10))
+PLAIN = bcm.from_scores(ACTUAL, SCORE)
+PAIRED = bcm.from_scores(ACTUAL, {"a": SCORE, "b": OTHER})
+WEIGHTED = bcm.from_scores(ACTUAL, OTHER, weights=np.arange(10) % 3 + 1)
+CASES = {
+    "scores": ("scores", PLAIN, {}),
+    "scores-paired": ("scores", PAIRED, {}),
+    "scores-weighted": ("scores", WEIGHTED, {"prevalence": (2, 8)}),
+    "binormal": ("binormal", PLAIN, {}),
+    "binormal-prior": ("binormal", PLAIN, {"concentration": 2, "prevalence": (2, 8)}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
+    name, evidence, keywords = case
+    posterior = getattr(exact, name)(evidence, **keywords)
+    model = remove_value_transforms(getattr(models, name)(evidence, **keywords))
+    logp = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    drawn = posterior.draws(4, np.random.default_rng(1))
+    points = [{key: each[i] for key, each in drawn.items()} for i in range(4)]
+    difference = [float(logp(point)) - posterior.logpdf(**point) for point in points]
+    np.testing.assert_allclose(difference, posterior.log_marginal(), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_fit_of_scores_is_a_tree_like_any_other():
+    tree = bcm.fit(PAIRED, draws=200, chains=2, random_seed=1)
+    assert tree.attrs["model"] == "scores"
+    assert tree.attrs["sampling_method"] == "exact"
+    posterior = tree["posterior"]
+    assert posterior["auc"].dims == ("chain", "draw", "classifier")
+    assert posterior["tpr"].dims == ("chain", "draw", "classifier", "example")
+    assert "prior" not in tree.children  # it is improper
+    areas = curves.number_draws(PAIRED)
+    assert float(posterior["auc"].std()) > 0
+    np.testing.assert_allclose(
+        posterior["auc"].mean(("chain", "draw")), areas.mean("draw"), atol=0.04
+    )
+
+
+@pytest.mark.slow
+def test_a_fit_of_binormal_scores_has_its_prior():
+    tree = bcm.fit(PLAIN, "binormal", draws=200, chains=2, random_seed=1)
+    assert {"posterior", "prior", "observed_data"} <= set(tree.children)
+    areas = curves.number_draws(PLAIN, model="binormal")
+    assert float(tree["posterior"]["auc"].mean()) == pytest.approx(float(areas.mean()), abs=0.03)
+
+
+def test_nuts_refuses_concentrations_it_gets_wrong():
+    evidence = bcm.from_scores([0] * 100 + [1] * 5, [*range(100), 200, 201, 202, 203, 204])
+    with pytest.raises(ValueError, match="not reliable"):
+        bcm.fit(evidence, method="nuts")
+
+
+def test_fits_go_fold_by_fold():
+    with pytest.raises(ValueError, match="no common curve"):
+        bcm.fit(bcm.from_scores(ACTUAL, SCORE, fold=np.arange(10) % 2))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "words"),
+    [
+        (PAIRED, "one plain sample"),
+        (WEIGHTED, "one plain sample"),
+        (bcm.from_scores([0, 1, 1], [1, 2, np.inf]), "infinite"),
+        (bcm.from_scores([0, 0, 1], [1, 1, 2]), "do not vary"),
+    ],
+    ids=["paired", "weighted", "infinite", "constant"],
+)
+def test_binormal_says_what_it_cannot_take(evidence, words):
+    with pytest.raises(ValueError, match=words):
+        exact.binormal(evidence)

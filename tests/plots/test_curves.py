@@ -1,0 +1,58 @@
+"""Pictures of curves say what their bands are."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+
+RNG = np.random.default_rng(1)
+ACTUAL = (RNG.random(80) < 0.4).astype(int)
+SCORE = RNG.normal(1.5 * ACTUAL, 1)
+ONE = bcm.from_scores(ACTUAL, SCORE)
+TWO = bcm.from_scores(ACTUAL, {"a": SCORE, "b": -SCORE})
+
+
+@pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plot_precision_recall])
+@pytest.mark.parametrize(("simultaneous", "word"), [(True, "simultaneous"), (False, "pointwise")])
+def test_the_picture_says_which_band_it_is(plot, simultaneous, word):
+    figure = plot(ONE, simultaneous=simultaneous)
+    assert word in figure.get_suptitle()
+    assert "positive class: 1" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plot_precision_recall])
+def test_a_line_and_a_label_for_each_classifier(plot):
+    axes = plot(TWO).axes[0]
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert [label[0] for label in labels] == ["a", "b"]
+    few, many = (len(plot(ONE, lines=lines).axes[0].lines) for lines in (0, 5))
+    assert many == few + 5
+
+
+def test_the_operating_point_is_the_examples_own():
+    axes = bcm.plot_roc(ONE, threshold=0.7).axes[0]
+    (point,) = [each for each in axes.containers if each.get_label() == "threshold 0.7"]
+    x, y = (float(each[0]) for each in point.lines[0].get_data())
+    assert x == pytest.approx((SCORE[ACTUAL == 0] >= 0.7).mean(), abs=0.03)
+    assert y == pytest.approx((SCORE[ACTUAL == 1] >= 0.7).mean(), abs=0.03)
+    assert bcm.plot_precision_recall(ONE, threshold=0.7).axes[0].containers
+
+
+def test_a_known_prevalence_is_named():
+    figure = bcm.plot_precision_recall(bcm.at_prevalence(ONE, 0.02))
+    assert "prevalence 0.02" in figure.get_suptitle()
+
+
+def test_numbers_and_thresholds():
+    axes = bcm.plot_curve_numbers(TWO, "average_precision").axes[0]
+    assert axes.get_xlabel() == "average_precision"
+    axes = bcm.plot_threshold(ONE, ["f1", "recall"]).axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["f1", "recall"]
+
+
+def test_too_many_or_too_different_curves_are_refused():
+    many = bcm.from_scores(ACTUAL, {str(i): SCORE for i in range(8)})
+    with pytest.raises(ValueError, match="too many"):
+        bcm.plot_roc(many)
+    with pytest.raises(ValueError, match="more than one curve"):
+        bcm.plot_threshold(TWO, "f1")
