@@ -7,6 +7,7 @@ from bayescm.exact.drifting import drifting
 from bayescm.exact.fixed_totals import fixed_totals
 from bayescm.exact.hierarchical_folds import hierarchical_folds
 from bayescm.exact.hierarchical_groups import hierarchical_groups
+from bayescm.exact.hierarchical_rows import hierarchical_rows
 from bayescm.exact.paired_outcomes import paired_outcomes
 from bayescm.exact.pooled_folds import pooled_folds
 from bayescm.exact.scores import scores
@@ -19,6 +20,7 @@ __all__ = [
     "fixed_totals",
     "hierarchical_folds",
     "hierarchical_groups",
+    "hierarchical_rows",
     "paired_outcomes",
     "pooled_folds",
     "scores",

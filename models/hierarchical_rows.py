@@ -1,0 +1,116 @@
+r"""Many classes that share strength: a common accuracy, and a common spread around it.
+
+.. math::
+
+    a_i &\sim \mathrm{Beta}(w m, w (1 - m)), \quad w = 4 / \tau^2 \\
+    e_i &\sim \mathrm{Dirichlet}(\epsilon / (C - 1)) \\
+    \pi &\sim \mathrm{Dirichlet}(v), \quad v / (1 + v) \sim \mathrm{Uniform}(0, 1) \\
+    \theta_{ii} &= \pi_i a_i, \quad \theta_{ij} = \pi_i (1 - a_i) e_{ij} \\
+    \text{counts} \mid \theta &\sim \mathrm{Multinomial}(n, \theta)
+
+Class :math:`i` is answered rightly with probability :math:`a_i`; the classes' accuracies lie around
+a common :math:`m`, with a spread :math:`\tau` on the logit scale that the classes tell together.
+How uneven the class shares are is learned as well (:math:`v`).
+
+Use it for macro averages of many classes with few examples each, where every prior that treats the
+cells alike is too sure of its bias. With many examples a class it agrees with
+`dirichlet_multinomial`. Do not use it where the class totals were fixed by the design
+(`fixed_totals`), nor with two classes.
+
+Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the exact sibling sums over grids of
+these. The estimand is the measure at ``theta``.
+
+References
+----------
+Gelman, A., Carlin, J. B., Stern, H. S., Dunson, D. B., Vehtari, A. & Rubin, D. B. (2013). Bayesian
+Data Analysis, third edition, chapter 5. Chapman & Hall. doi:10.1201/b16018
+"""
+
+import numpy as np
+import pymc as pm
+
+
+def hierarchical_rows(counts, *, concentration=0.5, spread=1.0, errors=1.0) -> pm.Model:
+    """Model confusion matrices of many classes whose accuracies are partially pooled.
+
+    Parameters
+    ----------
+    counts : xarray.DataArray
+        Counts, dims ``(..., actual, predicted)``, of three or more classes; each leading index is a
+        matrix of its own.
+    concentration : float, default 0.5
+        Beta parameters, both, of the common accuracy.
+    spread : float or callable, default 1
+        Scale of the half-normal prior of the spread of the accuracies, on the logit scale. A
+        function from a name to a PyMC variable is another prior:
+        ``lambda name: pm.HalfCauchy(name, 0.5)``.
+    errors : float, default 1
+        Prior pseudo-counts, together, of where a row's errors go.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``common``, ``spread``, ``accuracy`` ``(..., actual)``, ``evenness``,
+        ``shares`` ``(..., actual)`` and ``mistakes`` ``(..., actual, other)``; ``theta``; observed
+        ``cell_counts``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> labels = {"actual": list("abc"), "predicted": list("abc")}
+    >>> counts = xr.DataArray([[4, 1, 0], [0, 5, 1], [1, 0, 3]], coords=labels)
+    >>> sorted(variable.name for variable in hierarchical_rows(counts).free_RVs)
+    ['accuracy', 'common', 'evenness', 'mistakes', 'shares', 'spread']
+    """
+    lead, labels = counts.dims[:-2], counts["actual"].values.tolist()
+    classes = len(labels)
+    coords = {dim: counts[dim].values for dim in counts.dims}
+    coords["other"] = np.arange(classes - 1)
+    coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
+    flat = (*counts.shape[:-2], classes**2)
+    each, row = np.ones(classes), np.ones((classes, classes - 1))
+
+    with pm.Model(coords=coords) as model:
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims).reshape(flat)
+        common = pm.Beta("common", concentration, concentration, dims=lead or None)
+        if callable(spread):
+            spread = spread("spread")
+        else:
+            spread = pm.HalfNormal("spread", spread, dims=lead or None)
+        weight = 4 / spread**2
+        hits, misses = (weight * common)[..., None], (weight * (1 - common))[..., None]
+        accuracy = pm.Beta("accuracy", hits * each, misses * each, dims=(*lead, "actual"))
+        even = pm.Uniform("evenness", 0, 1, dims=lead or None)
+        shares = pm.Dirichlet(
+            "shares", (even / (1 - even))[..., None] * each, dims=(*lead, "actual")
+        )
+        mistakes = pm.Dirichlet(
+            "mistakes",
+            np.broadcast_to(errors / (classes - 1) * row, (*counts.shape[:-2], *row.shape)),
+            dims=(*lead, "actual", "other"),
+        )
+        wrong = (1 - accuracy)[..., None] * mistakes
+        rows = _with_diagonal(accuracy, wrong, classes)
+        theta = pm.Deterministic("theta", shares[..., None] * rows, dims=counts.dims)
+        pm.Multinomial(
+            "cell_counts",
+            n=data.sum(-1).astype("int64"),
+            p=theta.reshape(flat),
+            observed=data,
+            dims=(*lead, "cell"),
+        )
+    return model
+
+
+def _with_diagonal(accuracy, wrong, classes):
+    """Put the errors of each row, C - 1 of them, around its diagonal cell."""
+    rows = []
+    for actual in range(classes):
+        order = [place if place < actual else place - 1 for place in range(classes)]
+        cells = [
+            accuracy[..., actual] if place == actual else wrong[..., actual, source]
+            for place, source in enumerate(order)
+        ]
+        rows.append(pm.math.stack(cells, axis=-1))
+    return pm.math.stack(rows, axis=-2)

@@ -1,0 +1,91 @@
+"""The models of pairs, groups and rows against their exact siblings."""
+
+import numpy as np
+import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
+
+import bayescm as bcm
+from bayescm import exact, models
+from bayescm.measures import resolve
+
+ACTUAL = np.tile([1, 0, 1, 1, 0, 0], 15)
+ANSWERS = {"a": np.roll(ACTUAL, 1), "b": np.where(np.arange(90) % 7, ACTUAL, 1 - ACTUAL)}
+PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS)
+SITES = bcm.from_matrix(
+    [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]],
+    labels=["well", "sick"],
+    positive="sick",
+    dims=("group",),
+)
+ROWS = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))
+MANY = bcm.from_matrix(
+    [[[9, 1, 0], [2, 7, 3], [0, 0, 5]], [[6, 2, 2], [1, 9, 0], [1, 2, 4]]],
+    labels=list("abc"),
+    dims=("group",),
+)
+
+
+def log_density(model, point, variables):
+    function = model.compile_logp(vars=variables, jacobian=False, mode=Mode("py", None))
+    needed = {each.name for each in function.f.maker.fgraph.inputs}
+    return float(function({name: value for name, value in point.items() if name in needed}))
+
+
+def test_pairs_differ_from_their_sibling_by_the_marginal_likelihood_alone():
+    model = remove_value_transforms(models.paired_outcomes(PAIRS))
+    posterior = exact.paired_outcomes(PAIRS)
+    theta = posterior.draws(4, np.random.default_rng(0))["theta_outcome"]
+    (free,) = model.free_RVs
+    name = model.rvs_to_values[free].name
+    every = [log_density(model, {name: each}, None) for each in theta]
+    difference = every - posterior.logpdf(theta)
+    np.testing.assert_allclose(difference, posterior.log_marginal(), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence"),
+    [
+        ("paired_outcomes", PAIRS),
+        ("hierarchical_groups", SITES),
+        ("hierarchical_groups", MANY),
+        ("hierarchical_rows", ROWS),
+    ],
+)
+def test_draws_have_the_models_variables(name, evidence):
+    model = getattr(models, name)(evidence)
+    given = evidence if name == "paired_outcomes" else evidence.values
+    drawn = getattr(exact, name)(given).draws(7, np.random.default_rng(0))
+    for variable in model.free_RVs:
+        assert drawn[variable.name].shape == (7, *variable.shape.eval()), variable.name
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence"), [("hierarchical_groups", SITES), ("hierarchical_rows", ROWS)]
+)
+def test_the_model_computes_the_siblings_cells(name, evidence):
+    """The deterministic cells of the tree are those that the sibling drew itself."""
+    model = getattr(models, name)(evidence)
+    drawn = getattr(exact, name)(evidence.values).draws(3, np.random.default_rng(0))
+    names = [each.name for each in model.deterministics]
+    free = [model[each.name] for each in model.free_RVs]
+    cells = [model[each] for each in names]
+    function = model.compile_fn(cells, inputs=free, point_fn=False, on_unused_input="ignore")
+    for index in range(3):
+        found = function(*(drawn[variable.name][index] for variable in free))
+        for each, value in zip(names, found, strict=True):
+            np.testing.assert_allclose(value, drawn[each][index], atol=1e-9, err_msg=each)
+
+
+# A divergence or two at the neck of the funnel; the comparison with the quadrature is the judge.
+@pytest.mark.filterwarnings("ignore:The sampler may have missed")
+@pytest.mark.slow
+def test_nuts_agrees_with_the_quadrature_of_groups():
+    fitted = bcm.fit(SITES, method="nuts", draws=800, chains=2, random_seed=1)
+    quick = exact.hierarchical_groups(SITES.values).draws(8000, np.random.default_rng(0))
+    for name in ("rates", "spread"):
+        sampled = fitted["posterior"][name].values.reshape(-1, 3)
+        np.testing.assert_allclose(sampled.mean(0), quick[name].mean(0), atol=0.05)
+    recall = resolve("recall")
+    sampled = recall(fitted["posterior"]["theta_group"].values).reshape(-1, 4)
+    np.testing.assert_allclose(sampled.mean(0), recall(quick["theta_group"]).mean(0), atol=0.02)
