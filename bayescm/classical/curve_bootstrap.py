@@ -90,4 +90,4 @@ def _curve(scores, codes, counts):
         rates[side, :, 1:] = total[:, above] / total[:, -1:]
     share = np.full(len(counts), codes.mean())
     half, tied = np.full(len(values), 0.5), np.ones(len(values), bool)
-    return Curve(*rates, share, half, tied, np.arange(len(values) + 1))
+    return Curve(rates[0], rates[1], share, half, tied, np.arange(len(values) + 1))

@@ -71,7 +71,8 @@ class Binormal:
         for side in (0, 1):
             rates[side, :, 1:-1] = ndtr((mean[side][:, None] - at) / sd[side][:, None])
         inner, tied = np.full(len(at) + 1, 0.5), np.zeros(len(at) + 1, bool)
-        return [Curve(*rates, drawn["prevalence"], inner, tied, np.arange(len(at) + 2))]
+        place = np.arange(len(at) + 2)
+        return [Curve(rates[0], rates[1], drawn["prevalence"], inner, tied, place)]
 
     def measure(
         self, kernels: Sequence[Callable], size: int, rng: np.random.Generator

@@ -1,6 +1,7 @@
 """Coverage of what follows from curves: differences of classifiers, thresholds that are chosen."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -8,7 +9,7 @@ from scipy.special import ndtri
 
 from bayescm import curves, measures
 from bayescm.classical.delong import delong_compare
-from bayescm.coverage import Study
+from bayescm.coverage import Method, Study
 from bayescm.exact import curve
 from bayescm.score_evidence import from_scores
 from bayescm.studies.curves import find_shift, sample, survival, whole
@@ -23,8 +24,16 @@ def paired_study(
     areas: tuple[float, float], correlation: float, n: int, prevalence: float, draws: int = 1000
 ) -> Study:
     """Return the study of two binormal classifiers whose scores of an example are correlated."""
-    setting = {"areas": areas, "correlation": correlation, "n": n, "prevalence": prevalence}
-    methods = {"posterior": partial(difference, draws=draws), "DeLong": classical}
+    setting: dict[str, Any] = {
+        "areas": areas,
+        "correlation": correlation,
+        "n": n,
+        "prevalence": prevalence,
+    }
+    methods: dict[str, Method] = {
+        "posterior": partial(difference, draws=draws),
+        "DeLong": classical,
+    }
     name = f"paired {areas} {correlation} {n} {prevalence}"
     return Study(name, partial(paired_sample, **setting), methods)
 
@@ -71,8 +80,13 @@ def choice_study(
     population: str, area: float, n: int, prevalence: float, draws: int = 1000
 ) -> Study:
     """Return the study of the best threshold: its value is that in the population, once chosen."""
-    setting = {"population": population, "area": area, "n": n, "prevalence": prevalence}
-    methods = {"posterior": partial(chosen, draws=draws, **setting)}
+    setting: dict[str, Any] = {
+        "population": population,
+        "area": area,
+        "n": n,
+        "prevalence": prevalence,
+    }
+    methods: dict[str, Method] = {"posterior": partial(chosen, draws=draws, **setting)}
     return Study(
         f"choice {population} {area} {n} {prevalence}", partial(_sample, **setting), methods
     )
