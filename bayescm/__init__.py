@@ -37,10 +37,13 @@ _HOME = {
     "comparison": ["compare", "ranks"],
     "joint": ["joint_interval", "conclusions"],
     "pairs_of_measures": ["region", "correlation"],
+    "clusters": ["design_effect", "effective_counts"],
     "reporting": ["report"],
     "planning": ["plan", "plan_comparison"],
     "plots": [
+        "plot_comparison",
         "plot_posterior",
+        "plot_ranks",
         "plot_forest",
         "plot_region",
         "plot_prior_posterior",
@@ -54,6 +57,8 @@ _HOME = {
         "plot_plan",
         "plot_history",
         "plot_priors",
+        "plot_folds",
+        "plot_omega",
     ],
 }
 _MODULES = [
