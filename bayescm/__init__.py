@@ -49,6 +49,7 @@ _HOME = {
         "plot_prior_posterior",
         "plot_predictive",
         "plot_diagnostics",
+        "plot_differences",
         "plot_matrix",
         "plot_roc",
         "plot_precision_recall",

@@ -13,9 +13,11 @@ def check_rope(rope: Any) -> tuple[float, float]:
 
     Parameters
     ----------
-    rope : float or (float, float)
-        Half the width, >= 0, or the ends in order with 0 between them.
+    rope : float, (float, float) or None
+        Half the width, >= 0, or the ends in order with 0 between them; None is no region.
     """
+    if rope is None:
+        return 0.0, 0.0
     todo = "pass e.g. rope=0.01, or rope=(-0.01, 0.02)"
     allowed = "a number >= 0, or (low, high) with low <= 0 <= high"
     try:

@@ -1,6 +1,7 @@
 """Pictures: one file per theme, each function returns a ``matplotlib.figure.Figure``."""
 
 from bayescm.plots.checks import plot_diagnostics, plot_predictive
+from bayescm.plots.comparison import plot_comparison, plot_differences, plot_ranks
 from bayescm.plots.curves import (
     plot_curve_numbers,
     plot_precision_recall,
@@ -17,8 +18,10 @@ from bayescm.plots.priors import plot_priors
 from bayescm.plots.regions import plot_region
 
 __all__ = [
+    "plot_comparison",
     "plot_curve_numbers",
     "plot_diagnostics",
+    "plot_differences",
     "plot_folds",
     "plot_forest",
     "plot_history",
@@ -30,6 +33,7 @@ __all__ = [
     "plot_predictive",
     "plot_prior_posterior",
     "plot_priors",
+    "plot_ranks",
     "plot_region",
     "plot_roc",
     "plot_threshold",

@@ -1,0 +1,57 @@
+"""Pictures of comparisons: differences between classifiers with their intervals."""
+
+import numpy as np
+import pandas as pd
+
+from bayescm.plots import common
+
+
+def plot_differences(
+    table: pd.DataFrame, *, rope: float | None = None, prob: float = 0.95, kind: str = "hdi"
+):
+    """
+    Draw the differences of a comparison, one row each.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `bayescm.compare` returns it.
+    rope : float, optional
+        Differences smaller than this count as none: a grey band.
+    prob, kind : float, str
+        What the intervals of the table are, for the heading.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> both = bcm.from_classifiers([1, 1, 0, 0] * 9, {"a": [1, 1, 0, 1] * 9, "b": [1, 0] * 18})
+    >>> len(plot_differences(bcm.compare(both, ["accuracy", "recall"])).axes)
+    1
+    """
+    from matplotlib import pyplot as plt
+
+    rows = np.arange(len(table))[::-1]
+    figure, axes = plt.subplots(figsize=(7, 1.1 + 0.42 * len(table)), layout="constrained")
+    axes.axvline(0, color=common.GREY, lw=0.8)
+    if rope:
+        axes.axvspan(-rope, rope, color="0.9", zorder=0)
+    for row, values in zip(rows, table.itertuples(), strict=True):
+        axes.plot([values.lower, values.upper], [row, row], color=common.PALETTE[0], lw=2)
+        axes.plot(values.mean, row, "o", color=common.PALETTE[0], mfc="white")
+        text = f"P(better) {common.chance(values.p_better)}"
+        where = (1.01, row)
+        place = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 8}
+        axes.annotate(text, where, color=common.GREY, **place)
+    labels = [f"{each.measure}: {each.first} - {each.second}" for each in table.itertuples()]
+    axes.set_yticks(rows, labels)
+    axes.set_ylim(-0.6, len(table) - 0.4)
+    axes.set_xlabel("difference")
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    paired = "same examples" if table["paired"].all() else "independent test sets"
+    common.heading(figure, f"mean and {common.words_for(prob, kind)}", paired)
+    return common.finish(figure)
