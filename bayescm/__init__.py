@@ -41,7 +41,6 @@ _HOME = {
     "reporting": ["report"],
     "planning": ["plan", "plan_comparison"],
     "plots": [
-        "plot_comparison",
         "plot_posterior",
         "plot_ranks",
         "plot_forest",

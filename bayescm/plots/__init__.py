@@ -1,7 +1,7 @@
 """Pictures: one file per theme, each function returns a ``matplotlib.figure.Figure``."""
 
 from bayescm.plots.checks import plot_diagnostics, plot_predictive
-from bayescm.plots.comparison import plot_comparison, plot_differences, plot_ranks
+from bayescm.plots.comparison import plot_differences
 from bayescm.plots.curves import (
     plot_curve_numbers,
     plot_precision_recall,
@@ -15,10 +15,10 @@ from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
 from bayescm.plots.planning import plot_plan
 from bayescm.plots.priors import plot_priors
+from bayescm.plots.ranks import plot_ranks
 from bayescm.plots.regions import plot_region
 
 __all__ = [
-    "plot_comparison",
     "plot_curve_numbers",
     "plot_diagnostics",
     "plot_differences",

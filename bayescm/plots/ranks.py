@@ -1,0 +1,77 @@
+"""How probable every rank is for every member."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bayescm.comparison import ranks
+from bayescm.plots import common
+from bayescm.validate import fail
+
+
+def plot_ranks(
+    evidence: Any,
+    measure: str | Callable,
+    *,
+    dim: str = "classifier",
+    **keywords: Any,
+):
+    """
+    Draw how probable every rank is for every member.
+
+    Parameters
+    ----------
+    evidence, measure, dim
+        As :func:`bayescm.ranks` takes them, but for one measure.
+    **keywords
+        The others of :func:`bayescm.ranks`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        Where the evidence holds more than one ranking.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> answers = {"a": [1, 0, 0, 0, 1], "b": [1, 1, 0, 0, 0]}
+    >>> both = bcm.from_classifiers([1, 1, 0, 0, 0], answers)
+    >>> plot_ranks(both, "accuracy", random_seed=0).axes[0].get_xlabel()
+    'rank (1 is best)'
+    """
+    import matplotlib.pyplot as plt
+
+    table = ranks(evidence, measure, dim=dim, **keywords)
+    columns = [name for name in table if str(name).startswith("rank_")]
+    number = len(table)
+    if number != len(columns):
+        todo = "select one of the further dims, and one number per member"
+        raise fail("there is more than one ranking", number, f"{len(columns)} rows", todo)
+    table = table.sort_values("expected_rank", ignore_index=True)
+    size = max(4.5, 0.7 * number + 3), max(2.6, 0.45 * number + 1.6)
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    shares = table[columns].to_numpy()
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    _write(axes, shares)
+    axes.set_xticks(np.arange(number), np.arange(1, number + 1))
+    axes.set_yticks(np.arange(number), table[dim].astype(str))
+    axes.set_xlabel("rank (1 is best)")
+    figure.colorbar(image, label="probability")
+    common.heading(figure, f"ranks in {table['measure'][0]}")
+    return common.finish(figure)
+
+
+def _write(axes, shares):
+    """Write each probability where it can be read; a dot stands for next to none."""
+    if len(shares) > 12:
+        return
+    for row, column in np.ndindex(*shares.shape):
+        share = shares[row, column]
+        text = f"{share:.2f}" if share >= 0.005 else "·"
+        colour = "white" if share > 0.55 else "black"
+        axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
