@@ -22,4 +22,4 @@ interval = bcm.interval(counts, "f1", prob=0.95, kind="eti", concentration=0.5)
 assert abs(float(interval.sel(bound="lower")) - 0.641013854834) < 1e-9
 tree = bcm.fit(counts, random_seed=1)
 assert tree.posterior["theta"].dims == ("chain", "draw", "actual", "predicted")
-print(f"bayescm {metadata.version('bayescm')}: {len(modules)} modules import, the smoke test passed")
+print(f"bayescm {metadata.version('bayescm')}: {len(modules)} modules import and answer")

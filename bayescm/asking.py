@@ -128,7 +128,7 @@ def counts_of(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray:
         from bayescm.outcomes import counts_of
 
         return counts_of(evidence)
-    return as_counts(evidence)
+    return as_counts(evidence)  # type: ignore[arg-type]
 
 
 def template_of(counts: xr.DataArray, kernel: Callable, used: Sequence[str] = ()) -> xr.DataArray:
@@ -155,7 +155,7 @@ def _parameter(posterior, found, draws, seed):
     size = DRAWS if draws is None else draws
     missing = [kernel for kernel, law in zip(found, laws, strict=True) if law is None]
     if missing and hasattr(posterior, "take") and posterior.weights.size * size > _SMALL:
-        drawn = [Drawn(posterior, kernel, size, seed) for kernel in missing]
+        drawn: list[Any] = [Drawn(posterior, kernel, size, seed) for kernel in missing]
     elif missing:
         values = posterior.measure(missing, size, np.random.default_rng(seed))
         drawn = [Empirical(each) for each in values]

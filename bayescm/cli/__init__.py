@@ -6,6 +6,7 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
+from bayescm.cli.compare import compare
 from bayescm.cli.curve import curve
 from bayescm.cli.demo import demo
 from bayescm.cli.interval import interval
@@ -22,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, interval, summary, plan, report, study, curve):
+for command in (demo, interval, summary, compare, curve, plan, report, study):
     app.command()(command)
 app.add_typer(monitor, name="monitor")
 

@@ -37,8 +37,8 @@ def report(
     measure: Measures = None,
     title: Annotated[str | None, typer.Option("--title", help="The heading.")] = None,
     rope: Annotated[
-        float | None, typer.Option("--rope", help="Differences below this count as none.")
-    ] = None,
+        float, typer.Option("--rope", help="Differences below this count as none.")
+    ] = 0.0,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
 ) -> None:

@@ -17,7 +17,7 @@ def report(
     title: str | None = None,
     prob: float = 0.95,
     kind: str = "hdi",
-    rope: float | None = None,
+    rope: float = 0.0,
     scores: xr.Dataset | None = None,
     random_seed: int = 0,
     **keywords: Any,
@@ -38,7 +38,7 @@ def report(
         The heading.
     prob, kind : float, str
         Mass and kind of the intervals.
-    rope : float, optional
+    rope : float, default 0
         Differences smaller than this count as none when classifiers are compared.
     scores : Dataset, optional
         Scores of the same examples, for curves beside the measures.

@@ -120,7 +120,7 @@ def _first(said, rest):
     return said if len(said) <= MOST_SENTENCES else [*said[:MOST_SENTENCES], rest]
 
 
-def better(comparison: pd.DataFrame, rope: float | None) -> Section:
+def better(comparison: pd.DataFrame, rope: float) -> Section:
     """Say which classifier is better, by how much and how surely."""
     said = _first(list(comparison["sentence"]), "The table has the other pairs.")
     shown = comparison.drop(columns=["sentence"])

@@ -90,6 +90,21 @@ def test_summary_writes_a_picture(capsys, predictions, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["out.png"]
 
 
+def test_compare_says_which_is_better(capsys, tmp_path):
+    path = tmp_path / "p.csv"
+    rows = [("s", "s", "s")] * 40 + [("s", "s", "w")] * 15 + [("w", "w", "w")] * 40
+    pd.DataFrame(rows, columns=["y", "a", "b"]).to_csv(path, index=False)
+    arguments = ["compare", path, "--actual", "y", "--predicted", "a", "--positive", "s"]
+    code, out, _ = run(capsys, *arguments, "--predicted", "b", "-m", "recall", "--rope", 0.01)
+    assert code == 0
+    assert "a is better than b in recall" in out
+    code, out, _ = run(capsys, *arguments, "--predicted", "b", "-m", "f1", "--format", "json")
+    assert json.loads(out)[0]["p_better"] > 0.999
+    code, _, err = run(capsys, *arguments, "-m", "f1")
+    assert code == 2
+    assert "only one classifier" in err
+
+
 def test_plan_prints_a_size(capsys):
     arguments = ["--measure", "recall", "--expect", 0.85, "--width", 0.1, "--assurance", 0.9]
     code, out, _ = run(capsys, "plan", *arguments, "--format", "json")
