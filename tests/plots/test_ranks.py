@@ -1,0 +1,29 @@
+"""The picture of ranks shows the table of ranks."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+
+RNG = np.random.default_rng(0)
+ACTUAL = RNG.integers(2, size=200)
+ANSWERS = {
+    name: np.where(RNG.random(200) < rate, ACTUAL, 1 - ACTUAL)
+    for name, rate in (("a", 0.7), ("b", 0.9), ("c", 0.8))
+}
+THREE = bcm.from_classifiers(ACTUAL, ANSWERS)
+
+
+def test_the_best_comes_first_with_the_tables_numbers():
+    axes = bcm.plot_ranks(THREE, "f1", random_seed=0).axes[0]
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    table = bcm.ranks(THREE, "f1", random_seed=0).sort_values("expected_rank")
+    assert names == table["classifier"].tolist()
+    shown = axes.images[0].get_array()
+    np.testing.assert_allclose(shown, table[["rank_1", "rank_2", "rank_3"]])
+
+
+def test_one_ranking_at_a_time():
+    grouped = bcm.from_classifiers(ACTUAL, ANSWERS, by={"group": np.arange(200) % 2})
+    with pytest.raises(ValueError, match="more than one ranking"):
+        bcm.plot_ranks(grouped, "f1", draws=200, random_seed=0)
