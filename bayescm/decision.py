@@ -144,6 +144,6 @@ def _margin(rope):
 
 def _percent(share):
     """Return a probability as text that never rounds to certainty."""
-    if 0.0005 <= share <= 0.9995:
+    if 0.0005 < share < 0.9995:
         return f"{share:.1%}".replace(".0%", "%")
     return ">99.9%" if share > 0.5 else "<0.1%"
