@@ -1,5 +1,7 @@
 """Pictures of comparisons: differences between classifiers with their intervals."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -44,7 +46,11 @@ def plot_differences(
         axes.plot(values.mean, row, "o", color=common.PALETTE[0], mfc="white")
         text = f"P(better) {common.chance(values.p_better)}"
         where = (1.01, row)
-        place = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 8}
+        place: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "va": "center",
+            "fontsize": 8,
+        }
         axes.annotate(text, where, color=common.GREY, **place)
     labels = [f"{each.measure}: {each.first} - {each.second}" for each in table.itertuples()]
     axes.set_yticks(rows, labels)
