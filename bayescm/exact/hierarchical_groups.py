@@ -70,6 +70,21 @@ class HierarchicalGroups:
         joined = {name: np.stack([part[name] for part in parts], axis=1) for name in names}
         return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
 
+    def average(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """
+        Return draws (size, ..., [C]) of the measures of the average over all groups there may be.
+
+        That is the population of examples, if groups are of a size; the typical group, of which
+        `measure` speaks, is its middle. The more the groups differ the further the two are apart:
+        an average of rates is nearer to one half than the rate of the middle group.
+        """
+        parts = [each.average(size, rng) for each in self._each]
+        theta = np.stack(parts, axis=1)
+        theta = theta.reshape(size, *self.cells.shape[:-3], *theta.shape[2:])
+        return [kernel(theta) for kernel in kernels]
+
     @property
     def effective(self) -> float:
         """The number of independent draws that the parameters of the typical group are worth."""
@@ -118,6 +133,17 @@ class _Two:
             found["theta_group"] = self._theta(self._logits(parts, found["effect"]))
         return found
 
+    def average(self, size, rng):
+        parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
+        blocks = (self.shares, self.rates)
+        split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
+        means, spread = (np.concatenate([each[i] for each in split], axis=1) for i in (0, 1))
+        nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+        rates = expit(means[..., None] + spread[..., None] * nodes) @ (weights / weights.sum())
+        # Prevalence and rates are independent between groups, and each cell is linear in a rate.
+        rates = np.clip(rates, 1e-12, 1 - 1e-12)
+        return self._theta(np.log(rates / (1 - rates)), self.prevalence)
+
     def _logits(self, parts, effects):
         shares = self.shares.logits(parts[0], effects[..., :1])
         return np.concatenate([shares, self.rates.logits(parts[1], effects[..., 1:])], axis=-1)
@@ -134,6 +160,10 @@ class _Two:
 
 class _Many:
     """Many classes: Dirichlet laws of the class shares and of every row."""
+
+    def average(self, size, rng):
+        """Return the typical cells: the mean of a Dirichlet law is its middle."""
+        return self.draws(size, rng, False)["theta"]
 
     def __init__(self, cells, concentration, spread, prevalence):
         if prevalence is not None:

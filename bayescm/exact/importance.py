@@ -7,7 +7,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 _FREEDOM = 5
-_SIZES = (500, 500, 4000)
+# Points of a round that only shapes the proposal, and of the last one; rounds end when the weights
+# are this even.
+_ROUGH, _SIZE, _ROUNDS, _EVEN = 700, 4000, 8, 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +39,9 @@ class Weighted:
         return self.points[rng.permutation(np.minimum(chosen, len(self.points) - 1))]
 
 
-def explore(log_density: Callable, start: np.ndarray, *, sizes: tuple = _SIZES) -> Weighted:
+def explore(
+    log_density: Callable, start: np.ndarray, bounds: list[tuple[float, float]]
+) -> Weighted:
     """
     Sample a density by importance.
 
@@ -50,8 +54,8 @@ def explore(log_density: Callable, start: np.ndarray, *, sizes: tuple = _SIZES) 
         From points (S, P), unconstrained, to log densities (S,), up to a constant.
     start : ndarray, shape (P,)
         Where the search for the mode begins.
-    sizes : tuple of int
-        Number of points of each round; the last ones are kept.
+    bounds : list of P pairs
+        Where the mode is searched; the points may lie outside.
 
     Returns
     -------
@@ -64,14 +68,16 @@ def explore(log_density: Callable, start: np.ndarray, *, sizes: tuple = _SIZES) 
     Statistics 17, 295-311. doi:10.1198/106186008X320456
     """
     rng = np.random.default_rng(20240229)
-    middle, covariance = _mode(log_density, start)
+    middle, covariance = _mode(log_density, np.clip(start, *np.transpose(bounds)), bounds)
     covariance = 1.5 * covariance
-    for size in sizes:
-        found = _propose(log_density, middle, covariance, size, rng)
+    for _ in range(_ROUNDS):
+        found = _propose(log_density, middle, covariance, _ROUGH, rng)
         middle = found.weights @ found.points
         spread = np.cov(found.points.T, aweights=found.weights)
         covariance = 1.2 * np.atleast_2d(spread) + 1e-6 * np.eye(len(start))
-    return found
+        if found.effective > _EVEN * _ROUGH:
+            break
+    return _propose(log_density, middle, covariance, _SIZE, rng)
 
 
 def _propose(log_density, middle, covariance, size, rng):
@@ -87,7 +93,7 @@ def _propose(log_density, middle, covariance, size, rng):
     return Weighted(points, weights / weights.sum())
 
 
-def _mode(log_density, start):
+def _mode(log_density, start, bounds):
     """Return the mode and the inverse curvature there."""
 
     def descent(point, step=1e-4):
@@ -96,7 +102,7 @@ def _mode(log_density, start):
         values = log_density(np.concatenate([point[None], point + steps, point - steps]))
         return -values[0], -(values[1 : size + 1] - values[size + 1 :]) / (2 * step)
 
-    found = minimize(descent, start, jac=True, method="BFGS", options={"gtol": 1e-3})
+    found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=bounds)
     step = 1e-2 * np.eye(len(start))
     rows = [descent(found.x + each)[1] - descent(found.x - each)[1] for each in step]
     curvature = np.array(rows) / 2e-2

@@ -14,6 +14,7 @@ from scipy.special import betaln, expit
 from bayescm.exact.importance import Weighted, explore
 
 _NODES = 5
+_IMPOSSIBLE = -1e6
 _CHUNK = 400_000  # (proposal, group) pairs evaluated at once, by the number of nodes
 
 
@@ -64,12 +65,14 @@ class Block:
 
     def log_posterior(self, points: np.ndarray) -> np.ndarray:
         """Return the log posterior density at points (S, P), the effects integrated out."""
+        heights = self.log_prior(points)
+        # Spreads that the prior rules out would overflow the quadrature, and weigh nothing.
+        likely = np.flatnonzero(heights > _IMPOSSIBLE)
         step = max(1, _CHUNK // (len(self.hits) * _NODES**self.rates))
-        parts = [
-            self._log_likelihood(points[start : start + step])
-            for start in range(0, len(points), step)
-        ]
-        return self.log_prior(points) + np.concatenate(parts)
+        for start in range(0, len(likely), step):
+            some = likely[start : start + step]
+            heights[some] += self._log_likelihood(points[some])
+        return np.where(heights > _IMPOSSIBLE, heights, -np.inf)
 
     def _log_likelihood(self, points):
         means, factor = self._law(points)
@@ -146,9 +149,14 @@ class Block:
     def points(self) -> Weighted:
         """Weighted points of the posterior of the parameters."""
         share = (self.hits.sum(0) + self.prior[:, 0]) / (self.totals.sum(0) + self.prior.sum(1))
-        spread = np.log(0.5 * min(self.scale, 1))
-        start = np.concatenate([np.log(share / (1 - share)), np.full(self.rates, spread)])
-        return explore(self.log_posterior, np.append(start, 0.0) if self.rates == 2 else start)
+        spread = np.log(self.scale)
+        start = np.concatenate(
+            [np.log(share / (1 - share)), np.full(self.rates, min(spread, 0.0) - 0.7)]
+        )
+        bounds = [(-20.0, 20.0)] * self.rates + [(spread - 6, spread + 2)] * self.rates
+        if self.rates == 2:
+            start, bounds = np.append(start, 0.0), [*bounds, (-3.0, 3.0)]
+        return explore(self.log_posterior, start, bounds)
 
     def draw_effects(self, points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw each group's standardised effects given points (S, P), shape (S, G, D)."""

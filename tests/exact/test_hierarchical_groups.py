@@ -14,7 +14,9 @@ import bayescm as bcm
 from bayescm import exact
 from bayescm.exact.dirichlet_groups import DirichletBlock
 from bayescm.exact.random_effects import Block
+from bayescm.journal import generator
 from bayescm.measures import resolve
+from bayescm.studies.thesis import Chains
 
 RNG = np.random.default_rng(6)
 SITES = np.array([[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]])
@@ -227,3 +229,33 @@ def test_bad_input_is_named(case):
 def test_counts_without_groups_are_refused():
     with pytest.raises(ValueError, match="there are no groups"):
         bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1", model="hierarchical_groups")
+
+
+@pytest.mark.parametrize("index", [48, 7, 21])
+def test_extreme_groups_have_finite_draws(index):
+    """Images whose pixels repeat each other: many are all positive, or wholly right or wrong."""
+    counts, _ = Chains(0.95)(generator(0, index))
+    posterior = exact.hierarchical_groups(counts.isel(batch=0).values)
+    drawn = posterior.draws(500, np.random.default_rng(0))
+    for name in ("rates", "spread", "theta", "theta_group", "theta_new"):
+        assert np.isfinite(drawn[name]).all(), name
+    assert posterior.effective > 200
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
+def test_perfect_and_hopeless_groups(scale):
+    cells = np.array([[[50, 0], [0, 50]], [[0, 50], [50, 0]], [[9, 0], [0, 0]]])
+    drawn = exact.hierarchical_groups(cells, spread=scale).draws(400, np.random.default_rng(0))
+    assert all(np.isfinite(each).all() for each in drawn.values())
+
+
+def test_the_average_over_groups_is_that_of_new_ones():
+    posterior = exact.hierarchical_groups(np.concatenate([SITES, 3 * SITES[::-1]]))
+    rng = np.random.default_rng(0)
+    recall = resolve("recall")
+    (average,) = posterior.average([recall], 20_000, rng)
+    drawn = posterior.draws(20_000, rng, groups=False)
+    assert average.mean() == pytest.approx(recall(drawn["theta_new"]).mean(), abs=0.01)
+    typical = recall(drawn["theta"]).mean()
+    assert 0.5 < average.mean() < typical
+    assert average.std() < recall(drawn["theta_new"]).std()
