@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from bayescm.exact import laws
@@ -59,6 +58,8 @@ class _Quadrature:
         tails = 1e-9, 1 - prob - 1e-9
         if slope(tails[0]) * slope(tails[1]) >= 0:
             return self.eti(prob)
+        from scipy.optimize import brentq  # slow to import
+
         tail = brentq(slope, *tails, xtol=1e-10)
         return self.quantile([tail, tail + prob])
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 _FREEDOM = 5
 # Points of a round that only shapes the proposal, and of the last one; rounds end when the weights
@@ -101,6 +100,8 @@ def _mode(log_density, start, bounds):
         steps = step * np.eye(size)
         values = log_density(np.concatenate([point[None], point + steps, point - steps]))
         return -values[0], -(values[1 : size + 1] - values[size + 1 :]) / (2 * step)
+
+    from scipy.optimize import minimize  # slow to import
 
     found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=bounds)
     step = 1e-2 * np.eye(len(start))

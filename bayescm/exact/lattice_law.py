@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import interpolate, special
+from scipy import special
 
 _FINE = 16  # points of the table between two of the lattice
 _FLOOR = 1e-14
@@ -48,6 +48,8 @@ class LatticeLaw:
         below = np.cumsum(mass)[1:-2] + np.diff(mass)[1:-1] / 24
         slope = (7 * (mass[1:-2] + mass[2:-1]) - mass[:-3] - mass[3:]) / 12
         borders = self.logits[low] + spacing * (np.arange(len(below)) - 0.5)
+        from scipy import interpolate  # a quarter of a second that other laws need not pay
+
         return interpolate.CubicHermiteSpline(borders, below, slope / spacing)
 
     @cached_property
