@@ -14,6 +14,9 @@ STUDIES = {
     "wang-2015": "wang_2015",
     "priors": "priors",
     "caelen-sequential": "caelen_sequential",
+    "caelen": "caelen",
+    "thesis": "thesis",
+    "yuan-jiang": "yuan_jiang",
 }
 
 
@@ -30,7 +33,7 @@ def run_study(
 
     Parameters
     ----------
-    name : {"wang-li", "wang-2015", "priors", "caelen-sequential"}
+    name : {"wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang"}
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional
