@@ -16,9 +16,9 @@ _HOME = {
         "combine",
         "at_prevalence",
     ],
-    "outcomes": ["from_classifiers"],
-    "score_evidence": ["from_scores"],
-    "scored_folds": ["cross_scores"],
+    "evidence.outcomes": ["from_classifiers"],
+    "evidence.scores": ["from_scores"],
+    "evidence.scored_folds": ["cross_scores"],
     "splits": ["cross_confusion"],
     "intervals": [
         "interval",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.counts import CELLS, as_counts, default_model
+from bayescm.evidence.counts import CELLS, as_counts, default_model
 from bayescm.exact.atoms import Empirical
 from bayescm.exact.drawn import Drawn
 from bayescm.labelled import kernels, measure
@@ -125,7 +125,7 @@ def _check_proper(counts, concentration):
 def counts_of(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray:
     """Return canonical counts; of outcomes, those of each classifier."""
     if isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims:
-        from bayescm.outcomes import counts_of
+        from bayescm.evidence.outcomes import counts_of
 
         return counts_of(evidence)
     return as_counts(evidence)  # type: ignore[arg-type]

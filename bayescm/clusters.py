@@ -7,7 +7,7 @@ import xarray as xr
 
 from bayescm.classical.delta import gradients
 from bayescm.classical.samples import samples
-from bayescm.counts import CELLS, as_counts
+from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.validate import fail
 
 

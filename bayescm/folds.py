@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.counts import CELLS, as_counts, with_design
+from bayescm.evidence.counts import CELLS, as_counts, with_design
+from bayescm.evidence.steps import check_series
 from bayescm.labelled import apply, kernels
-from bayescm.steps import check_series
 from bayescm.validate import check_choice, fail
 
 # The models that use up the dims repeat and fold: one posterior for all folds together.

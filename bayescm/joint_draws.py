@@ -9,14 +9,14 @@ import numpy as np
 import xarray as xr
 
 from bayescm import exact
-from bayescm.counts import align, as_counts
 from bayescm.drawn import Drawn, class_last, in_chunks, no_law
+from bayescm.evidence.counts import align, as_counts
+from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.exact.laws import F1, Beta
 from bayescm.intervals import law_of, sibling_posterior
 from bayescm.labelled import kernels as as_kernels
 from bayescm.labelled import measure
 from bayescm.measures import resolve
-from bayescm.outcomes import as_outcomes, counts_of
 from bayescm.partial_draws import of_folds, of_grouped, of_groups
 from bayescm.validate import check_choice, check_keywords, fail
 

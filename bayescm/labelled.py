@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from bayescm.counts import CELLS, as_counts, in_order, positive
+from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
 from bayescm.measures import Kernel, names, resolve
 from bayescm.validate import check_choice, fail
 
@@ -106,7 +106,7 @@ def _matrices(evidence):
     """Return the matrix of every classifier where the evidence is outcomes."""
     if not (isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims):
         return evidence
-    from bayescm.outcomes import counts_of
+    from bayescm.evidence.outcomes import counts_of
 
     return counts_of(evidence)
 

@@ -4,13 +4,13 @@ import numpy as np
 import xarray as xr
 
 from bayescm.classical.correlated_t import posterior as fold_posterior
-from bayescm.counts import align
 from bayescm.drawn import Drawn, class_last, in_chunks, no_law
+from bayescm.evidence.counts import align
+from bayescm.evidence.outcomes import counts_of
 from bayescm.exact.grouped_outcomes import grouped_outcomes
 from bayescm.folds import design, fold_values
 from bayescm.intervals import sibling_posterior
 from bayescm.labelled import kernels as as_kernels
-from bayescm.outcomes import counts_of
 from bayescm.validate import check_keywords, fail
 
 

@@ -8,10 +8,10 @@ import xarray as xr
 
 from bayescm import exact
 from bayescm.evidence import align, as_counts, default_model
+from bayescm.evidence.outcomes import as_outcomes, counts_of
+from bayescm.evidence.scores import as_scores
+from bayescm.evidence.steps import check_series
 from bayescm.folds import sibling_input
-from bayescm.outcomes import as_outcomes, counts_of
-from bayescm.score_evidence import as_scores
-from bayescm.steps import check_series
 from bayescm.validate import check_keywords, fail, suggest
 
 

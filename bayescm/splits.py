@@ -7,7 +7,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from bayescm.cross_validation import count_folds, cross_confusion, cross_predictions
+from bayescm.evidence.cross_validation import count_folds, cross_confusion, cross_predictions
 from bayescm.validate import fail
 
 __all__ = [

@@ -12,8 +12,8 @@ import time
 import sqlalchemy as sa
 import xarray as xr
 
-from bayescm.ledger import Ledger
-from bayescm.ledger_engine import parse
+from bayescm.online.engine import parse
+from bayescm.online.ledger import Ledger
 
 LABELS = ["well", "sick"]
 

@@ -8,7 +8,7 @@ from oracle import cases
 
 import bayescm as bcm
 from bayescm.decision import check_rope, sentence
-from bayescm.outcomes import counts_of
+from bayescm.evidence.outcomes import counts_of
 
 A = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 B = bcm.from_cells(tp=60, fn=30, fp=30, tn=35)

@@ -9,8 +9,8 @@ import xarray as xr
 from scipy.special import expit, logit, ndtr, ndtri
 
 from bayescm.curves.drawing import samples
+from bayescm.evidence.scores import as_scores
 from bayescm.exact.scores import arrays
-from bayescm.score_evidence import as_scores
 from bayescm.validate import check_choice, check_prob, fail
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from bayescm.counts import as_counts
+from bayescm.evidence.counts import as_counts
 from bayescm.folds import design, fill_undefined, fold_values
 from bayescm.validate import check_choice, check_prob, fail
 

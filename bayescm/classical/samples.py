@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.counts import as_counts
+from bayescm.evidence.counts import as_counts
+from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.exact.joint_table import arrays, pour
 from bayescm.labelled import kernels as as_kernels
 from bayescm.measures import resolve
-from bayescm.outcomes import as_outcomes, counts_of
 from bayescm.validate import fail, suggest
 
 

@@ -43,8 +43,8 @@ def compare(
     """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
     from bayescm.cli.output import check_picture, save_picture, show
     from bayescm.comparison import compare
-    from bayescm.outcomes import from_classifiers
-    from bayescm.reading import as_label, read_columns
+    from bayescm.evidence.outcomes import from_classifiers
+    from bayescm.evidence.reading import as_label, read_columns
 
     check_picture(plot)
     frame = read_columns(file, [actual, *predicted, *([group] if group else [])])

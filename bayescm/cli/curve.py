@@ -58,8 +58,8 @@ def curve(
 
 def read_scores(file, actual, score, positive=None, fold=None):
     """Return the scores in a CSV or Parquet file."""
-    from bayescm.reading import as_label, read_columns
-    from bayescm.score_evidence import from_scores
+    from bayescm.evidence.reading import as_label, read_columns
+    from bayescm.evidence.scores import from_scores
 
     frame = read_columns(file, [actual, *score, *([fold] if fold else [])])
     one = len(score) == 1

@@ -129,7 +129,7 @@ def status(
     import pandas as pd
 
     from bayescm.cli.output import show
-    from bayescm.ledger import Ledger
+    from bayescm.online.ledger import Ledger
 
     settings = _settings(concentration, forgetting, window, measure)
     with Ledger(store, create=False) as ledger:
@@ -233,8 +233,8 @@ def _floors(given):
 
 
 def _opened(store, classifier, settings):
-    from bayescm.ledger import Ledger
     from bayescm.online import Monitor
+    from bayescm.online.ledger import Ledger
 
     return Monitor(Ledger(store, create=False), classifier, **settings)
 
@@ -268,7 +268,7 @@ def plot(
 def export(store: Store, style: FormatOption = Format.csv) -> None:
     """Write every entry of the ledger, corrected ones too: counts, times, labels."""
     from bayescm.cli.output import show
-    from bayescm.ledger import Ledger
+    from bayescm.online.ledger import Ledger
 
     with Ledger(store, create=False) as ledger:
         show(ledger.table(), style.value)

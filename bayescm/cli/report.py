@@ -72,9 +72,9 @@ def report(
 def _evidence(file, actual, predicted, score, fold, group, positive):
     """Return the evidence of the answers, and that of the scores beside it, from the columns."""
     from bayescm.evidence import from_predictions
-    from bayescm.outcomes import from_classifiers
-    from bayescm.reading import as_label, read_columns
-    from bayescm.score_evidence import from_scores
+    from bayescm.evidence.outcomes import from_classifiers
+    from bayescm.evidence.reading import as_label, read_columns
+    from bayescm.evidence.scores import from_scores
 
     wanted = [actual, *(predicted or []), *(score or []), *filter(None, (fold, group))]
     frame = read_columns(file, wanted)

@@ -10,9 +10,9 @@ from bayescm import measures as catalogue
 from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.curves.numbers import interval_of
+from bayescm.evidence.scores import as_scores
 from bayescm.exact.curve import Curve, cells_at
 from bayescm.exact.slots import View
-from bayescm.score_evidence import as_scores
 from bayescm.validate import check_kind, check_prob, fail
 
 RESOLUTION = 256

@@ -8,10 +8,10 @@ import xarray as xr
 
 from bayescm.curves import drawing
 from bayescm.curves.bands import band
+from bayescm.evidence.scores import as_scores
 from bayescm.exact import curve
 from bayescm.exact.empirical import empirical
 from bayescm.exact.scores import arrays
-from bayescm.score_evidence import as_scores
 from bayescm.validate import fail
 
 _RESOLUTION = 256  # blocks, where the examples make more slots

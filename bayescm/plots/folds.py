@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.classical import fold_t
-from bayescm.counts import as_counts
+from bayescm.evidence.counts import as_counts
 from bayescm.exact import pooled_folds
 from bayescm.folds import design, fold_macro, fold_micro, stack
 from bayescm.intervals import interval, mean

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from bayescm.counts import as_counts, in_order
+from bayescm.evidence.counts import as_counts, in_order
 from bayescm.exact.atoms import Empirical
 from bayescm.exact.laws import Beta
 from bayescm.plots import common

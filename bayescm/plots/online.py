@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.alarms import RULES
 from bayescm.labelled import measure
 from bayescm.measures import resolve
+from bayescm.online.alarms import RULES
 from bayescm.plots import common
 from bayescm.validate import fail
 

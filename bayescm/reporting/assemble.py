@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.counts import as_counts, default_model
+from bayescm.evidence.counts import as_counts, default_model
 from bayescm.reporting import content, pictures
 from bayescm.reporting.parts import Section
 from bayescm.validate import fail
@@ -46,7 +46,7 @@ def _of_counts(evidence, measures, settings, keywords):
 
 def _counts(evidence):
     if isinstance(evidence, xr.Dataset):
-        from bayescm.outcomes import counts_of
+        from bayescm.evidence.outcomes import counts_of
 
         return counts_of(evidence)
     counts = as_counts(evidence)

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm import planning
-from bayescm.counts import CELLS, positive
+from bayescm.evidence.counts import CELLS, positive
 from bayescm.labelled import kernels
 from bayescm.reporting.parts import Section, Table
 from bayescm.tables import sentences

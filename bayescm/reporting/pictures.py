@@ -1,7 +1,7 @@
 """The pictures of a report: the library's own plots, as the evidence allows."""
 
 import bayescm as bcm
-from bayescm.counts import CELLS, positive
+from bayescm.evidence.counts import CELLS, positive
 from bayescm.reporting.parts import Picture, Section, Table
 
 # Beyond so many classes the labels of the matrix cannot be read.

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 from bayescm import curves, measures
 from bayescm.classical.delong import delong_compare
 from bayescm.coverage import Method, Study
+from bayescm.evidence.scores import from_scores
 from bayescm.exact import curve
-from bayescm.score_evidence import from_scores
 from bayescm.studies.curves import find_shift, sample, survival, whole
 
 AREAS = ((0.8, 0.8), (0.8, 0.85), (0.95, 0.97), (0.98, 0.99))

@@ -21,8 +21,8 @@ from bayescm.coverage import Study
 from bayescm.curves import drawing
 from bayescm.curves.numbers import interval_of
 from bayescm.curves.whole import GRID
+from bayescm.evidence.scores import from_scores
 from bayescm.exact import curve
-from bayescm.score_evidence import from_scores
 
 POPULATIONS = ("binormal", "heavy", "discrete", "tied")
 AREAS = (0.8, 0.96, 0.99)

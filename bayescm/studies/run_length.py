@@ -15,8 +15,8 @@ import pandas as pd
 import xarray as xr
 
 from bayescm import __version__
-from bayescm.alarms import RULES, alarms
 from bayescm.evidence import from_cells
+from bayescm.online.alarms import RULES, alarms
 
 QUIET, DROPS = 200, (0.85, 0.8, 0.7)
 

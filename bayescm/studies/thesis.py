@@ -23,9 +23,9 @@ from scipy.special import betaincinv, gammaln, xlogy
 from bayescm.classical.proportion import proportion
 from bayescm.clusters import effective_counts
 from bayescm.coverage import Study
+from bayescm.evidence.matrices import from_matrix
 from bayescm.exact import hierarchical_groups
 from bayescm.intervals import interval
-from bayescm.matrices import from_matrix
 from bayescm.measures import resolve
 from bayescm.studies.tables import Settings, run_cases
 from bayescm.validate import check_choice, fail

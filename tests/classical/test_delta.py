@@ -9,8 +9,8 @@ import bayescm as bcm
 from bayescm.classical import delta
 from bayescm.classical.delta import gradients, moments
 from bayescm.classical.samples import samples
+from bayescm.evidence.outcomes import counts_of
 from bayescm.measures import names
-from bayescm.outcomes import counts_of
 
 ALIAS = {"tversky_0.3_0.7": "tversky(0.3,0.7)"}
 FORMS = {"I": None, "II_shared": "shared", "II_diag": "diagonal"}

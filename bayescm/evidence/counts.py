@@ -1,0 +1,266 @@
+"""
+Counts: the labelled confusion matrix and the one check on entry.
+
+Counts are an ``xr.DataArray`` with trailing dims ("actual", "predicted") and the class labels on
+both. What the numbers mean rides along as scalar coords: ``positive``; ``n_folds``, ``test_share``
+and ``fixed_totals`` of folds; ``prevalence``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.tabulate import RESERVED, as_labels
+from bayescm.validate import check_counts, fail, suggest
+
+CELLS = ("actual", "predicted")
+
+
+def make_counts(
+    table: np.ndarray,
+    labels: np.ndarray,
+    positive: Any = None,
+    dims: Sequence = (),
+    coords: Mapping | None = None,
+) -> xr.DataArray:
+    """Return the labelled table with its positive class, given or obvious, if it has one."""
+    cells = {dim: np.asarray(labels) for dim in CELLS}
+    counts = xr.DataArray(
+        table, dims=(*dims, *CELLS), coords={**(coords or {}), **cells}, name="counts"
+    )
+    if positive is None and len(labels) == 2 and sorted(labels.tolist()) == [0, 1]:
+        positive = 1
+    if positive is None:
+        return counts
+    return counts.assign_coords(positive=_find_label(positive, labels.tolist()))
+
+
+def _find_label(positive, labels):
+    for label in labels:
+        if label == positive:
+            return label
+    raise fail("the positive class is not there", positive, str(labels), suggest(positive, labels))
+
+
+def with_design(counts: xr.DataArray) -> xr.DataArray:
+    """Add what the folds of one cross-validation say about its design, where it is not given."""
+    if counts.sizes.get("fold", 1) < 2:
+        return counts
+    sizes = counts.sum(CELLS)
+    if (sizes == 0).any():
+        todo = "every repeat needs the same folds; drop incomplete ones"
+        raise fail("ragged folds: a fold has no examples", sizes.values, "every fold filled", todo)
+    totals = counts.sum("predicted")
+    design = {
+        "n_folds": counts.sizes["fold"],
+        "test_share": 1 / counts.sizes["fold"],
+        "fixed_totals": bool((totals.max("fold") - totals.min("fold") <= 1).all()),
+    }
+    return counts.assign_coords({k: v for k, v in design.items() if k not in counts.coords})
+
+
+def positive(counts: xr.DataArray) -> Any:
+    """Return the label of the positive class, or None where there is none."""
+    return counts.coords["positive"].item() if "positive" in counts.coords else None
+
+
+def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArray:
+    """
+    Check counts and return them in canonical form: the one check on entry.
+
+    Parameters
+    ----------
+    evidence : DataArray
+        With dims actual and predicted, the same labels on both.
+    fractional : bool, default True
+        Whether cells that are not whole numbers are allowed.
+
+    Returns
+    -------
+    DataArray, dims (..., actual, predicted)
+        int64 (float64 where fractional), the same labels in the same order on both dims; with two
+        classes the positive one last.
+
+    Raises
+    ------
+    TypeError
+        Where it is not a DataArray.
+    ValueError
+        Where it is not a table of counts, or a scalar coord has an impossible value.
+    """
+    if not isinstance(evidence, xr.DataArray):
+        allowed = "counts as from_cells, from_matrix or from_predictions return them"
+        todo = "pass a bare matrix through from_matrix"
+        raise fail("this is not evidence", type(evidence).__name__, allowed, todo, TypeError)
+    _check_dims(evidence)
+    _check_scalars(evidence, check_same_labels(evidence))
+    values = check_counts(evidence.values, fractional)
+    if values is not evidence.values:
+        evidence = evidence.copy(data=values)
+    evidence = in_order(evidence)
+    return evidence if evidence.name == "counts" else evidence.rename("counts")
+
+
+def in_order(cells: xr.DataArray) -> xr.DataArray:
+    """Return cells with dims (..., actual, predicted), and of two classes the positive one last."""
+    if cells.dims[-2:] != CELLS:
+        cells = cells.transpose(..., *CELLS)
+    labels = cells.indexes["actual"]
+    if not cells.indexes["predicted"].equals(labels):
+        cells = cells.sel(predicted=labels.values)
+    if len(labels) == 2 and "positive" in cells.coords and positive(cells) == labels[0]:
+        cells = cells.isel(actual=[1, 0], predicted=[1, 0])
+    return cells
+
+
+def _check_dims(evidence):
+    missing = [dim for dim in CELLS if dim not in evidence.dims]
+    if missing:
+        todo = "build counts with from_matrix, or rename the dims"
+        raise fail("a dim is missing", evidence.dims, "(..., actual, predicted)", todo)
+    wrong = [dim for dim in evidence.dims if dim in RESERVED and dim not in CELLS]
+    if wrong:
+        todo = "rename it: classifier, group, step or batch"
+        raise fail("this name of a dim has a meaning of its own", wrong[0], "others", todo)
+
+
+def check_same_labels(matrix: xr.DataArray) -> list:
+    """Return the labels of the rows, or raise where the columns have others."""
+    for dim in CELLS:
+        if dim not in matrix.indexes:
+            todo = "pass it through from_matrix(values, labels=[...])"
+            raise fail(f"the dim {dim} has no labels", None, "one label per class", todo)
+    rows, columns = (matrix.indexes[dim].tolist() for dim in CELLS)
+    if set(rows) != set(columns) or len(rows) != len(columns):
+        todo = "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns"
+        raise fail("actual and predicted have other labels", (rows, columns), "the same", todo)
+    as_labels(rows)
+    return rows
+
+
+def _check_scalars(evidence, labels):
+    for name in ("positive", "prevalence", "n_folds", "test_share", "fixed_totals"):
+        if name in evidence.coords and evidence.coords[name].ndim:
+            todo = "put evidence together with combine(), where it is the same"
+            raise fail(f"{name} is not one value", evidence.coords[name].values, "a scalar", todo)
+    if "positive" in evidence.coords:
+        _find_label(positive(evidence), labels)
+    for name in ("prevalence", "test_share"):
+        share = evidence.coords.get(name)
+        if share is not None and not 0 < share < 1:
+            raise fail(f"{name} is not a share", share.item(), f"0 < {name} < 1", "correct it")
+
+
+def align(values: Any, counts: xr.DataArray) -> Any:
+    """
+    Bring a concentration, or a cost matrix, to the canonical order of the counts.
+
+    Parameters
+    ----------
+    values : None, float, array_like (..., C, C), DataFrame or DataArray
+        A labelled one is ordered by its labels. An array without labels is taken to be in the order
+        of ``counts``, so pass the evidence as the user gave it, before ``as_counts``.
+    counts : DataArray
+        Evidence with dims actual and predicted.
+
+    Returns
+    -------
+    None, float or ndarray (..., C, C)
+        Leading axes, if any, broadcast with those of the counts.
+
+    Examples
+    --------
+    >>> counts = make_counts(np.array([[65, 15], [35, 30]]), np.array(["sick", "well"]), "sick")
+    >>> align([[1, 2], [3, 4]], counts)
+    array([[4., 3.],
+           [2., 1.]])
+    """
+    if values is None or (np.ndim(values) == 0 and not isinstance(values, xr.DataArray)):
+        return values if values is None else float(values)
+    canonical = in_order(counts)
+    values = _labelled_values(values, counts)
+    labels = canonical.indexes["actual"].tolist()
+    for dim in CELLS:
+        given = values.indexes[dim].tolist()
+        if sorted(map(str, given)) != sorted(map(str, labels)):
+            todo = "give it one row and one column per class"
+            raise fail(f"its labels of {dim} do not fit", given, str(labels), todo)
+    values = values.sel(actual=labels, predicted=labels)
+    if values.ndim > 2:  # leading dims in the order of the counts
+        values = values.broadcast_like(canonical).transpose(*canonical.dims)
+    return values.transpose(..., *CELLS).values.astype(np.float64)
+
+
+def _labelled_values(values, counts):
+    if isinstance(values, pd.DataFrame):
+        return xr.DataArray(
+            values.to_numpy(), [("actual", values.index), ("predicted", values.columns)]
+        )
+    if isinstance(values, xr.DataArray):
+        _check_dims(values)
+        return values
+    values, shape = np.asarray(values), in_order(counts).shape
+    fits = 2 <= values.ndim <= len(shape) and values.shape[-2:] == shape[-2:]
+    if not fits or any(
+        n not in (1, m) for n, m in zip(values.shape, shape[-values.ndim :], strict=True)
+    ):
+        todo = "pass one number, or one number per cell"
+        raise fail("a matrix has a wrong shape", values.shape, str(shape[-2:]), todo)
+    dims = in_order(counts).dims[-values.ndim :]
+    values = np.broadcast_to(values, shape[-values.ndim :])
+    return xr.DataArray(values, dims=dims, coords={dim: counts.indexes[dim] for dim in CELLS})
+
+
+def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
+    """
+    Return the counts as evidence about the same classifier at another prevalence.
+
+    The ``fixed_totals`` model with this prevalence known becomes their default: precision, accuracy
+    or F1 move, recall and specificity do not.
+
+    Parameters
+    ----------
+    counts : DataArray
+        Of two classes, with a positive one; or scores, for curves.
+    prevalence : float
+        Share of the positive class, inside (0, 1).
+
+    Returns
+    -------
+    DataArray
+        The same numbers with the scalar coord ``prevalence``.
+
+    Examples
+    --------
+    >>> counts = make_counts(np.array([[30, 35], [15, 65]]), np.array([0, 1]))
+    >>> rare = at_prevalence(counts, 0.01)
+    >>> default_model(rare), rare.prevalence.item()
+    ('fixed_totals', 0.01)
+    """
+    if isinstance(counts, xr.Dataset) and "score" in counts:
+        from bayescm.evidence import scores
+
+        return scores.at_prevalence(counts, prevalence)
+    counts = as_counts(counts)
+    if counts.sizes["actual"] != 2 or positive(counts) is None:
+        got, allowed = counts.indexes["actual"].tolist(), "two classes with a positive one"
+        raise fail("a prevalence needs a positive class", got, allowed, "pass positive=...")
+    if isinstance(prevalence, str) or not np.isscalar(prevalence) or not 0 < prevalence < 1:
+        todo = "pass the share of positives, e.g. 0.01"
+        raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
+    return counts.assign_coords(prevalence=float(prevalence))
+
+
+def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
+    """Return the name of the model that fits the evidence when none is asked for."""
+    if isinstance(evidence, xr.Dataset):
+        return "paired_outcomes" if "outcome" in evidence.dims else "scores"
+    if "prevalence" in evidence.coords:
+        return "fixed_totals"
+    for dim in ("fold", "group"):
+        if dim in evidence.dims:
+            return f"hierarchical_{dim}s"
+    return "dirichlet_multinomial"

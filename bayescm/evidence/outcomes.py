@@ -1,0 +1,237 @@
+"""
+Evidence about several classifiers tested on the same examples: how often each outcome occurred.
+
+An outcome is the truth together with every classifier's answer. Outcomes are an ``xr.Dataset``,
+sparse over the dim ``outcome``: ``counts`` (..., outcome), and the coords ``actual`` (outcome),
+``predicted`` (classifier, outcome) and ``label``, the classes, of which the positive one of two
+comes last. Only the outcomes that occurred are held, so that any number of classifiers fits.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.evidence.counts import make_counts, with_design
+from bayescm.evidence.tabulate import (
+    as_labels,
+    check_sizes,
+    column,
+    default_labels,
+    factorize,
+    group_axis,
+)
+from bayescm.exact.joint_table import arrays, pour
+from bayescm.validate import check_counts, fail, suggest
+
+
+def from_classifiers(
+    actual: Any,
+    predictions: Mapping[str, Any] | Iterable[tuple[str, Any]],
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    by: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """
+    Return the outcomes of several classifiers on the same examples.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,)
+        True labels: strings, integers or booleans; no missing values.
+    predictions : mapping or iterable of pairs
+        Each classifier's name and its answers, shape (n,), in the order of ``actual``; a DataFrame
+        with one column a classifier will do.
+    labels : sequence, optional
+        All labels. Default: those that occur in ``actual``, sorted. Name here a class absent from
+        the sample, and an answer that is no class.
+    positive : label, optional
+        The positive class; obvious for the labels {0, 1} and {False, True}.
+    by : mapping of str to array_like (n,), optional
+        Leading dims: ``{"group": site}``, ``{"fold": fold}``.
+
+    Returns
+    -------
+    Dataset
+        ``counts`` (..., outcome); coords ``actual`` (outcome), ``predicted`` (classifier,
+        outcome), ``label``, ``classifier`` and, where there is one, ``positive``.
+
+    Raises
+    ------
+    ValueError
+        Where lengths differ, a classifier is named twice, or a label is missing or unknown.
+
+    Examples
+    --------
+    >>> both = from_classifiers([1, 1, 0, 0, 0], {"a": [1, 0, 0, 0, 1], "b": [1, 1, 0, 0, 0]})
+    >>> both.counts.values
+    array([2, 1, 1, 1])
+    >>> counts_of(both).sel(classifier="a").values
+    array([[2, 1],
+           [1, 1]])
+    """
+    columns = {"actual": column("actual", actual)}
+    names = _names(predictions)
+    for name, answers in names.items():
+        columns[f"predicted by {name}"] = column(f"predicted by {name}", answers)
+    axes = {name: group_axis(name, values) for name, values in (by or {}).items()}
+    sizes = {name: len(each) for name, each in columns.items()}
+    check_sizes(sizes | {name: len(axis.codes) for name, axis in axes.items()})
+    codes, labels = _encode(columns, labels)
+    outcome, first = _outcomes(codes)
+    table, coords = _tally(outcome, len(first), axes)
+    labels, codes, positive = _canonical(labels, codes, positive)
+    coords |= {
+        "actual": ("outcome", labels[codes[0, first]]),
+        "predicted": (("classifier", "outcome"), labels[codes[1:, first]]),
+        "classifier": list(names),
+        "label": labels,
+    }
+    if positive is not None:
+        coords["positive"] = positive
+    return xr.Dataset({"counts": ((*axes, "outcome"), table)}, coords=coords)
+
+
+def _names(predictions):
+    """Return the classifiers' answers by name, each name once."""
+    pairs = predictions.items() if hasattr(predictions, "items") else predictions
+    try:
+        pairs = [(name, answers) for name, answers in pairs]
+    except (TypeError, ValueError):
+        todo = 'pass {"a": pred_a, "b": pred_b}'
+        allowed = "a mapping from names to answers"
+        raise fail("predictions have no names", predictions, allowed, todo, TypeError) from None
+    names = [name for name, _ in pairs]
+    for name in names:
+        if not isinstance(name, str):
+            raise fail("a classifier's name is not a string", name, "strings", "name it", TypeError)
+        if names.count(name) > 1:
+            raise fail("a classifier is named twice", name, "each name once", "rename one of them")
+    if not names:
+        raise fail("there is no classifier", names, "one or more", 'pass {"a": pred_a}')
+    return dict(pairs)
+
+
+def _encode(columns, labels):
+    """Return class indices, shape (1 + J, n), and the labels."""
+    factors = [factorize(name, each) for name, each in columns.items()]
+    if labels is None:
+        present = set().union(*(set(each) for _, each in factors))
+        labels = default_labels(factors[0][1], present, columns["actual"])
+    labels = as_labels(labels)
+    place = {label: index for index, label in enumerate(labels.tolist())}
+    codes = np.empty((len(columns), len(factors[0][0])), np.int64)
+    for row, (name, (inverse, seen)) in enumerate(zip(columns, factors, strict=True)):
+        for label in seen:
+            if label not in place:
+                todo = f"{suggest(label, place)} Or name it in labels to give it a column"
+                raise fail(f"{name} has a label that is not a class", label, str(list(place)), todo)
+        codes[row] = np.array([place[label] for label in seen])[inverse]
+    return codes, labels
+
+
+def _outcomes(codes):
+    """Return the outcome of every example, and one example of every outcome."""
+    outcome = np.zeros(codes.shape[1], np.int64)
+    for row in codes:
+        _, outcome = np.unique(outcome * (codes.max() + 1) + row, return_inverse=True)
+    _, first = np.unique(outcome, return_index=True)
+    return outcome, first
+
+
+def _tally(outcome, number, axes):
+    """Count the outcomes along the leading axes."""
+    index, shape = np.zeros_like(outcome), []
+    for axis in axes.values():
+        index = index * len(axis.values) + (axis.codes - axis.low)
+        shape.append(len(axis.values))
+    shape.append(number)
+    table = np.bincount(index * number + outcome, minlength=int(np.prod(shape))).reshape(shape)
+    return table, {name: axis.values for name, axis in axes.items()}
+
+
+def _canonical(labels, codes, positive):
+    """Put the positive class of two last."""
+    known = labels.tolist()
+    if positive is None and len(known) == 2 and sorted(known) == [0, 1]:
+        positive = known[known.index(1)]
+    if positive is not None and positive not in known:
+        todo = suggest(positive, known)
+        raise fail("the positive class is not there", positive, str(known), todo)
+    if len(known) == 2 and positive == known[0]:
+        return labels[::-1], 1 - codes, known[0]
+    return labels, codes, positive
+
+
+def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check outcomes and return them in canonical form: the positive class of two last in ``label``.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        As :func:`from_classifiers` returns it, or a selection of it.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where a part is missing, a count is not one, or a label is unknown.
+    """
+    allowed = "outcomes as from_classifiers returns them"
+    if not isinstance(evidence, xr.Dataset) or "outcome" not in evidence.dims:
+        got = getattr(evidence, "dims", type(evidence).__name__)
+        raise fail("these are not outcomes", got, allowed, "use from_classifiers", TypeError)
+    for part in ("counts", "actual", "predicted", "label"):
+        if part not in evidence.variables:
+            raise fail(f"the outcomes have no {part}", list(evidence.variables), allowed, "keep it")
+    if "classifier" not in evidence["predicted"].dims:
+        evidence = _with_classifier(evidence)
+    check_counts(evidence["counts"].values, fractional=True)
+    labels = as_labels(evidence["label"].values).tolist()
+    seen = {*evidence["actual"].values.tolist(), *evidence["predicted"].values.ravel().tolist()}
+    if not seen <= set(labels):
+        raise fail("a label is not a class", sorted(seen - set(labels)), str(labels), "name it")
+    if len(labels) == 2 and "positive" in evidence.coords and evidence["positive"] == labels[0]:
+        evidence = evidence.isel(label=[1, 0])
+    return evidence
+
+
+def _with_classifier(evidence):
+    """Give the dim ``classifier`` back to outcomes of which one classifier was selected."""
+    name = evidence.coords["classifier"].item() if "classifier" in evidence.coords else "classifier"
+    answers = (("classifier", "outcome"), evidence["predicted"].values[None])
+    bare = evidence.drop_vars(["predicted", "classifier"], errors="ignore")
+    return bare.assign_coords(predicted=answers, classifier=[name])
+
+
+def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
+    """
+    Return each classifier's own confusion matrix.
+
+    Parameters
+    ----------
+    outcomes : Dataset
+        From :func:`from_classifiers`.
+
+    Returns
+    -------
+    DataArray, dims (..., classifier, actual, predicted)
+        That the matrices come from the same examples is forgotten.
+    """
+    outcomes = as_outcomes(outcomes)
+    labels = outcomes["label"].values
+    counts, actual, predicted = arrays(outcomes)
+    leading = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
+    dims = (*leading, "classifier")
+    coords = {dim: outcomes[dim].values for dim in dims if dim in outcomes.coords}
+    coords |= {name: each for name, each in outcomes.coords.items() if each.ndim == 0}
+    positive = coords.pop("positive", None)
+    positive = positive if positive is None else positive.item()
+    matrices = pour(counts, actual, predicted, len(labels))
+    return with_design(make_counts(matrices, labels, positive, dims, coords))

@@ -1,0 +1,313 @@
+"""
+Scores as evidence: the truth and one or more classifiers' scores of every example.
+
+An ``xr.Dataset`` over the dim ``example`` with ``score`` (also over ``classifier``, and over
+``class`` where there are more than two), ``actual``, and where given ``weight`` and ``fold``. The
+scalar coords ``positive`` and ``prevalence`` say what is positive and, if known, how common it is.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.tabulate import as_labels
+from bayescm.validate import fail, suggest
+
+
+def from_scores(
+    actual: Any,
+    scores: Any,
+    *,
+    positive: Hashable | None = None,
+    labels: Sequence | None = None,
+    weights: Any = None,
+    fold: Any = None,
+) -> xr.Dataset:
+    """
+    Return the scores of one or more classifiers as evidence.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,)
+        True labels.
+    scores : array_like or mapping of str to array_like
+        The higher, the more likely positive: probabilities, logits or anything else, ties and
+        infinite scores included. Shape (n,) for two classes, (n, C) for more, one column per class.
+        A mapping holds the scores of several classifiers on the same examples.
+    positive : label, optional
+        The positive one of two classes; obvious for {0, 1} and {False, True}.
+    labels : sequence, optional
+        The classes in the order of the columns of the scores; by default sorted.
+    weights : array_like, shape (n,), optional
+        How many examples each row stands for, >= 0. Importance weights count as examples too:
+        scale them to sum to the number of examples they are worth.
+    fold : array_like, shape (n,), optional
+        The fold of a cross-validation in which an example was tested. Curves are then fold by fold,
+        since scores of different models need not be comparable; see `pool_folds`.
+
+    Returns
+    -------
+    Dataset, dim ``example``
+
+    Raises
+    ------
+    ValueError
+        Where a score is NaN, lengths differ, a weight is negative, a class or the positive class is
+        missing.
+
+    Examples
+    --------
+    >>> evidence = from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> dict(evidence.sizes), evidence.positive.item()
+    ({'example': 4}, 1)
+    """
+    truth = _truth(actual)
+    classes = as_labels(_found(truth) if labels is None else labels)
+    missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
+    if missing:
+        todo = f"{suggest(missing[0], classes.tolist())} Or name it in labels"
+        raise fail("actual has a label that is not a class", missing[0], str(classes), todo)
+    columns = {"actual": ("example", truth)}
+    dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}
+    if isinstance(scores, Mapping):
+        _check_mapping(scores)
+        values = np.stack([_matrix(each, len(truth), classes) for each in scores.values()])
+        dims, coords["classifier"] = ("classifier", *dims), np.array(list(scores))
+    else:
+        values = _matrix(scores, len(truth), classes)
+    if len(classes) > 2:
+        coords["class"] = classes
+    columns["score"] = (dims, values)  # type: ignore[assignment]
+    for name, given in (("weight", weights), ("fold", fold)):
+        if given is not None:
+            columns[name] = ("example", _same_length(name, np.asarray(given), len(truth)))
+    coords |= _positive(positive, classes)
+    return as_scores(xr.Dataset(columns, coords))
+
+
+def _truth(actual):
+    truth = np.asarray(actual)
+    if truth.ndim != 1 or not len(truth):
+        todo = "pass one true label per example"
+        raise fail("actual is not a column of labels", truth.shape, "shape (n,), n > 0", todo)
+    if pd.isna(truth).any():
+        at = int(np.argmax(pd.isna(truth)))
+        raise fail("actual has missing values", f"position {at}", "a label for each", "drop these")
+    if truth.dtype.kind == "f" and (truth == truth.astype(int)).all():
+        return truth.astype(int)
+    if truth.dtype.kind == "f":
+        todo = "the truth comes first: from_scores(actual, scores)"
+        raise fail("actual holds fractions, not labels", truth[:4].tolist(), "labels", todo)
+    return truth.astype(str) if truth.dtype.kind == "O" else truth
+
+
+def _found(truth):
+    found = np.unique(truth).tolist()
+    if len(found) < 2:
+        todo = "a curve needs examples of both classes; for more classes name them in labels=[...]"
+        raise fail("there is one class only", found, "two or more classes", todo)
+    return found
+
+
+def _check_mapping(scores):
+    if not scores:
+        raise fail("there are no classifiers", {}, "at least one", "pass {'name': scores}")
+    for name in scores:
+        if not isinstance(name, str):
+            todo = "pass {'name': scores}"
+            raise fail("a classifier's name is no text", name, "str", todo, TypeError)
+
+
+def _matrix(scores, n, classes):
+    try:
+        values = np.asarray(scores, float)
+    except (TypeError, ValueError):
+        todo = "pass what decision_function or predict_proba return"
+        raise fail("scores are not numbers", scores, "real numbers", todo, TypeError) from None
+    _same_length("scores", values, n)
+    wanted = (n,) if len(classes) == 2 else (n, len(classes))
+    if values.shape != wanted:
+        todo = "take the positive class's column: proba[:, 1]"
+        if len(classes) > 2:
+            todo = f"pass a column for each of {classes.tolist()}, or make actual one class or not"
+        raise fail("scores have a wrong shape", values.shape, str(wanted), todo)
+    return values
+
+
+def _same_length(name, values, n):
+    if values.ndim < 1 or len(values) != n:
+        todo = "align the columns first"
+        raise fail(f"{name} has another length than actual", values.shape, f"{n} rows", todo)
+    return values
+
+
+def _positive(positive, classes):
+    if len(classes) > 2:
+        if positive is not None:
+            todo = "leave it out, or take one class against the rest: one_vs_rest(evidence, label)"
+            raise fail("many classes have no positive one", positive, "None", todo)
+        return {}
+    if positive is None and sorted(classes.tolist()) == [0, 1]:
+        positive = 1
+    if positive is None:
+        got = classes.tolist()
+        raise fail("which class is positive?", got, "one of these", f"pass positive={got[-1]!r}")
+    for label in classes.tolist():
+        if label == positive:
+            return {"positive": label}
+    todo = suggest(positive, classes.tolist())
+    raise fail("the positive class is not there", positive, str(classes.tolist()), todo)
+
+
+def as_scores(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check scores on entry and return them with dims in order; examples of weight 0 are left out.
+
+    Raises
+    ------
+    TypeError
+        Where they are not a Dataset.
+    ValueError
+        Where something is missing or impossible.
+    """
+    if not isinstance(evidence, xr.Dataset) or not {"score", "actual"} <= set(evidence.variables):
+        got = type(evidence).__name__
+        allowed, todo = "scores as from_scores returns them", "pass from_scores(actual, scores)"
+        raise fail("this is not evidence of scores", got, allowed, todo, TypeError)
+    evidence = evidence.transpose("classifier", "example", "class", missing_dims="ignore")
+    missing = np.isnan(evidence["score"].values)
+    if missing.any():
+        at = tuple(int(i) for i in np.argwhere(missing)[0])
+        todo = "drop these examples, or score them"
+        raise fail("a score is missing (NaN)", f"position {at}", "numbers; inf is allowed", todo)
+    if "weight" in evidence:
+        evidence = _weighted(evidence)
+    share = evidence.coords.get("prevalence")
+    if share is not None and not (share.ndim == 0 and 0 < share < 1):
+        raise _not_a_share(share.values)
+    _check_classes(evidence)
+    return evidence
+
+
+def _weighted(evidence):
+    weight = evidence["weight"].values
+    if weight.dtype.kind not in "iufb" or not (np.isfinite(weight) & (weight >= 0)).all():
+        bad = weight.dtype if weight.dtype.kind not in "iufb" else weight[~(weight >= 0)][:1]
+        raise fail("a weight is not a number >= 0", bad, "finite numbers >= 0", "correct it")
+    return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
+
+
+def _check_classes(evidence):
+    """Every fold needs examples inside and outside of every class."""
+    truth = evidence["actual"].values
+    wanted = evidence["class"].values if "class" in evidence.dims else [evidence["positive"].item()]
+    folds = evidence["fold"].values if "fold" in evidence else np.zeros(len(truth), int)
+    for fold in pd.unique(folds):
+        of = truth[folds == fold]
+        for label in wanted:
+            number = int((of == label).sum())
+            if number in (0, len(of)):
+                where = f" in fold {fold}" if "fold" in evidence else ""
+                todo = "take larger or stratified folds" if where else "collect examples of both"
+                what = f"there is one class only{where}"
+                got = f"{number} of {len(of)} examples are {label!r}"
+                raise fail(what, got, "examples inside and outside of each class", todo)
+
+
+def _not_a_share(prevalence):
+    todo = "pass the share of positives, e.g. 0.01"
+    return fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
+
+
+def at_prevalence(evidence: xr.Dataset, prevalence: float) -> xr.Dataset:
+    """
+    Return scores as evidence about a population where the positive class has another share.
+
+    Precision and what depends on it move; the ROC curve does not.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of two classes.
+    prevalence : float
+        Share of the positive class, inside (0, 1).
+
+    Examples
+    --------
+    >>> evidence = from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> at_prevalence(evidence, 0.01).prevalence.item()
+    0.01
+    """
+    evidence = as_scores(evidence)
+    if "class" in evidence.dims:
+        todo = "take one class against the rest first: one_vs_rest(evidence, label)"
+        raise fail("a prevalence needs a positive class", "many classes", "two", todo)
+    if not isinstance(prevalence, (int, float, np.number)) or not 0 < prevalence < 1:
+        raise _not_a_share(prevalence)
+    return evidence.assign_coords(prevalence=float(prevalence))
+
+
+def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
+    """
+    Return the scores of one of many classes against the rest.
+
+    Examples
+    --------
+    >>> proba = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]]
+    >>> evidence = from_scores(["a", "b", "c", "b"], proba)
+    >>> one_vs_rest(evidence, "b").actual.values
+    array([False,  True, False,  True])
+    """
+    evidence = as_scores(evidence)
+    if "class" not in evidence.dims:
+        raise fail("there are two classes only", label, "scores of more classes", "use them as is")
+    classes = evidence["class"].values.tolist()
+    if label not in classes:
+        raise fail("there is no such class", label, str(classes), suggest(label, classes))
+    chosen = evidence.sel({"class": label}, drop=True)
+    return chosen.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
+
+
+def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
+    """
+    Put the scores of all folds into one sample.
+
+    Each fold was scored by a model of its own. Where these put their scores on one scale
+    (calibrated probabilities), pool them as they are; where not, their ranks within the fold. Ranks
+    take every fold for a random sample of one population, so the folds should be stratified.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores with folds.
+    ranks : bool
+        Whether to replace each score by its mid-rank within the fold, over the fold's size.
+
+    Examples
+    --------
+    >>> evidence = from_scores([0, 1, 0, 1], [0.1, 0.4, 5, 8], fold=[0, 0, 1, 1])
+    >>> pool_folds(evidence, ranks=True).score.values
+    array([0.25, 0.75, 0.25, 0.75])
+    """
+    evidence = as_scores(evidence)
+    if "fold" not in evidence:
+        raise fail("there are no folds", list(evidence), "a variable fold", "pass fold=")
+    if not ranks:
+        return evidence.drop_vars("fold")
+    score, fold = evidence["score"], evidence["fold"].values
+    values = np.empty(score.shape)
+    axis = score.dims.index("example")
+    for each in pd.unique(fold):
+        part = [slice(None)] * score.ndim
+        part[axis] = fold == each
+        values[tuple(part)] = _mid_ranks(score.values[tuple(part)], axis)
+    return evidence.assign(score=score.copy(data=values)).drop_vars("fold")
+
+
+def _mid_ranks(values, axis):
+    from scipy.stats import rankdata
+
+    return (rankdata(values, axis=axis) - 0.5) / values.shape[axis]

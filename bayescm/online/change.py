@@ -1,0 +1,178 @@
+"""Has anything changed? Bayes factors of one table of probabilities against two."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy import special
+
+from bayescm.evidence.counts import CELLS, as_counts
+from bayescm.online.updating import as_prior, step_axis
+from bayescm.validate import check_choice, fail
+
+PARTS = ("answers", "totals", "all")
+_REACH = 500
+
+
+def log_bayes_factor(
+    before: xr.DataArray, after: xr.DataArray, *, concentration: Any = None
+) -> xr.DataArray:
+    """
+    Return the natural log of the Bayes factor of "no change" between two sets of batches.
+
+    Above 0 the data speak for one table of cell probabilities behind both, below 0 for two. As
+    every Bayes factor it depends on the prior of what is new: a vague one favours no change.
+
+    Parameters
+    ----------
+    before, after : DataArray, dims (..., actual, predicted)
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts of either table, all > 0; the default prior where it is left out.
+
+    Returns
+    -------
+    DataArray, dims (..., part)
+        Part ``all``: of the whole table; it is the sum of the following. ``totals``: of how often
+        the classes occur; and of the answers to each actual class (the labels as text).
+
+    References
+    ----------
+    Kass, R. E. & Raftery, A. E. (1995). Bayes factors. Journal of the American Statistical
+    Association, 90(430), 773-795. doi:10.1080/01621459.1995.10476572
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> before = bcm.from_cells(tp=90, fn=10, fp=20, tn=80)
+    >>> after = bcm.from_cells(tp=70, fn=30, fp=20, tn=80)
+    >>> log_bayes_factor(before, after).round(1).to_series().to_dict()
+    {'all': -0.0, 'totals': 2.1, 'negative': 2.2, 'positive': -4.3}
+    """
+    before, after = xr.align(as_counts(before), as_counts(after), join="exact")
+    prior = proper(concentration, before)
+    before, after = xr.broadcast(before.astype(float), after.astype(float))
+    order = (*[dim for dim in before.dims if dim not in CELLS], *CELLS)
+    before, after = before.transpose(*order), after.transpose(*order)
+    together = _masses(before.values + after.values, prior)
+    apart = [_masses(each.values, prior) for each in (before, after)]
+    logs = {name: together[name] - apart[0][name] - apart[1][name] for name in together}
+    rows = np.moveaxis(logs["rows"], -1, 0)
+    parts = ["all", "totals", *map(str, before["actual"].values)]
+    values = np.stack([logs["totals"] + rows.sum(0), logs["totals"], *rows], axis=-1)
+    coords = {k: v for k, v in before.coords.items() if not set(CELLS) & set(v.dims)}
+    dims = [*order[:-2], "part"]
+    return xr.DataArray(values, {**coords, "part": parts}, dims, name="log_bayes_factor")
+
+
+def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
+    """Return prior pseudo-counts (C, C) in the order of the counts; raise where one is not > 0."""
+    prior = as_prior(concentration, counts).values
+    if not (prior > 0).all():
+        todo = "take priors.jeffreys(counts), or leave concentration out"
+        raise fail("an improper prior has no Bayes factor", prior.tolist(), "all cells > 0", todo)
+    return prior
+
+
+def _masses(cells, prior):
+    """Return log marginal likelihoods, up to what any split has in common."""
+    return {
+        "totals": _log_ratio(cells.sum(-1), prior.sum(-1)),
+        "rows": _log_ratio(cells, prior),
+    }
+
+
+def _log_ratio(cells, prior):
+    gains = special.gammaln(cells + prior) - special.gammaln(prior)
+    total = prior.sum(-1)
+    return gains.sum(-1) - special.gammaln(cells.sum(-1) + total) + special.gammaln(total)
+
+
+def change(
+    counts: xr.DataArray,
+    *,
+    concentration: Any = None,
+    part: str = "answers",
+    hazard: float = 0.01,
+    reach: int = _REACH,
+) -> xr.Dataset:
+    """
+    Ask at every step whether anything has changed at an unknown batch so far.
+
+    "Nothing" is one table behind all batches. "Something" is one table up to a batch and another
+    one after it, whose place has a geometric prior.
+
+    Parameters
+    ----------
+    counts : DataArray
+        The batches, with a dim ``step`` in the order of time and no other one.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts of either table, all > 0.
+    part : {"answers", "totals", "all"}
+        What may have changed: how the classes are answered, how often they occur, or either.
+    hazard : float, default 0.01
+        Prior probability that a change comes with the next batch, in (0, 1).
+    reach : int, default 500
+        How far back a change is looked for.
+
+    Returns
+    -------
+    Dataset, dim step
+        ``log_bayes_factor`` of a change at any batch against none; under a run of no change, and
+        over the prior of its table, the chance that it ever exceeds log(1 / a) is at most a
+        (Ville's inequality). ``probability`` that something has changed so far. ``latest``: the
+        step of the most probable first batch after a change.
+
+    References
+    ----------
+    Shafer, G., Shen, A., Vereshchagin, N. & Vovk, V. (2011). Test martingales, Bayes factors and
+    p-values. Statistical Science, 26(1), 84-101. doi:10.1214/10-STS347
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> weeks = bcm.from_cells(tp=[18] * 9 + [13] * 4, fn=[2] * 9 + [7] * 4, fp=3, tn=17)
+    >>> found = change(weeks.rename(batch="step"))
+    >>> found["probability"].values[[8, 12]].round(3)
+    array([0.002, 0.889])
+    >>> int(found["latest"][-1])
+    9
+    """
+    counts = as_counts(counts)
+    check_choice("part", part, list(PARTS))
+    if not isinstance(hazard, int | float | np.number) or not 0 < hazard < 1:
+        raise fail("hazard is not a probability", hazard, "0 < hazard < 1", "pass hazard=0.01")
+    if step_axis(counts) or counts.ndim != 3:
+        raise fail("one series at a time", counts.dims, "(step, actual, predicted)", "select one")
+    prior = proper(concentration, counts)
+    sums = np.concatenate([np.zeros((1, *prior.shape)), counts.values.cumsum(axis=0)])
+    whole = _score(sums, prior, part)
+    columns = [_at(t, sums, whole, prior, part, hazard, reach) for t in range(1, len(sums))]
+    logs, probability, latest = (np.array(each) for each in zip(*columns, strict=True))
+    coords = {k: v for k, v in counts.coords.items() if v.dims in ((), ("step",))}
+    steps = counts["step"].values
+    return xr.Dataset(
+        {
+            "log_bayes_factor": ("step", logs),
+            "probability": ("step", probability),
+            "latest": ("step", steps[latest]),
+        },
+        {"step": steps, **coords},
+    )
+
+
+def _at(t, sums, whole, prior, part, hazard, reach):
+    """Return what is known of a change after t batches."""
+    splits = np.arange(max(1, t - reach), t)  # batches before the change
+    log = whole[splits] + _score(sums[t] - sums[splits], prior, part) - whole[t]
+    weights = np.log(hazard) + (splits - 1) * np.log1p(-hazard)
+    none = (t - 1) * np.log1p(-hazard)  # not yet: the data are as probable as without a change
+    happened = special.logsumexp(log + weights) if len(splits) else -np.inf
+    total = np.logaddexp(happened, none)
+    best = splits[np.argmax(log + weights)] if len(splits) else 0
+    return total, np.exp(happened - total), best
+
+
+def _score(cells, prior, part):
+    masses = _masses(cells, prior)
+    parts = {"totals": masses["totals"], "answers": masses["rows"].sum(-1)}
+    return parts[part] if part in parts else parts["totals"] + parts["answers"]

@@ -1,0 +1,313 @@
+"""The evaluation of one classifier over time, kept in a ledger."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import as_counts, positive
+from bayescm.online.alarms import alarms
+from bayescm.online.ledger import Entries, Ledger
+from bayescm.online.rows import name
+from bayescm.online.updating import (
+    accumulate,
+    as_prior,
+    check_forgetting,
+    history,
+)
+from bayescm.validate import fail
+
+MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
+MEASURES_WITHOUT_POSITIVE = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
+MEASURES_OF_MANY = ("recall", "precision", "accuracy", "f1_macro")
+
+
+class Monitor:
+    """
+    The evaluation of one classifier over time, kept in a ledger.
+
+    The ledger holds every batch; what is concluded is worked out from it when asked for. So the
+    prior, the forgetting and the measures can be changed at any time, by opening the same store
+    with others.
+
+    Parameters
+    ----------
+    store : str or Ledger
+        ``sqlite:///eval.db`` (a file of its own; made if it is not there),
+        ``postgresql://user@host/database``, or a ledger that is open.
+    classifier : str
+        Its name in the store. A store holds as many classifiers as wanted.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts; the default prior where it is left out.
+    forgetting : float, default 1
+        What earlier evidence is worth after each batch, in (0, 1]; see `update`.
+    window : int, optional
+        How many of the latest batches count; all by default.
+    measures : sequence of names or functions, optional
+        What is watched; for two classes with a positive one precision, recall, specificity,
+        accuracy and F1 by default.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> monitor = Monitor("sqlite://", "spam filter", measures=["recall", "f1"])
+    >>> monitor.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30), at="2026-01-05")
+    True
+    >>> monitor.add("tuesday", bcm.from_cells(tp=60, fn=20, fp=30, tn=35), at="2026-01-06")
+    True
+    >>> monitor.history(kind="eti")["recall"].values.round(3)
+    array([[0.717, 0.886],
+           [0.713, 0.84 ]])
+    >>> monitor.close()
+    """
+
+    def __init__(
+        self,
+        store: str | Ledger,
+        classifier: str,
+        *,
+        concentration: Any = None,
+        forgetting: float = 1.0,
+        window: int | None = None,
+        measures: Sequence[str | Callable] | None = None,
+    ):
+        self.classifier = name(classifier, "classifier")
+        self.measures = measures
+        self._evidence: dict[str, Any] = {
+            "forgetting": check_forgetting(forgetting),
+            "window": window,
+        }
+        self._concentration = concentration
+        self._ledger = store if isinstance(store, Ledger) else Ledger(store)
+        self._entries: Entries | None = None
+        self._template: xr.DataArray | None = None
+
+    def __repr__(self):
+        return f"Monitor({self._ledger!r}, {self.classifier!r})"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the store."""
+        self._ledger.close()
+
+    def add(
+        self,
+        batch_id: str | int,
+        evidence: xr.DataArray,
+        at: Any = None,
+        *,
+        corrects: str | int | None = None,
+    ) -> bool:
+        """
+        Record a batch; when this returns, it is in the store for good.
+
+        Parameters
+        ----------
+        batch_id : str or int
+            Its name. The same batch again changes nothing, so it can be sent until it is
+            acknowledged; the same name with other counts is refused.
+        evidence : DataArray, dims (actual, predicted)
+            Counts, as `from_predictions` or `from_cells` return them.
+        at : datetime, datetime64 or str, optional
+            When it was evaluated, now by default; without a time zone it is taken as UTC. The
+            history is in the order of these times; a batch that comes late is put in its place,
+            with a warning.
+        corrects : str or int, optional
+            The batch that this one replaces; the old one stays in the ledger and counts no more.
+
+        Returns
+        -------
+        bool
+            True where it was recorded, False where it was there already.
+
+        Raises
+        ------
+        ValueError
+            Where the name is taken by other counts, or the labels are not those of the classifier
+            or of the prior.
+        OSError
+            Where the store could not take it. The ledger is whole; send the batch again.
+        """
+        counts = as_counts(evidence)
+        if counts.ndim != 2:
+            todo = "sum over these dims, or add each by itself"
+            raise fail("a batch is one table", counts.dims, "(actual, predicted)", todo)
+        if not counts.values.sum() and corrects is None:
+            todo = "leave it out; to take a batch back, pass corrects="
+            raise fail("a batch without examples", 0, "at least one example", todo)
+        if self._template is None:
+            as_prior(self._concentration, counts if self.is_new() else self.labels())
+        added = self._ledger.record(self.classifier, batch_id, counts, at=at, corrects=corrects)
+        if added and at is not None and corrects is None:
+            self._warn_if_late(str(batch_id))
+        return added
+
+    def is_new(self) -> bool:
+        """Say whether the store has no batch of this classifier yet."""
+        return self._entries is None and self.classifier not in self._ledger.classifiers()
+
+    def _warn_if_late(self, batch_id):
+        batches = self.batches()
+        if batches["batch_id"].values[-1] != batch_id:
+            last, when = (batches[each].values[-1] for each in ("batch_id", "at"))
+            warnings.warn(
+                f"Batch {batch_id!r} is earlier than {str(last)!r} (at {when}). It is recorded; "
+                "the history is in the order of time, so that what was reported since may move.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def batches(self) -> xr.DataArray:
+        """
+        Return the batches in force, in the order of time.
+
+        Returns
+        -------
+        DataArray, dims (step, actual, predicted)
+            Counts, with coords ``batch_id`` and ``at`` along ``step``.
+
+        Raises
+        ------
+        ValueError
+            Where there is no batch yet.
+        """
+        entries = self._read()
+        kept = ~np.isin(entries.batch_id, [each for each in entries.corrects if each is not None])
+        order = np.flatnonzero(kept)
+        order = order[np.lexsort((entries.entry[order], entries.at[order]))]
+        template = self.labels()
+        coords = {
+            **template.coords,
+            "step": np.arange(len(order)),
+            "batch_id": ("step", entries.batch_id[order].astype(str)),
+            "at": ("step", entries.at[order]),
+        }
+        dims = ["step", *template.dims]
+        return xr.DataArray(entries.cells[order], coords, dims, name="counts")
+
+    def labels(self) -> xr.DataArray:
+        """
+        Return zero counts with the labels of the classifier, which never change.
+
+        Raises
+        ------
+        ValueError
+            Where there is no batch yet.
+        """
+        if self._template is None:
+            self._template = self._ledger.empty(self.classifier)
+        return self._template
+
+    def _read(self):
+        """Return all entries; those read before are not read again."""
+        self.labels()
+        last = 0 if self._entries is None else int(self._entries.entry[-1])
+        new = self._ledger.read(self.classifier, after=last)
+        if self._entries is None:
+            self._entries = new
+        elif len(new.entry):
+            pairs = zip(self._entries, new, strict=True)
+            self._entries = Entries(*(np.concatenate(pair) for pair in pairs))
+        return self._entries
+
+    def posterior(self) -> xr.Dataset:
+        """
+        Return what is known now.
+
+        Returns
+        -------
+        Dataset
+            ``concentration``, the prior, and ``counts``, the evidence in force, dims (actual,
+            predicted): a state for `update` and `intervals`. It goes into everything else as
+            ``bcm.fit(state["counts"], concentration=state["concentration"])``.
+        """
+        in_force = accumulate(self.batches(), **self._evidence)
+        counts = in_force.isel(step=-1).drop_vars(["step", "batch_id", "at"])
+        prior = as_prior(self._concentration, counts)
+        return xr.Dataset({"concentration": prior, "counts": counts})
+
+    def _watched(self, counts):
+        if self.measures is not None:
+            return self.measures
+        if counts.sizes["actual"] > 2:
+            return MEASURES_OF_MANY
+        return MEASURES_WITHOUT_POSITIVE if positive(counts) is None else MEASURES
+
+    def history(self, *, prob: float = 0.95, kind: str = "hdi") -> xr.Dataset:
+        """
+        Return the interval of every measure after every batch.
+
+        Parameters
+        ----------
+        prob : float, default 0.95
+        kind : {"hdi", "eti"}
+
+        Returns
+        -------
+        Dataset
+            A variable for each measure, dims (step, [class], bound); coords ``batch_id``, ``at``
+            and ``n``, the examples of each batch.
+        """
+        batches = self.batches()
+        settings = {"concentration": self._concentration, **self._evidence}
+        return history(batches, self._watched(batches), prob=prob, kind=kind, **settings)
+
+    def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
+        """Return the table of `bayescm.summary` of what is known now."""
+        from bayescm.tables import summary
+
+        state = self.posterior()
+        counts, prior = state["counts"], state["concentration"]
+        watched = self._watched(counts)
+        return summary(counts, watched, prob=prob, kind=kind, concentration=prior)
+
+    def alarms(self, **keywords: Any) -> pd.DataFrame:
+        """
+        Return the alarms so far.
+
+        Parameters
+        ----------
+        **keywords
+            ``rate``, ``floor`` and ``reference``, as of `online.alarms`.
+
+        Returns
+        -------
+        DataFrame
+            As of `online.alarms`.
+        """
+        batches = self.batches()
+        settings = {"concentration": self._concentration, **self._evidence}
+        return alarms(batches, self._watched(batches), **settings, **keywords)
+
+    def plot(self, *, prob: float = 0.95, kind: str = "hdi", **keywords: Any):
+        """
+        Draw the history with its alarms.
+
+        Parameters
+        ----------
+        prob, kind
+            As of `history`.
+        **keywords
+            As of `alarms`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from bayescm.plots.online import plot_history
+
+        history = self.history(prob=prob, kind=kind)
+        return plot_history(
+            history,
+            batches=self.batches(),
+            alarms=self.alarms(**keywords),
+            floor=keywords.get("floor"),
+        )

@@ -1,0 +1,129 @@
+"""How compatible is a batch with those before it? Posterior-predictive tail probabilities."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy import special
+
+from bayescm.evidence.counts import as_counts
+from bayescm.exact import dirichlet
+from bayescm.exact.dirichlet_multinomial import DirichletMultinomial
+from bayescm.exact.laws import F1, Beta
+from bayescm.labelled import apply, kernels
+from bayescm.online.updating import accumulate, as_prior, step_axis
+from bayescm.validate import fail
+
+_DRAWS = 10_000
+_ROOM = 2_000_000  # numbers in a temporary array
+_TIE = 1e-12
+
+
+def surprise(
+    counts: xr.DataArray,
+    measure: str | Callable,
+    *,
+    concentration: Any = None,
+    forgetting: float = 1.0,
+    window: int | None = None,
+) -> xr.DataArray:
+    """
+    Return how compatible each batch is with those before it.
+
+    Parameters
+    ----------
+    counts : DataArray
+        The batches, with a dim ``step`` in the order of time.
+    measure : str or callable
+        For precision, recall, specificity, npv, accuracy, F1 and their like the predictive law is
+        beta-binomial, given how many examples the measure is about; for others tables of the size
+        of the batch are drawn.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts.
+    forgetting, window
+        As of `accumulate`: what of the batches before is remembered.
+
+    Returns
+    -------
+    DataArray, dims (step, [class])
+        Two-sided posterior-predictive tail probability: twice that of a value at least as extreme.
+        Of the first batch it is that under the prior. NaN where the batch says nothing about the
+        measure.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> weeks = bcm.from_cells(tp=[90, 88, 91, 70], fn=[10, 12, 9, 30], fp=20, tn=80)
+    >>> surprise(weeks.rename(batch="step"), "recall").values.round(3)
+    array([0.424, 0.733, 0.701, 0.   ])
+    """
+    counts = as_counts(counts)
+    if step_axis(counts) or counts.ndim != 3:
+        raise fail("one series at a time", counts.dims, "(step, actual, predicted)", "select one")
+    (kernel,) = kernels(measure, counts)
+    prior = as_prior(concentration, counts).values
+    past = accumulate(counts, forgetting=forgetting, window=window)
+    before = forgetting * past.shift(step=1, fill_value=0).values + prior
+    tails = _tails(kernel, counts.values, before)
+    values = np.minimum(1.0, 2 * np.minimum(*tails))
+    return apply(kernel, counts).copy(data=values)
+
+
+def _tails(kernel, cells, weights):
+    """Return the predictive probabilities of at most and at least what each batch shows."""
+    law = DirichletMultinomial(weights - weights, weights).law(kernel)
+    if not isinstance(law, Beta | F1):
+        return _drawn_tails(kernel, cells, weights)
+    if (cells != np.floor(cells)).any():
+        todo = "count whole examples"
+        raise fail("fractional counts have no predictive law", "fractions", "whole numbers", todo)
+    seen = DirichletMultinomial(cells, cells).law(kernel)
+    hits, size = np.broadcast_arrays(seen.a, seen.a + seen.b)
+    low = beta_binomial_cdf(hits, size, law.a, law.b)
+    high = 1 - beta_binomial_cdf(hits - 1, size, law.a, law.b)
+    return np.where(size > 0, low, np.nan), np.where(size > 0, high, np.nan)
+
+
+def _drawn_tails(kernel, cells, weights):
+    rng, tails = np.random.default_rng(0), []
+    for table, prior in zip(cells, weights, strict=True):
+        flat = dirichlet.draw(prior, _DRAWS, rng, axes=2).reshape(_DRAWS, -1)
+        size = int(table.sum())
+        drawn = rng.multinomial(size, flat / flat.sum(-1, keepdims=True))
+        values, seen = kernel(drawn.reshape(_DRAWS, *prior.shape)), kernel(table)
+        defined = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+        both = np.stack([values <= seen + _TIE, values >= seen - _TIE]).sum(axis=1) / defined
+        tails.append(np.where(np.isnan(seen), np.nan, both))
+    return np.moveaxis(np.array(tails), 1, 0)
+
+
+def beta_binomial_cdf(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """
+    Return the probability of at most k hits in n trials whose rate is Beta(a, b).
+
+    Averages binomial probabilities over the rate, on a normal scale and finely enough for each
+    element; arrays of one shape.
+
+    Examples
+    --------
+    >>> beta_binomial_cdf(np.array([7.0]), np.array([10.0]), np.array([8.0]), np.array([2.0]))
+    array([0.33281734])
+    """
+    shape = np.shape(k)
+    k, n, a, b = (np.ravel(each).astype(float) for each in np.broadcast_arrays(k, n, a, b))
+    # The binomial is as wide as this on the scale of the rate's normal score.
+    width = np.sqrt((a + b + 1) / np.maximum(n, 1))
+    halvings = np.clip(np.ceil(np.log2(0.25 / width)), 0, 14).astype(int)
+    result = np.empty(k.shape)
+    for each in np.unique(halvings):
+        z = np.arange(-8.5, 8.5, 0.125 / 2**each)
+        weights = np.exp(-(z**2) / 2)
+        weights, rates = weights / weights.sum(), special.ndtr(z)
+        places = np.flatnonzero(halvings == each)
+        for some in np.array_split(places, 1 + len(places) * len(z) // _ROOM):
+            p = special.betaincinv(a[some, None], b[some, None], rates)
+            inside = np.clip(k[some], 0, np.maximum(n[some] - 1, 0))[:, None]
+            misses = np.maximum(n[some, None] - inside, 1)
+            result[some] = special.betaincc(inside + 1, misses, p) @ weights
+    return np.where(k < 0, 0.0, np.where(k >= n, 1.0, result)).reshape(shape)

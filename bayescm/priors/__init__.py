@@ -1,0 +1,29 @@
+"""
+Priors as pseudo-counts: what is known before the evidence, written as examples already seen.
+
+Every function returns a concentration, a DataArray with dims (actual, predicted), that each model
+takes as ``concentration=``. Its sum is the number of examples that it is worth (`examples`, and its
+attribute of that name).
+"""
+
+from bayescm.priors.checks import conflict, predictive, sensitivity, table
+from bayescm.priors.elicitation import beta
+from bayescm.priors.power import examples, from_counts, from_posterior
+from bayescm.priors.pseudo_counts import default, elicit, from_rates, haldane, jeffreys, uniform
+
+__all__ = [
+    "beta",
+    "conflict",
+    "default",
+    "elicit",
+    "examples",
+    "from_counts",
+    "from_posterior",
+    "from_rates",
+    "haldane",
+    "jeffreys",
+    "predictive",
+    "sensitivity",
+    "table",
+    "uniform",
+]

@@ -1,0 +1,281 @@
+"""What a prior does: what it predicts, whether the evidence contradicts it, what it changes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS, align, as_counts, in_order
+from bayescm.exact import dirichlet
+from bayescm.labelled import measure
+from bayescm.validate import fail
+
+_TIE = 1e-9
+
+
+def predictive(
+    concentration: xr.DataArray,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    n: int,
+    draws: int = 10_000,
+    random_seed: int | None = None,
+) -> xr.Dataset:
+    """
+    Draw measures of a test set of n examples, as a prior expects them before any evidence.
+
+    Parameters
+    ----------
+    concentration : DataArray, dims (actual, predicted)
+        As the functions of `bayescm.priors` return it, all cells > 0.
+    measures : name, function, or sequence of these
+    n : int
+        Examples of the test set.
+    draws : int, default 10,000
+    random_seed : int, optional
+
+    Returns
+    -------
+    Dataset
+        One variable per measure, dims (draw, [class]); NaN where it is undefined.
+
+    Examples
+    --------
+    >>> from bayescm.priors import elicit
+    >>> prior = elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=20)
+    >>> f1 = predictive(prior, "f1", n=145, random_seed=1)["f1"]
+    >>> f1.quantile([0.025, 0.975]).values.round(2)
+    array([0.34, 0.84])
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise fail("n is not a number of examples", n, "1, 2, ...", "pass n=100")
+    prior = in_order(concentration)
+    if prior.ndim > 2:
+        raise fail("one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)")
+    if not (prior > 0).all():
+        todo = "take priors.jeffreys(counts)"
+        raise fail("an improper prior predicts nothing", prior.values, "all cells > 0", todo)
+    cells = _replicates(prior.values, n, draws, np.random.default_rng(random_seed))
+    coords = {name: each for name, each in prior.coords.items()}
+    return measure(xr.DataArray(cells, coords, ["draw_", *CELLS]), measures).rename(draw_="draw")
+
+
+def conflict(
+    counts: xr.DataArray,
+    concentration: Any = None,
+    *,
+    draws: int = 10_000,
+    random_seed: int | None = 0,
+) -> xr.DataArray:
+    """
+    Return how surprising the counts are under the prior: its prior-predictive tail probability.
+
+    A small value says that prior and evidence disagree. With yesterday's posterior as the prior,
+    it says whether a new batch is compatible with what came before.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        Evidence.
+    concentration : float, array_like or DataArray, optional
+        The prior, all cells > 0; the default prior where it is left out.
+    draws : int, default 10,000
+        Replicated tables of the same size; the standard error is sqrt(p (1 - p) / draws).
+    random_seed : int, default 0
+
+    Returns
+    -------
+    DataArray, dims (..., part)
+        Probability under the prior of a table at most as probable as the one observed: of the whole
+        table (part ``all``), of the class totals (``totals``), and of the answers to each actual
+        class, given its total (the labels as text). NaN where a class has no examples.
+
+    References
+    ----------
+    Evans, M. & Moshonov, H. (2006). Checking for prior-data conflict. Bayesian Analysis, 1(4),
+    893-914. doi:10.1214/06-BA129
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> prior = bcm.priors.elicit(precision=0.9, recall=0.9, accuracy=0.95, weight=200)
+    >>> tail = conflict(bcm.from_cells(tp=15, fn=15, fp=5, tn=65), prior)
+    >>> bool(tail.sel(part="positive") < 0.001), bool(tail.sel(part="totals") > 0.05)
+    (True, True)
+    """
+    cells = as_counts(counts)
+    prior = align(concentration, counts)
+    prior = 2 / cells.sizes["actual"] ** 2 if prior is None else prior
+    prior = np.broadcast_to(prior, cells.shape)
+    if not (prior > 0).all():
+        todo = "take priors.jeffreys(counts)"
+        raise fail("an improper prior predicts nothing", prior.min(), "all cells > 0", todo)
+    rng = np.random.default_rng(random_seed)
+    pairs = ((cells.values[at], prior[at]) for at in np.ndindex(cells.shape[:-2]))
+    tails = [_tails(*pair, draws, rng) for pair in pairs]
+    parts = ["all", "totals", *map(str, cells["actual"].values)]
+    dims = [*cells.dims[:-2], "part"]
+    coords = {k: v for k, v in cells.coords.items() if not set(CELLS) & set(v.dims)}
+    shape = (*cells.shape[:-2], len(parts))
+    return xr.DataArray(np.reshape(tails, shape), {**coords, "part": parts}, dims, name="conflict")
+
+
+def _tails(cells, prior, draws, rng):
+    """Return tail probabilities of the table, its class totals and its rows, (2 + C,)."""
+    total = cells.sum()
+    if total != np.floor(total):
+        todo = "count whole examples"
+        raise fail("fractional counts have no predictive law", total, "whole numbers", todo)
+    tables = _replicates(prior, int(total), draws, rng)
+    whole = _tail(cells, tables, prior, axes=2)
+    totals = _tail(cells.sum(-1), tables.sum(-1), prior.sum(-1), axes=1)
+    rows = [_row_tail(*each, draws, rng) for each in zip(cells, prior, strict=True)]
+    return [whole, totals, *rows]
+
+
+def _row_tail(row, prior, draws, rng):
+    size = int(row.sum())
+    return _tail(row, _replicates(prior, size, draws, rng), prior, axes=1) if size else np.nan
+
+
+def _replicates(prior, n, draws, rng):
+    """Draw tables of n examples each, (draws, *prior.shape)."""
+    theta = dirichlet.draw(prior, draws, rng, axes=prior.ndim).reshape(draws, -1)
+    return rng.multinomial(n, theta / theta.sum(-1, keepdims=True)).reshape(draws, *prior.shape)
+
+
+def _tail(observed, tables, prior, axes):
+    seen = log_mass(observed, prior, axes)
+    return float((log_mass(tables, prior, axes) <= seen + _TIE * (1 + abs(seen))).mean())
+
+
+def log_mass(cells: np.ndarray, prior: np.ndarray, axes: int) -> np.ndarray:
+    """Return the log probability of counts under the Dirichlet-multinomial law of a prior."""
+    return dirichlet.log_marginal(np.asarray(cells, float), cells + prior, axes=axes)
+
+
+def sensitivity(
+    tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable]
+) -> pd.DataFrame:
+    """
+    Return how much measures move when prior or likelihood are made a little stronger or weaker.
+
+    ArviZ's power-scaling diagnostic, which also answers for a flat prior: its power is as flat as
+    it was, so that the sensitivity to it is 0.
+
+    Parameters
+    ----------
+    tree : DataTree
+        Of one matrix, as `fit` returns it, with the groups ``log_prior`` and ``log_likelihood``.
+    measures : name, function, or sequence of these
+
+    Returns
+    -------
+    DataFrame
+        One row per measure (and class): columns ``prior``, ``likelihood`` (0 is none; above 0.05
+        is worth a look) and ``diagnosis``.
+
+    References
+    ----------
+    Kallioinen, N., Paananen, T., Bürkner, P.-C. & Vehtari, A. (2024). Detecting and diagnosing
+    prior and likelihood sensitivity with power-scaling. Statistics and Computing, 34, 57.
+    doi:10.1007/s11222-023-10366-5
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> flat = bcm.fit(counts, concentration=1.0, random_seed=1)
+    >>> float(sensitivity(flat, "f1")["prior"].iloc[0])
+    0.0
+    """
+    for group in ("log_prior", "log_likelihood"):
+        if group not in tree.children:
+            todo = "fit whole counts with a proper prior (concentration > 0)"
+            raise fail(f"the tree has no {group}", sorted(tree.children), group, todo)
+    draws = measure(tree, measures)
+    if set().union(*(each.dims for each in draws.values())) - {"chain", "draw", "class"}:
+        todo = "fit one matrix at a time"
+        raise fail("the likelihood of several matrices is one sum", dict(draws.sizes), "one", todo)
+    moved = {side: _power_scaled(tree, draws, side) for side in ("prior", "likelihood")}
+    table = pd.DataFrame({side: _column(values) for side, values in moved.items()})
+    strong, weak = table["prior"] > 0.05, table["likelihood"] < 0.05
+    choices = ["prior and evidence disagree", "the prior dominates"]
+    table["diagnosis"] = np.select([strong & ~weak, strong & weak], choices, "-")
+    return table.rename_axis("measure").reset_index()
+
+
+def _power_scaled(tree, draws, side):
+    from arviz_stats import psense
+
+    logs = tree[f"log_{side}"].to_dataset()
+    total = sum(each.sum(set(each.dims) - {"chain", "draw"}) for each in logs.values())
+    if float(total.max() - total.min()) <= _TIE * (1 + abs(float(total.max()))):
+        return draws.isel(chain=0, draw=0, drop=True) * 0.0
+    parts = {"posterior": draws, f"log_{side}": total.to_dataset(name="total")}
+    return psense(xr.DataTree.from_dict(parts), group=side, sample_dims=["chain", "draw"])
+
+
+def _column(values):
+    rows = {}
+    for name, each in values.items():
+        for label in each["class"].values if each.ndim else []:
+            rows[f"{name}[{label}]"] = float(each.sel({"class": label}))
+        if not each.ndim:
+            rows[name] = float(each)
+    return pd.Series(rows)
+
+
+def table(
+    counts: xr.DataArray,
+    priors: Mapping[str, Any],
+    measures: str | Callable | Sequence[str | Callable],
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Return the posterior under several priors, side by side.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+    priors : mapping of str to concentration
+        What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    measures : name, function, or sequence of these
+    **keywords
+        Of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
+
+    Returns
+    -------
+    DataFrame
+        The tables of `bayescm.summary`, with the columns ``prior`` and ``examples`` (what each
+        prior is worth) in front.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
+    >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
+    >>> both = table(counts, {"flat": 1.0, "experts": experts}, "recall")
+    >>> both[["prior", "examples", "mean"]].round(3).values.tolist()
+    [['flat', 4.0, 0.622], ['experts', 72.5, 0.633]]
+    """
+    from bayescm.tables import summary
+
+    if not priors:
+        raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')
+    parts = [
+        summary(counts, measures, concentration=prior, **keywords).assign(
+            prior=name, examples=_worth(prior, counts)
+        )
+        for name, prior in priors.items()
+    ]
+    joined = pd.concat(parts, ignore_index=True)
+    return joined[["prior", "examples", *joined.columns.drop(["prior", "examples"])]]
+
+
+def _worth(prior, counts):
+    aligned, size = align(prior, counts), counts.sizes["actual"]
+    cells = np.asarray(2 / size**2 if aligned is None else aligned)
+    return float(np.broadcast_to(cells, (*cells.shape[:-2], size, size)).sum((-2, -1)).max())

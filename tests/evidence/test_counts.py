@@ -1,0 +1,228 @@
+"""The check on entry: whatever comes in is canonical or an error."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from bayescm.evidence import (
+    align,
+    as_counts,
+    at_prevalence,
+    default_model,
+    from_cells,
+    from_matrix,
+    positive,
+)
+from bayescm.evidence import counts as entry
+
+laws = settings(deadline=None, derandomize=True, max_examples=50)
+
+
+@st.composite
+def evidence(draw):
+    """Draw counts of 2 to 4 classes with up to two leading dims, dims and labels in any order."""
+    size = draw(st.integers(2, 4))
+    leading = draw(st.sampled_from([(), ("fold",), ("classifier", "group")]))
+    shape = (*(draw(st.integers(1, 3)) for _ in leading), size, size)
+    values = draw(arrays(np.int64, shape, elements=st.integers(0, 10**12)))
+    labels = [f"class {i}" for i in range(size)]
+    table = xr.DataArray(
+        values,
+        dims=(*leading, "actual", "predicted"),
+        coords={"actual": labels, "predicted": labels},
+    )
+    if draw(st.booleans()):
+        table = table.assign_coords(positive=draw(st.sampled_from(labels)))
+    shuffled = table.sel(
+        actual=draw(st.permutations(labels)), predicted=draw(st.permutations(labels))
+    )
+    return table, shuffled.transpose(*draw(st.permutations(table.dims)))
+
+
+@laws
+@given(evidence())
+def test_the_canonical_form_holds_the_same_numbers_in_order(pair):
+    original, shuffled = pair
+    counts = as_counts(shuffled)
+    assert counts.dims[-2:] == ("actual", "predicted")
+    assert counts.dtype == np.int64
+    assert counts.name == "counts"
+    labels = counts.actual.values.tolist()
+    assert labels == counts.predicted.values.tolist()
+    if len(labels) == 2 and positive(counts) is not None:
+        assert labels[-1] == positive(counts)
+    back = counts.sel(actual=original.actual, predicted=original.predicted)
+    np.testing.assert_array_equal(back.transpose(*original.dims).values, original.values)
+    xr.testing.assert_identical(as_counts(counts), counts)
+
+
+def square(**changes):
+    given = {
+        "data": [[1, 2], [3, 4]],
+        "dims": ("actual", "predicted"),
+        "coords": {"actual": ["a", "b"], "predicted": ["a", "b"]},
+    } | changes
+    return xr.DataArray(**given)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (square(data=[[1, -2], [3, 4]]), r"negative in cell \(0, 1\)"),
+        (square(data=[[1, np.nan], [3, 4]]), "NaN"),
+        (square(data=[[1, np.inf], [3, 4]]), "infinite"),
+        (square(dims=("actual", "answer"), coords={}), "a dim is missing"),
+        (square(coords={}), "has no labels"),
+        (square(coords={"actual": ["a", "b"], "predicted": ["a", "c"]}), "other labels"),
+        (square(coords={"actual": ["a", "a"], "predicted": ["a", "a"]}), "occurs twice"),
+        (square().isel(actual=[0], predicted=[0]), "fewer than two classes"),
+        (square().isel(actual=[0]), "other labels"),
+        (square().assign_coords(positive="c"), "the positive class is not there"),
+        (square().assign_coords(prevalence=1.5), "prevalence is not a share"),
+        (square().assign_coords(test_share=0), "test_share is not a share"),
+        (square().assign_coords(positive=("actual", ["a", "b"])), "positive is not one value"),
+        (square().expand_dims(model=2), "meaning of its own"),
+        (square().expand_dims(draw=2), "meaning of its own"),
+        (square().expand_dims(fold=0), "empty"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_table_of_counts_is_refused(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        as_counts(wrong)
+
+
+@pytest.mark.parametrize("wrong", [[[1, 2], [3, 4]], np.eye(2), pd.DataFrame(np.eye(2)), None])
+def test_bare_matrices_are_sent_to_from_matrix(wrong):
+    with pytest.raises(TypeError, match="from_matrix"):
+        as_counts(wrong)
+
+
+def test_fractions_pass_only_where_they_may():
+    halves = square(data=[[0.5, 2], [3, 4]])
+    assert as_counts(halves).dtype == np.float64
+    with pytest.raises(ValueError, match="not a whole number"):
+        as_counts(halves, fractional=False)
+
+
+def test_the_evidence_is_not_changed():
+    given = square(data=[[1.0, 2], [3, 4]]).assign_coords(positive="a")
+    before = given.copy(deep=True)
+    as_counts(given)
+    xr.testing.assert_identical(given, before)
+
+
+# align
+
+
+SICK = from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
+
+
+@pytest.mark.parametrize("kind", ["array", "list", "frame", "dataarray", "shuffled"])
+def test_a_matrix_is_aligned_by_label_or_in_the_order_given(kind):
+    matrix, labels = np.array([[1.0, 2], [3, 4]]), ["sick", "well"]
+    labelled = xr.DataArray(matrix, [("actual", labels), ("predicted", labels)])
+    values = {
+        "array": matrix,
+        "list": matrix.tolist(),
+        "frame": pd.DataFrame(matrix, labels, labels),
+        "dataarray": labelled,
+        "shuffled": labelled.transpose()[::-1],
+    }[kind]
+    np.testing.assert_array_equal(align(values, SICK), [[4, 3], [2, 1]])
+
+
+def test_a_number_stays_a_number():
+    assert align(0.5, SICK) == 0.5
+    assert align(None, SICK) is None
+
+
+def test_leading_axes_are_matched_by_name():
+    counts = from_cells(tp=xr.DataArray([1, 2, 3], dims="fold"), fn=1, fp=1, tn=1)
+    counts = counts.expand_dims(classifier=["a", "b"])
+    one = xr.ones_like(counts.isel(fold=0, drop=True), float) * xr.DataArray(
+        [1, 2], dims="classifier"
+    )
+    aligned = align(one, counts)
+    assert aligned.shape == (2, 3, 2, 2)
+    assert (aligned[1] == 2).all()
+    bare = align(np.arange(12.0).reshape(3, 2, 2), counts)
+    np.testing.assert_array_equal(bare, np.arange(12).reshape(3, 2, 2)[None].repeat(2, axis=0))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        np.ones((3, 3)),
+        np.ones(2),
+        np.ones((5, 2, 2)),
+        pd.DataFrame(np.eye(2), ["sick", "dead"], ["sick", "well"]),
+    ],
+)
+def test_a_matrix_that_does_not_fit_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"wrong shape|do not fit"):
+        align(wrong, SICK)
+
+
+# prevalence, default model
+
+
+def test_at_prevalence_marks_the_counts():
+    rare = at_prevalence(SICK, 0.01)
+    assert rare.prevalence == 0.01
+    assert "prevalence" not in SICK.coords
+    np.testing.assert_array_equal(rare.values, [[30, 35], [15, 65]])
+
+
+@pytest.mark.parametrize("wrong", [0, 1, -1, 2, float("nan"), "0.1", [0.1, 0.2], None])
+def test_a_prevalence_is_a_share(wrong):
+    with pytest.raises(ValueError, match="0 < prevalence < 1"):
+        at_prevalence(SICK, wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [SICK.drop_vars("positive"), from_matrix(np.eye(3, dtype=int))], ids=["no", "three"]
+)
+def test_a_prevalence_needs_two_classes_and_the_positive_one(wrong):
+    with pytest.raises(ValueError, match="needs a positive class"):
+        at_prevalence(wrong, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "model"),
+    [
+        (SICK, "dirichlet_multinomial"),
+        (SICK.expand_dims(classifier=2), "dirichlet_multinomial"),
+        (SICK.expand_dims(fold=5), "hierarchical_folds"),
+        (SICK.expand_dims(repeat=2, fold=5), "hierarchical_folds"),
+        (SICK.expand_dims(group=5), "hierarchical_groups"),
+        (at_prevalence(SICK, 0.1), "fixed_totals"),
+        (xr.Dataset({"count": ("outcome", [3, 4])}), "paired_outcomes"),
+        (xr.Dataset({"score": ("example", [0.1, 0.4])}), "scores"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_default_model(evidence, model):
+    assert default_model(evidence) == model
+
+
+def test_what_the_folds_say_of_their_design():
+    folds = xr.DataArray([10, 10, 9], dims="fold")
+    counts = from_cells(tp=folds, fn=0, fp=1, tn=4)
+    assert {"n_folds": 3, "fixed_totals": True}.items() <= {
+        k: v.item() for k, v in counts.coords.items() if v.ndim == 0
+    }.items()
+    assert counts.test_share == 1 / 3
+    uneven = from_cells(tp=folds, fn=xr.DataArray([0, 0, 3], dims="fold"), fp=1, tn=4)
+    assert not uneven.fixed_totals
+
+
+def test_a_design_that_is_given_is_kept():
+    counts = from_cells(tp=xr.DataArray([10, 10], dims="fold"), fn=1, fp=1, tn=4)
+    given = counts.assign_coords(test_share=0.3, fixed_totals=False)
+    again = entry.with_design(given)
+    assert (again.test_share.item(), again.fixed_totals.item()) == (0.3, False)

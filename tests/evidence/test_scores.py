@@ -1,0 +1,157 @@
+"""Scores as evidence: every shape they come in, and one clear line on what they cannot be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.curves import at_prevalence, one_vs_rest, pool_folds
+from bayescm.evidence.scores import as_scores
+
+ACTUAL, SCORE = [0, 1, 1, 0, 1, 0], [0.1, 0.9, 0.4, 0.4, -np.inf, np.inf]
+PROBA = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]])
+
+
+def test_one_classifier_has_no_dim_for_it():
+    evidence = bcm.from_scores(ACTUAL, SCORE)
+    assert dict(evidence.sizes) == {"example": 6}
+    assert evidence.positive.item() == 1
+    np.testing.assert_array_equal(evidence.score, SCORE)
+
+
+@pytest.mark.parametrize(
+    "actual",
+    [
+        np.array(["well", "sick"])[ACTUAL],
+        pd.Series(np.array(["well", "sick"], dtype=object)[ACTUAL]),
+        pd.Series(np.array(["well", "sick"])[ACTUAL]).astype("category"),
+    ],
+    ids=["array", "series", "categorical"],
+)
+def test_labels_of_any_kind(actual):
+    evidence = bcm.from_scores(actual, pd.Series(SCORE), positive="sick")
+    assert evidence.positive.item() == "sick"
+    same = bcm.curves.auc(bcm.from_scores(ACTUAL, SCORE), draws=50)
+    np.testing.assert_array_equal(bcm.curves.auc(evidence, draws=50), same)
+
+
+@pytest.mark.parametrize("actual", [np.array(ACTUAL, bool), np.array(ACTUAL, float)])
+def test_the_positive_class_of_obvious_labels(actual):
+    assert bcm.from_scores(actual, SCORE).positive.item() == 1
+
+
+def test_a_mapping_is_several_classifiers():
+    evidence = bcm.from_scores(ACTUAL, {"a": SCORE, "b": ACTUAL}, fold=[0, 0, 0, 1, 1, 1])
+    assert evidence.score.dims == ("classifier", "example")
+    assert evidence.classifier.values.tolist() == ["a", "b"]
+    assert evidence.sel(classifier="b").score.values.tolist() == ACTUAL
+
+
+def test_more_classes_have_a_column_each():
+    evidence = bcm.from_scores(list("abcb"), PROBA)
+    assert evidence.score.dims == ("example", "class")
+    assert "positive" not in evidence.coords
+    turned = bcm.from_scores(list("abcb"), PROBA[:, ::-1], labels=list("cba"))
+    np.testing.assert_array_equal(turned.sel({"class": "a"}).score, PROBA[:, 0])
+
+
+def test_examples_of_weight_zero_are_left_out():
+    evidence = bcm.from_scores(ACTUAL, SCORE, weights=[1, 2, 0, 0.5, 1, 1])
+    assert evidence.sizes["example"] == 5
+
+
+BAD = {
+    "one class": (dict(actual=[1, 1], scores=[1, 2]), "one class only"),
+    "one class named": (dict(actual=[1, 1], scores=[1, 2], labels=[0, 1]), "one class only"),
+    "nan": (dict(actual=[0, 1], scores=[1, np.nan]), "missing"),
+    "nan of a class": (dict(actual=list("abcb"), scores=PROBA * np.nan), "missing"),
+    "no positive": (dict(actual=["a", "b"], scores=[1, 2]), "which class is positive"),
+    "wrong positive": (dict(actual=["a", "b"], scores=[1, 2], positive="c"), "not there"),
+    "length": (dict(actual=[0, 1, 1], scores=[1, 2]), "another length"),
+    "weights' length": (dict(actual=[0, 1], scores=[1, 2], weights=[1]), "another length"),
+    "folds' length": (dict(actual=[0, 1], scores=[1, 2], fold=[1]), "another length"),
+    "negative weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, -1]), "weight"),
+    "infinite weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, np.inf]), "weight"),
+    "text weight": (dict(actual=[0, 1], scores=[1, 2], weights=["1", "1"]), "weight"),
+    "all weights zero": (dict(actual=[0, 1], scores=[1, 2], weights=[1, 0]), "one class only"),
+    "empty": (dict(actual=[], scores=[]), "not a column"),
+    "two axes": (dict(actual=[[0, 1]], scores=[1, 2]), "not a column"),
+    "swapped": (dict(actual=[0.3, 0.7], scores=[0, 1]), "comes first"),
+    "missing label": (dict(actual=[0, None], scores=[1, 2]), "missing"),
+    "unknown label": (dict(actual=["a", "b"], scores=[1, 2], labels=["a", "c"]), "not a class"),
+    "proba of two classes": (dict(actual=[0, 1], scores=[[1, 2], [2, 1]]), r"proba\[:, 1\]"),
+    "one column of many": (dict(actual=[0, 1, 2], scores=[1, 2, 3]), "wrong shape"),
+    "positive of many": (dict(actual=list("abcb"), scores=PROBA, positive="a"), "no positive"),
+    "no classifiers": (dict(actual=[0, 1], scores={}), "no classifiers"),
+    "fold of one class": (
+        dict(actual=[0, 1, 1], scores=[1, 2, 3], fold=["x", "x", "y"]),
+        "one class only in fold y",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD.values(), ids=BAD)
+def test_bad_input_is_refused_with_a_reason(case):
+    arguments, words = case
+    with pytest.raises(ValueError, match=words) as error:
+        bcm.from_scores(**arguments)
+    assert "Allowed:" in str(error.value)
+    assert "To fix it:" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (dict(actual=[0, 1], scores=["x", "y"]), "not numbers"),
+        (dict(actual=[0, 1], scores={1: [1, 2]}), "name"),
+    ],
+)
+def test_what_is_no_score_is_a_type_error(arguments, words):
+    with pytest.raises(TypeError, match=words):
+        bcm.from_scores(**arguments)
+
+
+@pytest.mark.parametrize("evidence", [3, xr.Dataset(), xr.DataArray([1.0])])
+def test_what_is_no_evidence_of_scores_is_a_type_error(evidence):
+    with pytest.raises(TypeError, match="from_scores"):
+        as_scores(evidence)
+
+
+@pytest.mark.parametrize("prevalence", [0, 1, -0.1, 2, np.nan, "0.5"])
+def test_a_prevalence_lies_between_zero_and_one(prevalence):
+    with pytest.raises(ValueError, match="share"):
+        at_prevalence(bcm.from_scores(ACTUAL, SCORE), prevalence)
+
+
+def test_a_prevalence_is_for_two_classes():
+    with pytest.raises(ValueError, match="positive class"):
+        at_prevalence(bcm.from_scores(list("abcb"), PROBA), 0.1)
+
+
+def test_the_library_knows_one_at_prevalence():
+    evidence = bcm.from_scores(ACTUAL, SCORE)
+    assert bcm.at_prevalence(evidence, 0.1).identical(at_prevalence(evidence, 0.1))
+
+
+def test_one_class_against_the_rest():
+    evidence = one_vs_rest(bcm.from_scores(list("abcb"), {"m": PROBA}), "b")
+    assert evidence.score.dims == ("classifier", "example")
+    assert evidence.actual.values.tolist() == [False, True, False, True]
+    with pytest.raises(ValueError, match="no such class"):
+        one_vs_rest(bcm.from_scores(list("abcb"), PROBA), "x")
+    with pytest.raises(ValueError, match="two classes only"):
+        one_vs_rest(bcm.from_scores(ACTUAL, SCORE), 1)
+
+
+def test_folds_are_pooled_as_they_are_or_by_their_ranks():
+    evidence = bcm.from_scores(
+        [0, 1, 1, 0, 1], {"a": [1, 2, 2, 10, 30], "b": [5, 1, 2, 3, 4]}, fold=[0, 0, 0, 1, 1]
+    )
+    plain, ranked = (pool_folds(evidence, ranks=each) for each in (False, True))
+    np.testing.assert_array_equal(plain.score, evidence.score)
+    np.testing.assert_allclose(
+        ranked.score, [[1 / 6, 2 / 3, 2 / 3, 0.25, 0.75], [5 / 6, 1 / 6, 0.5, 0.25, 0.75]]
+    )
+    with pytest.raises(ValueError, match="no folds"):
+        pool_folds(plain, ranks=True)

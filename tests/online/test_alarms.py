@@ -1,0 +1,189 @@
+"""Probabilities at every step, and the rules on them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import bayescm as bcm
+from bayescm import online
+from bayescm.online.alarms import COLUMNS
+from bayescm.online.surprise import beta_binomial_cdf
+
+NOW = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+THEN = bcm.from_cells(tp=270, fn=30, fp=130, tn=120)
+
+
+def series(rng, recall, n=50):
+    recall = np.asarray(recall)
+    tp, tn = rng.binomial(n, recall), rng.binomial(n, 0.9, len(recall))
+    return bcm.from_cells(tp=tp, fn=n - tp, fp=n - tn, tn=tn).rename(batch="step")
+
+
+@pytest.mark.parametrize("measure", ["recall", "f1", "accuracy", "mcc"])
+def test_prob_below_is_one_minus_prob_above(measure):
+    got = float(online.prob_below(NOW, measure, 0.5))
+    assert got == pytest.approx(1 - float(bcm.prob_above(NOW, measure, 0.5)), abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", ["recall", "fnr", "f1", "accuracy"])
+def test_prob_worse_is_what_draws_say(measure):
+    rng, kernel = np.random.default_rng(1), bcm.measures.resolve(measure)
+    drawn = [
+        kernel(rng.dirichlet(each.values.ravel() + 0.5, 400_000).reshape(-1, 2, 2))
+        for each in (NOW, THEN)
+    ]
+    assert float(online.prob_worse(NOW, THEN, measure)) == pytest.approx(
+        (drawn[0] < drawn[1]).mean(), abs=0.003
+    )
+    back = float(online.prob_worse(THEN, NOW, measure))
+    assert back == pytest.approx(1 - float(online.prob_worse(NOW, THEN, measure)), abs=1e-6)
+
+
+def test_prob_worse_of_a_measure_without_a_closed_law():
+    def net(cells):
+        return cells[..., 1, 1] - 0.25 * cells[..., 0, 1]
+
+    def same(cells):
+        return cells[..., 1, 1] / cells[..., 1, :].sum(-1)
+
+    exact = float(online.prob_worse(NOW, THEN, "recall"))
+    assert float(online.prob_worse(NOW, THEN, same)) == pytest.approx(exact, abs=0.01)
+    steps = bcm.combine({0: NOW, 1: THEN}, dim="step")
+    assert online.prob_worse(steps, THEN, net).shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("n", "a", "b"),
+    [
+        (10, 8, 2),
+        (100, 0.5, 0.5),
+        (100_000, 0.5, 0.5),
+        (10**6, 1.5, 0.5),
+        (50, 2000, 300),
+        (1, 1, 1),
+    ],
+)
+def test_the_beta_binomial_law(n, a, b):
+    k = np.unique([-1, 0, 1, n // 3, n // 2, n - 1, n]).astype(float)
+    got = beta_binomial_cdf(k, *(np.full(k.shape, float(each)) for each in (n, a, b)))
+    np.testing.assert_allclose(got, stats.betabinom(n, a, b).cdf(k), atol=1e-9)
+
+
+def test_surprise_is_the_beta_binomial_tail_given_the_past():
+    rng = np.random.default_rng(3)
+    weeks = series(rng, [0.9, 0.85, 0.9, 0.6])
+    got = online.surprise(weeks, "recall", forgetting=0.9)
+    for t in range(4):
+        weights = 0.9 ** np.arange(t, 0, -1)
+        past = np.tensordot(weights, weeks.values[:t], 1) if t else np.zeros((2, 2))
+        law = stats.betabinom(50, past[1, 1] + 0.5, past[1, 0] + 0.5)
+        tp = int(weeks[t, 1, 1])
+        want = min(1, 2 * min(law.cdf(tp), law.sf(tp - 1)))
+        assert float(got[t]) == pytest.approx(want, rel=1e-6)
+
+
+def test_surprise_by_draws_is_near_the_exact_one():
+    def same(cells):
+        return np.trace(cells, axis1=-2, axis2=-1) / cells.sum((-2, -1))
+
+    weeks = series(np.random.default_rng(3), [0.9, 0.85, 0.9, 0.7])
+    drawn, exact = online.surprise(weeks, same), online.surprise(weeks, "accuracy")
+    np.testing.assert_allclose(drawn, exact, atol=0.03)
+
+
+def test_surprise_of_a_batch_that_says_nothing_is_nan():
+    weeks = bcm.from_cells(tp=[5, 0, 4], fn=[1, 0, 1], fp=1, tn=9).rename(batch="step")
+    for measure in ("recall", "fowlkes_mallows"):
+        assert np.isnan(online.surprise(weeks, measure)).values.tolist() == [False, True, False]
+
+
+def test_surprise_of_many_classes_has_one_for_each():
+    tables = np.random.default_rng(1).integers(1, 20, (4, 3, 3))
+    weeks = bcm.from_matrix(tables, labels=["cat", "cow", "dog"], dims=("step",))
+    assert online.surprise(weeks, "recall").dims == ("step", "class")
+    assert online.surprise(weeks, "accuracy").dims == ("step",)
+
+
+def test_fractional_batches_have_no_predictive_law():
+    weeks = bcm.from_cells(tp=[5.5, 4], fn=1, fp=1, tn=9, fractional=True).rename(batch="step")
+    with pytest.raises(ValueError, match="fractional"):
+        online.surprise(weeks, "recall")
+
+
+def test_batches_that_fit_are_seldom_called_surprising():
+    rng, rate, alarms = np.random.default_rng(4), 0.05, []
+    for _ in range(60):
+        tails = online.surprise(series(rng, np.full(50, rng.uniform(0.6, 0.95))), "recall")
+        alarms.append((tails[5:] <= rate).mean())
+    assert np.mean(alarms) < rate + 3 * np.sqrt(rate / 60 / 45)
+    assert np.mean(alarms) > rate / 3  # discrete, so below the rate, but not without power
+
+
+def test_no_change_no_alarm_and_a_drop_raises_all():
+    rng = np.random.default_rng(6)
+    calm = online.alarms(series(rng, [0.9] * 40), ["recall"], rate=1e-4, floor=0.7, reference=10)
+    assert calm.empty
+    assert list(calm.columns) == list(COLUMNS)
+    drop = online.alarms(
+        series(rng, [0.9] * 20 + [0.6] * 20),
+        ["recall"],
+        rate=0.005,
+        floor=0.75,
+        reference=10,
+        window=5,
+    )
+    assert set(drop["rule"]) == {"batch", "floor", "reference", "change"}
+    assert drop["step"].min() >= 18
+    assert drop["step"].is_monotonic_increasing
+    first = drop.groupby("rule")["step"].min()
+    assert (first <= 26).all()
+    assert (drop.groupby("rule").size()[["floor", "reference", "change"]] == 1).all()
+
+
+def test_a_floor_may_be_given_for_each_measure():
+    weeks = series(np.random.default_rng(6), [0.6] * 10)
+    found = online.alarms(weeks, ["recall", "specificity"], floor={"sensitivity": 0.8})
+    assert set(found.loc[found["rule"] == "floor", "measure"]) == {"recall"}
+    with pytest.raises(ValueError, match="not watched"):
+        online.alarms(weeks, ["recall"], floor={"f1": 0.8})
+
+
+def test_another_classifier_as_the_reference():
+    weeks = series(np.random.default_rng(6), [0.7] * 10)
+    found = online.alarms(weeks, "recall", reference=bcm.from_cells(tp=950, fn=50, fp=10, tn=90))
+    assert "reference" in set(found["rule"])
+    with pytest.raises(ValueError, match="other labels"):
+        online.alarms(weeks, "recall", reference=bcm.from_matrix([[1, 2], [3, 4]]))
+    with pytest.raises(ValueError, match="not one table"):
+        online.prob_worse(weeks, weeks, "recall")
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"rate": 0}, "rate is not a share"),
+        ({"rate": 1.5}, "rate is not a share"),
+        ({"reference": 0}, "no such reference period"),
+        ({"reference": 10}, "no such reference period"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(keywords, message):
+    weeks = series(np.random.default_rng(6), [0.7] * 10)
+    with pytest.raises(ValueError, match=message):
+        online.alarms(weeks, "recall", **keywords)
+
+
+def test_alarms_say_which_batch_and_which_class():
+    tables = np.tile(np.diag([40, 40, 40]) + 1, (6, 1, 1))
+    tables[5, 1] = [40, 1, 1]
+    weeks = bcm.from_matrix(tables, labels=["cat", "cow", "dog"], dims=("step",))
+    named = weeks.assign_coords(
+        batch_id=("step", [f"week {i}" for i in range(6)]),
+        at=("step", pd.date_range("2026-01-01", periods=6).values),
+    )
+    found = online.alarms(named, "recall")
+    rows = found[found["rule"] == "batch"]
+    assert rows["measure"].tolist() == ["recall[cow]"]
+    assert rows["batch_id"].tolist() == ["week 5"]
+    assert rows["at"].tolist() == [pd.Timestamp("2026-01-06")]

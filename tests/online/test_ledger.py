@@ -1,0 +1,326 @@
+"""The ledger: what it keeps, what it refuses, and what it says."""
+
+import os
+import sqlite3
+import traceback
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+import bayescm as bcm
+from bayescm.evidence import as_counts
+from bayescm.online import schema
+from bayescm.online.engine import parse, shown
+from bayescm.online.ledger import Ledger
+from tests.stores import POSTGRES, STORES, empty_store
+
+MONDAY = as_counts(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+TUESDAY = as_counts(bcm.from_cells(tp=60, fn=20, fp=30, tn=35))
+
+
+@pytest.fixture(params=STORES)
+def store(request, tmp_path):
+    with empty_store(request.param, tmp_path) as address:
+        yield address
+
+
+@pytest.fixture
+def ledger(store):
+    with Ledger(store) as opened:
+        yield opened
+
+
+def execute(store, *statements):
+    engine = sa.create_engine(parse(store), poolclass=sa.pool.NullPool)
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+
+
+def test_what_is_recorded_is_read_again(ledger, store):
+    assert ledger.record("spam", "monday", MONDAY, at="2026-01-05")
+    assert ledger.record("spam", "tuesday", TUESDAY, at="2026-01-06")
+    with Ledger(store) as again:
+        entries = again.read("spam")
+        assert entries.entry.tolist() == [1, 2]
+        assert entries.batch_id.tolist() == ["monday", "tuesday"]
+        assert entries.at.tolist() == [datetime(2026, 1, 5), datetime(2026, 1, 6)]
+        np.testing.assert_array_equal(entries.cells, [MONDAY.values, TUESDAY.values])
+        assert again.empty("spam").identical(MONDAY * 0)
+        assert again.classifiers() == ["spam"]
+        assert again.read("spam", after=1).batch_id.tolist() == ["tuesday"]
+        assert len(again.read("spam", after=2).entry) == 0
+
+
+def test_the_same_batch_again_changes_nothing(ledger):
+    assert ledger.record("spam", 7, MONDAY)
+    assert not ledger.record("spam", "7", MONDAY)
+    assert not ledger.record("spam", 7, MONDAY.isel(actual=[1, 0], predicted=[1, 0]))
+    assert ledger.record("other", 7, TUESDAY)
+    assert len(ledger.table()) == 2
+
+
+def test_the_same_id_with_other_counts_is_refused(ledger):
+    ledger.record("spam", 7, MONDAY)
+    with pytest.raises(ValueError, match="with other counts"):
+        ledger.record("spam", 7, TUESDAY)
+    assert len(ledger.table()) == 1
+
+
+def test_fractional_counts_come_back_to_the_last_bit(ledger):
+    thirds = as_counts(bcm.from_cells(tp=1 / 3, fn=0.1, fp=1e-300, tn=2, fractional=True))
+    ledger.record("spam", 1, thirds)
+    assert not ledger.record("spam", 1, thirds)
+    np.testing.assert_array_equal(ledger.read("spam").cells[0], thirds.values)
+
+
+def test_a_correction_names_the_old_batch_and_takes_its_time(ledger):
+    ledger.record("spam", "monday", MONDAY, at="2026-01-05")
+    assert ledger.record("spam", "monday, relabelled", TUESDAY, corrects="monday")
+    assert not ledger.record("spam", "monday, relabelled", TUESDAY, corrects="monday")
+    entries = ledger.read("spam")
+    assert entries.corrects.tolist() == [None, "monday"]
+    assert entries.at[0] == entries.at[1]
+
+
+@pytest.mark.parametrize(
+    ("batch", "corrects", "message"),
+    [
+        ("new", "mnday", "no batch of this id to correct.*monday"),
+        ("new", "monday", "corrected already.*'second'"),
+        ("second", None, "with another correction"),
+        ("monday", "monday", "with another correction"),
+    ],
+)
+def test_corrections_that_make_no_sense_are_refused(ledger, batch, corrects, message):
+    ledger.record("spam", "monday", MONDAY)
+    ledger.record("spam", "second", MONDAY, corrects="monday")
+    with pytest.raises(ValueError, match=message):
+        ledger.record("spam", batch, MONDAY, corrects=corrects)
+    assert len(ledger.table()) == 2
+
+
+def test_labels_that_a_batch_lacks_count_zero(ledger):
+    labels = ["cat", "cow", "dog"]
+    ledger.record("pets", 1, as_counts(bcm.from_matrix(np.arange(9).reshape(3, 3), labels=labels)))
+    ledger.record("pets", 2, as_counts(bcm.from_matrix([[1, 2], [3, 4]], labels=["dog", "cat"])))
+    assert ledger.read("pets").cells[1].tolist() == [[4, 0, 3], [0, 0, 0], [2, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (bcm.from_matrix([[1, 2], [3, 4]], labels=["no", "yes"], positive="yes"), "does not have"),
+        (MONDAY.assign_coords(positive="negative"), "not the positive class"),
+    ],
+)
+def test_other_labels_are_refused(ledger, counts, message):
+    ledger.record("spam", 1, MONDAY)
+    with pytest.raises(ValueError, match=message):
+        ledger.record("spam", 2, as_counts(counts))
+
+
+def test_a_refused_first_batch_leaves_no_classifier_behind(ledger):
+    with pytest.raises(ValueError, match="no batch of this id"):
+        ledger.record("spam", 1, MONDAY, corrects="0")
+    assert ledger.classifiers() == []
+
+
+@pytest.mark.parametrize("batch_id", ["", "  ", None, True, 1.5, "a\x00b", "two\nlines", "x" * 501])
+def test_names_that_are_none_are_refused(batch_id):
+    with Ledger("sqlite://") as ledger:
+        with pytest.raises(ValueError, match="batch_id is not a name"):
+            ledger.record("spam", batch_id, MONDAY)
+        with pytest.raises(ValueError, match="classifier is not a name"):
+            ledger.record(batch_id, 1, MONDAY)
+
+
+@pytest.mark.parametrize(
+    ("at", "stored"),
+    [
+        ("2026-01-05T12:00", datetime(2026, 1, 5, 12)),
+        (datetime(2026, 1, 5, 12), datetime(2026, 1, 5, 12)),
+        (np.datetime64("2026-01-05T12:00"), datetime(2026, 1, 5, 12)),
+        ("2026-01-05T12:00+02:00", datetime(2026, 1, 5, 10)),
+        (datetime(2026, 1, 5, 12, tzinfo=timezone(timedelta(hours=2))), datetime(2026, 1, 5, 10)),
+    ],
+)
+def test_moments_are_kept_in_utc(at, stored):
+    with Ledger("sqlite://") as ledger:
+        ledger.record("spam", 1, MONDAY, at=at)
+        assert ledger.read("spam").at.tolist() == [stored]
+
+
+@pytest.mark.parametrize("at", ["yesterday?", 1.7e9, float("nan"), "NaT", []])
+def test_moments_that_are_none_are_refused(at):
+    with Ledger("sqlite://") as ledger, pytest.raises(ValueError, match="at is not a time"):
+        ledger.record("spam", 1, MONDAY, at=at)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM {}", "UPDATE {} SET {} = {}"])
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("batches", "cells"),
+        ("classifiers", "labels"),
+        ("schema", "version"),
+    ],
+)
+def test_the_database_itself_refuses_to_change_an_entry(ledger, store, statement, table, column):
+    ledger.record("spam", 1, MONDAY)
+    with pytest.raises(sa.exc.DBAPIError, match="append-only"):
+        execute(store, statement.format(f"bayescm_{table}", column, column))
+    assert len(ledger.table()) == 1
+
+
+def test_an_unknown_classifier_is_named_with_the_nearest(ledger):
+    ledger.record("spam", 1, MONDAY)
+    with pytest.raises(ValueError, match="did you mean spam"):
+        ledger.empty("spm")
+
+
+def test_a_locked_database_is_said_and_loses_nothing(store):
+    with Ledger(store, timeout=0.2) as ledger:
+        ledger.record("spam", 1, MONDAY)
+        engine = sa.create_engine(parse(store))
+        with engine.connect() as other:
+            if store.startswith("sqlite"):
+                other.exec_driver_sql("BEGIN IMMEDIATE")
+            else:
+                other.exec_driver_sql("LOCK TABLE bayescm_batches IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(OSError, match=r"record batch '2'.*lock.*The ledger is whole"):
+                ledger.record("spam", 2, TUESDAY)
+        engine.dispose()
+        assert ledger.record("spam", 2, TUESDAY)
+        assert ledger.read("spam").entry.tolist() == [1, 2]
+
+
+@pytest.mark.skipif(not POSTGRES, reason="no PostgreSQL: set BAYESCM_TEST_POSTGRES to its URL")
+def test_a_server_that_comes_back_is_used_again(tmp_path):
+    with empty_store("postgresql", tmp_path) as store, Ledger(store) as ledger:
+        ledger.record("spam", 1, MONDAY)
+        mine = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+        )
+        execute(store, f"{mine} AND datname = current_database()")
+        assert ledger.record("spam", 2, MONDAY)
+
+
+def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(store):
+    with Ledger(store) as ledger:
+        ledger.record("spam", 1, MONDAY)
+    execute(store, "INSERT INTO bayescm_schema VALUES (99)")
+    with pytest.raises(ValueError, match="does not know: got 99"):
+        Ledger(store)
+
+
+def test_a_ledger_of_an_older_version_is_migrated(store, monkeypatch):
+    with Ledger(store) as ledger:
+        ledger.record("spam", 1, MONDAY)
+
+    def add_a_column(connection):
+        connection.exec_driver_sql("ALTER TABLE bayescm_batches ADD COLUMN note TEXT")
+
+    monkeypatch.setattr(schema, "STEPS", [*schema.STEPS, add_a_column])
+    with Ledger(store, create=False) as ledger:
+        assert ledger.read("spam").entry.tolist() == [1]
+        assert ledger.record("spam", 2, TUESDAY)
+    execute(store, "SELECT note FROM bayescm_batches")
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="does not know: got 2"):
+        Ledger(store)
+
+
+def test_a_migration_that_fails_leaves_the_old_ledger(store, monkeypatch):
+    with Ledger(store) as ledger:
+        ledger.record("spam", 1, MONDAY)
+
+    def fail_halfway(connection):
+        connection.exec_driver_sql("ALTER TABLE bayescm_batches ADD COLUMN note TEXT")
+        connection.exec_driver_sql("no SQL at all")
+
+    monkeypatch.setattr(schema, "STEPS", [*schema.STEPS, fail_halfway])
+    with pytest.raises(OSError, match="open the ledger"):
+        Ledger(store)
+    monkeypatch.undo()
+    with Ledger(store) as ledger:
+        assert ledger.record("spam", 2, TUESDAY)
+
+
+def test_a_database_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE invoices (id)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"not a ledger.*invoices"):
+        Ledger(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("This is not a database, only a text that is long enough to look at." * 20)
+    with pytest.raises(ValueError, match="not a ledger"):
+        Ledger(f"sqlite:///{path}")
+
+
+def test_a_ledger_is_not_made_where_one_is_to_be_read(store, tmp_path):
+    with pytest.raises(ValueError, match="there is no ledger"):
+        Ledger(store, create=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(OSError, match=r"unable to open.*create the folder"):
+        Ledger(f"sqlite:///{tmp_path}/no/eval.db")
+
+
+@pytest.mark.parametrize("store", ["", "mysql://u:pw@h/d", "http://x", "://"])
+def test_addresses_that_are_none_are_refused(store):
+    with pytest.raises((ValueError, OSError)) as error:
+        Ledger(store)
+    assert "pw" not in str(error.value)
+
+
+SECRET = "s3cr3t/&"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann:{}@127.0.0.1:1/evaluations",
+        "postgresql://127.0.0.1:1/evaluations?user=ann&password={}",
+        "postgresql://ann:{}@127.0.0.1:port/evaluations",
+        "postgres://ann:{}@[::1/evaluations",
+        "mysql://ann:{}@127.0.0.1/evaluations",
+    ],
+)
+def test_a_password_is_never_printed(address):
+    address = address.format("s3cr3t%2F%26")
+    with pytest.raises((ValueError, OSError)) as error:
+        Ledger(address)
+    told = "".join(traceback.format_exception(error.value)[-1:]) + repr(error.value)
+    assert "s3cr3t" not in told
+    assert "ann" not in told.replace("cannot", "")
+
+
+def test_what_is_shown_of_an_address_has_no_credentials():
+    url = parse(f"postgresql://ann:{SECRET[:6]}@db.example:5432/evaluations?password={SECRET[:6]}")
+    assert shown(url) == "postgresql://db.example:5432/evaluations"
+    with Ledger("sqlite://") as ledger:
+        assert repr(ledger) == "Ledger('sqlite://')"
+
+
+def test_a_ledger_opened_before_a_fork_takes_a_new_connection_in_the_child(tmp_path):
+    with Ledger(str(tmp_path / "eval.db")) as ledger:
+        ledger.record("spam", 1, MONDAY)
+        with ledger._engine.connect() as connection:
+            inherited = connection.connection.driver_connection
+        ledger._process = os.getpid() - 1  # as a child sees it
+        assert ledger.record("spam", 2, TUESDAY)
+        with ledger._engine.connect() as connection:
+            assert connection.connection.driver_connection is not inherited
+        inherited.close()
