@@ -16,6 +16,9 @@ class Name(StrEnum):
     wang_2015 = "wang-2015"
     priors = "priors"
     caelen_sequential = "caelen-sequential"
+    caelen = "caelen"
+    thesis = "thesis"
+    yuan_jiang = "yuan-jiang"
 
 
 def study(
@@ -35,7 +38,7 @@ def study(
         typer.Option("--jobs", help="Number of processes (-1: all cores), or a Dask scheduler."),
     ] = "-1",
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of letter.csv.gz and magic.csv.gz.")
+        Path | None, typer.Option("--data", help="Folder of the data files that a study needs.")
     ] = None,
     out: Annotated[
         Path | None,

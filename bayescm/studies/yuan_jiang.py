@@ -21,6 +21,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
+from bayescm import __version__
 from bayescm.classical.delta import moments
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.samples import Samples, samples
@@ -159,7 +160,8 @@ def simulate(table: str, settings: Settings) -> pd.DataFrame:
         {"rule": who, "method": how, **_shares(total, settings.replications)}
         for (who, how), total in score.items()
     ]
-    return pd.DataFrame(rows).assign(replications=settings.replications, seed=settings.seed)
+    own = {"replications": settings.replications, "seed": settings.seed, "version": __version__}
+    return pd.DataFrame(rows).assign(**own)
 
 
 def _sets(rules, measures):
