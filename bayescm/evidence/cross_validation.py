@@ -246,7 +246,7 @@ def _places(tests, size):
 
 def _design(splits, labels):
     """Return number of folds, share of one test set, and whether class totals are fixed."""
-    share = float(np.mean([len(test) for _, test in splits]) / len(labels))
+    share = sum(len(test) for _, test in splits) / (len(splits) * len(labels))
     seen = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
     codes = np.unique(labels, return_inverse=True)[1]
     totals = np.stack([np.bincount(codes[test], minlength=codes.max() + 1) for _, test in splits])

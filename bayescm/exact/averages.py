@@ -54,13 +54,32 @@ class _Numeric:
         kind = self._shape
         low = np.where(kind == UPPER, 1 - prob, 0.0)
         high = np.where(kind == LOWER, 0.0, 1 - prob)
-        for _ in range(40):
-            tail = (low + high) / 2
-            rising = self._density_at(tail) < self._density_at(tail + prob)
-            low, high = np.where(rising, tail, low), np.where(rising, high, tail)
-        tail = (low + high) / 2
+        tail = np.where(kind == INTERIOR, self._balanced_tail(prob), (low + high) / 2)
         ends = np.stack([self.quantile(tail), self.quantile(tail + prob)], axis=-1)
         return np.where((kind == NOT_UNIMODAL)[..., None], self.eti(prob), ends)
+
+    def _balanced_tail(self, prob):
+        """Return the mass below the interval whose ends have the same density: false position."""
+
+        def excess(tail):
+            below, above = self._density_at(tail), self._density_at(tail + prob)
+            return (above - below) / (above + below)
+
+        low, high = np.zeros(self._shape.shape), np.full(self._shape.shape, 1 - prob)
+        at_low, at_high = excess(low), excess(high)
+        for _ in range(40):
+            with np.errstate(invalid="ignore", divide="ignore"):  # where the density is one-sided
+                secant = (low * at_high - high * at_low) / (at_high - at_low)
+            tail = np.clip(secant, low, high)
+            here = excess(tail)
+            if ((np.abs(here) < 1e-11) | (high - low < 1e-12) | (self._shape != INTERIOR)).all():
+                break
+            # The end that stays has its value halved (Illinois), or it would stay for ever.
+            rising = here > 0
+            low, high = np.where(rising, tail, low), np.where(rising, high, tail)
+            at_low = np.where(rising, here, at_low / 2)
+            at_high = np.where(rising, at_high / 2, here)
+        return tail
 
     def hdi_kind(self, prob: float) -> np.ndarray:
         """Return what kind of interval `hdi` is."""
@@ -136,6 +155,10 @@ class MeanOfFolds(_Numeric):
 
     def mean(self) -> np.ndarray:
         """Return the mean."""
+        return self._center
+
+    @cached_property
+    def _center(self):
         return self.parts.mean().mean(axis=-1)
 
     def sd(self) -> np.ndarray:
