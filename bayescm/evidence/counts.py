@@ -91,6 +91,9 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     ValueError
         Where it is not a table of counts, or a scalar coord has an impossible value.
     """
+    if isinstance(evidence, xr.Dataset) and "score" in evidence:
+        todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
+        raise fail("scores are not counts", dict(evidence.sizes), "counts", todo, TypeError)
     if not isinstance(evidence, xr.DataArray):
         allowed = "counts as from_cells, from_matrix or from_predictions return them"
         todo = "pass a bare matrix through from_matrix"

@@ -185,8 +185,10 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     """
     allowed = "outcomes as from_classifiers returns them"
     if not isinstance(evidence, xr.Dataset) or "outcome" not in evidence.dims:
-        got = getattr(evidence, "dims", type(evidence).__name__)
-        raise fail("these are not outcomes", got, allowed, "use from_classifiers", TypeError)
+        got = dict(getattr(evidence, "sizes", {})) or type(evidence).__name__
+        scores = isinstance(evidence, xr.Dataset) and "score" in evidence
+        todo = "compare scores with curves.compare" if scores else "use from_classifiers"
+        raise fail("these are not outcomes", got, allowed, todo, TypeError)
     for part in ("counts", "actual", "predicted", "label"):
         if part not in evidence.variables:
             raise fail(f"the outcomes have no {part}", list(evidence.variables), allowed, "keep it")

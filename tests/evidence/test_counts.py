@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import bayescm as bcm
 from bayescm.evidence import (
     align,
     as_counts,
@@ -226,3 +227,11 @@ def test_a_design_that_is_given_is_kept():
     given = counts.assign_coords(test_share=0.3, fixed_totals=False)
     again = entry.with_design(given)
     assert (again.test_share.item(), again.fixed_totals.item()) == (0.3, False)
+
+
+def test_scores_are_told_where_to_go():
+    scores = bcm.from_scores([0, 1, 1], [0.1, 0.4, 0.3], positive=1)
+    with pytest.raises(TypeError, match="curves.auc"):
+        bcm.interval(scores, "auc")
+    with pytest.raises(TypeError, match="curves.compare"):
+        bcm.compare(scores, "auc")
