@@ -69,9 +69,9 @@ def compare(
         interval (``lower``, ``upper``) of first - second, the probabilities that the first is
         better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), the expected loss of
         choosing the first (``expected_loss``) and the second, ``paired``, and a ``sentence`` that
-        says what the three probabilities say. Of error rates, losses and costs less is better.
-        Further dims of the evidence are columns in front; a measure of one of many classes is
-        named ``recall[cat]``.
+        says what the three probabilities say, and where. Of error rates, losses and costs less is
+        better. Further dims of the evidence are columns in front; a measure of one of many classes
+        is named ``recall[cat]``.
 
     Raises
     ------
@@ -110,7 +110,8 @@ def compare(
             numbers = decide(law, rope=rope_, prob=prob, kind=kind, tails=tails)
             row = _labels(drawn, kernel, place) | _turned(numbers, less, contrast)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
-            row["sentence"] = sentence(row, rope=region, prob=prob)
+            words = sentence(row, rope=region, prob=prob, contrast=contrast)
+            row["sentence"] = _said(row, words)
             rows.append(row)
     leading = [key for key in rows[0] if key not in _KNOWN]
     return pd.DataFrame(rows, columns=[*leading, *_COLUMNS])
@@ -253,6 +254,14 @@ def _labels(drawn, kernel, place):
     dims = [dim for dim in place if dim != "class"]
     having = {dim: named.coords[dim].item() if dim in named.coords else place[dim] for dim in dims}
     return having | {"measure": name}
+
+
+def _said(row, words):
+    """Say where, if the row is about one place of the further dims."""
+    places = [f"{dim} {place}" for dim, place in row.items() if dim not in _KNOWN]
+    if not places:
+        return words
+    return f"In {', '.join(places)}, {words.replace('It is open', 'it is open', 1)}"
 
 
 def _less_is_better(kernel):

@@ -107,43 +107,53 @@ class Draws:
         return float("nan") if np.isnan(self.draws[0]) else float(hits.mean())
 
 
-def sentence(row: dict[str, Any], *, rope: tuple[float, float], prob: float) -> str:
+def sentence(
+    row: dict[str, Any],
+    *,
+    rope: tuple[float, float],
+    prob: float,
+    contrast: str = "difference",
+) -> str:
     """
     Say in words what a row of a comparison says; the verdict follows the ROPE triple alone.
 
     A verdict needs a probability of at least ``prob``; without one the sentence says so.
     """
-    names = f"{row['first']}", f"{row['second']}"
-    what = row["measure"]
+    first, second, what = f"{row['first']}", f"{row['second']}", row["measure"]
     if np.isnan(row["p_better"]):
-        return f"{what} is undefined for {names[0]} or {names[1]}: nothing can be said."
-    margin = "" if rope == (0.0, 0.0) else f" by more than {_margin(rope)}"
+        return f"{what} is undefined for {first} or {second}: nothing can be said."
+    low, high, width = _margins(rope, contrast)
+    better, worse, same = (_percent(row[f"p_{key}"], prob) for key in ("better", "worse", "rope"))
     if row["p_better"] >= prob:
-        verdict = f"{names[0]} is better than {names[1]} in {what}{margin}"
-        return f"{verdict} (probability {_percent(row['p_better'])})."
+        return f"{first} is better than {second} in {what}{high} (probability {better})."
     if row["p_worse"] >= prob:
-        verdict = f"{names[0]} is worse than {names[1]} in {what}{margin}"
-        return f"{verdict} (probability {_percent(row['p_worse'])})."
+        return f"{first} is worse than {second} in {what}{low} (probability {worse})."
     if row["p_rope"] >= prob:
-        verdict = f"{names[0]} and {names[1]} are practically equivalent in {what}"
-        within = f"{_percent(row['p_rope'])} of a difference within {_margin(rope)}"
-        return f"{verdict} (probability {within})."
-    parts = [f"better {_percent(row['p_better'])}", f"worse {_percent(row['p_worse'])}"]
-    if margin:
-        parts.insert(1, f"equivalent {_percent(row['p_rope'])}")
-    return (
-        f"It is open whether {names[0]} differs from {names[1]} in {what}{margin} "
-        f"(probability of {', '.join(parts)})."
-    )
+        if not width:
+            return f"{first} and {second} are equal in {what} (probability {same})."
+        verdict = f"{first} and {second} are practically equivalent in {what}"
+        return f"{verdict} (probability {same} of a difference within {width})."
+    margin = high if low == high else f" beyond {width}"
+    same = f"equivalent {same}, " if width else ""
+    chances = f"probability of better {better}, {same}worse {worse}"
+    return f"It is open whether {first} differs from {second} in {what}{margin} ({chances})."
 
 
-def _margin(rope):
-    low, high = rope
-    return f"{high:g}" if low == -high else f"[{low:g}, {high:g}]"
+def _margins(rope, contrast):
+    """Return the words for beyond the lower end, beyond the upper end, and within both."""
+    if rope == (0.0, 0.0):
+        return "", "", ""
+    unit, by = ("%", 100) if contrast == "ratio" else ("", 1)
+    ends = [f"{abs(end) * by:g}{unit}" if end else "" for end in rope]
+    low, high = (f" by more than {end}" if end else "" for end in ends)
+    signed = f"-{ends[0]}" if ends[0] else "0"
+    return low, high, ends[1] if rope[0] == -rope[1] else f"{signed} to {ends[1] or '0'}"
 
 
-def _percent(share):
-    """Return a probability as text that never rounds to certainty."""
-    if 0.0005 < share < 0.9995:
-        return f"{share:.1%}".replace(".0%", "%")
-    return ">99.9%" if share > 0.5 else "<0.1%"
+def _percent(share, prob):
+    """Return a probability as text that never rounds to certainty, nor across the one asked for."""
+    if not 0.0005 < share < 0.9995:
+        return ">99.9%" if share > 0.5 else "<0.1%"
+    rounded = (round(share, digits) for digits in range(3, 17))
+    shown = next((each for each in rounded if (each >= prob) == (share >= prob)), share)
+    return f"{100 * shown:.12g}%"

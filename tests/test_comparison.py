@@ -277,6 +277,31 @@ def test_the_sentence_follows_the_decision(shares, words):
     assert words in sentence(row, rope=(-0.01, 0.01), prob=0.95)
 
 
+@pytest.mark.parametrize(
+    ("shares", "rope", "contrast", "words"),
+    [
+        ((0.9497, 0.03, 0.0203), (-0.01, 0.01), "difference", "better 94.97%"),
+        ((0.01, 0.0, 0.99), (-0.02, 0.01), "difference", "by more than 0.02"),
+        ((0.5, 0.3, 0.2), (-0.02, 0.01), "difference", "beyond -0.02 to 0.01"),
+        ((0.99, 0.0, 0.01), (-0.02, 0.05), "ratio", "by more than 5%"),
+        ((0.0, 1.0, 0.0), (0.0, 0.0), "difference", "a and b are equal in f1"),
+    ],
+)
+def test_the_sentence_is_exact_about_margins(shares, rope, contrast, words):
+    row = dict(zip(("p_better", "p_rope", "p_worse"), shares, strict=True))
+    row |= {"first": "a", "second": "b", "measure": "f1"}
+    assert words in sentence(row, rope=rope, prob=0.95, contrast=contrast)
+
+
+def test_the_sentence_says_which_group_it_is_about():
+    rng = np.random.default_rng(2)
+    actual, answers = correlated(rng)
+    outcomes = bcm.from_classifiers(actual, answers, by={"group": rng.choice(["n", "s"], 500)})
+    said = bcm.compare(outcomes, "f1", random_seed=0)["sentence"]
+    assert said[0].startswith("In group n, it is open whether a differs")
+    assert said[1].startswith("In group s, ")
+
+
 def undefined(cells):
     return np.where(cells[..., 1, 1] > cells[..., 0, 0], np.nan, 0.5)
 

@@ -16,6 +16,7 @@ from bayescm.cli.options import (
     Positive,
     Prob,
 )
+from bayescm.validate import fail
 
 MEASURES = ["accuracy", "f1_macro", "mcc"]
 
@@ -29,9 +30,15 @@ def compare(
     positive: Positive = None,
     measure: Measures = None,
     rope: Annotated[
-        float, typer.Option("--rope", help="Differences below this count as none.")
-    ] = 0.0,
-    group: Annotated[str | None, typer.Option("--group", help="Column of the groups.")] = None,
+        str, typer.Option("--rope", help="Differences below this, or inside LOW,HIGH, are none.")
+    ] = "0",
+    group: Annotated[
+        str | None, typer.Option("--group", help="Column of the groups: a row for each of them.")
+    ] = None,
+    pool: Annotated[
+        bool,
+        typer.Option("--pool", help="Pool the groups partially: one row, for the typical group."),
+    ] = False,
     reference: Annotated[
         str | None, typer.Option("--reference", help="Compare all with this classifier only.")
     ] = None,
@@ -42,11 +49,15 @@ def compare(
 ) -> None:
     """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
     from bayescm.cli.output import check_picture, save_picture, show
+    from bayescm.cli.summary import header
     from bayescm.comparison import compare
-    from bayescm.evidence.outcomes import from_classifiers
+    from bayescm.evidence.outcomes import counts_of, from_classifiers
     from bayescm.evidence.reading import as_label, read_columns
 
     check_picture(plot)
+    region = _rope(rope)
+    if pool and group is None:
+        raise fail("there are no groups to pool", "--pool", "with --group", "name their column")
     frame = read_columns(file, [actual, *predicted, *([group] if group else [])])
     truth = frame[actual]
     evidence = from_classifiers(
@@ -58,17 +69,29 @@ def compare(
     table = compare(
         evidence,
         measure or MEASURES,
-        rope=rope,
+        rope=region,
         reference=reference,
         prob=prob,
         kind=kind.value,
         random_seed=0,
+        model="hierarchical_groups" if pool else None,
     )
     if plot is not None:
         from bayescm.plots import plot_differences
 
-        save_picture(plot_differences(table, rope=rope, prob=prob, kind=kind.value), plot)
+        save_picture(plot_differences(table, rope=region, prob=prob, kind=kind.value), plot)
     people = style in (Format.table, Format.markdown)
-    show(table.drop(columns=["sentence"]) if people else table, style.value)
+    words = header(counts_of(evidence).isel(classifier=0, drop=True), prob, kind.value)
+    show(table.drop(columns=["sentence"]) if people else table, style.value, words)
     if people:
         print("\n".join(table["sentence"]))
+
+
+def _rope(text):
+    """Return one number, or the two ends; ``compare`` checks them."""
+    try:
+        ends = [float(each) for each in text.split(",")]
+    except ValueError:
+        todo = "write e.g. --rope 0.01"
+        raise fail("the rope is not a number", text, "WIDTH or LOW,HIGH", todo) from None
+    return ends[0] if len(ends) == 1 else tuple(ends)

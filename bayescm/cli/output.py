@@ -31,8 +31,12 @@ def show(frame: pd.DataFrame, style: str, header: str = "") -> None:
 
 
 def console() -> Console:
-    """Return where text for people goes; a table cut to the width of a pipe would lose columns."""
-    return Console(width=max(200, _terminal_width()), soft_wrap=True)
+    """
+    Return where text for people goes; a table cut to the width of a pipe would lose columns.
+
+    Labels are printed as they are: ``recall[cat]`` is not markup.
+    """
+    return Console(width=max(200, _terminal_width()), soft_wrap=True, markup=False, emoji=False)
 
 
 def check_picture(path: Path | None) -> None:

@@ -105,6 +105,38 @@ def test_compare_says_which_is_better(capsys, tmp_path):
     assert "only one classifier" in err
 
 
+def test_compare_says_of_which_class_and_group(capsys, tmp_path):
+    path, picture = tmp_path / "p.csv", tmp_path / "out.png"
+    rows = [("x", "x", "x", 1), ("x", "x", "z", 2), ("z", "z", "z", 1), ("w", "w", "x", 2)] * 9
+    pd.DataFrame(rows, columns=["y", "a", "b", "site"]).to_csv(path, index=False)
+    arguments = ["compare", path, "--actual", "y", "--predicted", "a", "--predicted", "b"]
+    arguments += ["-m", "recall", "--rope", "-0.01,0.02", "--group", "site"]
+    code, out, _ = run(capsys, *arguments, "--format", "markdown", "--plot", picture)
+    assert code == 0
+    assert "| recall[x] | a" in out
+    assert "In group 2, a is better than b in recall[w] by more than 0.02" in out
+    assert picture.stat().st_size > 1000
+    code, out, _ = run(capsys, *arguments, "--pool", "--format", "csv")
+    assert len(pd.read_csv(io.StringIO(out))) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--rope", "0.02,-0.02"], "rope is reversed"),
+        (["--rope", "wide"], "rope is not a number"),
+        (["--pool"], "no groups to pool"),
+        (["--predicted", "yhat"], "named twice"),
+    ],
+)
+def test_compare_names_what_is_wrong(capsys, predictions, arguments, said):
+    given = ["compare", predictions, "--actual", "y", "--predicted", "yhat", *arguments]
+    code, out, err = run(capsys, *given)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
 def test_plan_prints_a_size(capsys):
     arguments = ["--measure", "recall", "--expect", 0.85, "--width", 0.1, "--assurance", 0.9]
     code, out, _ = run(capsys, "plan", *arguments, "--format", "json")
