@@ -231,7 +231,7 @@ def test_a_design_that_is_given_is_kept():
 
 def test_scores_are_told_where_to_go():
     scores = bcm.from_scores([0, 1, 1], [0.1, 0.4, 0.3], positive=1)
-    with pytest.raises(TypeError, match="curves.auc"):
+    with pytest.raises(TypeError, match=r"curves\.auc"):
         bcm.interval(scores, "auc")
-    with pytest.raises(TypeError, match="curves.compare"):
+    with pytest.raises(TypeError, match=r"curves\.compare"):
         bcm.compare(scores, "auc")
