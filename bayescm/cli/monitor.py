@@ -84,15 +84,15 @@ def add(
         counts = _read(file, actual=actual, predicted=predicted, **known)
         added = opened.add(batch, counts, at, corrects=corrects)
     say = "recorded" if added else "was there already, nothing changed"
-    print(f"batch {batch} of {classifier}: {int(counts.sum())} examples, {say}")
+    print(f"batch {batch} of {classifier}: {counts.values.sum()} examples, {say}")
 
 
 def _known(opened, label, positive):
     """Return labels and positive class: those of the classifier, where the ledger has it."""
     given = {"labels": label, "positive": positive}
-    if opened.is_new():
-        return given
     template = opened.labels()
+    if template is None:
+        return given
     stored = {
         "labels": template["actual"].values.tolist(),
         "positive": template["positive"].item() if "positive" in template.coords else None,

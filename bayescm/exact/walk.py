@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import fft, special
+from scipy import special
 
 _PLAUSIBLE = 18.0  # in log density: what is further below the maximum is left out
 _POINTS_PER_SD = 3.0
@@ -110,6 +110,8 @@ class Walk:
     @cached_property
     def _step(self):
         """The convolution with one step of the walk, for every drift."""
+        from scipy import fft  # slow to load, and every exact answer loads this file
+
         drift = self.drifts[0][:, None]
         margin = int(_REACH * drift.max() / self.spacing) + 1
         size = fft.next_fast_len(len(self.lattice) + margin, real=True)

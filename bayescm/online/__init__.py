@@ -1,24 +1,33 @@
-"""Evaluation batch after batch: sequential updates, and a monitor that never forgets a batch."""
+"""
+Evaluation batch after batch: sequential updates, and a monitor that never forgets a batch.
 
-from bayescm.online.alarms import alarms, prob_below, prob_worse
-from bayescm.online.change import change, log_bayes_factor
-from bayescm.online.ledger import Ledger
-from bayescm.online.monitor import Monitor
-from bayescm.online.surprise import surprise
-from bayescm.online.updating import accumulate, history, intervals, update, with_room
+Loaded on first use: recording a batch needs none of what works out the answers. No file is named as
+a function is.
+"""
 
-__all__ = [
-    "Ledger",
-    "Monitor",
-    "accumulate",
-    "alarms",
-    "change",
-    "history",
-    "intervals",
-    "log_bayes_factor",
-    "prob_below",
-    "prob_worse",
-    "surprise",
-    "update",
-    "with_room",
-]
+from importlib import import_module
+
+_HOME = {
+    "bayes_factor": ["change", "log_bayes_factor"],
+    "ledger": ["Ledger"],
+    "monitor": ["Monitor"],
+    "predictive_check": ["surprise"],
+    "rules": ["alarms", "prob_below", "prob_worse"],
+    "series": ["accumulate", "history", "with_room"],
+    "updating": ["intervals", "update"],
+}
+_NAMES = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = sorted(_NAMES)
+
+
+def __getattr__(name):
+    if name not in _NAMES:
+        raise AttributeError(f"module 'bayescm.online' has no attribute {name!r}")
+    value = getattr(import_module(f"bayescm.online.{_NAMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return __all__

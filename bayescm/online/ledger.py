@@ -6,13 +6,13 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import sqlalchemy as sa
 import xarray as xr
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bayescm.evidence import positive
 from bayescm.online.engine import begin, connect, explain, parse, shown
@@ -34,10 +34,6 @@ _AFTER = (
     .order_by(_B.entry)
 )
 _ENTER = batches.insert()
-_REGISTER = {
-    "sqlite": sqlite.insert(classifiers).on_conflict_do_nothing(),
-    "postgresql": postgresql.insert(classifiers).on_conflict_do_nothing(),
-}
 
 
 class Entries(NamedTuple):
@@ -243,7 +239,8 @@ def _labels(connection, new, counts):
     if stored is None:
         labels = {"labels": counts["actual"].values.tolist(), "positive": positive(counts)}
         row = {"classifier": new["classifier"], "labels": json.dumps(labels)}
-        connection.execute(_REGISTER[connection.dialect.name], row)
+        dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
+        connection.execute(dialect.insert(classifiers).on_conflict_do_nothing(), row)
         stored = connection.execute(_LABELS_LOCKED, who).scalar()
     return json.loads(stored)
 

@@ -4,20 +4,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import as_counts, positive
-from bayescm.online.alarms import alarms
-from bayescm.online.ledger import Entries, Ledger
+from bayescm.online.batches import Batches
+from bayescm.online.ledger import Ledger
 from bayescm.online.rows import name
-from bayescm.online.updating import (
-    accumulate,
-    as_prior,
-    check_forgetting,
-    history,
-)
+from bayescm.online.settings import as_prior, check_forgetting, check_window
 from bayescm.validate import fail
 
 MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
@@ -78,12 +72,12 @@ class Monitor:
         self.measures = measures
         self._evidence: dict[str, Any] = {
             "forgetting": check_forgetting(forgetting),
-            "window": window,
+            "window": None if window is None else check_window(window, forgetting),
         }
         self._concentration = concentration
         self._ledger = store if isinstance(store, Ledger) else Ledger(store)
-        self._entries: Entries | None = None
-        self._template: xr.DataArray | None = None
+        self._batches = Batches(self._ledger, self.classifier)
+        self._fits = False  # whether the prior was found to fit the labels
 
     def __repr__(self):
         return f"Monitor({self._ledger!r}, {self.classifier!r})"
@@ -140,19 +134,17 @@ class Monitor:
         if counts.ndim != 2:
             todo = "sum over these dims, or add each by itself"
             raise fail("a batch is one table", counts.dims, "(actual, predicted)", todo)
-        if not counts.values.sum() and corrects is None:
+        if not counts.values.any() and corrects is None:
             todo = "leave it out; to take a batch back, pass corrects="
             raise fail("a batch without examples", 0, "at least one example", todo)
-        if self._template is None:
-            as_prior(self._concentration, counts if self.is_new() else self.labels())
+        if self._concentration is not None and not self._fits:
+            known = self._batches.known()
+            as_prior(self._concentration, counts if known is None else known)
+            self._fits = True
         added = self._ledger.record(self.classifier, batch_id, counts, at=at, corrects=corrects)
         if added and at is not None and corrects is None:
             self._warn_if_late(str(batch_id))
         return added
-
-    def is_new(self) -> bool:
-        """Say whether the store has no batch of this classifier yet."""
-        return self._entries is None and self.classifier not in self._ledger.classifiers()
 
     def _warn_if_late(self, batch_id):
         batches = self.batches()
@@ -179,44 +171,11 @@ class Monitor:
         ValueError
             Where there is no batch yet.
         """
-        entries = self._read()
-        kept = ~np.isin(entries.batch_id, [each for each in entries.corrects if each is not None])
-        order = np.flatnonzero(kept)
-        order = order[np.lexsort((entries.entry[order], entries.at[order]))]
-        template = self.labels()
-        coords = {
-            **template.coords,
-            "step": np.arange(len(order)),
-            "batch_id": ("step", entries.batch_id[order].astype(str)),
-            "at": ("step", entries.at[order]),
-        }
-        dims = ["step", *template.dims]
-        return xr.DataArray(entries.cells[order], coords, dims, name="counts")
+        return self._batches.in_force()
 
-    def labels(self) -> xr.DataArray:
-        """
-        Return zero counts with the labels of the classifier, which never change.
-
-        Raises
-        ------
-        ValueError
-            Where there is no batch yet.
-        """
-        if self._template is None:
-            self._template = self._ledger.empty(self.classifier)
-        return self._template
-
-    def _read(self):
-        """Return all entries; those read before are not read again."""
-        self.labels()
-        last = 0 if self._entries is None else int(self._entries.entry[-1])
-        new = self._ledger.read(self.classifier, after=last)
-        if self._entries is None:
-            self._entries = new
-        elif len(new.entry):
-            pairs = zip(self._entries, new, strict=True)
-            self._entries = Entries(*(np.concatenate(pair) for pair in pairs))
-        return self._entries
+    def labels(self) -> xr.DataArray | None:
+        """Return zero counts with the labels of the classifier, or None where it has no batch."""
+        return self._batches.known()
 
     def posterior(self) -> xr.Dataset:
         """
@@ -229,6 +188,8 @@ class Monitor:
             predicted): a state for `update` and `intervals`. It goes into everything else as
             ``bcm.fit(state["counts"], concentration=state["concentration"])``.
         """
+        from bayescm.online.series import accumulate
+
         in_force = accumulate(self.batches(), **self._evidence)
         counts = in_force.isel(step=-1).drop_vars(["step", "batch_id", "at"])
         prior = as_prior(self._concentration, counts)
@@ -256,6 +217,8 @@ class Monitor:
             A variable for each measure, dims (step, [class], bound); coords ``batch_id``, ``at``
             and ``n``, the examples of each batch.
         """
+        from bayescm.online.series import history
+
         batches = self.batches()
         settings = {"concentration": self._concentration, **self._evidence}
         return history(batches, self._watched(batches), prob=prob, kind=kind, **settings)
@@ -283,6 +246,8 @@ class Monitor:
         DataFrame
             As of `online.alarms`.
         """
+        from bayescm.online.rules import alarms
+
         batches = self.batches()
         settings = {"concentration": self._concentration, **self._evidence}
         return alarms(batches, self._watched(batches), **settings, **keywords)

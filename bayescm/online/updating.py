@@ -1,4 +1,4 @@
-"""Sequential updating: a state of pseudo-counts and counts, forgetting, windows."""
+"""Sequential updating: a state of pseudo-counts and counts, one batch at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, align, as_counts, in_order, positive
+from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
 from bayescm.exact import dirichlet_multinomial
 from bayescm.exact.atoms import Empirical
 from bayescm.labelled import kernels
+from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
 
 DRAWS = 20_000
@@ -114,14 +115,6 @@ def _fitted(counts, state):
     return counts.drop_vars(own) if own else counts
 
 
-def check_forgetting(forgetting: float) -> float:
-    """Return the share, or raise where it is not in (0, 1]."""
-    if not isinstance(forgetting, int | float | np.number) or not 0 < forgetting <= 1:
-        todo = "pass forgetting=0.98 to remember some fifty batches, 1 to remember all"
-        raise fail("forgetting is not a share", forgetting, "0 < forgetting <= 1", todo)
-    return float(forgetting)
-
-
 def intervals(
     state: xr.Dataset,
     measures: str | Callable | Sequence[str | Callable],
@@ -185,153 +178,3 @@ def _broadcast(concentration, counts):
     if concentration.dims == CELLS:
         return concentration.values
     return concentration.broadcast_like(counts).transpose(*counts.dims).values
-
-
-def accumulate(
-    counts: xr.DataArray, *, forgetting: float = 1.0, window: int | None = None
-) -> xr.DataArray:
-    """
-    Return the evidence in force at every step.
-
-    Parameters
-    ----------
-    counts : DataArray
-        The batches, with a dim ``step`` in the order of time.
-    forgetting : float, default 1
-        As in `update`.
-    window : int, optional
-        How many of the latest batches count; all by default.
-
-    Returns
-    -------
-    DataArray
-        Dims and coords of the counts. Its intervals are those of all `update` one after the other.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> weeks = bcm.from_cells(tp=[6, 7, 9], fn=[1, 2, 0], fp=3, tn=3).rename(batch="step")
-    >>> accumulate(weeks).sel(actual="positive", predicted="positive").values
-    array([ 6, 13, 22])
-    >>> accumulate(weeks, window=2).sel(actual="positive", predicted="positive").values
-    array([ 6, 13, 16])
-    """
-    counts, forgetting = as_counts(counts), check_forgetting(forgetting)
-    axis = step_axis(counts)
-    if window is not None:
-        return counts.copy(data=_windowed(counts.values, axis, _check_window(window, forgetting)))
-    if forgetting == 1:
-        return counts.cumsum("step").assign_coords(counts.coords).rename("counts")
-    from scipy.signal import lfilter
-
-    return counts.copy(data=lfilter([1.0], [1.0, -forgetting], counts.values.astype(float), axis))
-
-
-def history(
-    counts: xr.DataArray,
-    measures: str | Callable | Sequence[str | Callable],
-    *,
-    concentration: Any = None,
-    prob: float = 0.95,
-    kind: str = "hdi",
-    **remembered: Any,
-) -> xr.Dataset:
-    """
-    Return the interval of every measure after every batch.
-
-    Parameters
-    ----------
-    counts : DataArray
-        The batches, with a dim ``step`` in the order of time.
-    measures : name, function, or sequence of these
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior where it is left out.
-    prob, kind
-        As of `intervals`.
-    **remembered
-        ``forgetting`` or ``window``, as of `accumulate`.
-
-    Returns
-    -------
-    Dataset
-        A variable for each measure, dims (step, [class], bound); coord ``n``, the examples of each
-        batch.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> weeks = bcm.from_cells(tp=[6, 7, 9], fn=[1, 2, 0], fp=3, tn=3).rename(batch="step")
-    >>> history(weeks, "recall", kind="eti")["recall"].values.round(2)
-    array([[0.5 , 0.98],
-           [0.58, 0.94],
-           [0.71, 0.97]])
-    """
-    counts = as_counts(counts)
-    in_force = accumulate(counts, **remembered)
-    state = {"concentration": as_prior(concentration, counts), "counts": in_force}
-    ends = intervals(xr.Dataset(state), measures, prob=prob, kind=kind)
-    return ends.assign_coords(n=counts.sum(CELLS))
-
-
-def step_axis(counts: xr.DataArray) -> int:
-    """Return the axis of the steps, or raise where there is none."""
-    if "step" not in counts.dims:
-        todo = "name the axis of time: from_matrix(tables, dims=('step',)), or by={'step': week}"
-        raise fail("the counts have no steps", counts.dims, "a dim step", todo)
-    return counts.dims.index("step")
-
-
-def _check_window(window, forgetting):
-    if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
-        raise fail("window is not a number of batches", window, "1, 2, ...", "pass window=20")
-    if forgetting != 1:
-        got = {"window": window, "forgetting": forgetting}
-        raise fail("a window and forgetting at once", got, "one of them", "leave one out")
-    return int(window)
-
-
-def _windowed(values, axis, window):
-    values = np.moveaxis(values, axis, 0)
-    if values.dtype.kind == "f":  # sums of their own: differences of sums would leave crumbs
-        sums = [values[max(0, t - window + 1) : t + 1].sum(axis=0) for t in range(len(values))]
-        return np.moveaxis(np.stack(sums), 0, axis)
-    sums = values.cumsum(axis=0)
-    sums[window:] -= sums[:-window].copy()
-    return np.moveaxis(sums, 0, axis)
-
-
-def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
-    """
-    Append batches of no examples, in which nothing is seen.
-
-    The model `drifting` looks ahead through them, and a series that keeps its length while the room
-    is filled is refitted by NUTS without compilation.
-
-    Parameters
-    ----------
-    counts : DataArray
-        With a dim ``step``.
-    steps : int
-        How many to append, >= 0.
-
-    Returns
-    -------
-    DataArray
-        The coords of the steps are dropped but for the number of the step.
-    """
-    counts = as_counts(counts)
-    step_axis(counts)
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
-        raise fail("steps is not a number of batches", steps, "0, 1, ...", "pass steps=10")
-    own = [name for name, each in counts.coords.items() if "step" in each.dims]
-    return counts.drop_vars(own).pad(step=(0, int(steps)), constant_values=0)
-
-
-def as_prior(concentration: Any, like: xr.DataArray) -> xr.DataArray:
-    """Return a concentration of any kind as a labelled one, in the order of the counts."""
-    template = like.isel({dim: 0 for dim in like.dims[:-2]}, drop=True)
-    size = template.sizes["actual"]
-    cells = align(concentration, template)
-    values = np.broadcast_to(2 / size**2 if cells is None else cells, (size, size))
-    coords = {k: v for k, v in template.coords.items() if k in (*CELLS, "positive")}
-    return xr.DataArray(np.array(values, float), coords, list(CELLS), name="concentration")

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayescm.labelled import measure
 from bayescm.measures import resolve
-from bayescm.online.alarms import RULES
+from bayescm.online.rules import RULES
 from bayescm.plots import common
 from bayescm.validate import fail
 

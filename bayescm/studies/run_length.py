@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayescm import __version__
 from bayescm.evidence import from_cells
-from bayescm.online.alarms import RULES, alarms
+from bayescm.online.rules import RULES, alarms
 
 QUIET, DROPS = 200, (0.85, 0.8, 0.7)
 

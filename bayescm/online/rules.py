@@ -18,9 +18,11 @@ from bayescm.exact import dirichlet_multinomial
 from bayescm.exact.laws import F1, Beta
 from bayescm.labelled import apply, kernels
 from bayescm.measures import resolve
-from bayescm.online.change import change
-from bayescm.online.surprise import surprise
-from bayescm.online.updating import accumulate, as_prior, law_at, step_axis
+from bayescm.online.bayes_factor import change
+from bayescm.online.predictive_check import surprise
+from bayescm.online.series import accumulate, step_axis
+from bayescm.online.settings import as_prior
+from bayescm.online.updating import law_at
 from bayescm.validate import fail
 
 # The trapezoidal rule for a standard normal variable.

@@ -7,8 +7,8 @@ from scipy import stats
 
 import bayescm as bcm
 from bayescm import online
-from bayescm.online.alarms import COLUMNS
-from bayescm.online.surprise import beta_binomial_cdf
+from bayescm.online.predictive_check import beta_binomial_cdf
+from bayescm.online.rules import COLUMNS
 
 NOW = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 THEN = bcm.from_cells(tp=270, fn=30, fp=130, tn=120)

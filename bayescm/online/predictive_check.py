@@ -12,7 +12,8 @@ from bayescm.exact import dirichlet
 from bayescm.exact.dirichlet_multinomial import DirichletMultinomial
 from bayescm.exact.laws import F1, Beta
 from bayescm.labelled import apply, kernels
-from bayescm.online.updating import accumulate, as_prior, step_axis
+from bayescm.online.series import accumulate, step_axis
+from bayescm.online.settings import as_prior
 from bayescm.validate import fail
 
 _DRAWS = 10_000

@@ -7,7 +7,8 @@ import xarray as xr
 from scipy import special
 
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.online.updating import as_prior, step_axis
+from bayescm.online.series import step_axis
+from bayescm.online.settings import as_prior
 from bayescm.validate import check_choice, fail
 
 PARTS = ("answers", "totals", "all")

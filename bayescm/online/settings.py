@@ -1,0 +1,37 @@
+"""What updates are told: a prior, how much to forget, how many batches to look back."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS, align
+from bayescm.validate import fail
+
+
+def as_prior(concentration: Any, like: xr.DataArray) -> xr.DataArray:
+    """Return a concentration of any kind as a labelled one, in the order of the counts."""
+    template = like.isel({dim: 0 for dim in like.dims[:-2]}, drop=True)
+    size = template.sizes["actual"]
+    cells = align(concentration, template)
+    values = np.broadcast_to(2 / size**2 if cells is None else cells, (size, size))
+    coords = {k: v for k, v in template.coords.items() if k in (*CELLS, "positive")}
+    return xr.DataArray(np.array(values, float), coords, list(CELLS), name="concentration")
+
+
+def check_forgetting(forgetting: float) -> float:
+    """Return the share, or raise where it is not in (0, 1]."""
+    if not isinstance(forgetting, int | float | np.number) or not 0 < forgetting <= 1:
+        todo = "pass forgetting=0.98 to remember some fifty batches, 1 to remember all"
+        raise fail("forgetting is not a share", forgetting, "0 < forgetting <= 1", todo)
+    return float(forgetting)
+
+
+def check_window(window: int, forgetting: float) -> int:
+    """Return the number of batches, or raise where it is none or there is forgetting too."""
+    if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
+        raise fail("window is not a number of batches", window, "1, 2, ...", "pass window=20")
+    if forgetting != 1:
+        got = {"window": window, "forgetting": forgetting}
+        raise fail("a window and forgetting at once", got, "one of them", "leave one out")
+    return int(window)
