@@ -191,6 +191,9 @@ def sensitivity(
     >>> float(sensitivity(flat, "f1")["prior"].iloc[0])
     0.0
     """
+    if not isinstance(tree, xr.DataTree):
+        todo = "fit the counts first: sensitivity(fit(counts), measures)"
+        raise fail("this is no fit", type(tree).__name__, "a DataTree", todo, TypeError)
     for group in ("log_prior", "log_likelihood"):
         if group not in tree.children:
             todo = "fit whole counts with a proper prior (concentration > 0)"
@@ -230,8 +233,8 @@ def _column(values):
 
 def table(
     counts: xr.DataArray,
-    priors: Mapping[str, Any],
     measures: str | Callable | Sequence[str | Callable],
+    priors: Mapping[str, Any],
     **keywords: Any,
 ) -> pd.DataFrame:
     """
@@ -240,9 +243,9 @@ def table(
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
+    measures : name, function, or sequence of these
     priors : mapping of str to concentration
         What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
-    measures : name, function, or sequence of these
     **keywords
         Of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
 
@@ -257,13 +260,13 @@ def table(
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
     >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
-    >>> both = table(counts, {"flat": 1.0, "experts": experts}, "recall")
+    >>> both = table(counts, "recall", {"flat": 1.0, "experts": experts})
     >>> both[["prior", "examples", "mean"]].round(3).values.tolist()
     [['flat', 4.0, 0.622], ['experts', 72.5, 0.633]]
     """
     from bayescm.tables import summary
 
-    if not priors:
+    if not isinstance(priors, Mapping) or not priors:
         raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')
     parts = [
         summary(counts, measures, concentration=prior, **keywords).assign(

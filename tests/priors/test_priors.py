@@ -334,7 +334,7 @@ def test_sensitivity_says_what_the_tree_lacks():
 
 def test_the_table_of_priors_is_the_summary_under_each():
     experts = priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5, like=COUNTS)
-    table = priors.table(COUNTS, {"default": None, "flat": 1, "experts": experts}, ["f1", "recall"])
+    table = priors.table(COUNTS, ["f1", "recall"], {"default": None, "flat": 1, "experts": experts})
     assert table["prior"].tolist() == ["default", "default", "flat", "flat", "experts", "experts"]
     assert table["examples"].tolist()[::2] == pytest.approx([2, 4, 72.5])
     alone = bcm.summary(COUNTS, "recall", concentration=experts)
@@ -343,4 +343,9 @@ def test_the_table_of_priors_is_the_summary_under_each():
 
 def test_a_table_of_no_priors_is_refused():
     with pytest.raises(ValueError, match="no priors"):
-        priors.table(COUNTS, {}, "f1")
+        priors.table(COUNTS, "f1", {})
+
+
+def test_sensitivity_is_that_of_a_fit():
+    with pytest.raises(TypeError, match="fit the counts first"):
+        priors.sensitivity(COUNTS, "f1")
