@@ -261,7 +261,7 @@ def _said(row, words):
     places = [f"{dim} {place}" for dim, place in row.items() if dim not in _KNOWN]
     if not places:
         return words
-    return f"In {', '.join(places)}, {words.replace('It is open', 'it is open', 1)}"
+    return f"For {', '.join(places)}, {words.replace('It is open', 'it is open', 1)}"
 
 
 def _less_is_better(kernel):

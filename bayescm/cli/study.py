@@ -19,6 +19,7 @@ class Name(StrEnum):
     caelen = "caelen"
     thesis = "thesis"
     yuan_jiang = "yuan-jiang"
+    comparisons = "comparisons"
 
 
 def study(

@@ -7,6 +7,8 @@ import numpy as np
 from bayescm.exact import dirichlet
 from bayescm.validate import fail
 
+_FEW = 5  # classes up to which a product of matrices beats sorting the outcomes
+
 
 def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
@@ -84,6 +86,8 @@ def pour(weights, actual, predicted, classes: int) -> np.ndarray:
     -------
     ndarray, shape (..., J, C, C)
     """
+    if classes <= _FEW and weights.dtype.kind == "f" and weights.ndim > 1:
+        return _poured(weights, actual * classes + predicted, classes)
     total = np.zeros((*weights.shape[:-1], len(predicted), classes**2), weights.dtype)
     for judge, answers in enumerate(predicted):
         code = actual * classes + answers
@@ -94,6 +98,14 @@ def pour(weights, actual, predicted, classes: int) -> np.ndarray:
         elif len(cells):
             total[..., judge, cells] = np.add.reduceat(weights[..., order], starts, axis=-1)
     return total.reshape(*total.shape[:-1], classes, classes)
+
+
+def _poured(weights, code, classes):
+    """Add draws up by a product of matrices; equal cells once, so that twins stay equal."""
+    cells = np.arange(classes**2)[:, None] == code[:, None, :]
+    distinct, place = np.unique(cells.reshape(-1, code.shape[-1]), axis=0, return_inverse=True)
+    total = (weights @ distinct.T.astype(weights.dtype))[..., place.ravel()]
+    return total.reshape(*total.shape[:-1], len(code), classes, classes)
 
 
 def draw_prior(prior, lead, share, rng):

@@ -32,7 +32,8 @@ from bayescm.studies.tables import Settings, beside, published, run_cases
 from bayescm.validate import check_choice, fail
 
 TABLES = ("figure 3", "tables 2 and 3")
-_TREES = 500  # the default of the R package that the paper used
+# The R package that the paper used grows 500 by default; what is scored here does not depend on it.
+_TREES = 100
 SCALES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 MODEL_A = np.array([[30, 35], [15, 65]])
 # File, column and label of the positive class, columns that are names.

@@ -17,6 +17,7 @@ STUDIES = {
     "caelen": "caelen",
     "thesis": "thesis",
     "yuan-jiang": "yuan_jiang",
+    "comparisons": "comparisons",
 }
 
 
@@ -33,7 +34,9 @@ def run_study(
 
     Parameters
     ----------
-    name : {"wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang"}
+    name : str
+        "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang" or
+        "comparisons".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional

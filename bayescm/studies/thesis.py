@@ -13,6 +13,7 @@ with implication for evaluation. ECIR 2005, 345-359. doi:10.1007/978-3-540-31865
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -184,14 +185,24 @@ def design(counts: xr.DataArray) -> Mapping[str, Any]:
 
 def typical(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the interval of the typical image, which is not the average one."""
-    return {"recall": _interval(counts.isel(batch=0), model="hierarchical_groups", draws=4000)}
+    (drawn,) = _pooled(counts).measure([resolve("recall")], 4000, np.random.default_rng(0))
+    return {"recall": np.quantile(drawn, [0.025, 0.975])}
 
 
 def average(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the interval of the average over images, partially pooled."""
-    posterior = hierarchical_groups(counts.isel(batch=0).values)
-    (drawn,) = posterior.average([resolve("recall")], 4000, np.random.default_rng(0))
+    (drawn,) = _pooled(counts).average([resolve("recall")], 4000, np.random.default_rng(0))
     return {"recall": np.quantile(drawn, [0.025, 0.975])}
+
+
+def _pooled(counts):
+    """Return the posterior of the images, explored once for both questions about it."""
+    return _explored(counts.isel(batch=0).values.tobytes(), counts.sizes["group"])
+
+
+@lru_cache(maxsize=1)
+def _explored(cells, images):
+    return hierarchical_groups(np.frombuffer(cells, int).reshape(images, 2, 2))
 
 
 METHODS = {
