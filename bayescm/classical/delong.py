@@ -10,6 +10,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from bayescm.curves.drawing import samples
 from bayescm.evidence.scores import as_scores
+from bayescm.exact.paired_areas import placement_covariance
 from bayescm.exact.scores import arrays
 from bayescm.validate import check_choice, check_prob, fail
 
@@ -127,28 +128,7 @@ def areas_and_covariance(
     if min(total) <= 1:
         todo = "collect more, or use the posterior: curves.auc"
         raise fail("a variance needs two examples of a class", min(total), "more than 1", todo)
-    placed = [_placements(row, weights, sides) for row in matrix]
-    areas = np.array([np.average(each[1], weights=weights[sides[1]]) for each in placed])
-    covariance = np.zeros((len(matrix), len(matrix)))
-    for index, side in enumerate(sides):
-        parts = np.stack([each[index] for each in placed])
-        parts = parts - np.average(parts, axis=1, weights=weights[side])[:, None]
-        covariance += (parts * weights[side]) @ parts.T / (total[index] - 1) / total[index]
-    return areas, covariance
-
-
-def _placements(scores, weights, sides):
-    """Return what share of the other class each negative, each positive is ordered rightly with."""
-    out = []
-    for own, other, sign in ((sides[0], sides[1], -1), (sides[1], sides[0], 1)):
-        order = np.argsort(sign * scores[other], kind="stable")
-        values = (sign * scores[other])[order]
-        mass = np.concatenate([[0], np.cumsum(weights[other][order])])
-        at = sign * scores[own]
-        below = mass[np.searchsorted(values, at, "left")]
-        up_to = mass[np.searchsorted(values, at, "right")]
-        out.append((below + up_to) / 2 / mass[-1])
-    return out
+    return placement_covariance(matrix, weights, sides)
 
 
 def _two_classes(evidence):

@@ -44,6 +44,13 @@ def compare(
     DataFrame
         The columns of :func:`bayescm.compare`.
 
+    Notes
+    -----
+    Curves are drawn jointly, each example weighing alike for all classifiers. Areas are tied more
+    closely, by the correlation that the examples show between them (`bayescm.exact.paired_areas`):
+    where DeLong's intervals cover, these are about as long. Either way each classifier's own
+    interval is what it is alone.
+
     Examples
     --------
     >>> import numpy as np

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves import drawing
+from bayescm.curves.tied import tied_areas
 from bayescm.exact import curve
 from bayescm.exact.atoms import Empirical
 from bayescm.exact.scores import arrays
@@ -197,8 +198,12 @@ def number_draws(
     name, kernel = resolve(measure)
     pooled = _check_average(evidence, average)
     fine = _COARSE if name == "auc" else _FINE
-    drawn = drawing.draw(evidence, draws, random_seed, resolution=fine, pooled=pooled, model=model)
-    return _averaged(drawn.map(kernel, name), evidence, average)
+    sample = partial(
+        drawing.draw, draws=draws, random_seed=random_seed, resolution=fine, pooled=pooled
+    )
+    if name == "auc" and "classifier" in evidence.dims and "class" not in evidence.dims:
+        return tied_areas(evidence, partial(sample, model=model), random_seed)
+    return _averaged(sample(evidence, model=model).map(kernel, name), evidence, average)
 
 
 def estimate(

@@ -21,7 +21,12 @@ COST = measures.cost([[0, 1], [5, 0]])
 
 
 def paired_study(
-    areas: tuple[float, float], correlation: float, n: int, prevalence: float, draws: int = 1000
+    areas: tuple[float, float],
+    correlation: float,
+    n: int,
+    prevalence: float,
+    draws: int = 1000,
+    wanted: tuple[str, ...] = ("auc", "average_precision"),
 ) -> Study:
     """Return the study of two binormal classifiers whose scores of an example are correlated."""
     setting: dict[str, Any] = {
@@ -31,11 +36,11 @@ def paired_study(
         "prevalence": prevalence,
     }
     methods: dict[str, Method] = {
-        "posterior": partial(difference, draws=draws),
+        "posterior": partial(difference, draws=draws, wanted=wanted),
         "DeLong": classical,
     }
     name = f"paired {areas} {correlation} {n} {prevalence}"
-    return Study(name, partial(paired_sample, **setting), methods)
+    return Study(name, partial(paired_sample, **setting, wanted=wanted), methods)
 
 
 def paired_sample(
@@ -45,6 +50,7 @@ def paired_sample(
     correlation: float,
     n: int,
     prevalence: float,
+    wanted: tuple[str, ...],
 ) -> tuple[xr.Dataset, dict[str, float]]:
     """Draw a test set, and the true differences of first and second."""
     positives = 0
@@ -58,14 +64,19 @@ def paired_sample(
     truth = [whole("binormal", float(each), prevalence) for each in shift]
     precisions = [curve.average_precision(each)[0] for each in truth]
     differences = {"auc": areas[0] - areas[1], "average_precision": precisions[0] - precisions[1]}
-    return from_scores(actual, {"first": first, "second": second}), differences
+    evidence = from_scores(actual, {"first": first, "second": second})
+    evidence.attrs["seed"] = int(rng.integers(2**31))  # else all sets share the noise of one
+    return evidence, {name: differences[name] for name in wanted}
 
 
-def difference(evidence: xr.Dataset, draws: int) -> dict[str, tuple[float, float]]:
+def difference(
+    evidence: xr.Dataset, draws: int, wanted: tuple[str, ...]
+) -> dict[str, tuple[float, float]]:
     """Return the intervals of the model."""
     found = {}
-    for name in ("auc", "average_precision"):
-        row = curves.compare(evidence, name, draws=draws).iloc[0]
+    for name in wanted:
+        seed = evidence.attrs["seed"]
+        row = curves.compare(evidence, name, draws=draws, random_seed=seed).iloc[0]
         found[name] = (row["lower"], row["upper"])
     return found
 

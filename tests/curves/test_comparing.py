@@ -43,6 +43,14 @@ def test_copies_do_not_differ_in_anything(measure):
     assert row["p_rope"] == 1
 
 
+def test_an_area_is_the_same_beside_another():
+    actual, scores = pair(80)
+    both = curves.auc(bcm.from_scores(actual, scores))
+    for name, values in scores.items():
+        alone = curves.auc(bcm.from_scores(actual, values))
+        assert np.array_equal(both.sel(classifier=name), alone)
+
+
 def test_all_pairs_or_against_a_reference_and_fold_by_fold():
     actual, scores = pair(90)
     three = {**scores, "worst": -scores["good"]}
