@@ -9,6 +9,7 @@ from oracle import cases
 import bayescm as bcm
 from bayescm.decision import check_rope, sentence
 from bayescm.evidence.outcomes import counts_of
+from bayescm.studies.comparisons import Pairs
 
 A = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 B = bcm.from_cells(tp=60, fn=30, fp=30, tn=35)
@@ -17,13 +18,10 @@ COLUMNS += ["p_worse", "expected_loss", "expected_loss_second", "paired", "sente
 
 
 def correlated(rng, n=500, rho=0.7, rates=(0.2, 0.2), positives=0.4):
-    """Draw outcomes of classifiers whose errors have the correlation rho."""
-    actual = (rng.random(n) < positives).astype(int)
-    joint = rates[0] * rates[1] + rho * np.sqrt(np.prod([r * (1 - r) for r in rates]))
-    both, first, second = joint, rates[0] - joint, rates[1] - joint
-    kind = rng.choice(4, n, p=[both, first, second, 1 - both - first - second])
-    wrong = [(kind == 0) | (kind == 1), (kind == 0) | (kind == 2)]
-    return actual, {k: np.where(w, 1 - actual, actual) for k, w in zip("ab", wrong, strict=True)}
+    """Draw the truth and the answers of classifiers whose errors have the correlation rho."""
+    known = Pairs(n, positives, rates, rho).population()
+    actual, *answers = known.cells[:, rng.choice(len(known.shares), n, p=known.shares)]
+    return actual, dict(zip("ab", answers, strict=True))
 
 
 @pytest.fixture(scope="module")

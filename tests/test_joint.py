@@ -1,6 +1,5 @@
 """Simultaneous intervals: they hold at once, and words follow from them alone."""
 
-import itertools
 import time
 
 import numpy as np
@@ -13,28 +12,15 @@ from bayescm.exact.joint_table import own_priors, pour
 from bayescm.exact.paired_outcomes import PairedOutcomes
 from bayescm.joint import envelope
 from bayescm.measures import resolve
+from bayescm.studies.comparisons import truth_table
 
 MEASURES = ["f1", "accuracy", "precision", "recall"]
 
 
-def joint_truth(positives, rates, shared):
-    """Return joint cells and probabilities; errors partly strike all classifiers together."""
-    judges = len(rates)
-    cells = np.indices((2,) * (1 + judges)).reshape(1 + judges, -1)
-    wrong = cells[1:] != cells[0]
-    rates = np.array(rates)[:, None]
-    alone = np.where(wrong, rates, 1 - rates).prod(0)
-    ends = np.unique([0.0, 1.0, *rates.ravel()])
-    together = np.zeros(cells.shape[1])
-    for low, high in itertools.pairwise(ends):
-        together += (high - low) * (wrong == (rates >= high)).all(0)
-    prior = np.where(cells[0] == 1, positives, 1 - positives)
-    return cells, prior * (shared * together + (1 - shared) * alone)
-
-
 @pytest.fixture(scope="module")
 def three():
-    cells, p = joint_truth(0.3, (0.05, 0.15, 0.3), 0.5)
+    known = truth_table(0.3, (0.05, 0.15, 0.3), 0.5)
+    cells, p = known.cells, known.shares
     drawn = np.random.default_rng(4).choice(len(p), 600, p=p)
     names = dict(zip("abc", cells[1:, drawn], strict=True))
     return bcm.from_classifiers(cells[0, drawn], names)
@@ -47,7 +33,8 @@ SCENARIOS = [(200, 0.5, (0.2, 0.25, 0.3), 0.5), (500, 0.1, (0.05, 0.07, 0.1), 0.
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_intervals_hold_jointly_as_often_as_they_say(scenario):
     n, positives, rates, shared = scenario
-    cells, p = joint_truth(positives, rates, shared)
+    known = truth_table(positives, rates, shared)
+    cells, p = known.cells, known.shares
     kernels = [resolve(name) for name in MEASURES]
     truth = np.concatenate([kernel(pour(p, cells[0], cells[1:], 2)) for kernel in kernels])
     rng = np.random.default_rng(0)

@@ -36,7 +36,7 @@ def console() -> Console:
 
     Labels are printed as they are: ``recall[cat]`` is not markup.
     """
-    return Console(width=max(200, _terminal_width()), soft_wrap=True, markup=False, emoji=False)
+    return Console(width=max(500, _terminal_width()), soft_wrap=True, markup=False, emoji=False)
 
 
 def check_picture(path: Path | None) -> None:

@@ -20,6 +20,7 @@ class Name(StrEnum):
     thesis = "thesis"
     yuan_jiang = "yuan-jiang"
     comparisons = "comparisons"
+    meta_analysis = "meta-analysis"
 
 
 def study(

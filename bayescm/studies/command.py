@@ -18,6 +18,7 @@ STUDIES = {
     "thesis": "thesis",
     "yuan-jiang": "yuan_jiang",
     "comparisons": "comparisons",
+    "meta-analysis": "meta_analysis",
 }
 
 
@@ -35,8 +36,8 @@ def run_study(
     Parameters
     ----------
     name : str
-        "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang" or
-        "comparisons".
+        "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang",
+        "comparisons" or "meta-analysis".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional

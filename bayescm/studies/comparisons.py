@@ -61,7 +61,7 @@ JOINT = {
 ROWS = {
     place: case
     for place, case in enumerate(
-        ((c, n, level) for c in (5, 10, 20) for n in (50, 200) for level in (0.7, 0.93)), start=1
+        ((c, n, level) for c in (5, 10) for n in (50, 200) for level in (0.7, 0.93)), start=1
     )
 }
 
