@@ -15,8 +15,8 @@ _POINTS = 400
 
 def plot_priors(
     evidence: xr.DataArray,
-    priors: Mapping[str, Any],
     measure: str | Callable,
+    priors: Mapping[str, Any],
     **keywords: Any,
 ):
     """
@@ -26,9 +26,9 @@ def plot_priors(
     ----------
     evidence : DataArray, dims (actual, predicted)
         Counts.
+    measure : str or callable
     priors : mapping of str to concentration
         What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
-    measure : str or callable
     **keywords
         Of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
 
@@ -41,7 +41,7 @@ def plot_priors(
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
     >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
-    >>> figure = plot_priors(counts, {"flat": 1.0, "experts": experts}, "f1")
+    >>> figure = plot_priors(counts, "f1", {"flat": 1.0, "experts": experts})
     >>> len(figure.axes[0].lines)
     2
     """
