@@ -18,7 +18,7 @@ from bayescm.curves.thresholds import (
     threshold_draws,
 )
 from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
-from bayescm.evidence.scores import at_prevalence, one_vs_rest, pool_folds
+from bayescm.evidence.rescored import at_prevalence, one_vs_rest, pool_folds
 
 __all__ = [
     "at_prevalence",

@@ -160,9 +160,9 @@ def along(curve: Curve, view: View, thresholds: np.ndarray, kernel: Callable) ->
 def thresholds(evidence: xr.Dataset) -> np.ndarray:
     """Return the thresholds to try: the distinct scores, or quantiles of them."""
     values = np.unique(evidence["score"].values)
-    values = values[np.isfinite(values)]
-    if len(values) <= _TRIED:
-        return values
+    finite = values[np.isfinite(values)]
+    if len(finite) <= _TRIED:
+        return finite if len(finite) else values
     level = np.linspace(0, 1, _TRIED)
     scores = evidence["score"].values
     scores = np.sort(scores[np.isfinite(scores)])

@@ -244,9 +244,9 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
     ('fixed_totals', 0.01)
     """
     if isinstance(counts, xr.Dataset) and "score" in counts:
-        from bayescm.evidence import scores
+        from bayescm.evidence import rescored
 
-        return scores.at_prevalence(counts, prevalence)
+        return rescored.at_prevalence(counts, prevalence)
     counts = as_counts(counts)
     if counts.sizes["actual"] != 2 or positive(counts) is None:
         got, allowed = counts.indexes["actual"].tolist(), "two classes with a positive one"

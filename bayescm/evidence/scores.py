@@ -186,8 +186,8 @@ def as_scores(evidence: xr.Dataset) -> xr.Dataset:
     if "weight" in evidence:
         evidence = _weighted(evidence)
     share = evidence.coords.get("prevalence")
-    if share is not None and not (share.ndim == 0 and 0 < share < 1):
-        raise _not_a_share(share.values)
+    if share is not None:
+        check_share(share.values)
     _check_classes(evidence)
     return evidence
 
@@ -197,6 +197,8 @@ def _weighted(evidence):
     if weight.dtype.kind not in "iufb" or not (np.isfinite(weight) & (weight >= 0)).all():
         bad = weight.dtype if weight.dtype.kind not in "iufb" else weight[~(weight >= 0)][:1]
         raise fail("a weight is not a number >= 0", bad, "finite numbers >= 0", "correct it")
+    if not (weight > 0).any():
+        raise fail("every weight is 0", f"{len(weight)} examples", "some > 0", "leave weights out")
     return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
 
 
@@ -217,97 +219,9 @@ def _check_classes(evidence):
                 raise fail(what, got, "examples inside and outside of each class", todo)
 
 
-def _not_a_share(prevalence):
-    todo = "pass the share of positives, e.g. 0.01"
-    return fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
-
-
-def at_prevalence(evidence: xr.Dataset, prevalence: float) -> xr.Dataset:
-    """
-    Return scores as evidence about a population where the positive class has another share.
-
-    Precision and what depends on it move; the ROC curve does not.
-
-    Parameters
-    ----------
-    evidence : Dataset
-        Scores of two classes.
-    prevalence : float
-        Share of the positive class, inside (0, 1).
-
-    Examples
-    --------
-    >>> evidence = from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    >>> at_prevalence(evidence, 0.01).prevalence.item()
-    0.01
-    """
-    evidence = as_scores(evidence)
-    if "class" in evidence.dims:
-        todo = "take one class against the rest first: one_vs_rest(evidence, label)"
-        raise fail("a prevalence needs a positive class", "many classes", "two", todo)
-    if not isinstance(prevalence, (int, float, np.number)) or not 0 < prevalence < 1:
-        raise _not_a_share(prevalence)
-    return evidence.assign_coords(prevalence=float(prevalence))
-
-
-def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
-    """
-    Return the scores of one of many classes against the rest.
-
-    Examples
-    --------
-    >>> proba = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]]
-    >>> evidence = from_scores(["a", "b", "c", "b"], proba)
-    >>> one_vs_rest(evidence, "b").actual.values
-    array([False,  True, False,  True])
-    """
-    evidence = as_scores(evidence)
-    if "class" not in evidence.dims:
-        raise fail("there are two classes only", label, "scores of more classes", "use them as is")
-    classes = evidence["class"].values.tolist()
-    if label not in classes:
-        raise fail("there is no such class", label, str(classes), suggest(label, classes))
-    chosen = evidence.sel({"class": label}, drop=True)
-    return chosen.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
-
-
-def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
-    """
-    Put the scores of all folds into one sample.
-
-    Each fold was scored by a model of its own. Where these put their scores on one scale
-    (calibrated probabilities), pool them as they are; where not, their ranks within the fold. Ranks
-    take every fold for a random sample of one population, so the folds should be stratified.
-
-    Parameters
-    ----------
-    evidence : Dataset
-        Scores with folds.
-    ranks : bool
-        Whether to replace each score by its mid-rank within the fold, over the fold's size.
-
-    Examples
-    --------
-    >>> evidence = from_scores([0, 1, 0, 1], [0.1, 0.4, 5, 8], fold=[0, 0, 1, 1])
-    >>> pool_folds(evidence, ranks=True).score.values
-    array([0.25, 0.75, 0.25, 0.75])
-    """
-    evidence = as_scores(evidence)
-    if "fold" not in evidence:
-        raise fail("there are no folds", list(evidence), "a variable fold", "pass fold=")
-    if not ranks:
-        return evidence.drop_vars("fold")
-    score, fold = evidence["score"], evidence["fold"].values
-    values = np.empty(score.shape)
-    axis = score.dims.index("example")
-    for each in pd.unique(fold):
-        part = [slice(None)] * score.ndim
-        part[axis] = fold == each
-        values[tuple(part)] = _mid_ranks(score.values[tuple(part)], axis)
-    return evidence.assign(score=score.copy(data=values)).drop_vars("fold")
-
-
-def _mid_ranks(values, axis):
-    from scipy.stats import rankdata
-
-    return (rankdata(values, axis=axis) - 0.5) / values.shape[axis]
+def check_share(prevalence: Any) -> None:
+    """Raise unless it is a number inside (0, 1)."""
+    share = np.asarray(prevalence)
+    if share.ndim or share.dtype.kind not in "iuf" or not 0 < share < 1:
+        todo = "pass the share of positives, e.g. 0.01"
+        raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)

@@ -182,8 +182,9 @@ def plot_threshold(
     Parameters
     ----------
     evidence : Dataset
-        Scores of one classifier, two classes.
-    measures : name, function, or sequence of up to seven of these
+        Scores of two classes; a line for each measure, classifier and fold, up to seven. The scores
+        of several classifiers need a common scale.
+    measures : name, function, or sequence of these
     at : array_like, optional
         Thresholds.
     prob, simultaneous, random_seed
@@ -196,23 +197,19 @@ def plot_threshold(
     import matplotlib.pyplot as plt
 
     wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
-    _few(wanted)
+    keywords = {"at": at, "prob": prob, "simultaneous": simultaneous, "random_seed": random_seed}
+    lines = []
+    for found in (curves.threshold(evidence, measure, **keywords) for measure in wanted):
+        lines += [
+            (found.sel(where), where) for where in common.places(found["median"], ["threshold"])
+        ]
+    _few(lines)
     figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for place, measure in enumerate(wanted):
-        found = curves.threshold(
-            evidence,
-            measure,
-            at=at,
-            prob=prob,
-            simultaneous=simultaneous,
-            random_seed=random_seed,
-        )
+    for place, (found, where) in enumerate(lines):
         name = next(iter(found.data_vars))
-        if found["median"].ndim > 1:
-            todo = "select one: evidence.sel(classifier=...), pool_folds(...)"
-            raise fail("there is more than one curve", found["median"].dims, "one", todo)
         paint, x = common.PALETTE[place], found["threshold"].values
-        axes.plot(x, found["median"], color=paint, label=name)
+        style = ["-", "--", "-.", ":"][place % 4]
+        axes.plot(x, found["median"], style, color=paint, label=common.called(name, where))
         axes.fill_between(x, *found[name].values.T, color=paint, alpha=0.2, linewidth=0)
     axes.set(xlabel="threshold: predicted positive at or above")
     axes.spines[["top", "right"]].set_visible(False)

@@ -65,3 +65,8 @@ def test_each_classifier_chooses_its_own():
 def test_a_measure_that_is_never_defined_has_no_best():
     with pytest.raises(ValueError, match="0/0"):
         curves.best_threshold(sample(50), lambda cells: cells[..., 0, 0] * np.nan, draws=20)
+
+
+def test_scores_that_are_all_infinite_have_a_threshold_too():
+    evidence = bcm.from_scores([0, 0, 1, 1], [-np.inf, -np.inf, np.inf, np.inf])
+    assert curves.best_threshold(evidence, "f1", draws=50).threshold == np.inf

@@ -6,7 +6,6 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.curves import at_prevalence, one_vs_rest, pool_folds
 from bayescm.evidence.scores import as_scores
 
 ACTUAL, SCORE = [0, 1, 1, 0, 1, 0], [0.1, 0.9, 0.4, 0.4, -np.inf, np.inf]
@@ -74,7 +73,11 @@ BAD = {
     "negative weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, -1]), "weight"),
     "infinite weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, np.inf]), "weight"),
     "text weight": (dict(actual=[0, 1], scores=[1, 2], weights=["1", "1"]), "weight"),
-    "all weights zero": (dict(actual=[0, 1], scores=[1, 2], weights=[1, 0]), "one class only"),
+    "weights of a class zero": (
+        dict(actual=[0, 1], scores=[1, 2], weights=[1, 0]),
+        "one class only",
+    ),
+    "all weights zero": (dict(actual=[0, 1], scores=[1, 2], weights=[0, 0]), "every weight is 0"),
     "empty": (dict(actual=[], scores=[]), "not a column"),
     "two axes": (dict(actual=[[0, 1]], scores=[1, 2]), "not a column"),
     "swapped": (dict(actual=[0.3, 0.7], scores=[0, 1]), "comes first"),
@@ -116,42 +119,3 @@ def test_what_is_no_score_is_a_type_error(arguments, words):
 def test_what_is_no_evidence_of_scores_is_a_type_error(evidence):
     with pytest.raises(TypeError, match="from_scores"):
         as_scores(evidence)
-
-
-@pytest.mark.parametrize("prevalence", [0, 1, -0.1, 2, np.nan, "0.5"])
-def test_a_prevalence_lies_between_zero_and_one(prevalence):
-    with pytest.raises(ValueError, match="share"):
-        at_prevalence(bcm.from_scores(ACTUAL, SCORE), prevalence)
-
-
-def test_a_prevalence_is_for_two_classes():
-    with pytest.raises(ValueError, match="positive class"):
-        at_prevalence(bcm.from_scores(list("abcb"), PROBA), 0.1)
-
-
-def test_the_library_knows_one_at_prevalence():
-    evidence = bcm.from_scores(ACTUAL, SCORE)
-    assert bcm.at_prevalence(evidence, 0.1).identical(at_prevalence(evidence, 0.1))
-
-
-def test_one_class_against_the_rest():
-    evidence = one_vs_rest(bcm.from_scores(list("abcb"), {"m": PROBA}), "b")
-    assert evidence.score.dims == ("classifier", "example")
-    assert evidence.actual.values.tolist() == [False, True, False, True]
-    with pytest.raises(ValueError, match="no such class"):
-        one_vs_rest(bcm.from_scores(list("abcb"), PROBA), "x")
-    with pytest.raises(ValueError, match="two classes only"):
-        one_vs_rest(bcm.from_scores(ACTUAL, SCORE), 1)
-
-
-def test_folds_are_pooled_as_they_are_or_by_their_ranks():
-    evidence = bcm.from_scores(
-        [0, 1, 1, 0, 1], {"a": [1, 2, 2, 10, 30], "b": [5, 1, 2, 3, 4]}, fold=[0, 0, 0, 1, 1]
-    )
-    plain, ranked = (pool_folds(evidence, ranks=each) for each in (False, True))
-    np.testing.assert_array_equal(plain.score, evidence.score)
-    np.testing.assert_allclose(
-        ranked.score, [[1 / 6, 2 / 3, 2 / 3, 0.25, 0.75], [5 / 6, 1 / 6, 0.5, 0.25, 0.75]]
-    )
-    with pytest.raises(ValueError, match="no folds"):
-        pool_folds(plain, ranks=True)

@@ -50,9 +50,16 @@ def test_numbers_and_thresholds():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["f1", "recall"]
 
 
-def test_too_many_or_too_different_curves_are_refused():
+def test_a_measure_of_several_classifiers_is_a_line_each():
+    axes = bcm.plot_threshold(TWO, "f1").axes[0]
+    names = TWO.classifier.values.tolist()
+    found = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert found == [f"f1 (classifier {name})" for name in names]
+
+
+def test_too_many_curves_are_refused():
     many = bcm.from_scores(ACTUAL, {str(i): SCORE for i in range(8)})
     with pytest.raises(ValueError, match="too many"):
         bcm.plot_roc(many)
-    with pytest.raises(ValueError, match="more than one curve"):
-        bcm.plot_threshold(TWO, "f1")
+    with pytest.raises(ValueError, match="too many"):
+        bcm.plot_threshold(many, "f1")

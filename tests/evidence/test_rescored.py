@@ -1,0 +1,49 @@
+"""Scores at another prevalence, one class against the rest, folds pooled."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.curves import at_prevalence, one_vs_rest, pool_folds
+
+ACTUAL, SCORE = [0, 1, 1, 0, 1, 0], [0.1, 0.9, 0.4, 0.4, -np.inf, np.inf]
+PROBA = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]])
+
+
+@pytest.mark.parametrize("prevalence", [0, 1, -0.1, 2, np.nan, "0.5"])
+def test_a_prevalence_lies_between_zero_and_one(prevalence):
+    with pytest.raises(ValueError, match="share"):
+        at_prevalence(bcm.from_scores(ACTUAL, SCORE), prevalence)
+
+
+def test_a_prevalence_is_for_two_classes():
+    with pytest.raises(ValueError, match="positive class"):
+        at_prevalence(bcm.from_scores(list("abcb"), PROBA), 0.1)
+
+
+def test_the_library_knows_one_at_prevalence():
+    evidence = bcm.from_scores(ACTUAL, SCORE)
+    assert bcm.at_prevalence(evidence, 0.1).identical(at_prevalence(evidence, 0.1))
+
+
+def test_one_class_against_the_rest():
+    evidence = one_vs_rest(bcm.from_scores(list("abcb"), {"m": PROBA}), "b")
+    assert evidence.score.dims == ("classifier", "example")
+    assert evidence.actual.values.tolist() == [False, True, False, True]
+    with pytest.raises(ValueError, match="no such class"):
+        one_vs_rest(bcm.from_scores(list("abcb"), PROBA), "x")
+    with pytest.raises(ValueError, match="two classes only"):
+        one_vs_rest(bcm.from_scores(ACTUAL, SCORE), 1)
+
+
+def test_folds_are_pooled_as_they_are_or_by_their_ranks():
+    evidence = bcm.from_scores(
+        [0, 1, 1, 0, 1], {"a": [1, 2, 2, 10, 30], "b": [5, 1, 2, 3, 4]}, fold=[0, 0, 0, 1, 1]
+    )
+    plain, ranked = (pool_folds(evidence, ranks=each) for each in (False, True))
+    np.testing.assert_array_equal(plain.score, evidence.score)
+    np.testing.assert_allclose(
+        ranked.score, [[1 / 6, 2 / 3, 2 / 3, 0.25, 0.75], [5 / 6, 1 / 6, 0.5, 0.25, 0.75]]
+    )
+    with pytest.raises(ValueError, match="no folds"):
+        pool_folds(plain, ranks=True)
