@@ -167,7 +167,7 @@ def _at(t, sums, whole, prior, part, hazard, reach):
     log = whole[splits] + _score(sums[t] - sums[splits], prior, part) - whole[t]
     weights = np.log(hazard) + (splits - 1) * np.log1p(-hazard)
     none = (t - 1) * np.log1p(-hazard)  # not yet: the data are as probable as without a change
-    happened = special.logsumexp(log + weights) if len(splits) else -np.inf
+    happened = np.logaddexp.reduce(log + weights)  # -inf where there is no split
     total = np.logaddexp(happened, none)
     best = splits[np.argmax(log + weights)] if len(splits) else 0
     return total, np.exp(happened - total), best

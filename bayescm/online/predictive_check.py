@@ -18,6 +18,7 @@ from bayescm.validate import fail
 
 _DRAWS = 10_000
 _ROOM = 2_000_000  # numbers in a temporary array
+_TERMS = 20_000  # up to so many trials it is quicker to sum
 _TIE = 1e-12
 
 
@@ -103,8 +104,7 @@ def beta_binomial_cdf(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray
     """
     Return the probability of at most k hits in n trials whose rate is Beta(a, b).
 
-    Averages binomial probabilities over the rate, on a normal scale and finely enough for each
-    element; arrays of one shape.
+    Arrays of one shape.
 
     Examples
     --------
@@ -113,8 +113,36 @@ def beta_binomial_cdf(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray
     """
     shape = np.shape(k)
     k, n, a, b = (np.ravel(each).astype(float) for each in np.broadcast_arrays(k, n, a, b))
+    result, few = np.empty(k.shape), n <= _TERMS
+    for places, form in ((few, _summed), (~few, _averaged)):
+        if places.any():
+            result[places] = form(*(each[places] for each in (k, n, a, b)))
+    return np.where(k < 0, 0.0, np.where(k >= n, 1.0, result)).reshape(shape)
+
+
+def _summed(k, n, a, b):
+    """Sum the probabilities of 0 to k hits; their ratios are rational."""
+    result, order, start = np.empty(k.shape), np.argsort(-n), 0
+    while start < len(order):
+        longest = int(n[order[start]])
+        some = order[start : start + 1 + _ROOM // (longest + 1)]
+        start += len(some)
+        hits, left = np.arange(longest), n[some, None] - np.arange(longest)
+        more = np.maximum(left, 0) * (a[some, None] + hits)
+        fewer = (hits + 1) * (b[some, None] + np.maximum(left, 1) - 1)
+        with np.errstate(divide="ignore"):  # more hits than trials: probability 0
+            logs = np.log(more / fewer).cumsum(axis=1)
+        peak = np.maximum(logs.max(axis=1, initial=0.0), 0.0)
+        masses = np.exp(np.column_stack([np.zeros(len(some)), logs]) - peak[:, None])
+        reached = np.arange(longest + 1) <= k[some, None]
+        result[some] = (masses * reached).sum(axis=1) / masses.sum(axis=1)
+    return result
+
+
+def _averaged(k, n, a, b):
+    """Average binomial probabilities over the rate, on a normal scale, finely enough for each."""
     # The binomial is as wide as this on the scale of the rate's normal score.
-    width = np.sqrt((a + b + 1) / np.maximum(n, 1))
+    width = np.sqrt((a + b + 1) / n)
     halvings = np.clip(np.ceil(np.log2(0.25 / width)), 0, 14).astype(int)
     result = np.empty(k.shape)
     for each in np.unique(halvings):
@@ -124,7 +152,6 @@ def beta_binomial_cdf(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray
         places = np.flatnonzero(halvings == each)
         for some in np.array_split(places, 1 + len(places) * len(z) // _ROOM):
             p = special.betaincinv(a[some, None], b[some, None], rates)
-            inside = np.clip(k[some], 0, np.maximum(n[some] - 1, 0))[:, None]
-            misses = np.maximum(n[some, None] - inside, 1)
-            result[some] = special.betaincc(inside + 1, misses, p) @ weights
-    return np.where(k < 0, 0.0, np.where(k >= n, 1.0, result)).reshape(shape)
+            inside = np.clip(k[some], 0, n[some] - 1)[:, None]
+            result[some] = special.betaincc(inside + 1, n[some, None] - inside, p) @ weights
+    return result
