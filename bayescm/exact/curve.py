@@ -84,15 +84,16 @@ def max_f1(curve: Curve) -> np.ndarray:
     """
     Return the F1 score at the best threshold of each curve, corrected for noise.
 
-    The largest value along a noisy curve is too high. A draw's noise lies on top of the data's,
-    which is alike: twice the mean excess of the draws over their mean curve is taken off.
+    The largest value along a noisy curve is too high, and so is that of the mean curve, which has
+    the noise of the data. A draw's noise is like it: by the mean excess of the draws' largest
+    values over their mean curve's, the score at the threshold best for that one is lowered.
     """
     share = curve.prevalence[:, None]
     hits = 2 * share * curve.tpr
     f1 = hits / (hits + share * (1 - curve.tpr) + (1 - share) * curve.fpr)
-    best = f1.max(axis=1)
-    excess = best.mean() - f1.mean(axis=0).max()
-    return np.clip(best - 2 * excess, 0, 1)
+    best = f1[:, f1.mean(axis=0).argmax()]
+    excess = f1.max(axis=1).mean() - best.mean()
+    return np.clip(best - excess, 0, 1)
 
 
 def tpr_at(curve: Curve, fpr: np.ndarray) -> np.ndarray:
