@@ -21,6 +21,8 @@ class Name(StrEnum):
     yuan_jiang = "yuan-jiang"
     comparisons = "comparisons"
     meta_analysis = "meta-analysis"
+    online = "online"
+    run_length = "run-length"
 
 
 def study(

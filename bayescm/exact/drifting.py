@@ -66,12 +66,15 @@ class Drifting:
         return walks
 
     @cached_property
-    def _masses(self):
-        """The masses (T, m) of every walk, shape (..., 3)."""
-        masses = np.empty(self._walks.shape, object)
-        for index, walk in np.ndenumerate(self._walks):
-            masses[index] = walk.filtered() if self.only_past else walk.smoothed()
-        return masses
+    def _known(self):
+        return {}
+
+    def _masses(self, which):
+        """Return the masses (T, m) of a walk, worked out when first asked for."""
+        if which not in self._known:
+            walk = self._walks[which]
+            self._known[which] = walk.filtered() if self.only_past else walk.smoothed()
+        return self._known[which]
 
     def law(self, kernel: Callable) -> Stack | None:
         """Return the law of a measure of one walk at every step, shape (..., T), or None."""
@@ -81,7 +84,7 @@ class Drifting:
         laws = np.empty(self.cells.shape[:-2], object)
         for index in np.ndindex(self.cells.shape[:-3]):
             lattice = self._walks[(*index, rate)].lattice
-            for step, masses in enumerate(self._masses[(*index, rate)]):
+            for step, masses in enumerate(self._masses((*index, rate))):
                 masses = masses / masses.sum()
                 flipped = LatticeLaw(-lattice[::-1], masses[::-1])
                 laws[(*index, step)] = flipped if complement else LatticeLaw(lattice, masses)
@@ -100,7 +103,7 @@ class Drifting:
         return values
 
     def _draw(self, which, step, size, rng):
-        return special.expit(draw(self._walks[which].lattice, self._masses[which][step], size, rng))
+        return special.expit(draw(self._walks[which].lattice, self._masses(which)[step], size, rng))
 
     def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""

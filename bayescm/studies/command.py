@@ -19,6 +19,8 @@ STUDIES = {
     "yuan-jiang": "yuan_jiang",
     "comparisons": "comparisons",
     "meta-analysis": "meta_analysis",
+    "online": "online",
+    "run-length": "run_length",
 }
 
 
@@ -37,7 +39,7 @@ def run_study(
     ----------
     name : str
         "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang",
-        "comparisons" or "meta-analysis".
+        "comparisons", "meta-analysis", "online" or "run-length".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional

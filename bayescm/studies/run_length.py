@@ -17,8 +17,12 @@ import xarray as xr
 from bayescm import __version__
 from bayescm.evidence import from_cells
 from bayescm.online.rules import RULES, alarms
+from bayescm.studies.tables import Settings
+from bayescm.validate import check_choice, fail
 
-QUIET, DROPS = 200, (0.85, 0.8, 0.7)
+TABLES = ("alarms",)
+CASES = {1: 0.9, 2: 0.85, 3: 0.8, 4: 0.7}
+RATES, QUIET = (0.05, 0.005), 200
 
 
 def series(
@@ -53,48 +57,60 @@ def first_alarms(counts: xr.DataArray, after: int, settings: Mapping[str, Any]) 
     return {rule: float(first.get(rule, np.nan)) for rule in RULES}
 
 
-def table(*, runs: int = 200, rate: float = 0.005, size: int = 100, seed: int = 0) -> pd.DataFrame:
+def table(
+    name: str = "alarms", case: int | None = None, settings: Settings | None = None
+) -> pd.DataFrame:
     """
     Simulate series without a change and with drops of recall, and time the alarms.
 
     Parameters
     ----------
-    runs : int, default 200
-        Series of each kind.
-    rate : float, default 0.005
-        As of `online.alarms`.
-    size : int, default 100
-        Examples of a batch.
-    seed : int, default 0
+    name : {"alarms"}
+    case : int, optional
+        1 has no change, 2 to 4 a drop of recall from 0.9 to 0.85, 0.8 and 0.7; all by default.
+    settings : Settings, optional
+        How many series of each kind, and the seed.
 
     Returns
     -------
     DataFrame
-        One row per rule and recall after the drop (0.9: none): ``runs``, ``alarmed``, the share of
+        One row per rule, rate and recall after the drop (0.9: none): ``alarmed``, the share of
         series with an alarm within 200 batches of their start or within 50 of the drop; ``median``,
         the median number of batches to the first one (infinite where fewer than half have one);
         ``run_length``, batches seen per alarm.
     """
-    settings = {"rate": rate, "floor": 0.8, "reference": 20, "window": 20}
-    streams = np.random.SeedSequence(seed).spawn(1 + len(DROPS))
-    rows = []
-    for recall, stream in zip((0.9, *DROPS), streams, strict=True):
-        rng, quiet = np.random.default_rng(stream), recall == 0.9
-        path = np.full(QUIET, 0.9) if quiet else np.repeat([0.9, recall], [50, 50])
-        start = 0 if quiet else 50
-        waits = pd.DataFrame(
-            first_alarms(series(rng, path, size=size), start, settings) for _ in range(runs)
-        )
-        rows += [_row(rule, recall, waits[rule] - start + 1, len(path) - start) for rule in RULES]
-    frame = pd.DataFrame(rows)
-    return frame.assign(runs=runs, rate=rate, size=size, seed=seed, version=__version__)
+    check_choice("table", name, list(TABLES))
+    if case is not None and case not in CASES:
+        raise fail("no such case", case, f"1 to {len(CASES)}", "leave it out for all")
+    chosen = settings or Settings()
+    parts = [
+        _times(each, CASES[each], rate, chosen)
+        for each in ([case] if case else CASES)
+        for rate in RATES
+    ]
+    return pd.DataFrame([row for part in parts for row in part])
 
 
-def _row(rule, recall, waits, longest):
+def _times(case, recall, rate, settings):
+    """Return a row for every rule."""
+    path = np.full(QUIET, 0.9) if case == 1 else np.repeat([0.9, recall], [50, 50])
+    start, size = (0 if case == 1 else 50), 100
+    alarmed = {"rate": rate, "floor": 0.8, "reference": 20, "window": 20}
+    stream = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(case,)))
+    waits = pd.DataFrame(
+        first_alarms(series(stream, path, size=size), start, alarmed)
+        for _ in range(settings.replications)
+    )
+    about = {"case": case, "rate": rate, "recall": recall, "batches": len(path) - start}
+    made = {"replications": settings.replications, "seed": settings.seed, "version": __version__}
+    times = waits - start + 1
+    return [about | _row(rule, times[rule], len(path) - start) | made for rule in RULES]
+
+
+def _row(rule, waits, longest):
     seen = waits.fillna(longest)
     return {
         "rule": rule,
-        "recall": recall,
         "alarmed": float(waits.notna().mean()),
         "median": float(waits.fillna(np.inf).median()),
         "run_length": float(seen.sum() / max(waits.notna().sum(), 1)),

@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 
 from bayescm.studies import run_length
+from bayescm.studies.tables import Settings
 
 
 @pytest.mark.slow
 def test_drops_are_seen_and_quiet_series_are_quiet():
-    frame = run_length.table(runs=12, seed=1).set_index(["rule", "recall"])
-    assert len(frame) == 16
+    frame = run_length.table(settings=Settings(replications=12, seed=1))
+    assert len(frame) == 32
+    frame = frame[frame["rate"] == 0.005].set_index(["rule", "recall"])
     assert frame.loc[("change", 0.9), "alarmed"] <= 0.2
     assert (frame.xs(0.7, level="recall")["alarmed"] > 0.9).all()
     assert (frame.xs(0.7, level="recall")["median"] <= 20).all()
@@ -18,3 +20,8 @@ def test_drops_are_seen_and_quiet_series_are_quiet():
 def test_batches_are_as_asked():
     counts = run_length.series(np.random.default_rng(1), np.full(5, 0.9), size=40)
     assert counts.sum(["actual", "predicted"]).values.tolist() == [40] * 5
+
+
+def test_a_case_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="no such case"):
+        run_length.table(case=5)
