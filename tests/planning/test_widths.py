@@ -5,6 +5,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.exact.laws import Beta
+from bayescm.planning import width_curve
 
 
 @pytest.mark.parametrize(
@@ -48,19 +49,39 @@ def test_plan_by_simulation_agrees_with_a_fresh_one_and_says_its_error():
     assert 0 < plan["error"] < 0.05 * plan["n"]
 
 
-def test_plan_of_a_comparison_agrees_with_simulation():
-    plan = bcm.plan_comparison(difference=0.1, agreement=0.7, p_better=0.95).iloc[0]
-    n = int(plan["n"])
-    rng = np.random.default_rng(3)
-    wins, losses, _ = rng.multinomial(n, [0.2, 0.1, 0.7], 50_000).T
-    passed = Beta(wins + 0.5, losses + 0.5).sf(0.5) >= 0.95
-    assert passed.mean() == pytest.approx(plan["assurance"], abs=0.006)
-
-
 def test_width_curve_falls_as_one_over_the_root_of_n():
-    curve = bcm.planning.width_curve("recall", [100, 400, 1600], expect=0.8)
+    curve = width_curve("recall", [100, 400, 1600], expect=0.8)
     ratios = curve["mean"].values[:-1] / curve["mean"].values[1:]
     assert ratios == pytest.approx([2, 2], abs=0.05)
+
+
+@pytest.mark.parametrize(("expect", "n"), [(0.5, 100.36), (0.6, 96.36), (0.8, 64.95)])
+def test_mean_width_is_that_of_wilsons_interval_where_presize_plans_it(expect, n):
+    # presize 0.0.1, prec_prop(p, conf.width = .192): the published example of its manual.
+    curve = width_curve("recall", [round(n)], expect=expect)
+    assert curve["mean"].iloc[0] == pytest.approx(0.192, rel=0.03)
+
+
+@pytest.mark.parametrize("kind", ["hdi", "eti"])
+@pytest.mark.parametrize("prior", [0.5, 1.0])
+def test_an_interval_widens_with_every_success_up_to_the_half(kind, prior):
+    for n in (1, 2, 7, 40, 301):
+        x = np.arange(n // 2 + 1)
+        ends = getattr(Beta(prior + x, prior + n - x), kind)(0.95)
+        assert np.all(np.diff(ends[:, 1] - ends[:, 0]) >= -1e-12)
+
+
+@pytest.mark.parametrize(
+    "truth", [{"expect": 0.7}, {"pilot": bcm.from_cells(tp=9, fn=4, fp=3, tn=8)}]
+)
+@pytest.mark.parametrize("width", [0.05, 0.3])
+def test_smallest_size_is_the_last_that_falls_short_and_one(truth, width):
+    plan = bcm.plan("recall", width=width, assurance=0.8, **truth).iloc[0]
+    n = int(plan["n"])
+    around = [n - 1, n, n + 1, n + 7, n + 20]
+    assured = width_curve("recall", around, assurance=0.8, **truth)["assured"].values
+    assert assured[0] > width
+    assert np.all(assured[1:] <= width)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +100,3 @@ def test_bad_input_is_named(change, said):
     keywords = {"measure": "recall", "expect": 0.8, "width": 0.1} | change
     with pytest.raises(ValueError, match=said):
         bcm.plan(keywords.pop("measure"), **keywords)
-
-
-def test_classifiers_that_agree_cannot_differ():
-    with pytest.raises(ValueError, match="cannot differ so much"):
-        bcm.plan_comparison(difference=0.2, agreement=0.9)

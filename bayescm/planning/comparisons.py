@@ -1,0 +1,94 @@
+"""How many shared examples tell two classifiers apart."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from bayescm.measures import resolve
+from bayescm.planning.sizes import UNITS, binomial, check_inside, result, smallest
+from bayescm.validate import fail
+
+
+def plan_comparison(
+    measure: str | Callable = "accuracy",
+    *,
+    difference: float,
+    agreement: float,
+    p_better: float = 0.95,
+    assurance: float = 0.8,
+) -> pd.DataFrame:
+    """
+    Return the size of a shared test set on which the better of two classifiers is found out.
+
+    Both classifiers are tested on the same examples. Only those on which one is right and the
+    other wrong tell them apart: of these, with n01 won by the better one and n10 by the other,
+    P(better) is the probability that ``Beta(n01 + c, n10 + c)`` exceeds one half, where c is what
+    the default prior puts into such outcomes.
+
+    Parameters
+    ----------
+    measure : str or callable, default "accuracy"
+        ``accuracy``, ``recall`` or ``specificity``: the share of right answers among all examples,
+        the positives or the negatives.
+    difference : float in (0, 1)
+        By how much the better one plausibly is better.
+    agreement : float in (0, 1)
+        Share of the examples on which both are right or both wrong; at most ``1 - difference``.
+    p_better : float in (0.5, 1), default 0.95
+        The posterior probability that is to be passed.
+    assurance : float in (0, 1), default 0.8
+        Probability that it is passed.
+
+    Returns
+    -------
+    DataFrame, one row
+        As of `plan`.
+
+    Examples
+    --------
+    >>> plan_comparison(difference=0.03, agreement=0.9)[["n", "unit"]]
+         n      unit
+    0  673  examples
+    """
+    kernel = resolve(measure)
+    name = kernel.__name__
+    if name not in ("accuracy", "recall", "specificity"):
+        allowed = "accuracy, recall, specificity"
+        raise fail("no plan of a comparison in this measure", name, allowed, "take one of these")
+    check_inside("difference", difference), check_inside("agreement", agreement)
+    check_inside("assurance", assurance), check_inside("p_better", p_better, 0.5)
+    if difference > 1 - agreement:
+        raise fail(
+            "two classifiers that agree so often cannot differ so much",
+            {"difference": difference, "agreement": agreement},
+            "difference <= 1 - agreement",
+            "lower one of them",
+        )
+    # Joint outcomes of two classifiers and two classes: 8 cells that share a weight of 2.
+    weight = 0.5 if name == "accuracy" else 0.25
+    reach = _comparison_assurance(difference, 1 - agreement, p_better, weight)
+    n, reached = smallest(reach, assurance)
+    goal = f"P(better) >= {p_better:.4g} for a difference of {difference:.4g}"
+    return result(name, goal, reached, n, UNITS[name], 0.0, "exact")
+
+
+def _comparison_assurance(difference, discordance, p_better, weight):
+    share = (discordance + difference) / discordance / 2
+
+    def reached(n):
+        m, probability = binomial(n, discordance)
+        # P(better) grows with the wins: the fewest wins that suffice, by bisection for all m.
+        low, high = np.full_like(m, -1), m + 1
+        while np.any(high - low > 1):
+            wins = np.floor((low + high) / 2)
+            passed = special.betaincc(wins + weight, m - wins + weight, 0.5) >= p_better
+            open_ = high - low > 1
+            high, low = np.where(open_ & passed, wins, high), np.where(open_ & ~passed, wins, low)
+        # P(at least h wins of m) is the regularised incomplete beta I(h, m - h + 1).
+        inner = special.betainc(np.maximum(high, 1), np.maximum(m - high + 1, 1), share)
+        enough = np.select([high > m, high > 0], [0.0, inner], 1.0)
+        return probability @ enough
+
+    return lambda sizes: np.array([reached(n) for n in sizes])

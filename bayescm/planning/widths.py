@@ -1,0 +1,259 @@
+"""How many examples make an interval narrow enough."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import special
+
+from bayescm.evidence import align, as_counts, from_matrix
+from bayescm.exact import dirichlet_multinomial
+from bayescm.exact.laws import Beta
+from bayescm.measures import resolve
+from bayescm.planning.sizes import (
+    LARGEST,
+    UNITS,
+    beta_binomial,
+    binomial,
+    check_inside,
+    result,
+    smallest,
+)
+from bayescm.validate import check_kind, check_prob, fail
+
+
+def plan(
+    measure: str | Callable,
+    *,
+    width: float,
+    assurance: float = 0.9,
+    expect: float | None = None,
+    pilot: xr.DataArray | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    replications: int = 1000,
+    random_seed: int = 0,
+) -> pd.DataFrame:
+    """
+    Return the size of a test set whose interval is narrow enough.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A measure of two classes.
+    width : float in (0, 1)
+        The interval is to be at most this wide.
+    assurance : float in (0, 1), default 0.9
+        Probability that it is, over the test sets that may come.
+    expect : float in (0, 1), optional
+        The plausible value of the measure, for measures that are one proportion.
+    pilot : DataArray, dims (actual, predicted), optional
+        Instead of `expect`, for any measure: the counts of a pilot, or a concentration such as
+        `bayescm.priors.elicit` gives. The unknown truth is drawn from that posterior; the test
+        set to come is evaluated on its own, with the default prior.
+    prob, kind : float, str
+        Mass and kind of the interval.
+    replications : int, default 1000
+        Simulated test sets for a measure that is not one proportion.
+    random_seed : int, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    DataFrame, one row
+        ``measure``, ``goal``, ``assurance`` (reached at ``n``), ``n``, ``unit`` (what ``n``
+        counts), ``error`` (standard error of ``n``, 0 where it is exact), ``how``.
+
+    Raises
+    ------
+    ValueError
+        Where neither or both of `expect` and `pilot` are given, where `expect` is given for a
+        measure that is not one proportion, or where no size up to ten million is enough.
+
+    Notes
+    -----
+    The assurance is not monotone in n: counts are whole. From the n returned on it does not fall
+    below the wanted one.
+
+    Examples
+    --------
+    >>> plan("recall", expect=0.85, width=0.1, assurance=0.9)[["n", "unit"]]
+         n       unit
+    0  226  positives
+    """
+    kernel = resolve(measure)
+    check_prob(prob), check_kind(kind)
+    check_inside("width", width), check_inside("assurance", assurance)
+    if (expect is None) == (pilot is None):
+        given = {"expect": expect, "pilot": pilot is not None}
+        raise fail("say what is plausible in one way", given, "expect or pilot", "give one of them")
+    if kernel.__name__ in UNITS:
+        interval = (prob, kind)
+        n, reached = smallest(
+            _proportion_assurance(kernel, expect, pilot, width, interval), assurance
+        )
+        error, how, unit = 0.0, "exact", UNITS[kernel.__name__]
+    else:
+        _needs_pilot(kernel, pilot)
+        simulate = _simulator(kernel, pilot, (prob, kind), replications, random_seed)
+        n, reached, error = _by_simulation(simulate, width, assurance)
+        how, unit = f"{replications} simulated test sets", "examples"
+    goal = f"{prob:.4g} {kind} at most {width:.4g} wide"
+    return result(kernel.__name__, goal, reached, n, unit, error, how)
+
+
+def width_curve(
+    measure: str | Callable,
+    sizes: np.ndarray,
+    *,
+    expect: float | None = None,
+    pilot: xr.DataArray | None = None,
+    assurance: float = 0.9,
+    prob: float = 0.95,
+    kind: str = "hdi",
+) -> pd.DataFrame:
+    """
+    Return how wide the interval will be at each size: the mean and the width kept with assurance.
+
+    Parameters
+    ----------
+    measure, expect, pilot, assurance, prob, kind
+        As of `plan`.
+    sizes : array_like of int
+        Sizes of the test set, in the unit of the measure.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``n``, ``mean``, ``assured``.
+    """
+    kernel = resolve(measure)
+    if kernel.__name__ in UNITS:
+        widths = _proportion_widths(kernel, expect, pilot, (prob, kind))
+    else:
+        _needs_pilot(kernel, pilot)
+        widths = _simulator(kernel, pilot, (prob, kind), 1000, 0)
+    rows = []
+    for n in np.asarray(sizes, int):
+        wide, weights = widths(int(n))
+        order = np.argsort(wide)
+        index = np.searchsorted(weights[order].cumsum(), assurance * (1 - 1e-12))
+        rows.append((n, np.average(wide, weights=weights), wide[order][min(index, len(wide) - 1)]))
+    return pd.DataFrame(rows, columns=["n", "mean", "assured"])
+
+
+def _needs_pilot(kernel, pilot):
+    if pilot is None:
+        raise fail(
+            f"{kernel.__name__} is not one proportion, so that one expected value does not fix it",
+            "expect",
+            "pilot=counts of a pilot, or a concentration",
+            "pass pilot=bayescm.priors.elicit(...) with three measures that are plausible",
+        )
+
+
+def _dirichlet(pilot):
+    """Return the Dirichlet parameters of the unknown truth: a concentration, or prior + counts."""
+    if pilot.name == "concentration":
+        return np.asarray(align(pilot, pilot), float)
+    return dirichlet_multinomial(as_counts(pilot).values).weights
+
+
+def _laws(kernel, expect, pilot):
+    """Return the prior law of a proportion, and that of its true value unless it is expected."""
+    prior = dirichlet_multinomial(np.zeros((2, 2))).law(kernel)
+    if expect is not None:
+        check_inside("expect", expect)
+        return prior, None
+    known = dirichlet_multinomial(np.zeros((2, 2)), concentration=_dirichlet(pilot))
+    return prior, known.law(kernel)
+
+
+def _proportion_widths(kernel, expect, pilot, interval):
+    """Return the function from n to the possible widths of the interval and their probabilities."""
+    prior, truth = _laws(kernel, expect, pilot)
+    prob, kind = interval
+
+    def widths(n):
+        x, probability = binomial(n, expect) if expect else beta_binomial(n, truth.a, truth.b)
+        ends = getattr(Beta(prior.a + x, prior.b + n - x), kind)(prob)
+        return ends[:, 1] - ends[:, 0], probability
+
+    return widths
+
+
+def _proportion_assurance(kernel, expect, pilot, width, interval):
+    """Return the function from sizes n to the probability that the interval is narrow enough."""
+    law, truth = _laws(kernel, expect, pilot)
+
+    def reach(n):
+        few = _narrow(law, n, width, interval)
+        if truth is None:
+            share = special.bdtr(few, n, expect) + special.bdtrc(n - few - 1, n, expect)
+        else:
+            share = np.array([_ends(truth, *each) for each in zip(n, few, strict=True)])
+        return np.select([2 * few >= n, few >= 0], [1.0, share], 0.0)
+
+    return reach
+
+
+def _ends(truth, n, few):
+    """Return the probability of at most `few` of n trials, or as few failures."""
+    _, probability = beta_binomial(n, truth.a, truth.b)
+    return probability[: few + 1].sum() + probability[n - few :].sum()
+
+
+def _narrow(law, n, width, interval):
+    """
+    Return the most successes, up to the half of n, with which the interval is narrow enough; or -1.
+
+    The prior of one proportion is the same for successes and failures, and up to the half of n the
+    interval widens with every success: a bisection for all sizes n.
+    """
+    prob, kind = interval
+    low, high = np.full_like(n, -1), n // 2 + 1
+    while np.any(high - low > 1):
+        x = (low + high) // 2
+        ends = getattr(Beta(law.a + x, law.b + n - x), kind)(prob)
+        enough, open_ = ends[:, 1] - ends[:, 0] <= width, high - low > 1
+        low, high = np.where(open_ & enough, x, low), np.where(open_ & ~enough, x, high)
+    return low
+
+
+def _simulator(kernel, pilot, interval, replications, random_seed):
+    """Return the function from n to simulated widths and their (equal) weights."""
+    from bayescm.intervals import interval as ends
+
+    parameters = _dirichlet(pilot)
+    positive = "positive" if parameters.shape == (2, 2) else None
+    labels = ["negative", "positive"] if positive else None
+    prob, kind = interval
+
+    def widths(n):
+        rng = np.random.default_rng(random_seed)
+        flat = rng.dirichlet(parameters.ravel(), replications)
+        tables = rng.multinomial(n, flat).reshape(-1, *parameters.shape)
+        counts = from_matrix(tables, labels=labels, positive=positive)
+        limits = ends(counts, kernel, prob=prob, kind=kind)
+        wide = (limits.sel(bound="upper") - limits.sel(bound="lower")).values
+        return wide, np.full(replications, 1 / replications)
+
+    return widths
+
+
+def _by_simulation(simulate, width, assurance):
+    """Return n, the assurance there and the standard error of n; widths shrink as 1/sqrt(n)."""
+    n = 100
+    for _ in range(12):
+        wide, _ = simulate(n)
+        quantile = np.quantile(wide, assurance)
+        wanted = max(1, round(n * (quantile / width) ** 2))
+        if wanted > LARGEST:
+            raise fail("no size is enough", f"n = {wanted:,}", "a goal within reach", "lower it")
+        if abs(wanted - n) <= max(1, 0.005 * n):
+            break
+        n = wanted
+    step = np.sqrt(assurance * (1 - assurance) / len(wide))
+    low, high = np.quantile(wide, np.clip([assurance - step, assurance + step], 0, 1))
+    return n, float(np.mean(wide <= width)), float(n * (high - low) / quantile)
