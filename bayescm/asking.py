@@ -154,15 +154,29 @@ def _parameter(posterior, found, draws, seed):
     laws = [posterior.law(kernel) if draws is None else None for kernel in found]
     size = DRAWS if draws is None else draws
     missing = [kernel for kernel, law in zip(found, laws, strict=True) if law is None]
-    if missing and hasattr(posterior, "take") and posterior.weights.size * size > _SMALL:
+    if missing and _many(posterior, size) and posterior.weights.ndim > 2:
         drawn: list[Any] = [Drawn(posterior, kernel, size, seed) for kernel in missing]
     elif missing:
-        values = posterior.measure(missing, size, np.random.default_rng(seed))
+        values = _in_parts(posterior, missing, size, np.random.default_rng(seed))
         drawn = [Empirical(each) for each in values]
     else:
         drawn = []
     rest = iter(drawn)
     return [next(rest) if law is None else law for law in laws]
+
+
+def _many(posterior, size):
+    return hasattr(posterior, "take") and posterior.weights.size * size > _SMALL
+
+
+def _in_parts(posterior, found, size, rng):
+    """Return draws of measures; of one large matrix a few at a time, to spare memory."""
+    if not _many(posterior, size):
+        return posterior.measure(found, size, rng)
+    part = max(1, _SMALL // posterior.weights.size)
+    sizes = np.diff([*range(0, size, part), size])
+    parts = [posterior.measure(found, each, rng) for each in sizes]
+    return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
 def _predictive(posterior, found, size, draws, seed):

@@ -113,7 +113,7 @@ def together(laws: Sequence[Drawn], question: Callable) -> list[np.ndarray]:
         for answer, draws in zip(answers, values, strict=True):
             answer.append(question(Empirical(draws)))
     joined = [np.concatenate(answer) for answer in answers]
-    return [each.reshape(*batch, *each.shape[1:]) for each in joined]
+    return [each.reshape((*batch, *each.shape[1:])) for each in joined]
 
 
 def _cuts(law):
