@@ -3,7 +3,8 @@ The exact sibling of `bayescm.models.scores`: the joint posterior of ROC curves.
 
 The weights of a class on its slots are the parameters of a Dirichlet law, and so are those on the
 common cells of several classifiers (or of each class against the rest); the prevalence is a beta,
-independent of both. How much weighs where is in `bayescm.exact.slots`.
+independent of both. How much weighs where is in `bayescm.exact.slots`. The areas of several
+classifiers are tied more closely than their curves, in `bayescm.exact.paired_areas`.
 """
 
 from collections.abc import Callable, Sequence
