@@ -12,7 +12,8 @@ does so for all actual classes, so that the rates go along the ROC curve (:math:
 the *separation*: a sample whose classes lie well apart makes every class look easy (:math:`a`).
 Each fold has its own part (:math:`c_k, a_k`); another part is common to all the folds
 (:math:`c, a`), because they share training data, or examples, and no single cross-validation shows
-it. It is what makes the plain intervals too short.
+it. It is what makes the plain intervals too short. The common separation is the luck of the
+examples: it makes the tests, not the classifiers, look better than they are.
 
 With two classes the threshold adds to the logit of the recall what it takes from that of the
 specificity; the separation adds to both. On this scale training sets move a smooth learner by
@@ -30,10 +31,18 @@ threshold once more.
 
 The estimand is the *expected measure over training sets of that size*, each with its own effects:
 the mean of the measure over ``theta_new`` (dim ``training``, equal weights). ``theta_fold`` are the
-classifiers at hand.
+classifiers at hand, without the luck of the examples they were tested on.
 
-Repeats test the same examples again: the likelihood is raised to ``omega``, so that all repeats
-together weigh as many examples as their agreement says.
+Repeats train and divide anew, so that their folds tell the spread of the thresholds far better than
+one cross-validation does; but they test the same examples again. The luck of these examples is
+common to all repeats, one more effect on the log rates,
+
+.. math::
+
+    b_{ij} \sim \mathrm{Normal}\left(0, \frac{(1 - d)(1 - 1/R)}{n_i r_{ij} + 1/2}\right)
+
+where d is the share of a test's error that R repeats average out, read off from how far they
+disagree.
 
 Not conjugate; the exact sibling is a quadrature. Non-centred throughout.
 
@@ -54,11 +63,11 @@ import pymc as pm
 
 # Measured over many learners and data sets (see the documentation): the scale of the spread of
 # the thresholds in units of u**(2/3), and the spread of the separations in units of u.
-SPREAD = 0.5
+SPREAD = 0.3
 SEPARATION = 1.0
 # Share of the variance of the thresholds that all the folds have in common.
 THRESHOLD_RHO = 0.4
-# Variance of a rate over repeats, in units of its binomial variance, before any data.
+# Variance of the separation over repeats, in units of its binomial variance, before any data.
 DISAGREEMENT = 0.4
 
 
@@ -85,7 +94,7 @@ def hierarchical_folds(
         ``2 / C**2``.
     spread : float or callable, optional
         Spread of the thresholds between training sets. A number is the scale, in units of u^(2/3),
-        of its half-Student-t prior with 4 degrees of freedom; 0.5 by default. A function from a
+        of its half-Student-t prior with 2 degrees of freedom; 0.3 by default. A function from a
         name to a PyMC variable is another prior, on the logit scale:
         ``lambda name: pm.HalfNormal(name, 0.25)``.
     separation : float or callable, optional
@@ -102,8 +111,8 @@ def hierarchical_folds(
     -------
     pymc.Model
         Free variables ``rates`` ``(..., actual, predicted)``, ``spread``, and the standardised
-        effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``;
-        ``theta_fold`` and ``theta_new``; observed ``cell_counts``.
+        effects ``threshold``, ``threshold_fold``, ``separation``, ``separation_fold``, and of
+        repeats ``test_luck``; ``theta_fold`` and ``theta_new``; observed ``cell_counts``.
 
     Examples
     --------
@@ -151,8 +160,13 @@ def hierarchical_folds(
             * apart[..., None]
             * pm.Normal("separation_fold", dims=(*lead, "fold"))
         )
-        rates_fold = _moved(rates, common[..., None, :] + own, common_a[..., None] + own_a, classes)
-        _observe(data, rates_fold, repeats, counts)
+        rates_fold = _moved(rates, common[..., None, :] + own, own_a, classes)
+        examples = common_a[..., None, None] * np.eye(classes)
+        if repeats > 1:
+            examples += _test_luck(rates, totals, counts, repeats)
+        tested = pm.math.softmax(pm.math.log(rates_fold) + examples[..., None, :, :], axis=-1)
+        n = data.sum(-1).astype("int64")
+        pm.Multinomial("cell_counts", n=n, p=tested, observed=data, dims=counts.dims)
 
         nodes = np.sqrt(classes + 1) * np.concatenate([np.eye(classes + 1), -np.eye(classes + 1)])
         new = pm.math.sqrt(column**2 + luck)[..., None, :] * nodes[:, 1:]
@@ -175,7 +189,7 @@ def _spreads(spread, separation, error, unit, lead):
         threshold = spread("spread")
     else:
         scale = pm.Data("spread_scale", float(SPREAD if spread is None else spread))
-        threshold = pm.HalfStudentT("spread", nu=4, sigma=scale * unit ** (2 / 3), dims=lead)
+        threshold = pm.HalfStudentT("spread", nu=2, sigma=scale * unit ** (2 / 3), dims=lead)
     if callable(separation):
         apart = separation("separation_spread") * pm.math.ones_like(unit)
     else:
@@ -184,43 +198,29 @@ def _spreads(spread, separation, error, unit, lead):
     return error * (threshold / unit)[..., None], apart
 
 
-def _observe(data, rates, repeats, counts):
-    """Add the likelihood; that of repeats is raised to a power, for they test the same examples."""
-    n = data.sum(-1).astype("int64")
-    if repeats == 1:
-        pm.Multinomial("cell_counts", n=n, p=rates, observed=data, dims=counts.dims)
-        return
-    omega = pm.Data("omega", repeat_weight(counts.values, repeats), dims=counts.dims[:-3])
-    pm.CustomDist(
-        "cell_counts",
-        n,
-        rates,
-        omega[..., None, None] * pm.math.ones_like(n),
-        logp=lambda value, n, p, power: power * pm.logp(pm.Multinomial.dist(n=n, p=p), value),
-        dist=lambda n, p, power, size=None: pm.Multinomial.dist(n=n, p=p, size=size),
-        signature="(),(k),()->(k)",
-        dtype="int64",
-        observed=data,
-        dims=counts.dims,
-    )
+def _test_luck(rates, totals, counts, repeats):
+    """Return what all repeats have in common because they test the same examples, (..., C, C)."""
+    *lead, _, actual, predicted = counts.dims
+    shared = pm.Data("retested", retested(counts.values, repeats), dims=tuple(lead))
+    size = pm.math.sqrt(shared[..., None, None] / (totals[..., None] * rates + 0.5))
+    return size * pm.Normal("test_luck", dims=(*lead, actual, predicted))
 
 
-def repeat_weight(cells, repeats):
-    """Return the power of the likelihood of repeated cross-validations, shape (...).
+def retested(cells, repeats):
+    """Return the share of a test's error common to all repeats of a cross-validation, shape (...).
 
-    Repeats that agree with each other say together no more than one of them, and repeats that
-    differ as much as new test sets would say as much as these. What lies between is read off from
-    the variance of each class's rate over the repeats, in units of its binomial variance, with a
-    weak prior at `DISAGREEMENT`.
+    The rest averages out. How much is read off from the variance over the repeats of the ease of
+    all classes together (the mean logit of the rates, which a moving threshold leaves alone), in
+    units of its binomial variance, with a weak prior at `DISAGREEMENT`.
     """
     tables = cells.reshape(*cells.shape[:-3], repeats, -1, *cells.shape[-2:]).sum(-3)
-    n = np.maximum(tables.sum(-1), 1)
-    rate = np.diagonal(tables, axis1=-2, axis2=-1) / n
-    typical = (rate.mean(-2) * n.mean(-2) + 0.5) / (n.mean(-2) + 1)
-    squares = n.mean(-2) * (rate.var(-2) * repeats) / (typical * (1 - typical))
-    prior, degrees = 4, (repeats - 1) * rate.shape[-1]
-    ratio = (prior * DISAGREEMENT + squares.sum(-1)) / (prior + degrees)
-    return 1 / (repeats * (1 - np.minimum(ratio, 0.9) * (1 - 1 / repeats)))
+    n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
+    easy = np.log((right + 0.5) / (n - right + 0.5)).mean(-1)
+    typical = (right.mean(-2) + 0.5) / (n.mean(-2) + 1)
+    error = (1 / (n.mean(-2) * typical * (1 - typical))).mean(-1) / n.shape[-1]
+    prior = 4
+    ratio = (prior * DISAGREEMENT + repeats * easy.var(-1) / error) / (prior + repeats - 1)
+    return (1 - np.minimum(ratio, 0.9)) * (1 - 1 / repeats)
 
 
 def _in_one_row(counts):

@@ -13,7 +13,7 @@ def moved(rates: np.ndarray, effects: np.ndarray) -> np.ndarray:
     return rates + effects[..., None, 1:] + diagonal
 
 
-def fold_likelihood(cells, level, own, omega):
+def fold_likelihood(cells, level, own):
     """
     Return the log likelihood of all folds, each fold's own effects integrated out.
 
@@ -27,8 +27,6 @@ def fold_likelihood(cells, level, own, omega):
         Log rates.
     own : ndarray, shape (N, 1 + C)
         Standard deviations of the own effects.
-    omega : float
-        Power of the likelihood.
 
     Returns
     -------
@@ -37,7 +35,7 @@ def fold_likelihood(cells, level, own, omega):
     """
     folds, times = np.unique(cells, axis=0, return_counts=True)
     by_fold = _two_classes if cells.shape[-1] == 2 else _many_classes
-    return times @ by_fold(folds * omega, level, own)
+    return times @ by_fold(folds, level, own)
 
 
 def _two_classes(folds, level, own):

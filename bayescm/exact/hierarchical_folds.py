@@ -20,7 +20,7 @@ from bayescm.exact.fold_nodes import Design, Nodes
 from bayescm.validate import fail
 
 # As in the model, where they are explained.
-SPREAD = 0.5
+SPREAD = 0.3
 SEPARATION = 1.0
 THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
@@ -84,6 +84,13 @@ class HierarchicalFolds:
             for column, kernel in zip(columns, kernels, strict=True):
                 column.append(nodes.expected(kernel)[chosen])
         return [_batched(column, self.batch) for column in columns]
+
+    def fitted(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Return draws (size, ..., [C]) of the mean measures of the classifiers at hand."""
+        theta = self.draws(size, rng)["theta_fold"]
+        return [kernel(theta).mean(axis=1 + len(self.batch)) for kernel in kernels]
 
     def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the free variables of the PyMC model and of its rates."""

@@ -75,7 +75,7 @@ def test_repeats_that_differ_say_more():
     cells[:, [0, 1], [0, 1]] = repeats.reshape(24, 2)
     cells[:, [0, 1], [1, 0]] = 20 - repeats.reshape(24, 2)
     one = np.diff(quantiles(cells[:4])[[0, 2]])
-    assert np.diff(quantiles(cells, n_folds=4)[[0, 2]]) < 0.85 * one
+    assert np.diff(quantiles(cells, n_folds=4)[[0, 2]]) < 0.9 * one
 
 
 ODD = {
@@ -132,7 +132,7 @@ def test_own_effects_are_integrated_out(classes):
         rates = special.log_softmax(fold_effects.moved(level[node], 0.25 * effects), axis=-1)
         logs = np.tensordot(rates, folds, axes=([1, 2], [1, 2]))
         brute[node] = (special.logsumexp(logs, axis=0) - np.log(len(effects))).sum()
-    got = fold_effects.fold_likelihood(folds, level, own, 1.0)
+    got = fold_effects.fold_likelihood(folds, level, own)
     np.testing.assert_allclose(got, brute, atol=0.03)
 
 
@@ -143,7 +143,7 @@ def simulate(rng):
     """Draw a cross-validation of 5 folds of 8 and 12 examples from the model, and its measure."""
     error = 1 / np.sqrt([40.0, 60.0])
     unit = np.sqrt((error**2).sum())
-    spread = LARGE["spread"] * unit ** (2 / 3) * abs(rng.standard_t(4))
+    spread = LARGE["spread"] * unit ** (2 / 3) * abs(rng.standard_t(2))
     scales = np.append(LARGE["separation"] * unit, spread / unit * error)
     rates = np.log(rng.dirichlet([0.5, 0.5], 2))
 
