@@ -14,11 +14,12 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS, as_counts, default_model
 from bayescm.exact.atoms import Empirical
 from bayescm.exact.drawn import Drawn
-from bayescm.labelled import kernels, measure
+from bayescm.labelled import kernels, measure, no_fitted
 from bayescm.route import aligned
 from bayescm.validate import check_choice, check_keywords, fail, suggest
 
 DRAWS = 20_000
+_OF_FITTED = 4_000  # every draw has effects of its own in every fold
 _SMALL = 2**22  # numbers of all draws that may be in memory at once
 Wanted = str | Callable | Sequence[str | Callable]
 
@@ -44,8 +45,10 @@ def laws_of(
     measures : name, function, or sequence of these
     model : str, optional
         Name of a model with an exact sibling; by default the one that fits the evidence.
-    of : {"parameter", "predictive"}
-        The measure itself, or that of the next test set.
+    of : {"parameter", "predictive", "fitted"}
+        The measure itself, or that of the next test set. The parameter of `hierarchical_folds` is
+        the expected measure over training sets of that size; ``"fitted"`` is the mean measure of
+        the classifiers at hand, those that the folds have tested.
     n : int, optional
         Size of the next test set; by default the observed total.
     draws : int, optional
@@ -67,7 +70,7 @@ def laws_of(
     ValueError, TypeError
         Where the evidence, the model, a measure or a keyword of the model is not one.
     """
-    check_choice("of", of, ["parameter", "predictive"])
+    check_choice("of", of, ["parameter", "predictive", "fitted"])
     if isinstance(evidence, xr.DataTree):
         return _laws_of_tree(evidence, measures, of)
     counts = counts_of(evidence)
@@ -75,6 +78,8 @@ def laws_of(
     posterior, used = sibling_posterior(evidence, counts, model, keywords)
     if of == "predictive":
         laws = _predictive(posterior, found, _test_size(counts, n, used), draws, random_seed)
+    elif of == "fitted":
+        laws = _fitted(posterior, found, draws, random_seed)
     else:
         laws = _parameter(posterior, found, _number(draws), random_seed)
     return [(law, template_of(counts, each, used)) for law, each in zip(laws, found, strict=True)]
@@ -177,6 +182,14 @@ def _in_parts(posterior, found, size, rng):
     sizes = np.diff([*range(0, size, part), size])
     parts = [posterior.measure(found, each, rng) for each in sizes]
     return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
+def _fitted(posterior, found, draws, seed):
+    """Return laws of the mean measure of the classifiers at hand."""
+    if not hasattr(posterior, "fitted"):
+        raise no_fitted(type(posterior).__name__)
+    size = _OF_FITTED if draws is None else _number(draws)
+    return [Empirical(each) for each in posterior.fitted(found, size, np.random.default_rng(seed))]
 
 
 def _predictive(posterior, found, size, draws, seed):

@@ -15,7 +15,7 @@ def measure(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: str | Callable | Sequence[str | Callable],
     *,
-    of: Literal["parameter", "predictive"] = "parameter",
+    of: Literal["parameter", "predictive", "fitted"] = "parameter",
     group: str = "posterior",
     variable: str | None = None,
 ) -> xr.Dataset:
@@ -28,9 +28,10 @@ def measure(
         Counts, outcomes of several classifiers, or a tree as ``fit`` returns it.
     measures : name, function, or sequence of these
         As ``measures.resolve`` takes them.
-    of : {"parameter", "predictive"}
+    of : {"parameter", "predictive", "fitted"}
         Of a tree: the measure at the cell probabilities, or of the predicted counts of a test set
-        of the same size.
+        of the same size. Of a fit by `hierarchical_folds`, whose parameter is the expected measure
+        over training sets, also that of the classifiers at hand, averaged over the folds.
     group : str, default "posterior"
         Or ``"prior"``.
     variable : str, optional
@@ -57,13 +58,15 @@ def measure(
     >>> float(values["recall"]), round(float(values["f1"]), 4)
     (0.8125, 0.7222)
     """
-    check_choice("of", of, ["parameter", "predictive"])
+    check_choice("of", of, ["parameter", "predictive", "fitted"])
     if not isinstance(evidence, xr.DataTree):
-        if of == "predictive":
-            todo = "use interval(counts, measure, of='predictive'), or pass the tree of fit(counts)"
+        if of != "parameter":
+            todo = f"use interval(counts, measure, of={of!r}), or pass the tree of fit(counts)"
             raise fail("counts predict nothing by themselves", of, "parameter", todo)
         cells = as_counts(_matrices(evidence))
         return _dataset(cells, kernels(measures, cells))
+    if of == "fitted":
+        return _fitted(evidence, measures, group)
     cells = _predicted(evidence, group) if of == "predictive" else _cells(evidence, group, variable)
     values = _dataset(cells, kernels(measures, cells))
     if variable is not None:
@@ -71,6 +74,26 @@ def measure(
     if cells.name == "theta_fold":
         return _over_folds(values, evidence)
     return values.mean("training") if cells.name == "theta_new" else values
+
+
+def _fitted(tree, measures, group):
+    """Return the measures of the classifiers at hand, averaged over the folds of all repeats."""
+    if "theta_new" not in _group(tree, group):
+        raise no_fitted("this fit")
+    cells = _cells(tree, group, "theta_fold")
+    values = _dataset(cells, kernels(measures, cells))
+    return values.mean([dim for dim in ("repeat", "fold") if dim in values.dims], skipna=False)
+
+
+def no_fitted(model: str) -> ValueError:
+    """Return the error where a model knows no classifiers at hand apart from its parameter."""
+    todo = "leave of= out, or take model='hierarchical_folds'"
+    return fail(
+        f"{model} has no classifiers at hand apart from its parameter",
+        "of='fitted'",
+        "folds and hierarchical_folds",
+        todo,
+    )
 
 
 def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:

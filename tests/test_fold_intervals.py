@@ -131,3 +131,28 @@ def test_folds_of_different_classes_have_the_classes_of_all():
     ends = bcm.interval(counts, "recall", model="pooled_folds")
     assert ends["class"].values.tolist() == ["a", "b", "c"]
     assert (np.diff(ends) > 0).all()
+
+
+def test_the_classifiers_at_hand_are_an_estimand_of_their_own():
+    folds = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]]])
+    counts = bcm.from_matrix(folds, labels=["no", "yes"], positive="yes", dims=("fold",))
+    new = bcm.interval(counts, "recall", kind="eti")
+    fitted = bcm.interval(counts, "recall", kind="eti", of="fitted")
+    assert 0.5 < np.ptp(fitted.values) / np.ptp(new.values) < 0.95
+    tree = bcm.fit(counts, draws=1000, random_seed=3)
+    drawn = bcm.measure(tree, "recall", of="fitted")["recall"]
+    assert set(drawn.dims) == {"chain", "draw"}
+    ends = np.quantile(drawn, [0.025, 0.975])
+    np.testing.assert_allclose(ends, fitted.values, atol=0.02)
+    np.testing.assert_allclose(
+        bcm.interval(tree, "recall", kind="eti", of="fitted"), ends, atol=1e-3
+    )
+
+
+def test_other_models_know_no_classifiers_at_hand():
+    counts = bcm.from_cells(tp=[3, 4], fn=[2, 1], fp=[1, 1], tn=[4, 4]).rename(batch="fold")
+    for model in ("pooled_folds", "averaged_folds"):
+        with pytest.raises(ValueError, match="no classifiers at hand"):
+            bcm.interval(counts, "recall", model=model, of="fitted")
+    with pytest.raises(ValueError, match="no classifiers at hand"):
+        bcm.measure(bcm.fit(counts, "pooled_folds"), "recall", of="fitted")
