@@ -2,7 +2,6 @@
 
 import os
 
-os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import bayescm
