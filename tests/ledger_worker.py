@@ -16,13 +16,17 @@ from bayescm.online.engine import parse
 from bayescm.online.ledger import Ledger
 
 LABELS = ["well", "sick"]
+TEMPLATE = xr.DataArray(
+    [[0, 0], [0, 7]],
+    {"actual": LABELS, "predicted": LABELS, "positive": "sick"},
+    ["actual", "predicted"],
+    name="counts",
+)
 
 
 def counts(writer, number):
     """Return a matrix that names its batch, so that a half or mixed-up batch is seen."""
-    cells = [[writer, number], [number + 1, 7]]
-    coords = {"actual": LABELS, "predicted": LABELS, "positive": "sick"}
-    return xr.DataArray(cells, coords, ["actual", "predicted"], name="counts")
+    return TEMPLATE.copy(deep=False, data=[[writer, number], [number + 1, 7]])
 
 
 def write(store, writer, batches, acknowledge=None):
@@ -39,26 +43,34 @@ def warm_up(store):
     write("sqlite://", 0, 1)
 
 
-def kill(store, kills, seed, longest):
-    """Start a writer and kill it at a random moment, again and again; return what it had said."""
+def kill(store, kills, seed, longest, at_once=4):
+    """Kill writers at random moments, a few of them at work at once; return what each had said."""
     rng = random.Random(seed)
-    said = []
+    said = {}
     warm_up(store)
-    for writer in range(kills):
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.close(reading)
-            write(store, writer, 10**9, writing)
-        os.close(writing)
-        if writer % 2:  # every second one lives to see its first batch acknowledged
-            select.select([reading], [], [], 10)
-        time.sleep(rng.uniform(0, longest))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        with os.fdopen(reading) as pipe:
-            said.append(pipe.read().split("\n")[:-1])
-    return said
+    for first in range(0, kills, at_once):
+        alive = [start(store, writer) for writer in range(first, min(first + at_once, kills))]
+        rng.shuffle(alive)
+        for writer, child, reading in alive:
+            if writer % 2:  # every second one lives to see its first batch acknowledged
+                select.select([reading], [], [], 10)
+            time.sleep(rng.uniform(0, longest) / at_once)
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            with os.fdopen(reading) as pipe:
+                said[writer] = pipe.read().split("\n")[:-1]
+    return [said[writer] for writer in range(kills)]
+
+
+def start(store, writer):
+    """Start a process that writes until it is killed; return where to read what it says."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        write(store, writer, 10**9, writing)
+    os.close(writing)
+    return writer, child, reading
 
 
 def kill_set_ups(folder, trials):

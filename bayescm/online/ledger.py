@@ -25,7 +25,7 @@ _B = batches.c
 _MINE = _B.classifier == sa.bindparam("who")
 _LABELS = sa.select(classifiers.c.labels).where(classifiers.c.classifier == sa.bindparam("who"))
 _LABELS_LOCKED = _LABELS.with_for_update()
-_LAST = sa.select(sa.func.max(_B.entry)).where(_MINE)
+_NEXT = sa.select(sa.func.coalesce(sa.func.max(_B.entry), 0) + 1).where(_MINE)
 _BATCH = sa.select(_B.at, _B.cells, _B.corrects).where(_MINE, _B.batch_id == sa.bindparam("id"))
 _CORRECTION = sa.select(_B.batch_id).where(_MINE, _B.corrects == sa.bindparam("id"))
 _AFTER = (
@@ -33,7 +33,7 @@ _AFTER = (
     .where(_MINE, _B.entry > sa.bindparam("after"))
     .order_by(_B.entry)
 )
-_ENTER = batches.insert()
+_ENTER = batches.insert().values(entry=_NEXT.scalar_subquery())
 
 
 class Entries(NamedTuple):
@@ -157,8 +157,7 @@ class Ledger:
                 return False
             now = timestamp(datetime.now(UTC))
             new["at"] = _corrected(connection, new, at) or now
-            last = connection.execute(_LAST, {"who": new["classifier"]}).scalar()
-            connection.execute(_ENTER, {**new, "entry": (last or 0) + 1, "recorded_at": now})
+            connection.execute(_ENTER, {**new, "who": new["classifier"], "recorded_at": now})
         return True
 
     def read(self, classifier: str, *, after: int = 0) -> Entries:
@@ -237,7 +236,7 @@ def _labels(connection, new, counts):
     # The lock makes the writers of one classifier take turns, which numbers entries without gaps.
     stored = connection.execute(_LABELS_LOCKED, who).scalar()
     if stored is None:
-        labels = {"labels": counts["actual"].values.tolist(), "positive": positive(counts)}
+        labels = {"labels": counts.indexes["actual"].tolist(), "positive": positive(counts)}
         row = {"classifier": new["classifier"], "labels": json.dumps(labels)}
         dialect = import_module(f"sqlalchemy.dialects.{connection.dialect.name}")
         connection.execute(dialect.insert(classifiers).on_conflict_do_nothing(), row)

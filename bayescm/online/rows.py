@@ -52,7 +52,7 @@ def zeros(labels: list, positive: Any) -> xr.DataArray:
 
 def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
     """Return the cells in the order of the classifier's labels; labels not seen count zero."""
-    labels, given = counts["actual"].values.tolist(), positive(counts)
+    labels, given = counts.indexes["actual"].tolist(), positive(counts)
     if unknown := [label for label in labels if label not in stored["labels"]]:
         raise fail(
             f"labels that classifier {classifier!r} does not have",
