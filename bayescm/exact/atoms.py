@@ -220,7 +220,9 @@ class Empirical:
         if self.chains == 1:
             return valid
         by_chain = self.draws.reshape(self.chains, -1, *self.draws.shape[1:])
-        return _array_stats().ess(by_chain, chain_axis=0, draw_axis=1, method="tail", prob=0.95)
+        found = _array_stats().ess(by_chain, chain_axis=0, draw_axis=1, method="tail", prob=0.95)
+        # Among draws that are undefined in part there is no telling how chains move.
+        return np.where(np.isfinite(found), found, valid)
 
 
 def _array_stats():
