@@ -31,7 +31,8 @@ def report(
         Counts, outcomes of several classifiers, scores, or a fit of these.
     path : str or Path
         Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``) or
-        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``).
+        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``). Files of the same names are
+        replaced.
     measures : str, callable or a sequence of these, optional
         The measures; by default some that fit the evidence.
     title : str, optional

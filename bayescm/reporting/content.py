@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm import planning
 from bayescm.evidence.counts import CELLS, positive
 from bayescm.labelled import kernels
+from bayescm.plots.common import chance as common_chance
 from bayescm.reporting.parts import Section, Table
 from bayescm.tables import sentences
 from bayescm.validate import fail
@@ -29,13 +29,19 @@ def default_measures(counts: xr.DataArray) -> list[str]:
     return NO_POSITIVE if positive(counts) is None else TWO_CLASSES
 
 
-def evaluated(counts: xr.DataArray) -> Section:
+def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
     """Say what was evaluated: examples, classes, positive class, design."""
     labels = counts.indexes["actual"]
     one = counts.isel(classifier=0) if "classifier" in counts.dims else counts
+    one = one.isel(repeat=0) if "repeat" in one.dims else one
     totals = one.sum([dim for dim in one.dims if dim != "actual"])
-    size = int(totals.sum())
-    said = [f"{size:,} examples of {len(labels)} classes{_shares(totals)}."]
+    each = counts.sum([dim for dim in counts.dims if dim != "classifier"])
+    if "classifier" in counts.dims and not paired:
+        sizes = zip(counts["classifier"].values, each.values, strict=True)
+        said = [f"Examples: {', '.join(f'{n:,.6g} of {name}' for name, n in sizes)}."]
+        said.append(f"{len(labels)} classes.")
+    else:
+        said = [f"{totals.sum():,.6g} examples of {len(labels)} classes{_shares(totals)}."]
     if len(labels) == 2:
         named = positive(counts)
         said.append(
@@ -43,7 +49,7 @@ def evaluated(counts: xr.DataArray) -> Section:
             if named is None
             else f"The positive class is {named}."
         )
-    said += _design(counts)
+    said += _design(counts, paired)
     absent = [str(label) for label in labels[(totals == 0).values]]
     if absent:
         said.append(f"Without an example: {', '.join(absent)}.")
@@ -51,7 +57,7 @@ def evaluated(counts: xr.DataArray) -> Section:
     if len(labels) <= LARGEST_TABLE:
         names = one if "classifier" not in counts.dims else counts
         section.tables = [
-            Table(f"Confusion matrix{which}; rows are the truth", _matrix(table))
+            Table(f"Confusion matrix{which}{_pooled(counts)}; rows are the truth", _matrix(table))
             for which, table in _each_classifier(names)
         ]
     else:
@@ -66,14 +72,15 @@ def _shares(totals):
     if totals.size > 6:
         return ""
     named = zip(totals.indexes["actual"], totals.values, strict=True)
-    return ": " + ", ".join(f"{int(count):,} {label}" for label, count in named)
+    return ": " + ", ".join(f"{label} ({int(count):,})" for label, count in named)
 
 
-def _design(counts):
+def _design(counts, paired):
     said = []
     if "classifier" in counts.dims:
         names = ", ".join(str(name) for name in counts["classifier"].values)
-        said.append(f"{counts.sizes['classifier']} classifiers on the same examples: {names}.")
+        on = "the same examples" if paired else "examples of their own"
+        said.append(f"{counts.sizes['classifier']} classifiers on {on}: {names}.")
     if "fold" in counts.dims:
         repeats = counts.sizes.get("repeat", 1)
         times = f", repeated {repeats} times" if repeats > 1 else ""
@@ -82,6 +89,8 @@ def _design(counts):
         said.append(f"Cross-validation with {counts.sizes['fold']} folds, {kind}{times}.")
     if "group" in counts.dims:
         said.append(f"{counts.sizes['group']} groups, partially pooled.")
+    if "step" in counts.dims:
+        said.append(f"{counts.sizes['step']} batches over time, taken together below.")
     if "prevalence" in counts.coords:
         share = float(counts.coords["prevalence"])
         said.append(f"All answers are for a population in which {100 * share:.4g} % are positive.")
@@ -93,6 +102,11 @@ def _each_classifier(counts):
     if "classifier" not in counts.dims:
         return [("", pooled)]
     return [(f" of {name}", pooled.sel(classifier=name)) for name in pooled["classifier"].values]
+
+
+def _pooled(counts):
+    over = [dim for dim in ("repeat", "fold", "group", "step") if dim in counts.dims]
+    return f", summed over {' and '.join(f'{dim}s' for dim in over)}" if over else ""
 
 
 def _matrix(counts):
@@ -109,92 +123,43 @@ def _matrix(counts):
 def known(table: pd.DataFrame, prob: float, kind: str) -> Section:
     """Say what is known of each measure."""
     called = "highest-density" if kind == "hdi" else "equal-tailed"
-    shown = table.drop(columns=["how", "error", "undefined"])
-    caption = f"Posterior of each measure; lower and upper bound the {prob:.4g} {called} interval"
-    said = _first(sentences(table, prob=prob), "The table has the other measures.")
+    numbers = ["mean", "lower", "upper", "sd", "point"]
+    places = list(table.columns[: list(table.columns).index("point")])
+    shown = table[[*places, *numbers]]
+    caption = (
+        f"Posterior of each measure; lower and upper bound the {100 * prob:.4g} % {called} "
+        f"interval, point is the value in the counts"
+    )
+    said = first(sentences(table, prob=prob), "The table has the other measures.")
     return Section("What is known", said, [Table(caption, shown)])
 
 
-def _first(said, rest):
+def first(said: list[str], rest: str) -> list[str]:
     """Return the first dozen sentences: a page of them is not read."""
     return said if len(said) <= MOST_SENTENCES else [*said[:MOST_SENTENCES], rest]
 
 
-def better(comparison: pd.DataFrame, rope: float) -> Section:
+def better(comparison: pd.DataFrame, rope: float, kind: str, prob: float) -> Section:
     """Say which classifier is better, by how much and how surely."""
-    said = _first(list(comparison["sentence"]), "The table has the other pairs.")
-    shown = comparison.drop(columns=["sentence"])
+    said = first(list(comparison["sentence"]), "The table has the other pairs.")
+    unsaid = ["sentence", "sd", "paired", "expected_loss_second"]
+    shown = comparison.drop(columns=unsaid + ([] if rope else ["p_rope"]))
+    for name in ("p_better", "p_rope", "p_worse"):
+        if name in shown:
+            shown[name] = [_chance(value) for value in shown[name]]
     margin = f"; p_rope: they differ by less than {rope:.4g}" if rope else ""
-    paired = "the same examples" if shown["paired"].all() else "examples of their own"
-    caption = f"Differences first minus second, on {paired}{margin}"
+    paired = "the same examples" if comparison["paired"].all() else "examples of their own"
+    caption = (
+        f"Differences, first minus second, on {paired}, with their {100 * prob:.4g} % interval"
+        f"{margin}; expected_loss: what choosing the first costs on average. A verdict takes a "
+        f"probability of {100 * prob:.4g} %"
+    )
     return Section("Which is better", said, [Table(caption, shown)])
 
 
-def uncertain(counts: xr.DataArray, table: pd.DataFrame, prob: float, kind: str) -> Section:
-    """Say where the evidence is thin, and how much more of it would settle the matter."""
-    width = table["upper"] - table["lower"]
-    if width.isna().all():
-        return Section("Where it is uncertain", ["Every measure is undefined."])
-    row = table.loc[width.idxmax()]
-    widest = float(width.max())
-    said = [
-        f"The widest interval is that of {row['measure']}: {widest:.3f} from end to end. "
-        f"An interval half as wide needs about four times the examples."
-    ]
-    plain = counts.dims == CELLS and counts.sizes["actual"] == 2
-    if plain and row["measure"] in planning.UNITS:
-        plan = planning.plan(
-            row["measure"], width=widest / 2, pilot=counts, assurance=0.9, prob=prob, kind=kind
-        ).iloc[0]
-        said.append(
-            f"To have it at most {widest / 2:.3f} wide with 90 % assurance takes "
-            f"{plan['n']:,} {plan['unit']} in a new test set."
-        )
-    return Section("Where it is uncertain", said)
-
-
-def cautions(counts: xr.DataArray, table: pd.DataFrame) -> Section:
-    """List what the evidence itself warns of."""
-    said = []
-    totals = counts.sum([dim for dim in counts.dims if dim not in ("actual", "classifier")])
-    if "classifier" in totals.dims:
-        totals = totals.isel(classifier=0)
-    few = {label: int(n) for label, n in zip(totals["actual"].values, totals.values, strict=True)}
-    few = {label: n for label, n in few.items() if n < 20}
-    if few:
-        listed = ", ".join(f"{label} {n}" for label, n in list(few.items())[:10])
-        more = f" and {len(few) - 10} others" if len(few) > 10 else ""
-        said.append(f"Fewer than 20 examples: {listed}{more}. Measures of such a class are wide.")
-    undefined = table[table["undefined"] > 0]
-    for name, share in zip(undefined["measure"], undefined["undefined"], strict=True):
-        said.append(f"{name} is undefined (0/0) in {100 * share:.2g} % of its posterior.")
-    size = float(totals.sum())
-    if size < 20:
-        said.append(
-            f"The prior weighs two examples and the data {size:.0f}: more than a tenth of what is "
-            f"known comes from the prior."
-        )
-    if bool(counts.coords.get("fixed_totals", False)):
-        said.append("Stratification fixed the class totals: the prevalence is not estimated.")
-    if "fold" in counts.dims:
-        said += _uneven_folds(counts)
-    return Section("Cautions", said or ["None: no rule of this report has found anything."])
-
-
-def _uneven_folds(counts):
-    """Warn where folds differ more than chance: a chi-square test of accuracy over folds."""
-    from scipy import stats
-
-    stacked = counts.sum([dim for dim in counts.dims if dim not in (*CELLS, "fold")])
-    total = stacked.sum(CELLS).values
-    right = np.trace(stacked.transpose("fold", *CELLS).values, axis1=-2, axis2=-1)
-    table = np.stack([right, total - right])
-    if (table.sum(axis=1) == 0).any():
-        return []
-    chance = stats.chi2_contingency(table).pvalue
-    if chance > 0.01:
-        return []
-    return [f"The folds differ in accuracy more than chance would make them (p = {chance:.2g})."]
+def _chance(value):
+    """Return a probability as text that is never rounded to certainty."""
+    return "–" if np.isnan(value) else common_chance(value).removeprefix("= ").replace(" ", "")
 
 
 def computed(table: pd.DataFrame, facts: dict[str, Any]) -> Section:

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from bayescm.online import Monitor
-from bayescm.reporting import content, render
-from bayescm.reporting.assemble import facts_of
+from bayescm.reporting import content, facts, render
+from bayescm.reporting.cautions import cautions
 from bayescm.reporting.parts import Picture, Section, Table
+from bayescm.reporting.settling import uncertain
 from bayescm.tables import summary
 from bayescm.validate import fail
 
@@ -53,15 +54,16 @@ def monitor_report(
         interval: dict[str, Any] = {"prob": prob, "kind": kind}
         table = summary(counts, wanted, **interval)
         content.check_defined(table)
+        prior = facts.prior_of(counts, "dirichlet_multinomial", None)
         evaluated = content.evaluated(counts)
         evaluated.sentences.append(_span(batches))
         sections = [
             evaluated,
             content.known(table, prob, kind),
             _history(monitor, prob, kind),
-            content.uncertain(counts, table, prob, kind),
-            content.computed(table, facts_of(counts, 0, {})),
-            content.cautions(counts, table),
+            uncertain(counts, table, prob, kind),
+            content.computed(table, facts.of_counts(counts, "dirichlet_multinomial", prior, 0)),
+            cautions(batches, table, prior=prior),
         ]
     render.write(path, title or f"Online evaluation of {name}", sections)
     return path

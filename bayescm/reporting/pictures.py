@@ -2,35 +2,43 @@
 
 import bayescm as bcm
 from bayescm.evidence.counts import CELLS, positive
-from bayescm.reporting.parts import Picture, Section, Table
+from bayescm.reporting.parts import Picture, Section
 
 # Beyond so many classes the labels of the matrix cannot be read.
 LARGEST_MATRIX = 30
+# Rows of a picture and panels of densities beyond which it cannot be read either.
+MOST_ROWS, MOST_PANELS = 24, 6
 
 
-def of_counts(counts, measures, interval) -> Section:
-    """Draw densities, matrices, a forest and the region of precision and recall."""
+def of_counts(whole, measures, interval, comparison=None) -> Section:
+    """Draw what the evidence allows, its batches over time included."""
     section = Section("Pictures")
-    prob = interval["prob"]
+    counts = whole.sum("step") if "step" in whole.dims else whole
+    words = f"{100 * interval['prob']:.4g} % interval"
     plain = {name: interval[name] for name in ("prob", "kind")}
     names = [each if isinstance(each, str) else each.__name__ for each in measures]
-    listed = ", ".join(names)
     section.pictures.append(
         Picture(
             "forest",
-            f"Posterior mean and {prob:.4g} interval of {listed}.",
+            f"Posterior mean and {words} of {_listed(names)}.",
             bcm.plot_forest(counts, measures, **interval),
         )
     )
-    whole = [each for each in measures if _whole(counts, each)]
-    if whole:
+    if comparison is not None and len(comparison) <= MOST_ROWS:
+        alt = f"Differences between classifiers with their {words}."
+        drawn = bcm.plot_differences(comparison, **plain)
+        section.pictures.append(Picture("differences", alt, drawn))
+    shown = [each for each in measures if _whole(counts, each)][: _panels(counts)]
+    if shown:
+        named = _listed([each if isinstance(each, str) else each.__name__ for each in shown])
         section.pictures.append(
             Picture(
                 "densities",
-                f"Posterior density of {', '.join(map(str, whole))} with its {prob:.4g} interval.",
-                bcm.plot_posterior(counts, whole, **interval),
+                f"Posterior density of {named} with its {words}.",
+                bcm.plot_posterior(counts, shown, **interval),
             )
         )
+    section.pictures += _parts(whole, shown, plain)
     if counts.sizes["actual"] > LARGEST_MATRIX:
         section.sentences.append(
             f"The confusion matrix of {counts.sizes['actual']} classes is left out: its labels "
@@ -39,6 +47,35 @@ def of_counts(counts, measures, interval) -> Section:
     else:
         section.pictures += _matrices(counts, plain)
     return section
+
+
+def _listed(names):
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _panels(counts):
+    """Return how many measures have a density each, so that the panels stay readable."""
+    return max(1, MOST_PANELS // counts.sizes.get("classifier", 1))
+
+
+def _parts(counts, measures, plain):
+    """Draw the folds, the groups or the batches one by one, in one measure."""
+    several = "classifier" in counts.dims or "repeat" in counts.dims
+    if several or not measures:
+        return []
+    measure, name = measures[-1], bcm.measures.resolve(measures[-1]).__name__
+    if 2 <= counts.sizes.get("fold", 0) <= MOST_ROWS:
+        alt = f"{name} of every fold alone, and of all of them by each model and t interval."
+        return [Picture("folds", alt, bcm.plot_folds(counts, measure, **plain))]
+    if 2 <= counts.sizes.get("group", 0) <= MOST_ROWS:
+        alt = f"{name} of every group, evaluated on its own examples alone."
+        one = bcm.plot_forest(counts, measure, model="dirichlet_multinomial", **plain)
+        return [Picture("groups", alt, one)]
+    if counts.sizes.get("step", 0) >= 2:
+        alt = "Interval of each measure after every batch; dots are single batches."
+        history = bcm.online.history(counts, measures, **plain)
+        return [Picture("history", alt, bcm.plot_history(history, batches=counts))]
+    return []
 
 
 def _whole(counts, measure):
@@ -80,42 +117,3 @@ def of_fit(tree, counts, measures, interval) -> Section:
     if counts.sizes["actual"] <= LARGEST_MATRIX:
         section.pictures += _matrices(counts, interval)
     return section
-
-
-def of_scores(scores, settings) -> Section:
-    """Draw the curves of scores, and tell their areas."""
-    prob = settings["prob"]
-    areas = {
-        "AUC": bcm.curves.auc(scores, prob=prob, kind=settings["kind"]),
-        "average precision": bcm.curves.average_precision(scores, prob=prob, kind=settings["kind"]),
-    }
-    section = Section("Curves")
-    rows = []
-    for name, ends in areas.items():
-        frame = ends.to_dataset(dim="bound").reset_coords(drop=True).to_dataframe().reset_index()
-        frame = frame.drop(columns=["index"], errors="ignore")
-        frame.insert(0, "area", name)
-        rows += frame.to_dict("records")
-        section.sentences += [
-            f"{name}{_of(row)} lies between {row['lower']:.3f} and {row['upper']:.3f} with "
-            f"probability {100 * prob:.4g} %."
-            for row in frame.to_dict("records")
-        ]
-    import pandas as pd
-
-    section.tables = [Table("Areas under the curves", pd.DataFrame(rows))]
-    from bayescm.plots import plot_precision_recall, plot_roc
-
-    section.pictures = [
-        Picture("roc", "ROC curve with its simultaneous band.", plot_roc(scores, prob=prob)),
-        Picture(
-            "precision-recall-curve",
-            "Precision-recall curve with its simultaneous band.",
-            plot_precision_recall(scores, prob=prob),
-        ),
-    ]
-    return section
-
-
-def _of(row):
-    return f" of {row['classifier']}" if "classifier" in row else ""

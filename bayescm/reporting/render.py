@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import jinja2
-import matplotlib
+import matplotlib.figure
 import numpy as np
 from markupsafe import Markup
 
@@ -57,24 +56,29 @@ def write(path: Path, title: str, sections: Sequence[Section]) -> None:
 
     Markdown and LaTeX keep their pictures in a folder named as the report with ``_files`` added.
     """
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with _closing(sections), tempfile.TemporaryDirectory(dir=path.parent) as folder:
         text = RENDERERS[path.suffix](title, sections, Path(folder), f"{path.stem}_files")
         draft, files = Path(folder) / path.name, Path(folder) / f"{path.stem}_files"
         draft.write_text(text, encoding="utf-8")
         if files.is_dir():
             target = path.parent / files.name
-            shutil.rmtree(target, ignore_errors=True)
-            os.replace(files, target)
+            target.mkdir(exist_ok=True)
+            for picture in files.iterdir():
+                os.replace(picture, target / picture.name)
         os.replace(draft, path)
-    _close(sections)
 
 
-def _close(sections):
-    """Free the figures: nobody will see them again."""
+@contextmanager
+def _closing(sections):
+    """Free the figures in the end, whatever happens: nobody will see them again."""
     from matplotlib import pyplot as plt
 
-    for picture in (each for section in sections for each in section.pictures):
-        plt.close(picture.figure)
+    try:
+        yield
+    finally:
+        for picture in (each for section in sections for each in section.pictures):
+            if isinstance(picture.figure, matplotlib.figure.Figure):
+                plt.close(picture.figure)
 
 
 def _html(title, sections, folder, files):
@@ -116,15 +120,18 @@ def _environment(**options):
     )
     environment.filters["number"] = _number
     environment.globals["numeric_columns"] = _numeric_columns
-    environment.tests["numeric"] = lambda value: isinstance(value, (int, float, np.number))
     return environment
 
 
 def _numeric_columns(frame):
-    kinds = enumerate(frame.dtypes)
-    return {
-        index for index, kind in kinds if np.issubdtype(getattr(kind, "type", object), np.number)
-    }
+    columns = (frame.iloc[:, index] for index in range(frame.shape[1]))
+    return {index for index, column in enumerate(columns) if all(map(_looks_numeric, column))}
+
+
+def _looks_numeric(value):
+    if isinstance(value, str):
+        return bool(re.fullmatch(r"[<>–]?[\d.]*", value))
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
 def _number(value):

@@ -30,6 +30,7 @@ def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, e
     assert all(section in text for section in SECTIONS)
     assert "0.644" in text
     assert "0.791" in text  # the exact interval of F1
+    assert "95 %" in text.replace(r"\%", "%")
     names = {each.name for each in tmp_path.iterdir()}
     assert names == ({"r.html"} if ending == ".html" else {f"r{ending}", "r_files"})
 
@@ -42,6 +43,30 @@ def test_report_of_two_classifiers_says_which_is_better(tmp_path):
     both = bcm.from_classifiers(actual, answers, positive=True)
     text = bcm.report(both, tmp_path / "r.md", measures=["f1"], rope=0.01).read_text()
     assert "good is better than poor in f1" in text
+
+
+@pytest.mark.slow
+def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
+    rng = np.random.default_rng(0)
+    actual = rng.random(120) < 0.4
+    scores = {"good": rng.normal(3 * actual), "poor": rng.normal(actual)}
+    evidence = bcm.from_scores(actual, scores, positive=True)
+    text = bcm.report(evidence, tmp_path / "r.md").read_text()
+    assert "120 examples with scores" in text
+    assert "AUC of good lies between" in text
+    assert "good is better than poor in auc" in text
+    assert "precision-recall-curve.png" in text
+
+
+@pytest.mark.slow
+def test_batches_over_time_are_told_together_and_one_by_one(tmp_path):
+    weeks = bcm.from_cells(tp=[18, 17, 19], fn=[2, 3, 1], fp=3, tn=17).rename(batch="step")
+    text = bcm.report(weeks, tmp_path / "r.md", measures=["recall"]).read_text()
+    assert "3 batches over time" in text
+    assert "120 examples" in text
+    assert "history.png" in text
+    with pytest.raises(ValueError, match="rename"):
+        bcm.report(weeks.rename(step="batch"), tmp_path / "r.md")
 
 
 @pytest.mark.slow
@@ -75,6 +100,10 @@ def test_a_failing_picture_leaves_the_old_report(tmp_path):
         name, alt = "broken", "broken"
 
         class figure:
+            @staticmethod
+            def get_figwidth():
+                return 7.0
+
             @staticmethod
             def savefig(*args, **keywords):
                 raise RuntimeError("no room")

@@ -1,0 +1,160 @@
+"""What the evidence itself warns of."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS
+from bayescm.reporting.parts import Section
+
+# A class of fewer examples than this is named.
+FEW = 20
+# Shuffles of the wrong answers over the folds, and the p value from which on a caution is due.
+_SHUFFLES, _RARE = 4000, 0.01
+
+
+def cautions(
+    counts: xr.DataArray,
+    table: pd.DataFrame,
+    *,
+    prior: np.ndarray | None = None,
+    paired: bool = False,
+    fixed: bool = False,
+) -> Section:
+    """
+    List what the evidence itself warns of.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        The evidence.
+    table : DataFrame
+        Its summary.
+    prior : ndarray (C, C), optional
+        Pseudo-counts of the prior, where it has any.
+    paired : bool
+        Whether the classifiers are compared on the same examples.
+    fixed : bool
+        Whether the class totals were fixed by the sampling.
+    """
+    totals = _totals(counts)
+    said = few(totals) + _heavy_prior(prior, totals) + _undefined(table)
+    if fixed or bool(counts.coords.get("fixed_totals", False)):
+        said.append(
+            "The class totals were fixed by the sampling: the prevalence is not estimated, and "
+            "precision, accuracy and F1 hold for this share of positives alone."
+        )
+    if not paired:
+        said += _look_paired(counts)
+    said += [text for dim in ("fold", "group", "step") for text in _uneven(counts, dim)]
+    return Section("Cautions", said or ["None: no rule of this report has found anything."])
+
+
+def _totals(counts):
+    """Return the examples of each class; of several classifiers those of the one with fewest."""
+    totals = counts.sum([dim for dim in counts.dims if dim not in ("actual", "classifier")])
+    if "repeat" in counts.dims:
+        totals = totals / counts.sizes["repeat"]
+    return totals.min("classifier") if "classifier" in totals.dims else totals
+
+
+def few(totals: xr.DataArray) -> list[str]:
+    """Name the classes of few examples."""
+    pairs = zip(totals["actual"].values, totals.values, strict=True)
+    rare = [f"{label} ({n:.4g})" for label, n in pairs if n < FEW]
+    if not rare:
+        return []
+    more = f" and {len(rare) - 10} others" if len(rare) > 10 else ""
+    return [
+        f"Fewer than {FEW} examples: {', '.join(rare[:10])}{more}. What depends on such a class is "
+        f"uncertain."
+    ]
+
+
+def _heavy_prior(prior, totals):
+    """Warn where the prior weighs more than a tenth of the data, in all or in a class."""
+    if prior is None:
+        return []
+    size, weight = float(totals.sum()), float(prior.sum())
+    if weight > size / 10:
+        return [
+            f"The prior weighs {weight:.3g} examples and the data {size:.4g}: it is more than a "
+            f"tenth of them, so that another prior would give other answers."
+        ]
+    rows = zip(totals["actual"].values, prior.sum(axis=1), totals.values, strict=True)
+    heavy = [f"{label} ({w:.2g} to {n:.4g})" for label, w, n in rows if w > n / 10]
+    if not heavy:
+        return []
+    more = f" and {len(heavy) - 10} others" if len(heavy) > 10 else ""
+    return [
+        f"The prior weighs more than a tenth of the examples of {', '.join(heavy[:10])}{more}: "
+        f"another prior would give other answers there."
+    ]
+
+
+def _undefined(table):
+    said, known = [], {"point", "mean", "sd", "lower", "upper", "how", "error", "undefined"}
+    where = [name for name in table.columns if name not in known]
+    for row in table.to_dict("records"):
+        name = " ".join(str(row[column]) for column in where)
+        if row["undefined"] > 1e-4:
+            share = f"{100 * row['undefined']:.2g} %"
+            said.append(f"{name} is undefined (0/0) in {share} of its posterior.")
+        elif np.isnan(row["point"]) and not np.isnan(row["lower"]):
+            said.append(f"{name} is 0/0 in the counts: its interval is that of the prior.")
+    most = 6
+    return said if len(said) <= most else [*said[:most], f"So it is with {len(said) - most} more."]
+
+
+def _look_paired(counts):
+    if "classifier" not in counts.dims:
+        return []
+    names = counts["classifier"].values
+    rows = counts.sum([dim for dim in counts.dims if dim not in ("classifier", "actual")])
+    rows = rows.transpose("classifier", "actual").values
+    for i, j in combinations(range(len(names)), 2):
+        if np.array_equal(rows[i], rows[j]):
+            return [
+                f"{names[i]} and {names[j]} have the same class totals: they look as if tested on "
+                f"the same examples, but are compared as independent, which makes the differences "
+                f"look less certain than they are."
+            ]
+    return []
+
+
+def _uneven(counts, dim):
+    """Warn where the parts differ more in accuracy than chance: a shuffle test."""
+    if dim not in counts.dims or counts.sizes[dim] < 2:
+        return []
+    names = counts["classifier"].values if "classifier" in counts.dims else [None]
+    said = []
+    for place, name in enumerate(names):
+        one = counts if name is None else counts.isel(classifier=place)
+        # One repeat after the other: each holds every example once.
+        runs = [one.isel(repeat=r) for r in range(one.sizes.get("repeat", 0))] or [one]
+        chance = min(1.0, len(runs) * min(_by_chance(run, dim) for run in runs))
+        if chance <= _RARE:
+            of = "" if name is None else f" of {name}"
+            p = f"p = {chance:.2g}" if chance > 1.5 / _SHUFFLES * len(runs) else f"p < {chance:.1g}"
+            said.append(f"The {dim}s differ in the accuracy{of} more than chance makes them ({p}).")
+    return said
+
+
+def _by_chance(counts, dim):
+    """Return how often shuffled errors spread over the parts as unevenly as they do."""
+    cells = counts.sum([each for each in counts.dims if each not in (*CELLS, dim)])
+    cells = cells.transpose(dim, *CELLS).values
+    sizes = cells.sum(axis=(1, 2)).round().astype(int)
+    wrong = (sizes - np.trace(cells, axis1=1, axis2=2)).round().astype(int)
+    if not 0 < wrong.sum() < sizes.sum():
+        return 1.0
+    rng = np.random.default_rng(0)
+    expected = sizes * wrong.sum() / sizes.sum()
+    sizes, wrong, expected = sizes[sizes > 0], wrong[sizes > 0], expected[sizes > 0]
+    drawn = rng.multivariate_hypergeometric(sizes, wrong.sum(), _SHUFFLES, method="marginals")
+    spread = ((drawn - expected) ** 2 / expected).sum(axis=1)
+    seen = ((wrong - expected) ** 2 / expected).sum()
+    # A hair below, so that equal spreads count as such.
+    return (1 + (spread >= seen * (1 - 1e-9)).sum()) / (1 + _SHUFFLES)

@@ -1,0 +1,78 @@
+"""Each caution appears when it should, and not when not."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.reporting.cautions import cautions
+
+PLENTY = {"tp": 65, "fn": 15, "fp": 35, "tn": 30}
+
+
+def said(counts, measures=("recall", "precision"), **keywords):
+    table = bcm.summary(counts, list(measures))
+    return " ".join(cautions(counts, table, **keywords).sentences)
+
+
+def folds(errors, dim="fold"):
+    wrong = np.array(errors)
+    return bcm.from_cells(tp=20 - wrong, fn=wrong, fp=2, tn=18).rename(batch=dim)
+
+
+@pytest.mark.parametrize(
+    ("quiet", "loud", "words"),
+    [
+        ({}, {"tp": 6, "fn": 3}, "Fewer than 20 examples: positive (9)"),
+        ({}, {"tp": 3, "fn": 2, "fp": 2, "tn": 3}, "The prior weighs 2 examples and the data 10"),
+        ({}, {"tp": 3, "fn": 2}, "more than a tenth of the examples of positive (1 to 5)"),
+        ({}, {"tp": 0, "fn": 0}, "recall is 0/0 in the counts"),
+    ],
+)
+def test_small_and_empty_classes(quiet, loud, words):
+    prior = np.full((2, 2), 0.5)
+    assert words not in said(bcm.from_cells(**PLENTY | quiet), prior=prior)
+    assert words in said(bcm.from_cells(**PLENTY | loud), prior=prior)
+
+
+def test_undefined_draws():
+    counts = bcm.from_cells(**PLENTY)
+    table = bcm.summary(counts, "precision").assign(undefined=0.03)
+    assert "precision is undefined (0/0) in 3 % of" in " ".join(cautions(counts, table).sentences)
+    assert "is undefined" not in said(counts)
+
+
+def test_matrices_that_look_paired():
+    alike = bcm.combine(
+        {"a": bcm.from_cells(**PLENTY), "b": bcm.from_cells(**PLENTY)}, dim="classifier"
+    )
+    other = bcm.from_cells(**PLENTY | {"tp": 64})
+    unlike = bcm.combine({"a": bcm.from_cells(**PLENTY), "b": other}, dim="classifier")
+    assert "look as if tested on the same examples" in said(alike)
+    assert "look as if" not in said(alike, paired=True)
+    assert "look as if" not in said(unlike)
+
+
+@pytest.mark.parametrize("dim", ["fold", "group", "step"])
+def test_parts_that_differ_more_than_chance(dim):
+    counts = folds([1, 2, 1, 12, 2], dim)
+    even = folds([3, 4, 3, 4, 4], dim)
+    table = bcm.summary(counts.sum(dim), "recall")
+    assert f"The {dim}s differ" in " ".join(cautions(counts, table).sentences)
+    assert "differ" not in " ".join(cautions(even, table).sentences)
+
+
+def test_folds_that_differ_by_chance_alone_are_seldom_named():
+    rng = np.random.default_rng(5)
+    table = bcm.summary(bcm.from_cells(**PLENTY), "recall")
+    named = [
+        "differ" in " ".join(cautions(folds(rng.binomial(20, 0.05, 10)), table).sentences)
+        for _ in range(100)
+    ]
+    assert np.mean(named) <= 0.04
+
+
+def test_totals_fixed_by_sampling():
+    counts = bcm.from_cells(**PLENTY)
+    assert "fixed by the sampling" in said(counts, fixed=True)
+    assert "fixed by the sampling" in said(counts.assign_coords(fixed_totals=True))
+    assert said(counts) == "None: no rule of this report has found anything."
