@@ -23,6 +23,7 @@ class Name(StrEnum):
     meta_analysis = "meta-analysis"
     online = "online"
     run_length = "run-length"
+    designs = "designs"
 
 
 def study(

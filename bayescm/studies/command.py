@@ -21,6 +21,7 @@ STUDIES = {
     "meta-analysis": "meta_analysis",
     "online": "online",
     "run-length": "run_length",
+    "designs": "designs",
 }
 
 
@@ -39,7 +40,7 @@ def run_study(
     ----------
     name : str
         "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang",
-        "comparisons", "meta-analysis", "online" or "run-length".
+        "comparisons", "meta-analysis", "online", "run-length" or "designs".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional
