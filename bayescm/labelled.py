@@ -85,7 +85,7 @@ def _fitted(tree, measures, group):
     return values.mean([dim for dim in ("repeat", "fold") if dim in values.dims], skipna=False)
 
 
-def no_fitted(model: str) -> ValueError:
+def no_fitted(model: str) -> Exception:
     """Return the error where a model knows no classifiers at hand apart from its parameter."""
     todo = "leave of= out, or take model='hierarchical_folds'"
     return fail(

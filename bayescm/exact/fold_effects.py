@@ -5,6 +5,7 @@ from scipy import special
 from scipy.special import log_softmax
 
 _STEPS = 6  # of Newton
+_NEAR = 1e-3  # logits; the next step would be of the order of its square
 
 
 def moved(rates: np.ndarray, effects: np.ndarray) -> np.ndarray:
@@ -60,6 +61,8 @@ def _two_classes(folds, level, own):
         far = (threshold * abs(step[0]) + separation * abs(step[1])) / determinant
         shorter = determinant * np.maximum(1, far)
         t, a = t + step[0] / shorter, a + step[1] / shorter
+        if far.max() < _NEAR:
+            break
     well, sick = (
         logit[:, 0] - threshold * t + separation * a,
         logit[:, 1] + threshold * t + separation * a,

@@ -110,7 +110,6 @@ def test_draws_fit_the_model(name):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The sampler may have missed:UserWarning")  # 1 draw in 1000
 def test_nuts_draws_from_the_posterior_of_the_nodes():
     counts = labelled(FOLDS)
     tree = bcm.fit(counts, "hierarchical_folds", method="nuts", draws=4000, random_seed=2)
