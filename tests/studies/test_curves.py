@@ -56,6 +56,8 @@ def test_differences_and_choices_have_studies_too():
         curve_answers.paired_study((0.8, 0.85), 0.3, 50, 0.3, draws=300), replications=40, seed=1
     )
     assert (paired["doc"] > 0.8).all()
+    length = paired[paired.measure == "auc"].set_index("method")["il"]
+    assert length["posterior"] == pytest.approx(length["DeLong"], rel=0.06)
     chosen = coverage.run(
         curve_answers.choice_study("binormal", 0.8, 50, 0.3, draws=300), replications=80, seed=1
     )
