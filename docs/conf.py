@@ -1,7 +1,10 @@
 """Sphinx configuration: pages are executed as they are built, so that no example is stale."""
 
 import os
+import sys
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import bayescm
@@ -11,6 +14,7 @@ copyright = "2026, the bayescm developers"
 version = release = bayescm.__version__
 
 extensions = [
+    "coverage_table",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",

@@ -1,0 +1,12 @@
+"""
+The same evidence under several priors
+======================================
+
+Flat, the default, and what experts know, worth as much as 40 examples.
+"""
+
+import bayescm as bcm
+
+counts = bcm.from_cells(tp=13, fn=3, fp=7, tn=6)
+experts = bcm.priors.elicit(prevalence=0.5, recall=0.7, specificity=0.6, weight=40)
+figure = bcm.plot_priors(counts, "recall", {"flat": 1.0, "default": 0.5, "experts": experts})
