@@ -1,5 +1,5 @@
 """
-Coverage of the models of a design: class totals fixed, many classes, groups.
+Coverage of the models of a design: class totals fixed, groups.
 
 Each case draws from the population that its model is for, with parameters far from the edges of
 the prior, and asks how often the 95 % equal-tailed interval holds the true value. Beside it stands
@@ -18,24 +18,20 @@ from bayescm.coverage import Method, Study
 from bayescm.evidence import from_matrix
 from bayescm.intervals import interval
 from bayescm.measures import resolve
-from bayescm.studies.priors import Classifier
 from bayescm.studies.tables import Settings, run_cases
 from bayescm.validate import check_choice, fail
 
 TABLES = ("coverage",)
 MEASURES = {
     "fixed_totals": ("precision", "recall", "f1", "mcc"),
-    "hierarchical_rows": ("accuracy", "f1_macro", "balanced_accuracy"),
     "hierarchical_groups": ("recall", "specificity"),
 }
-# Model, and what is drawn: class totals; classes, size, recall; groups, their size, their spread.
+# Model, and what is drawn: class totals; number of groups, their size, their spread.
 CASES = {
     1: ("fixed_totals", (25, 25)),
     2: ("fixed_totals", (100, 20)),
-    3: ("hierarchical_rows", (10, 50, 0.7)),
-    4: ("hierarchical_rows", (10, 300, 0.93)),
-    5: ("hierarchical_groups", (6, 40, 0.5)),
-    6: ("hierarchical_groups", (15, 40, 1.0)),
+    3: ("hierarchical_groups", (6, 40, 0.5)),
+    4: ("hierarchical_groups", (15, 40, 1.0)),
 }
 
 
@@ -50,16 +46,6 @@ def fixed_totals(
     cells = rates * (totals / totals.sum())[:, None]
     truth = {name: float(resolve(name)(cells)) for name in MEASURES["fixed_totals"]}
     return from_matrix(counts, positive=1), truth
-
-
-def many_classes(
-    rng: np.random.Generator, classes: int, size: int, level: float
-) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return the counts of a test set of many classes, and the true measures."""
-    cells = Classifier(classes, size, level).cells(rng)
-    counts = rng.multinomial(size, cells.ravel()).reshape(cells.shape)
-    names = MEASURES["hierarchical_rows"]
-    return from_matrix(counts), {name: float(resolve(name)(cells)) for name in names}
 
 
 def groups(
@@ -78,7 +64,6 @@ def groups(
 
 SOURCES: dict[str, Callable] = {
     "fixed_totals": fixed_totals,
-    "hierarchical_rows": many_classes,
     "hierarchical_groups": groups,
 }
 
@@ -99,7 +84,7 @@ def study(case: int) -> Study:
     Parameters
     ----------
     case : int
-        1 to 6, as in ``CASES``.
+        1 to 4, as in ``CASES``.
 
     Returns
     -------
