@@ -24,6 +24,7 @@ class Name(StrEnum):
     online = "online"
     run_length = "run-length"
     designs = "designs"
+    curves = "curves"
 
 
 def study(

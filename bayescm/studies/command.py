@@ -22,6 +22,7 @@ STUDIES = {
     "online": "online",
     "run-length": "run_length",
     "designs": "designs",
+    "curves": "curve_tables",
 }
 
 
@@ -40,7 +41,7 @@ def run_study(
     ----------
     name : str
         "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang",
-        "comparisons", "meta-analysis", "online", "run-length" or "designs".
+        "comparisons", "meta-analysis", "online", "run-length", "designs" or "curves".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional
