@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 # Numbers held at once, and cells of one draw up to which many draws are cheap.
-_CHUNK, _SMALL = 4e6, 64
+_CHUNK, _SMALL = 2e6, 256
 
 
 def no_law(*_):

@@ -62,7 +62,8 @@ def plot_region(
         raise fail(
             "too many regions to tell apart", len(members), f"up to {len(common.PALETTE)}", todo
         )
-    figure, axes = plt.subplots(figsize=(5.6, 5.6), layout="constrained")
+    width = 5.6 if len(members) == 1 else 7.0
+    figure, axes = plt.subplots(figsize=(width, 5.6), layout="constrained")
     fills = (0.2, 0.35) if len(members) == 1 else (0.06, 0.35)
     ends = []
     for place, where in enumerate(members):
@@ -79,7 +80,8 @@ def plot_region(
         ends.append(_region(axes, _density(x, y), (prob, 0.5), common.PALETTE[place], fills))
     _frame(axes, across, up, np.array(ends))
     if len(members) > 1:
-        axes.legend(fontsize=9, loc="best")
+        # Beside the axes: "best" does not see the regions, and would hide one.
+        axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     words = f"mean, 50 % and {100 * prob:g} % highest-density region"
     common.heading(figure, words, common.positive_of(evidence))
     return common.finish(figure)
