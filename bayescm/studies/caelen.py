@@ -134,16 +134,16 @@ class Forests:
 
         features, classes = read_set(self.number, self.folder)
         seed = int(rng.integers(2**31))
-        parts = StratifiedKFold(3, shuffle=True, random_state=seed).split(features, classes)
-        train, first, second = (test for _, test in parts)
+        folds = StratifiedKFold(3, shuffle=True, random_state=seed).split(features, classes)
+        train, first, second = (test for _, test in folds)
         forest = RandomForestClassifier(_TREES, max_features="sqrt", random_state=seed)
         forest.fit(features[train], classes[train])
-        tables = [
-            np.bincount(2 * classes[part] + forest.predict(features[part]), minlength=4)
-            for part in (first, second)
-        ]
-        truth = {name: float(m(tables[1].reshape(2, 2))) for name, m in MEASURES.items()}
-        return {"cells": tables[0].reshape(2, 2), "seed": seed}, truth
+        both = np.concatenate([first, second])
+        outcome = 2 * classes[both] + forest.predict(features[both])
+        parts = outcome[: len(first)], outcome[len(first) :]
+        tables = [np.bincount(part, minlength=4).reshape(2, 2) for part in parts]
+        truth = {name: float(m(tables[1])) for name, m in MEASURES.items()}
+        return {"cells": tables[0], "seed": seed}, truth
 
 
 @cache
