@@ -89,16 +89,18 @@ def draw_measures(
 
 
 def _of_tree(tree, measures, dim):
-    """Take the draws of a fit as they are."""
-    values = measure(tree, measures)
+    """Take the draws of a fit as they are; of every group where groups are compared."""
+    own = f"theta_{dim}"
+    held = "posterior" in tree.children and own in tree["posterior"].data_vars
+    values = measure(tree, measures, variable=own if held else None)
     values = values.stack(every=("chain", "draw"), create_index=False)
     values = values.drop_vars(["chain", "draw"]).rename(every="draw").transpose("draw", ...)
     counts = tree["constant_data"]["counts"] if "constant_data" in tree.children else None
-    own = tree.attrs.get("model") == "paired_outcomes"
-    if dim == "classifier" and not own and counts is not None and "predicted" in counts.dims:
+    pairs = tree.attrs.get("model") == "paired_outcomes"
+    if dim == "classifier" and not pairs and counts is not None and "predicted" in counts.dims:
         _warn_if_paired(_classifiers(counts))
     found = [resolve(name) for name in ([measures] if _one(measures) else measures)]
-    return Drawn(class_last(values), found, own and dim == "classifier")
+    return Drawn(class_last(values), found, pairs and dim == "classifier")
 
 
 def _one(measures):

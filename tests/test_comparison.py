@@ -163,6 +163,19 @@ def test_a_fit_of_outcomes_stays_paired(both):
     assert found["sd"] == pytest.approx(exact["sd"], rel=0.05)
 
 
+@pytest.mark.slow
+def test_a_fit_of_groups_compares_its_groups():
+    sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
+    sites = sites.rename(batch="group").assign_coords(group=list("ABC"))
+    fit = bcm.fit(sites, random_seed=1)
+    found = bcm.compare(fit, "recall", dim="group")
+    direct = bcm.compare(
+        sites, "recall", dim="group", model="hierarchical_groups", random_seed=0, draws=4000
+    )
+    np.testing.assert_allclose(found["mean"], direct["mean"], atol=0.02)
+    np.testing.assert_allclose(found["sd"], direct["sd"], rtol=0.15)
+
+
 def test_groups_are_compared_for_each_classifier(both):
     rng = np.random.default_rng(0)
     actual, answers = correlated(rng)
