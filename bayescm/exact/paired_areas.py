@@ -25,7 +25,6 @@ Mathematical Statistics 29, 201-211. doi:10.1214/aoms/1177706717
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats.qmc import Halton
 
 # Of what sets two classifiers apart, the part that also sets apart the doubt of their tails.
 _APART = 1 / 8
@@ -56,6 +55,8 @@ def couple(
     -------
     ndarray, shape (S, V)
     """
+    from scipy.stats.qmc import Halton  # slow to import, and only pairs need it
+
     root = _root(correlation(areas.var(axis=0), matrix, weights, codes))
     # Evenly spread points: the difference of two areas hangs on few of the draws.
     even = ndtri(Halton(areas.shape[1], rng=rng).random(len(areas)))
