@@ -1,0 +1,95 @@
+"""The three rungs of priors on every model: numbers, a function from a name, a copied file."""
+
+import importlib.util
+import inspect
+import shutil
+from functools import partial
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import bayescm as bcm
+from bayescm import models
+
+RNG = np.random.default_rng(1)
+ONE = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+FOLDS = bcm.from_cells(tp=[9, 8, 7], fn=[1, 2, 3], fp=2, tn=8).rename(batch="fold")
+GROUPS = FOLDS.rename(fold="group")
+STEPS = FOLDS.rename(fold="step")
+PETS = bcm.from_matrix(RNG.integers(1, 9, (3, 3)), labels=["cat", "cow", "dog"])
+TRUTH = RNG.integers(0, 2, 40)
+SCORES = bcm.from_scores(TRUTH, TRUTH + RNG.normal(size=40), positive=1)
+BOTH = bcm.from_classifiers(TRUTH, {"a": TRUTH, "b": RNG.integers(0, 2, 40)}, positive=1)
+
+few = partial(pm.HalfNormal, sigma=0.3)
+weight = partial(pm.Gamma, alpha=2, beta=2)
+share = partial(pm.Beta, alpha=2, beta=8)
+
+
+def rare(name):
+    return pm.Deterministic(name, pm.math.invlogit(pm.Normal(f"{name}_logit", -3, 0.5)))
+
+
+def each(dim):
+    return partial(pm.HalfNormal, sigma=0.3, dims=dim)
+
+
+RUNGS = {
+    "dirichlet_multinomial": (ONE, {"concentration": 1.0}, {"concentration": weight}),
+    "fixed_totals": (ONE, {"prevalence": (2, 8)}, {"prevalence": rare}),
+    "hierarchical_rows": (PETS, {"spread": 0.5}, {"spread": few}),
+    "pooled_folds": (FOLDS, {"concentration": 1.0}, {"concentration": weight}),
+    "averaged_folds": (FOLDS, {"concentration": 1.0}, {"concentration": weight}),
+    "hierarchical_folds": (FOLDS, {"spread": 0.5}, {"spread": few}),
+    "hierarchical_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
+    "paired_outcomes": (BOTH, {"concentration": 1.0}, None),
+    "scores": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
+    "binormal": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
+    "drifting": (STEPS, {"drift": 0.1}, {"drift": each("rate")}),
+}
+
+
+def names(model):
+    return {variable.name for variable in model.free_RVs}
+
+
+def test_every_model_is_here():
+    assert set(RUNGS) == set(models.__all__)
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_numbers_and_functions_are_priors_of_every_model(name):
+    evidence, numbers, functions = RUNGS[name]
+    function = getattr(models, name)
+    assert names(function(evidence, **numbers))
+    if functions is None:
+        return
+    other = function(evidence, **functions)
+    (keyword,) = functions
+    assert names(other) & {keyword, f"{keyword}_logit"}
+
+
+@pytest.mark.parametrize("name", ["dirichlet_multinomial", "fixed_totals", "scores", "binormal"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_prior_of_preliz_is_such_a_function(name):
+    preliz = pytest.importorskip("preliz")
+    evidence, _, functions = RUNGS[name]
+    (keyword,) = functions
+    law = preliz.Gamma(2, 2) if keyword == "concentration" else preliz.Beta(2, 8)
+    assert keyword in names(getattr(models, name)(evidence, **{keyword: law.to_pymc}))
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_a_copied_file_is_a_model_of_its_own(name, tmp_path):
+    copy = tmp_path / "mine.py"
+    shutil.copy(inspect.getsourcefile(getattr(models, name)), copy)
+    text = copy.read_text()
+    assert "bayescm" not in "".join(line for line in text.splitlines() if "import " in line)
+    spec = importlib.util.spec_from_file_location("mine", copy)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    evidence, numbers, _ = RUNGS[name]
+    ours = getattr(models, name)(evidence, **numbers)
+    theirs = getattr(module, name)(evidence, **numbers)
+    assert names(theirs) == names(ours)
