@@ -172,9 +172,9 @@ def _logs(model, free):
         # The models of folds raise their likelihood to this power; what is kept is untempered.
         omega = model["omega"].get_value(), model.named_vars_to_dims.get("omega", ())
         with xr.set_options(keep_attrs=True):
-            groups["log_likelihood"] = groups["log_likelihood"] / xr.DataArray(
-                *omega[:1], dims=omega[1]
-            )
+            logs = groups["log_likelihood"]
+            untempered = logs["cell_counts"] / xr.DataArray(*omega[:1], dims=omega[1])
+            groups["log_likelihood"] = logs.assign(cell_counts=untempered)
     return groups
 
 

@@ -33,16 +33,19 @@ The estimand is the *expected measure over training sets of that size*, each wit
 the mean of the measure over ``theta_new`` (dim ``training``, equal weights). ``theta_fold`` are the
 classifiers at hand, without the luck of the examples they were tested on.
 
-Repeats train and divide anew, so that their folds tell the spread of the thresholds far better than
-one cross-validation does; but they test the same examples again. The luck of these examples is
-common to all repeats, one more effect on the log rates,
+Repeats test the same examples again: the likelihood is raised to ``omega``, so that all repeats
+together weigh as many examples as their agreement says. But they train and divide anew, so that the
+spread of the thresholds shows the better the more there are. Their own evidence of it, which the
+power would hide, comes back as one more observation: the variance of the numbers predicted j over
+the folds of a repeat, summed over j, as a scaled chi-squared,
 
 .. math::
 
-    b_{ij} \sim \mathrm{Normal}\left(0, \frac{(1 - d)(1 - 1/R)}{n_i r_{ij} + 1/2}\right)
+    V \sim \mathrm{Gamma}\left(\frac{\nu}{2}, \frac{\nu}{2 m}\right), \qquad
+    m = \mathrm{tr}\, S + \sum_{jl} \sigma_l^2 S_{jl}^2,
 
-where d is the share of a test's error that R repeats average out, read off from how far they
-disagree.
+where S is the multinomial covariance of these numbers at the rates observed, :math:`\sigma_l` the
+spread of a fold's own :math:`c_{kl}`, and :math:`\nu` the degrees of freedom, K - 1 of each repeat.
 
 Not conjugate; the exact sibling is a quadrature. Non-centred throughout.
 
@@ -111,8 +114,9 @@ def hierarchical_folds(
     -------
     pymc.Model
         Free variables ``rates`` ``(..., actual, predicted)``, ``spread``, and the standardised
-        effects ``threshold``, ``threshold_fold``, ``separation``, ``separation_fold``, and of
-        repeats ``test_luck``; ``theta_fold`` and ``theta_new``; observed ``cell_counts``.
+        effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``;
+        ``theta_fold`` and ``theta_new``; observed ``cell_counts``, and of repeats
+        ``fold_variance``.
 
     Examples
     --------
@@ -161,12 +165,13 @@ def hierarchical_folds(
             * pm.Normal("separation_fold", dims=(*lead, "fold"))
         )
         rates_fold = _moved(rates, common[..., None, :] + own, own_a, classes)
-        examples = common_a[..., None, None] * np.eye(classes)
-        if repeats > 1:
-            examples += _test_luck(rates, totals, counts, repeats)
-        tested = pm.math.softmax(pm.math.log(rates_fold) + examples[..., None, :, :], axis=-1)
-        n = data.sum(-1).astype("int64")
-        pm.Multinomial("cell_counts", n=n, p=tested, observed=data, dims=counts.dims)
+        luck_of_tests = common_a[..., None, None, None] * np.eye(classes)
+        tested = pm.math.softmax(pm.math.log(rates_fold) + luck_of_tests, axis=-1)
+        if repeats == 1:
+            n = data.sum(-1).astype("int64")
+            pm.Multinomial("cell_counts", n=n, p=tested, observed=data, dims=counts.dims)
+        else:
+            _observe_repeats(data, tested, (1 - rho_c) * column**2, repeats, counts)
 
         nodes = np.sqrt(classes + 1) * np.concatenate([np.eye(classes + 1), -np.eye(classes + 1)])
         new = pm.math.sqrt(column**2 + luck)[..., None, :] * nodes[:, 1:]
@@ -198,20 +203,63 @@ def _spreads(spread, separation, error, unit, lead):
     return error * (threshold / unit)[..., None], apart
 
 
-def _test_luck(rates, totals, counts, repeats):
-    """Return what all repeats have in common because they test the same examples, (..., C, C)."""
-    *lead, _, actual, predicted = counts.dims
-    shared = pm.Data("retested", retested(counts.values, repeats), dims=tuple(lead))
-    size = pm.math.sqrt(shared[..., None, None] / (totals[..., None] * rates + 0.5))
-    return size * pm.Normal("test_luck", dims=(*lead, actual, predicted))
+def _observe_repeats(data, rates, own, repeats, counts):
+    """Add the likelihood of repeats: a power of that of the counts, and their fold variance."""
+    lead = counts.dims[:-3]
+    n = data.sum(-1).astype("int64")
+    omega = pm.Data("omega", repeat_weight(counts.values, repeats), dims=lead)
+    pm.CustomDist(
+        "cell_counts",
+        n,
+        rates,
+        omega[..., None, None] * pm.math.ones_like(n),
+        logp=lambda value, n, p, power: power * pm.logp(pm.Multinomial.dist(n=n, p=p), value),
+        dist=lambda n, p, power, size=None: pm.Multinomial.dist(n=n, p=p, size=size),
+        signature="(),(k),()->(k)",
+        dtype="int64",
+        observed=data,
+        dims=counts.dims,
+    )
+    variance, covariance, degrees = fold_variance(counts.values, repeats)
+    covariance = pm.Data("fold_covariance", covariance)
+    degrees = pm.Data("fold_degrees", degrees)
+    trace = (covariance * np.eye(counts.shape[-1])).sum((-2, -1))
+    mean = trace + (own * (covariance**2).sum(-2)).sum(-1)
+    rate = degrees / (2 * mean)
+    pm.Gamma("fold_variance", degrees / 2, rate, observed=variance, dims=lead or None)
 
 
-def retested(cells, repeats):
-    """Return the share of a test's error common to all repeats of a cross-validation, shape (...).
+def fold_variance(cells, repeats):
+    """Return the variance of the numbers predicted over the folds of a repeat, and what it is of.
 
-    The rest averages out. How much is read off from the variance over the repeats of the ease of
-    all classes together (the mean logit of the rates, which a moving threshold leaves alone), in
-    units of its binomial variance, with a weak prior at `DISAGREEMENT`.
+    Its value, summed over the classes, shape (...); the covariance of these numbers for equal
+    classifiers, (..., C, C); and the degrees of freedom, (...).
+    """
+    tables = cells.reshape(*cells.shape[:-3], repeats, -1, *cells.shape[-2:]).astype(float)
+    folds, classes = tables.shape[-3], tables.shape[-1]
+    pooled = tables.sum(-3)
+    rates = pooled / np.maximum(pooled.sum(-1, keepdims=True), 1)
+    gap = tables.sum(-2) - np.einsum("...ki,...ij->...kj", tables.sum(-1), rates)
+    variance = (gap**2).sum((-3, -2, -1)) / (repeats * (folds - 1))
+    every = pooled.sum(-3)
+    size = every.sum(-1, keepdims=True)
+    rates = (every + 0.5) / (size + classes / 2)
+    size = size / (repeats * folds)
+    outer = np.einsum("...ij,...il->...jl", size * rates, rates)
+    covariance = (size * rates).sum(-2)[..., None, :] * np.eye(classes) - outer
+    trace = np.trace(covariance, axis1=-2, axis2=-1)
+    degrees = repeats * (folds - 1) * trace**2 / (covariance**2).sum((-2, -1))
+    return np.maximum(variance, 1e-3 * trace), covariance, degrees
+
+
+def repeat_weight(cells, repeats):
+    """Return the power of the likelihood of repeated cross-validations, shape (...).
+
+    Repeats that agree with each other say together no more than one of them, and repeats that
+    differ as much as new test sets would say as much as these. What lies between is read off from
+    the variance over the repeats of the ease of all classes together (the mean logit of the rates,
+    which a moving threshold leaves alone), in units of its binomial variance, with a weak prior at
+    `DISAGREEMENT`.
     """
     tables = cells.reshape(*cells.shape[:-3], repeats, -1, *cells.shape[-2:]).sum(-3)
     n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
@@ -220,7 +268,7 @@ def retested(cells, repeats):
     error = (1 / (n.mean(-2) * typical * (1 - typical))).mean(-1) / n.shape[-1]
     prior = 4
     ratio = (prior * DISAGREEMENT + repeats * easy.var(-1) / error) / (prior + repeats - 1)
-    return (1 - np.minimum(ratio, 0.9)) * (1 - 1 / repeats)
+    return 1 / (repeats * (1 - np.minimum(ratio, 0.9) * (1 - 1 / repeats)))
 
 
 def _in_one_row(counts):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
 
 from bayescm.exact.fold_effects import fold_likelihood, moved, own_effects
@@ -13,7 +13,6 @@ _SIZE = 2048
 _CLASSES_SIZE = 4000
 # A lattice whose first 2**m points are evenly spread for m <= 20 (Cools, Kuo & Nuyens, 2006).
 _GENERATOR = np.array([1, 182667, 469891, 498753, 110745, 446247, 250185])
-_OF_LUCK = np.array([118627, 245333, 283199, 408519])  # the next of the same lattice
 _GRID = np.linspace(-5.5, 5.5, 45)
 _HEAVIER = 0.8  # share of the counts in the density of the nodes, for its tails
 
@@ -45,8 +44,6 @@ class Nodes:
         Logarithms of the typical rates.
     effects : ndarray, shape (N, 1 + C)
         Standardised effects common to the folds: separation, then thresholds.
-    luck : ndarray, shape (N, C, C)
-        Standardised luck of the examples, common to the repeats; zeros where there are none.
     spread : ndarray, shape (N,)
         Spread of the thresholds.
     total : ndarray, shape (N, 1 + C)
@@ -58,7 +55,6 @@ class Nodes:
     weights: np.ndarray
     rates: np.ndarray
     effects: np.ndarray
-    luck: np.ndarray
     spread: np.ndarray
     total: np.ndarray
     shares: np.ndarray
@@ -108,17 +104,16 @@ def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = N
     spread, log_prior = _spread(cells, design, unit, uniform[:, 0])
     effects = ndtri(uniform[:, 1 : classes + 2])
     common, own, total = _scales(spread / unit, design, error, unit)
-    level, log_density = _level(cells, design, uniform, own)
-    log_weights = fold_likelihood(cells, level, own) - log_density + log_prior
-    rates = log_softmax(moved(level, -common * effects), axis=-1)
-    luck = np.zeros_like(rates)
+    weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
+    level, log_density = _level(weighted, design, uniform, own)
+    log_weights = fold_likelihood(weighted, level, own) - log_density + log_prior
     if design.repeats > 1:
-        rates, luck, log_ratio = _before_luck(rates, _luck_scale(cells, design), rng)
-        log_weights += log_ratio
+        log_weights += variance_likelihood(cells, own[:, 1:], design.repeats)
+    rates = log_softmax(moved(level, -common * effects), axis=-1)
     log_weights += (design.prior * rates).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
     shares = _shares(totals, design, uniform[:, -1], size)
-    return Nodes(weights / weights.sum(), rates, effects, luck, spread, total, shares)
+    return Nodes(weights / weights.sum(), rates, effects, spread, total, shares)
 
 
 def _spread(cells, design, unit, uniform):
@@ -150,33 +145,9 @@ def _shown(cells, least):
     return np.sqrt(max(excess, least))
 
 
-def _before_luck(level, scale, rng):
-    """
-    Return log rates before the luck of the examples, (N, C, C), and this luck, standardised.
-
-    Its scale depends on the rates that are sought; the nodes take that of the rates after it. The
-    log of its density over that of the nodes comes along.
-    """
-    size, classes = level.shape[:2]
-    points = _lattice(size, rng, _OF_LUCK) if classes == 2 else _independent(size, classes**2, rng)
-    normal = ndtri(points).reshape(level.shape)
-    guess = scale(level)
-    rates = log_softmax(level - guess * normal, axis=-1)
-    ratio = guess / scale(rates)
-    luck = ratio * normal
-    return rates, luck, ((normal**2 - luck**2) / 2 + np.log(ratio)).sum((-2, -1))
-
-
-def _luck_scale(cells, design):
-    """Return the function from log rates to the spread of the luck of the examples."""
-    totals = cells.sum((0, 2))[:, None] / design.repeats
-    shared = retested(cells, design)
-    return lambda rates: np.sqrt(shared / (totals * np.exp(rates) + 0.5))
-
-
-def _lattice(size, rng, generator=_GENERATOR):
-    shift = 0.5 if rng is None else rng.random(len(generator))
-    points = np.arange(size)[:, None] * generator % size / size + shift / size
+def _lattice(size, rng):
+    shift = 0.5 if rng is None else rng.random(len(_GENERATOR))
+    points = np.arange(size)[:, None] * _GENERATOR % size / size + shift / size
     return np.clip((points + (0 if rng is None else shift)) % 1, 1e-9, 1 - 1e-9)
 
 
@@ -196,8 +167,8 @@ def _scales(ratio, design, error, unit):
     return np.sqrt(common), np.sqrt(own), np.sqrt(common + own)
 
 
-def retested(cells: np.ndarray, design: Design) -> float:
-    """Return the share of a test's error common to all repeats, as the model's function does."""
+def repeat_weight(cells: np.ndarray, design: Design) -> float:
+    """Return the power of the likelihood of repeats, as the model's function of this name."""
     repeats = design.repeats
     tables = cells.reshape(repeats, -1, *cells.shape[-2:]).sum(1)
     n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
@@ -206,7 +177,39 @@ def retested(cells: np.ndarray, design: Design) -> float:
     error = (1 / (n.mean(0) * typical * (1 - typical))).mean() / n.shape[-1]
     prior = 4
     ratio = (prior * design.disagreement + repeats * easy.var() / error) / (prior + repeats - 1)
-    return (1 - min(ratio, 0.9)) * (1 - 1 / repeats)
+    return 1 / (repeats * (1 - min(ratio, 0.9) * (1 - 1 / repeats)))
+
+
+def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.ndarray:
+    """
+    Return the log density of the folds' variance of the numbers predicted, shape (N,).
+
+    Parameters
+    ----------
+    cells : ndarray, shape (M, C, C)
+    own : ndarray, shape (N, C)
+        Spreads of the folds' own thresholds.
+    repeats : int
+
+    Returns
+    -------
+    ndarray, shape (N,)
+    """
+    tables = cells.reshape(repeats, -1, *cells.shape[-2:])
+    folds, classes = tables.shape[1], tables.shape[-1]
+    pooled = tables.sum(1)
+    rates = pooled / np.maximum(pooled.sum(-1, keepdims=True), 1)
+    gap = tables.sum(-2) - np.einsum("rki,rij->rkj", tables.sum(-1), rates)
+    variance = (gap**2).sum() / (repeats * (folds - 1))
+    every = pooled.sum(0)
+    rates = (every + 0.5) / (every.sum(-1, keepdims=True) + classes / 2)
+    size = every.sum(-1) / (repeats * folds)
+    covariance = np.diag(size @ rates) - np.einsum("i,ij,il->jl", size, rates, rates)
+    trace, squares = np.trace(covariance), (covariance**2).sum(0)
+    degrees = repeats * (folds - 1) * trace**2 / squares.sum()
+    mean = trace + own**2 @ squares
+    variance = max(variance, 1e-3 * trace)
+    return stats.gamma.logpdf(variance, degrees / 2, scale=2 * mean / degrees)
 
 
 def _shares(totals, design, uniform, size):
@@ -273,15 +276,13 @@ def variables(cells, design: Design, size: int, rng: np.random.Generator) -> dic
     unit = np.sqrt(2 * (error**2).mean())
     common, own, _ = _scales(spread / unit, design, error, unit)
     level = log_softmax(moved(rates, common * effects), axis=-1)
-    luck = pool.luck[chosen]
-    tested = level + _luck_scale(cells, design)(rates) * luck if design.repeats > 1 else level
-    tested = log_softmax(tested, axis=-1)
-    by_fold = np.stack([own_effects(fold, tested, own, rng) for fold in cells], 1)
+    omega = 1.0 if design.repeats == 1 else repeat_weight(cells, design)
+    by_fold = np.stack([own_effects(fold * omega, level, own, rng) for fold in cells], 1)
     shares = np.broadcast_to(
         pool.shares[chosen] if len(pool.shares) > 1 else pool.shares, (size, len(totals))
     )
     total = pool.total[chosen]
-    theta_new = Nodes(np.ones(size), rates, effects, luck, spread, total, shares).theta_new()
+    theta_new = Nodes(np.ones(size), rates, effects, spread, total, shares).theta_new()
     common[:, 0] = 0  # the luck of the examples is none of the classifiers'
     level = log_softmax(moved(rates, common * effects), axis=-1)
     fold_rates = softmax(moved(level[:, None], own[:, None] * by_fold), axis=-1)
@@ -290,7 +291,6 @@ def variables(cells, design: Design, size: int, rng: np.random.Generator) -> dic
         "spread": spread,
         "separation": effects[:, 0],
         "threshold": effects[:, 1:],
-        "test_luck": luck,
         "separation_fold": by_fold[..., 0],
         "threshold_fold": by_fold[..., 1:],
         "prevalence": shares,

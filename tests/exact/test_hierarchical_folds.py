@@ -217,3 +217,19 @@ def test_intervals_of_labelled_folds():
     assert "fold" not in got.dims
     known = bcm.interval(counts.assign_coords(fixed_totals=False), "precision", kind="eti")
     assert np.ptp(known.values) > np.ptp(bcm.interval(counts, "precision", kind="eti").values)
+
+
+def test_perfect_repeats_say_little_more_than_one():
+    perfect = np.tile([[10.0, 0], [0, 10]], (5, 1, 1))
+    alone, _, _ = quantiles(perfect)
+    many, _, _ = quantiles(np.tile(perfect, (20, 1, 1)), n_folds=5)
+    assert 0.85 * (1 - alone) < 1 - many < 1.05 * (1 - alone)
+
+
+def test_repeats_whose_folds_jump_are_wider():
+    still = np.tile([[14.0, 6], [6, 14]], (30, 1, 1))
+    step = np.array([[3.0, -3], [-3, 3]])
+    jumping = still + np.resize([1, -1], 30)[:, None, None] * step * [[1], [-1]]
+    np.testing.assert_array_equal(still.sum(0), jumping.sum(0))
+    width = [np.ptp(quantiles(cells, n_folds=5)[[0, 2]]) for cells in (still, jumping)]
+    assert width[1] > 1.3 * width[0]

@@ -38,7 +38,7 @@ def log_joint(cells, repeats, drawn, keywords):
     error = 1 / np.sqrt(totals)
     unit = np.sqrt(2 * (error**2).mean())
     luck = 0 if design.fixed else error**2
-    shared = fold_nodes.retested(cells, design) if repeats > 1 else 0
+    omega = fold_nodes.repeat_weight(cells, design) if repeats > 1 else 1
     logs = []
     for i in range(len(drawn["spread"])):
         value = {name: draws[i] for name, draws in drawn.items()}
@@ -49,14 +49,14 @@ def log_joint(cells, repeats, drawn, keywords):
         mixed = mixed + np.sqrt(1 - design.rho[1]) * value["separation_fold"]
         eye = np.eye(len(totals))
         apart = design.separation * unit * mixed[:, None, None] * eye
-        luck_of_tests = np.sqrt(shared / (totals[:, None] * value["rates"] + 0.5))
-        eta = np.log(value["rates"]) + luck_of_tests * value["test_luck"]
-        eta = special.log_softmax(eta + shift[:, None] + apart, axis=-1)
-        log = (cells * eta).sum()
+        eta = special.log_softmax(np.log(value["rates"]) + shift[:, None] + apart, axis=-1)
+        log = omega * (cells * eta).sum()
+        if repeats > 1:
+            own = np.sqrt((1 - design.rho[0]) * column)
+            log += fold_nodes.variance_likelihood(cells, own[None], repeats)[0]
         log += sum(stats.dirichlet.logpdf(*row) for row in zip(value["rates"], prior, strict=True))
         log += stats.t.logpdf(value["spread"], 2, scale=design.spread * unit ** (2 / 3))
-        normal = ("threshold", "threshold_fold", "separation", "separation_fold")
-        for name in (*normal, *["test_luck"] * (repeats > 1)):
+        for name in ("threshold", "threshold_fold", "separation", "separation_fold"):
             log += stats.norm.logpdf(value[name]).sum()
         if not design.fixed:
             log += stats.dirichlet.logpdf(value["prevalence"], prior.sum(-1) + totals)
