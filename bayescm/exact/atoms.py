@@ -212,7 +212,9 @@ class Empirical:
     def error_at(self, x: ArrayLike) -> np.ndarray:
         """Return the Monte Carlo standard error of a quantile that came out as x."""
         _, valid = self._sorted
-        level, size = self.cdf(x), np.maximum(self._effective(valid), 1)
+        # Where no draw is defined any level will do: its quantile is undefined as well.
+        level = np.nan_to_num(self.cdf(x), nan=0.5)
+        size = np.maximum(self._effective(valid), 1)
         width = np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
         return (self.quantile(level + width) - self.quantile(level - width)) / 2
 
