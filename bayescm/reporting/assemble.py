@@ -14,7 +14,7 @@ from bayescm.reporting.settling import open_questions, uncertain
 from bayescm.validate import fail
 
 # From so many cells on a report draws less: what it draws would take minutes.
-_MANY_CELLS, _FEWER_DRAWS = 2_500, 1_000
+_MANY_CELLS, _FEWER_DRAWS = 2_500, 500
 
 
 def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]:

@@ -44,6 +44,7 @@ def monitor_report(
         Where the store has no batches, or several classifiers and none is named.
     """
     path = render.check_path(path)
+    _check_store(store)
     name = classifier or _only_classifier(store)
     with Monitor(store, name, measures=measures) as monitor:
         batches = monitor.batches()
@@ -67,6 +68,14 @@ def monitor_report(
         ]
     render.write(path, title or f"Online evaluation of {name}", sections)
     return path
+
+
+def _check_store(store):
+    """Raise where there is no such file: to look for it would make it."""
+    file = store.removeprefix("sqlite:///")
+    if file != store and not Path(file).is_file():
+        todo = "correct the path, or add batches with bayescm monitor add"
+        raise fail("there is no such store", store, "the ledger of a monitor", todo)
 
 
 def _only_classifier(store):

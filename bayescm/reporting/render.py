@@ -56,16 +56,26 @@ def write(path: Path, title: str, sections: Sequence[Section]) -> None:
 
     Markdown and LaTeX keep their pictures in a folder named as the report with ``_files`` added.
     """
-    with _closing(sections), tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        text = RENDERERS[path.suffix](title, sections, Path(folder), f"{path.stem}_files")
-        draft, files = Path(folder) / path.name, Path(folder) / f"{path.stem}_files"
-        draft.write_text(text, encoding="utf-8")
-        if files.is_dir():
-            target = path.parent / files.name
-            target.mkdir(exist_ok=True)
-            for picture in files.iterdir():
-                os.replace(picture, target / picture.name)
-        os.replace(draft, path)
+    try:
+        with _closing(sections), tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            _write(path, title, sections, Path(folder))
+    except OSError as error:
+        todo = "choose another path, or make room"
+        raise fail(
+            f"the report cannot be written: {error.strerror}", str(path), "a writable path", todo
+        ) from None
+
+
+def _write(path, title, sections, folder):
+    text = RENDERERS[path.suffix](title, sections, folder, f"{path.stem}_files")
+    draft, files = folder / path.name, folder / f"{path.stem}_files"
+    draft.write_text(text, encoding="utf-8")
+    if files.is_dir():
+        target = path.parent / files.name
+        target.mkdir(exist_ok=True)
+        for picture in files.iterdir():
+            os.replace(picture, target / picture.name)
+    os.replace(draft, path)
 
 
 @contextmanager

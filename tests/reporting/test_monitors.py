@@ -27,8 +27,13 @@ def test_report_tells_the_batches_and_their_history(store, tmp_path):
 
 
 def test_an_empty_store_and_a_store_of_several_are_refused(tmp_path, store):
-    with pytest.raises(ValueError, match="no batches"):
+    with pytest.raises(ValueError, match="no such store"):
         monitor_report(f"sqlite:///{tmp_path / 'none.db'}", tmp_path / "r.html")
+    assert not (tmp_path / "none.db").exists()
+    empty = f"sqlite:///{tmp_path / 'empty.db'}"
+    bcm.online.Ledger(empty).close()
+    with pytest.raises(ValueError, match="no batches"):
+        monitor_report(empty, tmp_path / "r.html")
     with bcm.online.Monitor(store, "other") as monitor:
         monitor.add("one", bcm.from_cells(tp=4, fn=1, fp=1, tn=4))
     with pytest.raises(ValueError, match="several classifiers"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.reporting import render
@@ -87,12 +88,38 @@ def test_bad_paths_are_refused_before_any_work(counts, tmp_path, name, said):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_disk_that_refuses_is_named_and_nothing_is_left(tmp_path, monkeypatch):
+    def full(*args, **keywords):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(render.os, "replace", full)
+    with pytest.raises(ValueError, match="No space left"):
+        render.write(tmp_path / "r.html", "title", [Section("s")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_evidence_without_labels_or_without_a_matrix_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="label"):
+        bcm.report(xr.DataArray([[5, 2], [1, 6]], dims=["actual", "predicted"]), tmp_path / "r.md")
+    both = bcm.from_classifiers([1, 0, 1, 0], {"a": [1, 0, 0, 0], "b": [1, 1, 1, 0]}, positive=1)
+    with pytest.raises(ValueError, match="does not hold its matrices"):
+        bcm.report(bcm.fit(both, random_seed=0), tmp_path / "r.md")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_nothing_is_written_where_all_is_undefined_or_unknown(counts, tmp_path):
     with pytest.raises(ValueError, match="unknown measure"):
         bcm.report(counts, tmp_path / "r.html", measures=["recal"])
+    with pytest.raises(ValueError, match="every measure is undefined"):
+        bcm.report(counts, tmp_path / "r.html", measures=[nothing])
     with pytest.raises(TypeError, match="not evidence"):
         bcm.report([[1, 2], [3, 4]], tmp_path / "r.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def nothing(cells):
+    """Return 0/0 throughout."""
+    return np.full(np.shape(cells)[:-2], np.nan)
 
 
 def test_a_failing_picture_leaves_the_old_report(tmp_path):
