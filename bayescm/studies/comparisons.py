@@ -2,9 +2,10 @@
 What comparisons promise, simulated: pairs, statements that hold jointly, classes that share.
 
 Table "paired" draws two classifiers whose errors are correlated, on the same examples, and compares
-the interval of the difference that knows of the pairs with the one that does not. "jointly" counts
-how often *all* intervals of several classifiers and measures hold. "rows" has many classes with few
-examples each, and asks for macro averages.
+the interval of the difference that knows of the pairs with the one that does not. "accuracy"
+enumerates the intervals of a difference of accuracies. "jointly" counts how often *all* intervals
+of several classifiers and measures hold. "rows" has many classes with few examples each, and asks
+for macro averages.
 """
 
 from collections.abc import Mapping
@@ -26,13 +27,14 @@ from bayescm.exact.joint_table import pour
 from bayescm.intervals import interval
 from bayescm.joint import joint_interval
 from bayescm.measures import resolve
+from bayescm.studies.paired_accuracy import SIZES, enumerated
 from bayescm.studies.priors import MEASURES as AVERAGES
 from bayescm.studies.priors import Classifier, equal_tails
 from bayescm.studies.tables import Settings, run_cases
 from bayescm.studies.yuan_jiang import Population
 from bayescm.validate import check_choice, fail
 
-TABLES = ("paired", "jointly", "rows")
+TABLES = ("paired", "accuracy", "jointly", "rows")
 # Examples, share of positives, error rates of the two, correlation of their errors.
 PAIRS = {
     1: (500, 0.4, (0.2, 0.2), 0.7),
@@ -208,7 +210,13 @@ def sharing(counts: xr.DataArray) -> Mapping[str, Any]:
     return dict(zip(AVERAGES, ends, strict=True))
 
 
-CASES: dict[str, dict[int, tuple]] = {"paired": PAIRS, "jointly": JOINT, "rows": ROWS}
+ENUMERATED = {place: (size,) for place, size in enumerate(SIZES, start=1)}
+CASES: dict[str, dict[int, tuple]] = {
+    "paired": PAIRS,
+    "accuracy": ENUMERATED,
+    "jointly": JOINT,
+    "rows": ROWS,
+}
 _COLUMNS = {
     "paired": ("n", "positives", "rates", "correlation"),
     "rows": ("classes", "n", "recall"),
@@ -241,6 +249,9 @@ def table(name: str, case: int | None, settings: Settings) -> pd.DataFrame:
     if name == "jointly":
         frames = [jointly(each, settings).assign(case=each) for each in chosen]
         return pd.concat(frames, ignore_index=True).assign(table=name)
+    if name == "accuracy":
+        frames = [enumerated(*_case(name, each)).assign(case=each) for each in chosen]
+        return pd.concat(frames, ignore_index=True).assign(version=__version__, table=name)
     studies = {each: study(name, each) for each in chosen}
     frame = run_cases(0, studies, settings).assign(table=name)
     for place, column in enumerate(_COLUMNS[name]):

@@ -5,7 +5,7 @@ import pytest
 from oracle import DATA, data_file
 
 from bayescm.exact.joint_table import pour
-from bayescm.studies import comparisons, meta_analysis
+from bayescm.studies import comparisons, meta_analysis, paired_accuracy
 from bayescm.studies.tables import Settings
 
 
@@ -37,6 +37,19 @@ def test_pairs_are_shorter_than_strangers():
     )
     assert frame.il["f1", "paired"] < 0.65 * frame.il["f1", "independent"]
     assert (frame["truth"] == 0).all()
+
+
+def test_intervals_of_paired_accuracies():
+    one, two = np.array([9.0, 2.0, 0.0]), np.array([2.0, 9.0, 0.0])
+    for method in (paired_accuracy.tango, paired_accuracy.wald):
+        ends = method(one, two, 40)
+        np.testing.assert_allclose(ends[0], -ends[1][::-1], atol=1e-12)
+        assert ends[0][0] <= 7 / 40 <= ends[0][1]
+    # Tango's score is z at either end, also where nobody is ever alone right.
+    ends = paired_accuracy.tango(one, two, 40)
+    assert abs(paired_accuracy._score(ends[:, 0], one, two, 40) - 1.96).max() < 1e-3
+    frame = paired_accuracy.enumerated(8).set_index("method")
+    assert frame.il["Dirichlet(1)"] < frame.il["Bonett-Price"]
 
 
 def test_intervals_that_hold_jointly_are_wider():
