@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
 
 from bayescm.exact.fold_effects import fold_likelihood, moved, own_effects
@@ -209,7 +209,10 @@ def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.
     degrees = repeats * (folds - 1) * trace**2 / squares.sum()
     mean = trace + own**2 @ squares
     variance = max(variance, 1e-3 * trace)
-    return stats.gamma.logpdf(variance, degrees / 2, scale=2 * mean / degrees)
+    shape, scale = degrees / 2, 2 * mean / degrees
+    # Written out: scipy.stats takes longer to load than every exact answer to work out.
+    log = special.xlogy(shape - 1, variance) - variance / scale
+    return log - special.gammaln(shape) - shape * np.log(scale)
 
 
 def _shares(totals, design, uniform, size):
