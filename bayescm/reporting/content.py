@@ -19,6 +19,8 @@ NO_POSITIVE = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 MANY_CLASSES = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 # A confusion matrix of more classes is not printed as a table.
 LARGEST_TABLE = 12
+# Of more classes the columns are headed by the labels alone.
+FEW_COLUMNS = 4
 MOST_SENTENCES = 12
 
 
@@ -57,7 +59,10 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
     if len(labels) <= LARGEST_TABLE:
         names = one if "classifier" not in counts.dims else counts
         section.tables = [
-            Table(f"Confusion matrix{which}{_pooled(counts)}; rows are the truth", _matrix(table))
+            Table(
+                f"Confusion matrix{which}{_pooled(counts)}; rows are the truth, columns the answers",
+                _matrix(table),
+            )
             for which, table in _each_classifier(names)
         ]
     else:
@@ -110,9 +115,10 @@ def _pooled(counts):
 
 
 def _matrix(counts):
+    before = "predicted " if counts.sizes["predicted"] <= FEW_COLUMNS else ""
     table = pd.DataFrame(
         counts.transpose(*CELLS).values,
-        columns=[f"predicted {label}" for label in counts["predicted"].values],
+        columns=[f"{before}{label}" for label in counts["predicted"].values],
     )
     if np.all(table == table.round()):
         table = table.astype(int)

@@ -65,7 +65,8 @@ def _evaluated(scores):
 
 
 def _known(scores, settings):
-    prob, kind = settings["prob"], settings["kind"]
+    # Equal tails, as in the pictures: near the end of the scale the others cover worse.
+    prob, kind = settings["prob"], "eti"
     section, rows = Section("Curves: what is known"), []
     for name, words in _AREAS.items():
         ends = getattr(bcm.curves, name)(scores, prob=prob, kind=kind)
@@ -74,7 +75,9 @@ def _known(scores, settings):
         frame.insert(0, "area", words)
         rows.append(frame)
     table = pd.concat(rows, ignore_index=True)
-    section.tables = [Table(f"Areas under the curves, {100 * prob:.4g} % intervals", table)]
+    section.tables = [
+        Table(f"Areas under the curves, {100 * prob:.4g} % equal-tailed intervals", table)
+    ]
     said = [
         f"{row['area']}{_where(row)} lies between {row['lower']:.3f} and {row['upper']:.3f} with "
         f"probability {100 * prob:.4g} %."
@@ -95,9 +98,7 @@ def _where(row):
 
 def _better(scores, settings):
     tables = [
-        bcm.curves.compare(
-            scores, name, prob=settings["prob"], kind=settings["kind"], rope=settings["rope"]
-        )
+        bcm.curves.compare(scores, name, prob=settings["prob"], kind="eti", rope=settings["rope"])
         for name in _AREAS
     ]
     table = pd.concat(tables, ignore_index=True)
