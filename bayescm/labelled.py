@@ -198,7 +198,8 @@ def _predicted(tree, group):
     """Return predicted counts; their flat dim `cell` runs over predicted within actual."""
     draws = _group(tree, f"{group}_predictive")
     labels = _cells(tree, group, None).indexes["actual"]
-    counts = draws[next(iter(draws.data_vars))]
+    # Repeats of folds have one more observation, which is no table.
+    counts = next(each for each in draws.values() if {"cell", "predicted"} & set(each.dims))
     if "cell" in counts.dims:
         counts = counts.transpose(..., "cell")
         table = counts.values.reshape(*counts.shape[:-1], len(labels), len(labels))
