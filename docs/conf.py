@@ -25,12 +25,14 @@ extensions = [
 ]
 html_theme = "furo"
 html_title = "bayescm"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 templates_path = ["_templates"]
 exclude_patterns = [
     "_build",
     "gallery",
     "results",
-    "sg_execution_times.rst",
+    "**sg_execution_times.rst",
     "auto_gallery/**/*.ipynb",
     "auto_gallery/**/*.json",
     "auto_gallery/**/*.py",
