@@ -47,7 +47,7 @@ def _of_counts(evidence, measures, settings, keywords):
     sections = [content.evaluated(whole, paired=paired), content.known(table, prob, kind)]
     if counts.sizes.get("classifier", 1) > 1:
         comparison = _comparison(evidence, wanted, settings, keywords)
-        sections.append(content.better(comparison, rope, kind, prob))
+        sections.append(content.better(comparison, rope, prob))
         thin.sentences += open_questions(evidence, comparison, prob, rope)
     model = keywords.get("model") or default_model(counts)
     prior = facts.prior_of(counts, model, keywords.get("concentration"))

@@ -21,6 +21,7 @@ MANY_CLASSES = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 LARGEST_TABLE = 12
 # Of more classes the columns are headed by the labels alone.
 FEW_COLUMNS = 4
+ROWS = "rows are the truth, columns the answers"
 MOST_SENTENCES = 12
 
 
@@ -59,10 +60,7 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
     if len(labels) <= LARGEST_TABLE:
         names = one if "classifier" not in counts.dims else counts
         section.tables = [
-            Table(
-                f"Confusion matrix{which}{_pooled(counts)}; rows are the truth, columns the answers",
-                _matrix(table),
-            )
+            Table(f"Confusion matrix{which}{_pooled(counts)}; {ROWS}", _matrix(table))
             for which, table in _each_classifier(names)
         ]
     else:
@@ -145,7 +143,7 @@ def first(said: list[str], rest: str) -> list[str]:
     return said if len(said) <= MOST_SENTENCES else [*said[:MOST_SENTENCES], rest]
 
 
-def better(comparison: pd.DataFrame, rope: float, kind: str, prob: float) -> Section:
+def better(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
     """Say which classifier is better, by how much and how surely."""
     said = first(list(comparison["sentence"]), "The table has the other pairs.")
     unsaid = ["sentence", "sd", "paired", "expected_loss_second"]

@@ -102,7 +102,7 @@ def _better(scores, settings):
         for name in _AREAS
     ]
     table = pd.concat(tables, ignore_index=True)
-    section = content.better(table, settings["rope"], settings["kind"], settings["prob"])
+    section = content.better(table, settings["rope"], settings["prob"])
     section.title = "Curves: which is better"
     return section
 
