@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 import typer
 from typer.exceptions import TyperException
@@ -31,7 +32,9 @@ app.add_typer(monitor, name="monitor")
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 when all went well, 2 with one line on stderr if not."""
     try:
-        code = app(arguments, standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            code = app(arguments, standalone_mode=False)
     except TyperException as error:
         code = _complain(error.format_message())
     except (ValueError, TypeError, OSError) as error:
@@ -41,6 +44,10 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         code = 130
     sys.exit(code or 0)
+
+
+def _warn(message, *_):
+    print(f"bayescm: {message}", file=sys.stderr)
 
 
 def _complain(message):

@@ -50,7 +50,9 @@ def read(
     ValueError
         Where it cannot be read, or is neither predictions nor a square table.
     """
-    frame = _load(Path(path))
+    wanted = {actual or "actual", predicted or "predicted", *([weights] if weights else [])}
+    wanted |= {by} if isinstance(by, str) else set(by.values() if isinstance(by, Mapping) else by)
+    frame = _load(Path(path), wanted)
     if actual is None and predicted is None and not {"actual", "predicted"} <= set(frame.columns):
         return _from_table(frame, labels, positive)
     actual, predicted = actual or "actual", predicted or "predicted"
@@ -85,13 +87,14 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     ValueError
         Where it cannot be read, or lacks a column; the message lists the columns there are.
     """
-    frame = _load(Path(path))
+    frame = _load(Path(path), set(columns))
     for name in columns:
         column_of(frame, name)
     return frame
 
 
-def _load(path):
+def _load(path, wanted):
+    """Return the wanted columns of a file that has them all, else all that it has."""
     kinds = {".parquet": "parquet", ".csv": "text", ".tsv": "text", ".txt": "text"}
     kind = next((kinds[suffix] for suffix in path.suffixes if suffix in kinds), None)
     if kind is None:
@@ -101,16 +104,25 @@ def _load(path):
         todo = "check the path"
         raise fail("there is no such file", str(path), "a file", todo, FileNotFoundError)
     try:
-        return pd.read_parquet(path) if kind == "parquet" else _load_text(path)
+        return _load_parquet(path, wanted) if kind == "parquet" else _load_text(path, wanted)
     except (ValueError, OSError) as problem:
         todo = "check that it is what its name says, with a line of column names"
         raise fail(f"{path.name} cannot be read", str(problem), kind, todo) from None
 
 
-def _load_text(path):
+def _load_parquet(path, wanted):
+    from pyarrow import parquet
+
+    names = set(parquet.read_schema(path).names)
+    return pd.read_parquet(path, columns=sorted(wanted) if wanted <= names else None)
+
+
+def _load_text(path, wanted):
     first = pd.read_csv(path, sep="\0", header=None, nrows=1, engine="c").iat[0, 0]
     separator = max(",;\t", key=str(first).count)
-    return pd.read_csv(path, sep=separator, skipinitialspace=True)
+    options: dict[str, Any] = {"sep": separator, "skipinitialspace": True}
+    names = set(pd.read_csv(path, nrows=0, **options).columns)
+    return pd.read_csv(path, usecols=sorted(wanted) if wanted <= names else None, **options)
 
 
 def _one_kind(frame, *columns):

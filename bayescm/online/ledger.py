@@ -271,8 +271,9 @@ def _corrected(connection, new, at):
     old = connection.execute(_BATCH, key).first()
     if old is None:
         known = connection.execute(sa.select(_B.batch_id).where(_MINE), key).scalars().all()
+        allowed = f"a recorded batch, such as {known[-3:]}" if known else "none is recorded yet"
         todo = suggest(new["corrects"], known) if known else "add it as a batch"
-        raise fail("no batch of this id to correct", new["corrects"], "a recorded batch_id", todo)
+        raise fail("no batch of this id to correct", new["corrects"], allowed, todo)
     if (by := connection.execute(_CORRECTION, key).scalar()) is not None:
         todo = f"correct {by!r}, which replaced it"
         raise fail("the batch is corrected already", new["corrects"], "a batch in force", todo)

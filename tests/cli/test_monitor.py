@@ -1,3 +1,4 @@
+import io
 import json
 
 import pytest
@@ -48,3 +49,25 @@ def test_errors_are_one_line_without_credentials(run, arguments, message):
     assert code == 2
     assert message in said.err
     assert "hidden" not in said.err
+
+
+@pytest.mark.filterwarnings("always")
+def test_what_comes_late_or_corrects_is_said_in_one_line(run):
+    add = ("add", "a.csv", "--store", "e.db", "--positive", "sick")
+    run(*add, "--batch", "monday", "--at", "2026-01-05")
+    code, said = run(*add, "--batch", "sunday", "--at", "2026-01-04")
+    assert (code, said.err.count("\n")) == (0, 1)
+    assert "bayescm: Batch 'sunday' is earlier than 'monday'" in said.err
+    code, said = run(*add, "--batch", "x", "--corrects", "tuesday")
+    assert (code, "such as ['monday', 'sunday']" in said.err) == (2, True)
+    assert run(*add, "--batch", "monday-2", "--corrects", "monday")[0] == 0
+    rows = json.loads(run("export", "--store", "e.db", "--format", "json")[1].out)
+    assert [row["corrects"] for row in rows] == [None, None, "monday"]
+    status = run("status", "--store", "e.db", "-m", "recall", "--format", "json")[1].out
+    assert json.loads(status)[0]["batches"] == 2
+
+
+def test_predictions_come_on_standard_input(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ROWS.encode())))
+    code, said = run("add", "--store", "e.db", "--batch", "monday", "--positive", "sick")
+    assert (code, "5 examples, recorded" in said.out) == (0, True)
