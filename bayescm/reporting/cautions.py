@@ -138,7 +138,8 @@ def _uneven(counts, dim):
         if chance <= _RARE:
             of = "" if name is None else f" of {name}"
             p = f"p = {chance:.2g}" if chance > 1.5 / _SHUFFLES * len(runs) else f"p < {chance:.1g}"
-            said.append(f"The {dim}s differ in the accuracy{of} more than chance makes them ({p}).")
+            parts = "batches" if dim == "step" else f"{dim}s"
+            said.append(f"The {parts} differ in accuracy{of} more than chance makes them ({p}).")
     return said
 
 

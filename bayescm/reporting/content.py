@@ -109,7 +109,8 @@ def _each_classifier(counts):
 
 def _pooled(counts):
     over = [dim for dim in ("repeat", "fold", "group", "step") if dim in counts.dims]
-    return f", summed over {' and '.join(f'{dim}s' for dim in over)}" if over else ""
+    names = ["batches" if dim == "step" else f"{dim}s" for dim in over]
+    return f", summed over {' and '.join(names)}" if over else ""
 
 
 def _matrix(counts):

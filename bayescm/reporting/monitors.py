@@ -97,8 +97,12 @@ def _span(batches):
 
 def _history(monitor, prob, kind):
     alarms = monitor.alarms()
-    said = [f"{len(alarms)} alarms."] if len(alarms) else ["No rule has raised an alarm."]
-    tables = [Table("Alarms", alarms.astype(str))] if len(alarms) else []
-    alt = f"Each measure over time with its {prob:.4g} interval; dots are single batches."
+    said, tables = ["No rule has raised an alarm."], []
+    if len(alarms):
+        last = alarms.iloc[-1]
+        number = f"{len(alarms)} alarms" if len(alarms) > 1 else "One alarm"
+        said = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
+        tables = [Table("Alarms", alarms.assign(at=alarms["at"].astype(str)))]
+    alt = f"Each measure over time with its {100 * prob:.4g} % interval; dots are single batches."
     picture = Picture("history", alt, monitor.plot(prob=prob, kind=kind))
     return Section("Over time", said, tables, [picture])

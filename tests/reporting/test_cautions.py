@@ -57,7 +57,8 @@ def test_parts_that_differ_more_than_chance(dim):
     counts = folds([1, 2, 1, 12, 2], dim)
     even = folds([3, 4, 3, 4, 4], dim)
     table = bcm.summary(counts.sum(dim), "recall")
-    assert f"The {dim}s differ" in " ".join(cautions(counts, table).sentences)
+    parts = "batches" if dim == "step" else f"{dim}s"
+    assert f"The {parts} differ" in " ".join(cautions(counts, table).sentences)
     assert "differ" not in " ".join(cautions(even, table).sentences)
 
 
