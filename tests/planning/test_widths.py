@@ -49,6 +49,16 @@ def test_plan_by_simulation_agrees_with_a_fresh_one_and_says_its_error():
     assert 0 < plan["error"] < 0.05 * plan["n"]
 
 
+def test_plan_from_a_prior_asks_for_what_its_own_mixture_asks():
+    prior = bcm.priors.elicit(prevalence=0.5, recall=0.85, specificity=0.8, weight=200)
+    n = int(bcm.plan("recall", pilot=prior, width=0.1)["n"].iloc[0])
+    rng = np.random.default_rng(4)
+    share = rng.beta(0.85 * 100, 0.15 * 100, 40_000)
+    x = rng.binomial(n, share)
+    ends = Beta(x + 0.5, n - x + 0.5).hdi(0.95)
+    assert np.mean(ends[:, 1] - ends[:, 0] <= 0.1) == pytest.approx(0.9, abs=0.01)
+
+
 def test_width_curve_falls_as_one_over_the_root_of_n():
     curve = width_curve("recall", [100, 400, 1600], expect=0.8)
     ratios = curve["mean"].values[:-1] / curve["mean"].values[1:]
