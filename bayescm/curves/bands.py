@@ -7,7 +7,12 @@ from bayescm.validate import check_prob, fail
 
 
 def band(
-    draws: xr.DataArray, *, prob: float = 0.95, simultaneous: bool = True, dim: str | None = None
+    draws: xr.DataArray,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    dim: str | None = None,
+    lowest: xr.DataArray | None = None,
 ) -> xr.DataArray:
     """
     Return the band of draws of a curve, or of the difference of two curves.
@@ -22,6 +27,8 @@ def band(
         Whether the band is for the whole curve.
     dim : str, optional
         The dim along the curve; by default the last one.
+    lowest : DataArray, optional
+        The same draws as low as they may be, for the lower bound of a simultaneous band.
 
     Returns
     -------
@@ -53,9 +60,17 @@ def band(
         if each not in draws.dims:
             raise fail("the draws lack a dim", draws.dims, f"draw and {dim}", "pass dim=")
     ordered = draws.transpose("draw", ..., dim)
-    form = _deepest if simultaneous else _pointwise
-    flat = ordered.values.reshape(ordered.sizes["draw"], -1, ordered.sizes[dim])
-    ends = np.stack([form(flat[:, index], prob) for index in range(flat.shape[1])])
+    shape = (ordered.sizes["draw"], -1, ordered.sizes[dim])
+    flat = ordered.values.reshape(shape)
+    low = flat if lowest is None else lowest.transpose(*ordered.dims).values.reshape(shape)
+    ends = np.stack(
+        [
+            _deepest(flat[:, index], low[:, index], prob)
+            if simultaneous
+            else _pointwise(flat[:, index], prob)
+            for index in range(flat.shape[1])
+        ]
+    )
     ends = ends.reshape(*ordered.shape[1:], 2)
     coords = {k: v for k, v in ordered.coords.items() if "draw" not in v.dims}
     coords |= {"bound": ["lower", "upper"]}
@@ -67,8 +82,8 @@ def _pointwise(curves, prob):
     return np.quantile(curves, [(1 - prob) / 2, (1 + prob) / 2], axis=0).T
 
 
-def _deepest(curves, prob):
-    """Return the hull, (T, 2), of the share ``prob`` of the curves (S, T) that lie deepest."""
+def _deepest(curves, low, prob):
+    """Return the hull, (T, 2), of the deepest of the curves (S, T), its lower side from ``low``."""
     size = len(curves)
     order = np.argsort(curves.T, axis=1)
     values = np.take_along_axis(curves.T, order, axis=1)
@@ -80,8 +95,7 @@ def _deepest(curves, prob):
     extreme = _extreme_ranks(draws.ravel(), np.concatenate([lower, upper], axis=1).ravel(), size)
     deepest_first = np.lexsort(extreme.T[::-1])[::-1]
     kept = deepest_first[: int(np.ceil(prob * size))]
-    inside = curves[kept]
-    return np.stack([inside.min(axis=0), inside.max(axis=0)], axis=1)
+    return np.stack([low[kept].min(axis=0), curves[kept].max(axis=0)], axis=1)
 
 
 def _edge_ranks(values):

@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.scores import as_scores
 from bayescm.exact.binormal import binormal
-from bayescm.exact.curve import Curve
+from bayescm.exact.curve import Curve, lowest
 from bayescm.exact.empirical import empirical
 from bayescm.exact.micro import micro
 from bayescm.exact.scores import arrays, scores
@@ -33,6 +33,13 @@ class Drawn(NamedTuple):
     ) -> xr.DataArray:
         """Return a function of each curve, dims (draw, ..., *tail)."""
         return self.label([function(curve) for curve in self.curves], name, tail)
+
+    def lowest(self) -> "Drawn":
+        """Return the curves as low as the open ends allow, where the model leaves them open."""
+        pairs = zip(self.curves, self.views, strict=bool(self.views))
+        return self._replace(
+            curves=[lowest(each, view.inner) for each, view in pairs] or self.curves
+        )
 
     def label(
         self, values: Sequence[np.ndarray], name: str, tail: Mapping[str, Any] | None = None

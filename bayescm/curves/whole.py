@@ -56,6 +56,11 @@ def roc(
         examples' own curve) over the same without ``bound``; scalar coords ``prob`` and ``band``
         (simultaneous or pointwise).
 
+    Notes
+    -----
+    How much weighs beyond the highest negative and the lowest positive has a law, but nothing says
+    where: the lower bound of a simultaneous band takes it to lie furthest out.
+
     Examples
     --------
     >>> import numpy as np
@@ -68,9 +73,9 @@ def roc(
     (('fpr', 'bound'), 'simultaneous')
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
-    values = roc_draws(evidence, fpr=grid, model=model, draws=draws, random_seed=random_seed)
-    observed = drawing.observe(evidence).map(partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
-    answer = _with_band(values, observed, prob, simultaneous)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
+    label = (partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
+    answer = _with_band(evidence, drawn, label, prob, simultaneous)
     # A curve may rise at once, and yet it starts at 0.
     start = (answer["fpr"] == 0) & (answer["bound"] == "lower")
     return answer.assign(tpr=answer["tpr"].where(~start, 0.0))
@@ -108,12 +113,9 @@ def precision_recall(
         ``estimate``; scalar coords as of `roc`.
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
-    values = precision_recall_draws(
-        evidence, recall=grid, model=model, draws=draws, random_seed=random_seed
-    )
-    at = partial(curve.precision_at, recall=grid)
-    observed = drawing.observe(evidence).map(at, "precision", {"recall": grid})
-    return _with_band(values, observed, prob, simultaneous)
+    drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
+    label = (partial(curve.precision_at, recall=grid), "precision", {"recall": grid})
+    return _with_band(evidence, drawn, label, prob, simultaneous)
 
 
 def roc_draws(
@@ -225,9 +227,12 @@ def _grid(given, name, default, least):
     return grid
 
 
-def _with_band(values, observed, prob, simultaneous):
-    bounds = band(values, prob=prob, simultaneous=simultaneous)
+def _with_band(evidence, drawn, label, prob, simultaneous):
+    """Return band, median and observed values of curves, by a function, its name and grid."""
+    values = drawn.map(*label)
+    lowest = drawn.lowest().map(*label) if simultaneous else None
+    bounds = band(values, prob=prob, simultaneous=simultaneous, lowest=lowest)
     found = {values.name: bounds, "median": values.median("draw")}
-    found["estimate"] = observed.isel(draw=0, drop=True)
+    found["estimate"] = drawing.observe(evidence).map(*label).isel(draw=0, drop=True)
     coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     return xr.Dataset(found).assign_coords(coords)

@@ -5,7 +5,7 @@ Between its points a curve is a straight line in ROC space, as if the score were
 slot; a slot that is one score shared by several examples is a threshold that cannot be split.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,6 +94,27 @@ def max_f1(curve: Curve) -> np.ndarray:
     best = f1[:, f1.mean(axis=0).argmax()]
     excess = f1.max(axis=1).mean() - best.mean()
     return np.clip(best - excess, 0, 1)
+
+
+def lowest(curve: Curve, inner: tuple[int, int]) -> Curve:
+    """
+    Return the curves as low as the open ends allow.
+
+    How much weighs beyond the highest negative and the lowest positive is known by its law, but
+    not where: here it lies furthest out, above all and below all others.
+
+    Parameters
+    ----------
+    curve : Curve
+    inner : tuple of int
+        As of `bayescm.exact.slots.View`.
+    """
+    top = np.searchsorted(curve.at, inner[0], "right") - 1
+    bottom = np.searchsorted(curve.at, inner[1], "left")
+    fpr, tpr = curve.fpr.copy(), curve.tpr.copy()
+    fpr[:, 1:top] = fpr[:, [top]]
+    tpr[:, bottom + 1 : -1] = tpr[:, [bottom]]
+    return replace(curve, fpr=fpr, tpr=tpr)
 
 
 def tpr_at(curve: Curve, fpr: np.ndarray) -> np.ndarray:

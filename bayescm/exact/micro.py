@@ -1,5 +1,7 @@
 """Curves of all (example, class) pairs pooled: the micro average over the classes."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayescm.exact import slots
@@ -38,4 +40,4 @@ def _pooled(scores, positive, weights):
     """Return one view per class, all on the slots of the pairs pooled."""
     whole = slots.view(scores.ravel(), positive.ravel(), np.tile(weights, len(scores)))
     for start, own in zip(whole.start.reshape(scores.shape), positive, strict=True):
-        yield slots.View(whole.values, whole.below, whole.concentration, whole.tied, start, own)
+        yield replace(whole, start=start, positive=own)

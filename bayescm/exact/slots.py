@@ -38,6 +38,8 @@ class View:
     start : ndarray, shape (n,)
         Where each example begins on the line of its side.
     positive : ndarray of bool, shape (n,)
+    inner : tuple of int
+        How many slots lie above the highest negative, and above the gap below the lowest positive.
     """
 
     values: np.ndarray
@@ -46,6 +48,7 @@ class View:
     tied: np.ndarray
     start: np.ndarray
     positive: np.ndarray
+    inner: tuple[int, int]
 
     def place(self, thresholds: np.ndarray) -> np.ndarray:
         """Return how many slots lie at or above each threshold; a part of one inside a gap."""
@@ -88,7 +91,9 @@ def view(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> View:
     start -= np.where(positive, weight[0].sum(), 0.0)
     below = np.concatenate([[0], np.cumsum(keep)[1::2]])
     tied = (np.arange(2 * size + 1) % 2 == 1)[keep]
-    return View(-values, below, slots[:, keep], tied, start, positive)
+    highest, lowest = np.flatnonzero(weight[0])[0], np.flatnonzero(weight[1])[-1]
+    inner = int(keep[: 2 * highest + 1].sum()), int(keep[: 2 * lowest + 2].sum())
+    return View(-values, below, slots[:, keep], tied, start, positive, inner)
 
 
 def _side(weight, other):

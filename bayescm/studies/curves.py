@@ -74,16 +74,19 @@ def posterior(evidence: xr.Dataset, draws: int) -> dict[str, tuple[float, float]
     """
     drawn = drawing.draw(evidence, draws, 0, resolution=_RESOLUTION)
     numbers = {name: drawn.map(kernel, name) for name, kernel in NUMBERS.items()}
-    roc = drawn.map(partial(curve.tpr_at, fpr=FPR), "tpr", {"fpr": FPR})
-    pr = drawn.map(partial(curve.precision_at, recall=RECALL), "precision", {"recall": RECALL})
-    middle = curves.band(roc, simultaneous=False)[len(FPR) // 2].values
+    of_roc = (partial(curve.tpr_at, fpr=FPR), "tpr", {"fpr": FPR})
+    of_pr = (partial(curve.precision_at, recall=RECALL), "precision", {"recall": RECALL})
+    low = drawn.lowest()
+    roc = curves.band(drawn.map(*of_roc), lowest=low.map(*of_roc)).values
+    pr = curves.band(drawn.map(*of_pr), lowest=low.map(*of_pr)).values
+    middle = curves.band(drawn.map(*of_roc), simultaneous=False)[len(FPR) // 2].values
     true_middle = evidence.attrs["tpr"][len(FPR) // 2]
     return {
         **{name: interval_of(each, 0.95, "eti").values for name, each in numbers.items()},
         **{f"{name} hdi": interval_of(each, 0.95, "hdi").values for name, each in numbers.items()},
-        "roc band": _as_interval(curves.band(roc).values, evidence.attrs["tpr"]),
+        "roc band": _as_interval(roc, evidence.attrs["tpr"]),
         "roc pointwise": tuple(middle - true_middle),
-        "pr band": _as_interval(curves.band(pr).values, evidence.attrs["precision"]),
+        "pr band": _as_interval(pr, evidence.attrs["precision"]),
     }
 
 

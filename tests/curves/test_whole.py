@@ -92,3 +92,18 @@ def test_separated_and_equal_scores_have_curves():
         assert np.isfinite(found.tpr).all()
         found = curves.precision_recall(bcm.from_scores([0] * 10 + [1] * 10, score), draws=200)
         assert np.isfinite(found.precision).all()
+
+
+def test_the_lower_bound_takes_open_ends_at_their_worst():
+    evidence = bcm.from_scores(*sample(60))
+    hull = curves.band(curves.roc_draws(evidence))
+    found = curves.roc(evidence).tpr
+    np.testing.assert_array_equal(found.sel(bound="upper"), hull.sel(bound="upper"))
+    below = (hull - found).sel(bound="lower").values
+    assert (below >= 0).all()
+    assert below[3] > 0
+    assert below[50] == 0
+    one = curves.roc(evidence, simultaneous=False).tpr
+    np.testing.assert_array_equal(
+        one[1:], curves.band(curves.roc_draws(evidence), simultaneous=False)[1:]
+    )

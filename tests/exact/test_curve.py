@@ -77,3 +77,14 @@ def test_the_examples_own_curve():
     np.testing.assert_array_equal(found.fpr[0], [0, 0, 0.5, 1])
     np.testing.assert_array_equal(found.tpr[0], [0, 0.5, 1, 1])
     assert curve.auc(found)[0] == 0.875
+
+
+def test_the_lowest_curve_has_its_open_ends_furthest_out():
+    found = curve.lowest(BENT, (2, 3))
+    assert found.fpr.tolist() == [[0, 0.4, 0.4, 0.4, 1]]
+    assert found.tpr.tolist() == [[0, 0.5, 0.5, 0.9, 1]]
+    assert curve.lowest(BENT, (2, 1)).tpr.tolist() == [[0, 0.5, 0.5, 0.5, 1]]
+    untouched = curve.lowest(BENT, (0, 4))
+    assert np.array_equal(untouched.fpr, BENT.fpr)
+    grid = np.linspace(0, 1, 21)
+    assert (curve.tpr_at(found, grid) <= curve.tpr_at(BENT, grid)).all()

@@ -111,3 +111,13 @@ def test_blocks_are_light_and_finer_at_the_ends():
     assert (share / share.sum(1, keepdims=True)).max() < 0.015
     assert len(cuts) < 300
     assert np.diff(cuts)[0] < np.diff(cuts).max() / 4
+
+
+def test_where_the_open_ends_begin():
+    found = view(np.array([5.0, 4, 3, 2, 1]), np.array([1, 0, 1, 0, 0], bool), np.ones(5))
+    assert found.inner == (2, 3)  # above the second score, and down to the third
+    assert found.concentration[0, :2].sum() == 0.5
+    assert found.concentration[1, 3:].sum() == 0.5
+    tied = view(np.array([5.0, 5, 4, 3, 3]), np.array([1, 1, 0, 1, 0], bool), np.ones(5))
+    assert tied.concentration[0, : tied.inner[0]].sum() == 0.5
+    assert tied.concentration[1, tied.inner[1] :].sum() == 0.5
