@@ -77,7 +77,8 @@ def table(
         One row per rule, rate and recall after the drop (0.9: none): ``alarmed``, the share of
         series with an alarm within 200 batches of their start or within 50 of the drop; ``median``,
         the median number of batches to the first one (infinite where fewer than half have one);
-        ``run_length``, batches seen per alarm.
+        ``run_length``, batches seen per first alarm (infinite where there was none). Rules that are
+        listed where they begin have no alarm after the drop if they were on before it.
     """
     check_choice("table", name, list(TABLES))
     if case is not None and case not in CASES:
@@ -113,5 +114,5 @@ def _row(rule, waits, longest):
         "rule": rule,
         "alarmed": float(waits.notna().mean()),
         "median": float(waits.fillna(np.inf).median()),
-        "run_length": float(seen.sum() / max(waits.notna().sum(), 1)),
+        "run_length": float(seen.sum() / waits.notna().sum()) if waits.notna().any() else np.inf,
     }
