@@ -65,8 +65,8 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
         ]
     else:
         section.sentences.append(
-            f"With {len(labels)} classes the matrix is left to the picture and the tables show "
-            f"averages over classes."
+            f"With {len(labels)} classes the matrix is not printed; the tables show averages over "
+            f"classes."
         )
     return section
 
