@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -71,7 +72,7 @@ def cross_predictions(
     """
     estimators = _as_mapping(estimator)
     X, y, groups = indexable(X, y, groups)
-    labels = np.asarray(y)
+    labels = _labels(y)
     splits = [
         (np.asarray(train), np.asarray(test))
         for train, test in _splitter(cv, labels, random_state).split(X, y, groups)
@@ -215,6 +216,18 @@ def _as_mapping(estimator):
     return estimators
 
 
+def _labels(y):
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        todo = "pass one column: y.ravel(), or y.argmax(axis=1) of indicators"
+        raise fail("y is not a column of labels", labels.shape, "shape (n,)", todo)
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
+        got = f"{len(missing)} missing, the first at position {missing[0]}"
+        raise fail("y has missing values", got, "a label for every example", "drop these examples")
+    return labels
+
+
 def _splitter(cv, y, random_state):
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
@@ -251,12 +264,20 @@ def _design(splits, labels):
     codes = np.unique(labels, return_inverse=True)[1]
     totals = np.stack([np.bincount(codes[test], minlength=codes.max() + 1) for _, test in splits])
     repeats = int(seen.max())
-    whole = len(splits) % repeats == 0 and (seen == repeats).all()
+    if repeats > 1 and not (len(splits) % repeats == 0 and (seen == repeats).all()):
+        repeats = _nearest_repeats(len(splits), share)
     return {
-        "n_folds": len(splits) // repeats if whole or repeats == 1 else round(1 / share),
+        "n_folds": len(splits) // repeats,
         "test_share": share,
         "fixed_totals": bool((np.ptp(totals, axis=0) <= 1).all()),
     }
+
+
+def _nearest_repeats(splits, share):
+    """Return how many whole cross-validations random splits are most like: a divisor of them."""
+    # Anything else could not be put in rows of equal length, as the models of repeats do.
+    possible = [each for each in range(1, splits // 2 + 1) if splits % each == 0]
+    return min(possible, key=lambda each: abs(np.log(each / (splits * share))))
 
 
 def _fit_all(tasks, n_jobs, progress):
@@ -273,7 +294,11 @@ def _fit_all(tasks, n_jobs, progress):
 def _predict(index, estimator, X, y, train, test):
     try:
         fitted = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
-        return index, np.asarray(fitted.predict(_safe_indexing(X, test)))
+        predicted = np.asarray(fitted.predict(_safe_indexing(X, test)))
+        if predicted.shape != (len(test),):
+            # Raised here, so that the message names classifier, repeat and fold as well.
+            raise TypeError(f"predict returned shape {predicted.shape} for {len(test)} examples")
+        return index, predicted
     except Exception as error:
         return index, error
 

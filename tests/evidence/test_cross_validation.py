@@ -11,6 +11,7 @@ from sklearn.model_selection import (
     KFold,
     LeaveOneOut,
     RepeatedStratifiedKFold,
+    ShuffleSplit,
     StratifiedKFold,
     StratifiedShuffleSplit,
     cross_val_predict,
@@ -25,6 +26,13 @@ from bayescm.splits import BlockedThreeByTwo, FiveByTwo
 X, Y = load_breast_cancer(return_X_y=True)
 X = X[:, :5]
 NAMES = np.array(["sick", "well"])[Y]
+
+
+class Short(GaussianNB):
+    """A classifier that answers for one example too few."""
+
+    def predict(self, X):
+        return super().predict(X)[1:]
 
 
 class Picky(ClassifierMixin, BaseEstimator):
@@ -79,6 +87,8 @@ def test_counts_are_those_of_scikit_learn_fold_by_fold():
             {"fold": 30},
             (10, 0.1, True),
         ),
+        (ShuffleSplit(7, test_size=0.2, random_state=0), {"fold": 7}, (7, 0.2, False)),
+        (ShuffleSplit(10, test_size=0.3, random_state=0), {"fold": 10}, (5, 0.3, False)),
     ],
     ids=lambda each: type(each).__name__ if hasattr(each, "split") else None,
 )
@@ -89,6 +99,16 @@ def test_every_splitter_tells_its_design(cv, dims, expected):
     assert counts.dims == (*dims, "actual", "predicted")
     share = pytest.approx(expected[1], abs=0.01)
     assert design(counts) == (expected[0], share, expected[2])
+
+
+@pytest.mark.parametrize("splits", [2, 3, 7, 10])
+@pytest.mark.parametrize("share", [0.05, 0.33, 0.9])
+def test_random_splits_have_an_answer_from_every_model_of_folds(splits, share):
+    cv = ShuffleSplit(splits, test_size=share, random_state=0)
+    counts = cross_confusion(GaussianNB(), X, Y, cv)
+    for model in ("pooled_folds", "averaged_folds", "hierarchical_folds"):
+        low, high = bcm.interval(counts, "recall", model=model).values
+        assert 0 <= low < high <= 1
 
 
 def test_groups_reach_the_splitter():
@@ -174,6 +194,9 @@ def test_a_failing_estimator_without_a_name():
         (("tree", X, Y), TypeError, "not a classifier"),
         (({}, X, Y), ValueError, "no classifiers"),
         ((GaussianNB(), X, Y[:-1]), ValueError, "inconsistent numbers"),
+        ((GaussianNB(), X, Y[:, None]), ValueError, "not a column of labels"),
+        ((GaussianNB(), X, np.where(np.arange(len(Y)) == 3, np.nan, Y)), ValueError, "missing"),
+        ((Short(), X, Y, 5), ValueError, r"Short failed on repeat 0, fold 0.*shape"),
     ],
 )
 def test_bad_input(arguments, error, message):
