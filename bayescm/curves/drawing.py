@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.scores import as_scores
 from bayescm.exact.binormal import binormal
-from bayescm.exact.curve import Curve, lowest
+from bayescm.exact.curve import Curve, lowest, on_the_axes
 from bayescm.exact.empirical import empirical
 from bayescm.exact.micro import micro
 from bayescm.exact.scores import arrays, scores
@@ -40,6 +40,15 @@ class Drawn(NamedTuple):
         return self._replace(
             curves=[lowest(each, view.inner) for each, view in pairs] or self.curves
         )
+
+    def on_the_axes(self) -> tuple[xr.DataArray, xr.DataArray] | None:
+        """Return `exact.curve.on_the_axes` of the curves, where the model has open ends."""
+        pairs = zip(self.curves, self.views, strict=bool(self.views))
+        found = [on_the_axes(each, view.inner) for each, view in pairs]
+        if not found:
+            return None
+        tpr, fpr = zip(*found, strict=True)
+        return self.label(tpr, "tpr"), self.label(fpr, "fpr")
 
     def label(
         self, values: Sequence[np.ndarray], name: str, tail: Mapping[str, Any] | None = None

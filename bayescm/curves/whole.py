@@ -59,7 +59,9 @@ def roc(
     Notes
     -----
     How much weighs beyond the highest negative and the lowest positive has a law, but nothing says
-    where: the lower bound of a simultaneous band takes it to lie furthest out.
+    where: the lower bound of a simultaneous band takes it to lie furthest out. On the axes
+    both bands take it to lie furthest in: at a rate of 0 they reach as high as the curve may rise
+    before the highest negative.
 
     Examples
     --------
@@ -76,9 +78,7 @@ def roc(
     drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
     label = (partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
     answer = _with_band(evidence, drawn, label, prob, simultaneous)
-    # A curve may rise at once, and yet it starts at 0.
-    start = (answer["fpr"] == 0) & (answer["bound"] == "lower")
-    return answer.assign(tpr=answer["tpr"].where(~start, 0.0))
+    return answer.assign(tpr=_at_the_axes(answer, drawn, prob))
 
 
 def precision_recall(
@@ -225,6 +225,24 @@ def _grid(given, name, default, least):
         allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
         raise fail(f"{name} is not a grid of rates", given, allowed, f"leave {name} out")
     return grid
+
+
+def _at_the_axes(answer, drawn, prob):
+    """Return the band with what lies on the axes: a curve may rise at once, and be done early."""
+    tpr, fpr = answer["tpr"], answer["fpr"]
+    lower, upper = (tpr.sel(bound=each, drop=True) for each in ("lower", "upper"))
+    rates = drawn.on_the_axes()
+    if rates is not None:
+        # Not above what the band says a little further on.
+        further = upper.where(fpr > 0, np.inf).min("fpr")
+        start = np.minimum(rates[0].quantile((1 + prob) / 2, "draw"), further)
+        upper = upper.where(fpr > 0, start)
+        upper = upper.where(fpr < rates[1].quantile((1 - prob) / 2, "draw"), 1.0)
+    # The examples' own curve is always one of those that may be.
+    upper = np.maximum(upper, answer["estimate"]).assign_coords(bound="upper")
+    lower = lower.where(fpr > 0, 0.0).assign_coords(bound="lower")
+    sides = xr.concat([lower, upper], "bound", coords="minimal", compat="override")
+    return sides.transpose(*tpr.dims).drop_vars("quantile", errors="ignore")
 
 
 def _with_band(evidence, drawn, label, prob, simultaneous):

@@ -117,6 +117,18 @@ def lowest(curve: Curve, inner: tuple[int, int]) -> Curve:
     return replace(curve, fpr=fpr, tpr=tpr)
 
 
+def on_the_axes(curve: Curve, inner: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return how high a curve may rise at once, (S,), and from where on it may be done, (S,).
+
+    The true positive rate where no negative is above the highest, and the false positive rate where
+    no positive is below the lowest: the other extreme of what `lowest` takes open ends to be.
+    """
+    top = np.searchsorted(curve.at, inner[0], "right") - 1
+    bottom = np.searchsorted(curve.at, inner[1], "left")
+    return curve.tpr[:, top], curve.fpr[:, bottom]
+
+
 def tpr_at(curve: Curve, fpr: np.ndarray) -> np.ndarray:
     """Return each curve's true positive rate at false positive rates (T,), shape (S, T)."""
     return _rows(fpr, curve.fpr, curve.tpr)
