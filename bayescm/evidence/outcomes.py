@@ -126,7 +126,7 @@ def _encode(columns, labels):
     for row, (name, (inverse, seen)) in enumerate(zip(columns, factors, strict=True)):
         for label in seen:
             if label not in place:
-                todo = f"{suggest(label, place)} Or name it in labels to give it a column"
+                todo = f"{suggest(label, place)} (or name it in labels to give it a column)"
                 raise fail(f"{name} has a label that is not a class", label, str(list(place)), todo)
         codes[row] = np.array([place[label] for label in seen])[inverse]
     return codes, labels

@@ -104,25 +104,39 @@ def _load(path, wanted):
         todo = "check the path"
         raise fail("there is no such file", str(path), "a file", todo, FileNotFoundError)
     try:
-        return _load_parquet(path, wanted) if kind == "parquet" else _load_text(path, wanted)
+        load = _load_parquet if kind == "parquet" else _load_text
+        frame, names = load(path, wanted)
     except (ValueError, OSError) as problem:
         todo = "check that it is what its name says, with a line of column names"
         raise fail(f"{path.name} cannot be read", str(problem), kind, todo) from None
+    if twice := [name for name in sorted(wanted) if names.count(name) > 1]:
+        todo = "rename one of the columns in the file"
+        raise fail("several columns have this name", twice[0], "each name once", todo)
+    return frame
 
 
 def _load_parquet(path, wanted):
     from pyarrow import parquet
 
-    names = set(parquet.read_schema(path).names)
-    return pd.read_parquet(path, columns=sorted(wanted) if wanted <= names else None)
+    names = parquet.read_schema(path).names
+    return pd.read_parquet(path, columns=sorted(wanted) if wanted <= set(names) else None), names
 
 
 def _load_text(path, wanted):
     first = pd.read_csv(path, sep="\0", header=None, nrows=1, engine="c").iat[0, 0]
     separator = max(",;\t", key=str(first).count)
     options: dict[str, Any] = {"sep": separator, "skipinitialspace": True}
-    names = set(pd.read_csv(path, nrows=0, **options).columns)
-    return pd.read_csv(path, usecols=sorted(wanted) if wanted <= names else None, **options)
+    names = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0].tolist()
+    columns: Any = sorted(wanted) if wanted <= set(names) else None
+    in_place: dict[str, Any] = {"index_col": False, "usecols": range(len(names))}
+    head = pd.read_csv(path, nrows=20, **options).reset_index(drop=True)
+    if not head.equals(pd.read_csv(path, nrows=20, **options, **in_place)):
+        # Rows are longer than the line of names: pandas takes their first fields for names of rows.
+        if not head.iloc[:, -1].isna().all():
+            raise ValueError("rows have more fields than there are names of columns")
+        options["index_col"] = False  # they only end in a separator
+        columns = columns or in_place["usecols"]
+    return pd.read_csv(path, usecols=columns, **options), names
 
 
 def _one_kind(frame, *columns):
@@ -140,9 +154,9 @@ def as_label(label: Any, kind: Any) -> Any:
         return label
     if pd.api.types.is_bool_dtype(kind):
         return {"true": True, "1": True, "false": False, "0": False}.get(label.lower(), label)
-    if pd.api.types.is_integer_dtype(kind):
+    if pd.api.types.is_numeric_dtype(kind):
         try:
-            return int(label)
+            return int(label.removesuffix(".0"))
         except ValueError:
             return label
     return label

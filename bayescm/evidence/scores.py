@@ -68,7 +68,7 @@ def from_scores(
     classes = as_labels(_found(truth) if labels is None else labels)
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
     if missing:
-        todo = f"{suggest(missing[0], classes.tolist())} Or name it in labels"
+        todo = f"{suggest(missing[0], classes.tolist())} (or name it in labels)"
         raise fail("actual has a label that is not a class", missing[0], str(classes), todo)
     columns = {"actual": ("example", truth)}
     dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}

@@ -210,7 +210,7 @@ def _labels(table, universe, labels, actual):
     for name, present in (("actual", occurs), ("predicted", answered)):
         for label in universe[present].tolist():
             if label not in wanted:
-                todo = f"{suggest(label, wanted)} Or name it in labels to give it a column"
+                todo = f"{suggest(label, wanted)} (or name it in labels to give it a column)"
                 raise fail(f"{name} has a label that is not a class", label, known, todo)
     place = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [place.get(label, -1) for label in labels.tolist()]

@@ -33,6 +33,11 @@ def test_other_separators(write, separator):
     assert counts.sum() == 4
 
 
+def test_separators_at_the_ends_of_rows_shift_no_column(write):
+    path = write("id,y,yhat\n7,1,0,\n8,1,0,\n9,0,0,\n")
+    np.testing.assert_array_equal(read(path, actual="y", predicted="yhat").values, [[1, 0], [2, 0]])
+
+
 def test_one_column_is_enough_to_say_what_a_file_is(write):
     path = write("actual,answer\n0,1\n1,1\n")
     assert read(path, predicted="answer").sum() == 2
@@ -52,7 +57,13 @@ def test_other_kinds_of_file(tmp_path, name):
 
 @pytest.mark.parametrize(
     ("column", "positive", "found"),
-    [("0,1", "1", 1), ("0,1", "0", 0), ("False,True", "true", True), ("a,b", "b", "b")],
+    [
+        ("0,1", "1", 1),
+        ("0,1", "0", 0),
+        ("0.0,1.0", "1", 1),
+        ("False,True", "true", True),
+        ("a,b", "b", "b"),
+    ],
 )
 def test_labels_given_as_text_are_those_of_the_column(write, column, positive, found):
     first, second = column.split(",")
@@ -98,6 +109,8 @@ def test_a_class_never_predicted_is_named(write):
         (",a,b\na,1,2\nb,3,-1\n", {}, "negative"),
         (",a,b\na,1,2\nb,3,\n", {}, "NaN"),
         ("a,b\n1,2,3\n4,5,6,7\n", {}, "cannot be read"),
+        ("actual,predicted\nr1,1,0\nr2,0,0\n", {}, "more fields than there are names"),
+        ("actual,predicted,predicted\n1,1,0\n", {}, "several columns have this name: got 'pred"),
     ],
     ids=str,
 )
