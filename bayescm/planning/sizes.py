@@ -37,8 +37,10 @@ def result(measure, goal, assurance, n, unit, error, how):
 
 def check_inside(name, value, lowest=0.0):
     """Raise unless the value lies strictly between the lowest and 1."""
+    allowed = f"{lowest:g} < {name} < 1"
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise fail(f"{name} is not a number", value, allowed, f"pass {allowed}", TypeError)
     if not lowest < value < 1:
-        allowed = f"{lowest:g} < {name} < 1"
         raise fail(f"{name} lies outside its range", value, allowed, f"pass {allowed}")
 
 

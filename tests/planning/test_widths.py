@@ -38,6 +38,13 @@ def test_plan_from_a_pilot_is_larger_the_less_the_pilot_knows():
     assert small > large > fixed * 0.9
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_assurance_that_is_said_is_no_less_than_asked_for(seed):
+    pilot = bcm.from_cells(tp=10, fn=2, fp=3, tn=20)
+    plan = bcm.plan("f1", pilot=pilot, width=0.3, replications=500, random_seed=seed).iloc[0]
+    assert 0.9 <= plan.assurance < 0.93
+
+
 def test_plan_by_simulation_agrees_with_a_fresh_one_and_says_its_error():
     pilot = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     plan = bcm.plan("f1", pilot=pilot, width=0.1, replications=2000).iloc[0]
@@ -102,11 +109,12 @@ def test_smallest_size_is_the_last_that_falls_short_and_one(truth, width):
         ({"expect": None}, "in one way"),
         ({"expect": 2}, "expect lies outside"),
         ({"measure": "f1"}, "not one proportion"),
+        ({"width": "0.1"}, "width is not a number"),
         ({"measure": "recal"}, "unknown measure"),
         ({"width": 1e-5}, "no size is enough"),
     ],
 )
 def test_bad_input_is_named(change, said):
     keywords = {"measure": "recall", "expect": 0.8, "width": 0.1} | change
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises((TypeError, ValueError), match=said):
         bcm.plan(keywords.pop("measure"), **keywords)
