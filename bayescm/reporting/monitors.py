@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from bayescm.online import Monitor
+from bayescm.online import Ledger, Monitor
 from bayescm.reporting import content, facts, render
 from bayescm.reporting.cautions import cautions
 from bayescm.reporting.parts import Picture, Section, Table
@@ -44,9 +44,9 @@ def monitor_report(
         Where the store has no batches, or several classifiers and none is named.
     """
     path = render.check_path(path)
-    _check_store(store)
-    name = classifier or _only_classifier(store)
-    with Monitor(store, name, measures=measures) as monitor:
+    ledger = Ledger(store, create=False)  # to look for a store must not make it
+    name = classifier or _only_classifier(ledger)
+    with Monitor(ledger, name, measures=measures) as monitor:
         batches = monitor.batches()
         counts = batches.sum("step").reset_coords(drop=True)
         if "positive" in batches.coords:
@@ -70,19 +70,8 @@ def monitor_report(
     return path
 
 
-def _check_store(store):
-    """Raise where there is no such file: to look for it would make it."""
-    file = store.removeprefix("sqlite:///")
-    if file != store and not Path(file).is_file():
-        todo = "correct the path, or add batches with bayescm monitor add"
-        raise fail("there is no such store", store, "the ledger of a monitor", todo)
-
-
-def _only_classifier(store):
-    from bayescm.online import Ledger
-
-    with Ledger(store) as ledger:
-        names = list(ledger.classifiers())
+def _only_classifier(ledger):
+    names = list(ledger.classifiers())
     if len(names) != 1:
         what = "the store has no batches" if not names else "the store has several classifiers"
         todo = "name one with classifier=" if names else "add a batch first"
