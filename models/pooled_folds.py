@@ -113,7 +113,7 @@ def _multinomial(n, p, power, size=None):
 def _default(counts):
     matrices = counts.sizes["fold"] * counts.sizes.get("repeat", 1)
     folds = int(counts.coords.get("n_folds", counts.sizes["fold"]))
-    return max((folds + 1) / (2 * matrices), 1 / matrices)
+    return min(max((folds + 1) / (2 * matrices), 1 / matrices), 1.0)
 
 
 def _pseudo_counts(concentration, counts):

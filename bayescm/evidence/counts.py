@@ -155,6 +155,13 @@ def _check_scalars(evidence, labels):
         share = evidence.coords.get(name)
         if share is not None and not 0 < share < 1:
             raise fail(f"{name} is not a share", share.item(), f"0 < {name} < 1", "correct it")
+    folds = evidence.coords.get("n_folds")
+    if folds is not None and not (folds.dtype.kind in "iuf" and folds >= 1 and folds % 1 == 0):
+        todo = "correct it, or drop the coordinate to have it worked out"
+        raise fail("n_folds is not a number of folds", folds.item(), "2, 3, ...", todo)
+    fixed = evidence.coords.get("fixed_totals")
+    if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):
+        raise fail("fixed_totals is not yes or no", fixed.item(), "True or False", "correct it")
 
 
 def align(values: Any, counts: xr.DataArray) -> Any:

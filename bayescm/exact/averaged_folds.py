@@ -14,6 +14,7 @@ cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -143,7 +144,8 @@ def averaged_folds(
             "use dirichlet_multinomial for one test set",
         )
     rho = 1 / (n_folds or matrices) if rho is None else rho
-    if np.ndim(rho) or not 0 <= rho < 1:
+    number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
+    if not number or not 0 <= rho < 1:
         raise fail("rho is not a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
     check_choice("average", average, list(AVERAGES))
     prior = None if concentration is None else np.asarray(concentration, float)

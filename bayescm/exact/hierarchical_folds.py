@@ -9,6 +9,7 @@ integrated out at every point (`exact.fold_effects`).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -207,7 +208,8 @@ def _repeats(cells, n_folds):
     n_folds = folds if n_folds is None else int(n_folds)
     if n_folds < 2 or folds % n_folds:
         todo = "correct the coordinate n_folds"
-        raise fail("n_folds does not divide the folds", n_folds, f"2 to {folds}", todo)
+        divisors = [each for each in range(2, folds + 1) if folds % each == 0]
+        raise fail("n_folds does not divide the folds", n_folds, f"{divisors}", todo)
     return folds // n_folds
 
 
@@ -227,7 +229,8 @@ def _positive(value, name):
 
 
 def _within(rho, name):
-    if not 0 <= rho < 1:
+    number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
+    if not number or not 0 <= rho < 1:
         todo = "leave it out, or pass the test share"
         raise fail(f"{name} is not such a correlation", rho, "0 <= rho < 1", todo)
     return float(rho)

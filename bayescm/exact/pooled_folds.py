@@ -15,6 +15,7 @@ Data Engineering, 27(3), 651-659. doi:10.1109/TKDE.2014.2359667
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,7 +102,7 @@ def pooled_folds(
             "use dirichlet_multinomial for one test set",
         )
     if omega is None:
-        omega = max(((n_folds or matrices) + 1) / 2, 1) / matrices
+        omega = min(max(((n_folds or matrices) + 1) / 2, 1), matrices) / matrices
     omega = _check_omega(omega, matrices)
     posterior = dirichlet_multinomial(omega * folds.sum(-3), concentration=concentration)
     return PooledFolds(posterior.cells, posterior.weights, folds, omega)
@@ -109,7 +110,8 @@ def pooled_folds(
 
 def _check_omega(omega, matrices):
     lowest = 1 / matrices
-    if np.ndim(omega) or not lowest * (1 - 1e-9) <= omega <= 1:
+    number = np.ndim(omega) == 0 and isinstance(omega, (Real, np.ndarray))
+    if not number or not lowest * (1 - 1e-9) <= omega <= 1:
         raise fail(
             "omega is not a discount of these folds",
             omega,

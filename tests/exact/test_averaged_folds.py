@@ -194,6 +194,7 @@ def test_mixture_takes_the_folds_in_turn():
         (CELLS, {"rho": 1.0}, "rho is not a correlation"),
         (CELLS, {"rho": -0.1}, "rho is not a correlation"),
         (CELLS, {"rho": np.nan}, "rho is not a correlation"),
+        (CELLS, {"rho": "x"}, "rho is not a correlation"),
         (CELLS, {"average": "median"}, "unknown average"),
         (CELLS[:, :1], {}, "one fold is not a cross-validation"),
         (CELLS[0, 0], {}, "one fold is not a cross-validation"),

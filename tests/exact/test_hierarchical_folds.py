@@ -197,6 +197,7 @@ def test_one_cross_validation_takes_milliseconds():
         (FOLDS[:1], {}, "two folds or more"),
         (FOLDS, {"rho": 1.0}, "0 <= rho < 1"),
         (FOLDS, {"rho": -0.1}, "0 <= rho < 1"),
+        (FOLDS, {"rho": "x"}, "0 <= rho < 1"),
         (FOLDS, {"spread": 0}, "not a spread"),
         (FOLDS, {"separation": -1}, "not a spread"),
         (FOLDS, {"concentration": 0}, "not a pseudo-count"),

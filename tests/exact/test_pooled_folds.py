@@ -59,7 +59,7 @@ def test_omega_1_is_plain_pooling_and_1_over_m_the_average_matrix(name):
 
 
 @pytest.mark.parametrize(
-    ("n_folds", "omega"), [(None, 11 / 20), (10, 11 / 20), (5, 6 / 20), (2, 3 / 20)]
+    ("n_folds", "omega"), [(None, 11 / 20), (10, 11 / 20), (5, 6 / 20), (2, 3 / 20), (50, 1)]
 )
 def test_default_discount_of_one_and_of_repeated_cross_validation(n_folds, omega):
     assert pooled_folds(CELLS, n_folds=n_folds).omega == pytest.approx(omega)
@@ -102,6 +102,7 @@ def test_averaged_counts_are_accepted():
         (CELLS, {"omega": 0.0999}, "omega is not a discount.*1/10 = 0.1"),
         (CELLS, {"omega": 1.01}, "omega is not a discount"),
         (CELLS, {"omega": np.nan}, "omega is not a discount"),
+        (CELLS, {"omega": "x"}, "omega is not a discount"),
         (CELLS, {"omega": [0.5, 0.6]}, "omega is not a discount"),
         (CELLS[:, :1], {}, "one fold is not a cross-validation"),
         (CELLS[0, 0], {}, "one fold is not a cross-validation"),
