@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import betaln, expit
+from scipy.special import betaln, expit, logit
 
 from bayescm.exact.importance import Weighted, explore
 
-_NODES = 5
+_NODES = 7
 _IMPOSSIBLE = -1e6
 _CHUNK = 400_000  # (proposal, group) pairs evaluated at once, by the number of nodes
 
@@ -120,8 +120,8 @@ class Block:
         spread : D rows of arrays, shape (S, G)
             A lower triangular root of the inverse curvature at the middle.
         """
-        at = [np.zeros((len(means[0]), len(self.hits))) for _ in range(self.rates)]
-        for _ in range(12):
+        at = self._start(means, factor)
+        for _ in range(20):
             slope, curve = self._slopes(at, means, factor)
             moves = _times(_inverse(curve), slope)
             length = np.max([np.abs(move) for move in moves], axis=0)
@@ -132,18 +132,20 @@ class Block:
         _, curve = self._slopes(at, means, factor)
         return at, _root(_inverse(curve))
 
+    def _start(self, means, factor):
+        """Return the middles if logits of shares were normal: near, also where groups are far."""
+        shares = (self.hits.T + 0.5) / (self.totals.T + 1)
+        weight = self.totals.T * shares * (1 - shares)
+        off = [w * (logit(p) - mean) for w, p, mean in zip(weight, shares, means, strict=True)]
+        slope, curve = _normal_equations(off, list(weight), factor)
+        return _times(_inverse(curve), slope)
+
     def _slopes(self, at, means, factor):
-        rates = [expit(logit) for logit in self._logits(means, factor, at)]
+        rates = [expit(each) for each in self._logits(means, factor, at)]
         off = [h - n * p for h, n, p in zip(self.hits.T, self.totals.T, rates, strict=True)]
         weight = [n * p * (1 - p) for n, p in zip(self.totals.T, rates, strict=True)]
-        if self.rates == 1:
-            a = factor[0][0]
-            return [a * off[0] - at[0]], [[a**2 * weight[0] + 1]]
-        a, (b, c) = factor[0][0], factor[1]
-        cross = b * c * weight[1]
-        slope = [a * off[0] + b * off[1] - at[0], c * off[1] - at[1]]
-        own = a**2 * weight[0] + b**2 * weight[1] + 1, c**2 * weight[1] + 1
-        return slope, [[own[0], cross], [cross, own[1]]]
+        slope, curve = _normal_equations(off, weight, factor)
+        return [each - here for each, here in zip(slope, at, strict=True)], curve
 
     @cached_property
     def points(self) -> Weighted:
@@ -190,6 +192,18 @@ class Block:
         """Return logits (S, G, D) of groups with standardised effects (S, G, D)."""
         means, factor = self._law(points)
         return np.stack(self._logits(means, factor, list(np.moveaxis(effects, -1, 0))), axis=-1)
+
+
+def _normal_equations(off, weight, factor):
+    """Return the slope of the likelihood in the standardised effects, and the curvature."""
+    if len(off) == 1:
+        a = factor[0][0]
+        return [a * off[0]], [[a**2 * weight[0] + 1]]
+    a, (b, c) = factor[0][0], factor[1]
+    cross = b * c * weight[1]
+    slope = [a * off[0] + b * off[1], c * off[1]]
+    own = a**2 * weight[0] + b**2 * weight[1] + 1, c**2 * weight[1] + 1
+    return slope, [[own[0], cross], [cross, own[1]]]
 
 
 def _times(rows, vector):

@@ -228,6 +228,30 @@ def test_extreme_groups_have_finite_draws(index):
     assert posterior.effective > 200
 
 
+def test_the_integral_over_groups_far_from_typical():
+    """All right, all wrong, and in between, where a typical group is nearly always right."""
+    hits, totals = np.array([[87.0, 40], [0, 3], [52, 0], [0, 25]]), np.array([87.0, 62, 62, 25])
+    totals = np.stack([totals, np.array([40.0, 60, 30, 25])], axis=1)
+    block = Block(hits, totals, np.full((2, 2), 0.5), 3.0)
+    point = np.array([[3.5, 2.9, np.log(5.0), np.log(5.1), 0.0]])
+    grid = np.linspace(-9, 9, 1201)
+    law = norm.pdf(grid) * (grid[1] - grid[0])
+    expected = 0.0
+    for rate in range(2):  # independent, so that each is an integral of its own
+        logits = point[0, rate] + np.exp(point[0, 2 + rate]) * grid
+        heights = hits[:, [rate]] * logits - totals[:, [rate]] * np.logaddexp(0, logits)
+        expected += np.log(np.exp(heights) @ law).sum()
+    found = block.log_posterior(point) - block.log_prior(point)
+    assert found[0] == pytest.approx(expected, abs=0.5)
+
+
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+def test_wide_spreads_leave_the_weights_even(spread):
+    counts, _ = Chains(0.95)(np.random.default_rng([3, 0]))
+    posterior = exact.hierarchical_groups(counts.isel(batch=0).values, spread=spread)
+    assert posterior.effective > 2000
+
+
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
 def test_perfect_and_hopeless_groups(scale):
     cells = np.array([[[50, 0], [0, 50]], [[0, 50], [50, 0]], [[9, 0], [0, 0]]])
