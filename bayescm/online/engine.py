@@ -36,6 +36,10 @@ def parse(store: str) -> sa.URL:
         kind = {"postgres": "postgresql"}.get(url.get_backend_name(), url.get_backend_name())
     except (sa.exc.ArgumentError, ValueError):
         kind = "an address that cannot be read"
+    else:
+        if "@" in (url.host or ""):  # and so the end of a password would pass for a host
+            todo = "write the @ of a password as %40"
+            raise fail("an @ too many in the store's address", "two or more", "one", todo)
     drivers = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
     if kind not in drivers or not text:
         todo = "pass store='sqlite:///eval.db'"

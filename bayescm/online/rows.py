@@ -60,6 +60,8 @@ def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
             f"labels among {stored['labels']}",
             "correct the labels, or start a classifier of another name with all labels",
         )
+    if given is not None and stored["positive"] is None and len(labels) < len(stored["labels"]):
+        given = None  # only of the two of many classes that occur in this batch
     if given not in (None, stored["positive"]):
         allowed, todo = repr(stored["positive"]), f"pass positive={stored['positive']!r}"
         raise fail(f"not the positive class of classifier {classifier!r}", given, allowed, todo)

@@ -23,7 +23,7 @@ from bayescm.online.predictive_check import surprise
 from bayescm.online.series import accumulate, step_axis
 from bayescm.online.settings import as_prior
 from bayescm.online.updating import law_at
-from bayescm.validate import fail
+from bayescm.validate import check_keywords, fail
 
 # The trapezoidal rule for a standard normal variable.
 _Z = np.linspace(-8.5, 8.5, 137)
@@ -180,6 +180,7 @@ def alarms(
     [[9, 'batch'], [10, 'change'], [10, 'batch'], [11, 'batch']]
     """
     counts = as_counts(counts)
+    check_keywords(surprise, evidence)
     if "step" not in counts.coords:
         counts = counts.assign_coords(step=np.arange(counts.shape[step_axis(counts)]))
     if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:

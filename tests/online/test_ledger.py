@@ -109,6 +109,14 @@ def test_labels_that_a_batch_lacks_count_zero(ledger):
     assert ledger.read("pets").cells[1].tolist() == [[4, 0, 3], [0, 0, 0], [2, 0, 1]]
 
 
+def test_a_batch_of_two_of_many_classes_has_no_positive_one(ledger):
+    ledger.record("digits", 1, bcm.from_predictions([0, 1, 2, 2], [0, 1, 2, 1]))
+    ledger.record("digits", 2, bcm.from_predictions([0, 1, 1], [0, 1, 0]))
+    np.testing.assert_array_equal(
+        ledger.read("digits").cells[-1], [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+    )
+
+
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
@@ -295,6 +303,7 @@ SECRET = "s3cr3t/&"
         "postgresql://127.0.0.1:1/evaluations?user=ann&password={}",
         "postgresql://ann:{}@127.0.0.1:port/evaluations",
         "postgres://ann:{}@[::1/evaluations",
+        "postgresql://ann:x@{}@127.0.0.1:1/evaluations",
         "mysql://ann:{}@127.0.0.1/evaluations",
     ],
 )
