@@ -217,6 +217,8 @@ def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
     if not isinstance(fitted, xr.DataTree):
         allowed = "a tree as fit() returns it"
         raise fail("this is not a fit", type(fitted).__name__, allowed, "fit first", TypeError)
+    if not path.parent.is_dir():
+        raise fail("there is no such folder", str(path.parent), "a folder", "make it first")
     part = path.with_name(f".{path.name}.part")
     try:
         fitted.to_netcdf(part, engine="netcdf4")
@@ -243,8 +245,14 @@ def load(path: str | os.PathLike) -> xr.DataTree:
     ------
     FileNotFoundError
         Where there is no such file.
+    ValueError
+        Where it is not a file that `save` wrote.
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}; save(tree, path) writes one")
-    with xr.open_datatree(path, engine="netcdf4") as fitted:
-        return fitted.load()
+    try:
+        with xr.open_datatree(path, engine="netcdf4") as fitted:
+            return fitted.load()
+    except OSError:
+        todo = "write one with save(tree, path)"
+        raise fail("this is not a saved fit", str(path), "a netCDF file", todo) from None

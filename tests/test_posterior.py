@@ -153,6 +153,14 @@ def test_a_failed_save_leaves_the_old_file(iid, tmp_path):
 def test_loading_what_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file"):
         bcm.load(tmp_path / "none.nc")
+    (tmp_path / "other.nc").write_text("y,yhat\n1,1\n")
+    with pytest.raises(ValueError, match="not a saved fit"):
+        bcm.load(tmp_path / "other.nc")
+
+
+def test_saving_into_no_folder(iid, tmp_path):
+    with pytest.raises(ValueError, match="no such folder"):
+        bcm.save(iid, tmp_path / "none" / "fit.nc")
 
 
 def test_saving_what_is_no_tree(tmp_path):
