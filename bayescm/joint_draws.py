@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayescm import exact
 from bayescm.drawn import Drawn, class_last, in_chunks, no_law
-from bayescm.evidence.counts import align, as_counts
+from bayescm.evidence.counts import align, as_counts, positive
 from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.exact.laws import F1, Beta
 from bayescm.intervals import law_of, sibling_posterior
@@ -111,7 +111,9 @@ def _of_members(members, measures, dim, rng, options):
     """Draw each member by itself, in an order of its own: equal seeds must not make pairs."""
     if not members:
         raise fail("there is no evidence", {}, "two or more", 'pass {"a": counts_a, "b": counts_b}')
-    _warn_if_paired({k: v for k, v in members.items() if isinstance(v, xr.DataArray)})
+    matrices = {name: each for name, each in members.items() if isinstance(each, xr.DataArray)}
+    _check_positive(matrices)
+    _warn_if_paired(matrices)
     parts, values = {}, []
     for name, member in members.items():
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
@@ -132,6 +134,16 @@ def _of_members(members, measures, dim, rng, options):
 
     found = next(iter(parts.values())).kernels
     return Drawn(class_last(joined.transpose("draw", ...)), found, False, law)
+
+
+def _check_positive(members):
+    """Raise where the same labels have one positive class here and another one there."""
+    seen: dict[frozenset, Any] = {}
+    for name, counts in members.items():
+        own, labels = positive(counts), frozenset(as_counts(counts).indexes["actual"])
+        if own is not None and seen.setdefault(labels, own) != own:
+            todo = f"give all members positive={seen[labels]!r}"
+            raise fail(f"{name} has another positive class", own, repr(seen[labels]), todo)
 
 
 def _of_outcomes(outcomes, measures, dim, draws, rng, **keywords):

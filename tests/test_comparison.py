@@ -138,6 +138,13 @@ def test_matrices_that_look_paired_are_pointed_out():
         bcm.compare(stacked, "recall")
 
 
+def test_members_with_different_positive_classes_are_refused():
+    table, labels = [[5, 2], [3, 4]], ["no", "yes"]
+    turned = [bcm.from_matrix(table, labels=labels, positive=each) for each in labels]
+    with pytest.raises(ValueError, match="b has another positive class: got 'yes'"):
+        bcm.compare(dict(zip("ab", turned, strict=True)), "recall")
+
+
 def test_outcomes_may_be_taken_apart_on_purpose(both):
     with pytest.warns(UserWarning, match="same class totals"):
         apart = bcm.compare(both, "accuracy", model="dirichlet_multinomial").iloc[0]

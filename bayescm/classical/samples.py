@@ -114,6 +114,9 @@ def check_pairs(pairs, names: Sequence, known: Sequence[str]) -> np.ndarray:
     """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
     if pairs is None:
         return np.ones((len(names), len(known)), bool)
+    if not len(pairs):
+        todo = 'pass e.g. [("a", "f1")], or leave pairs out for all'
+        raise fail("there are no pairs", pairs, "one or more (classifier, measure)", todo)
     wanted = np.zeros((len(names), len(known)), bool)
     for classifier, measure in pairs:
         measure = resolve(measure).__name__

@@ -190,6 +190,7 @@ BAD = {
     "scale": ({"scale": "probit"}, "unknown scale"),
     "prob": ({"prob": 95}, "prob must lie inside"),
     "pairs": ({"pairs": [("z", "f1")]}, "a pair is not of the evidence"),
+    "no pairs": ({"pairs": []}, "there are no pairs"),
 }
 
 
