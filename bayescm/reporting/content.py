@@ -41,10 +41,11 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
     each = counts.sum([dim for dim in counts.dims if dim != "classifier"])
     if "classifier" in counts.dims and not paired:
         sizes = zip(counts["classifier"].values, each.values, strict=True)
-        said = [f"Examples: {', '.join(f'{n:,.6g} of {name}' for name, n in sizes)}."]
+        said = [f"Examples: {', '.join(f'{_amount(n)} of {name}' for name, n in sizes)}."]
         said.append(f"{len(labels)} classes.")
     else:
-        said = [f"{totals.sum():,.6g} examples of {len(labels)} classes{_shares(totals)}."]
+        examples = "1 example" if totals.sum() == 1 else f"{_amount(totals.sum())} examples"
+        said = [f"{examples} of {len(labels)} classes{_shares(totals)}."]
     if len(labels) == 2:
         named = positive(counts)
         said.append(
@@ -69,6 +70,11 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
             f"classes."
         )
     return section
+
+
+def _amount(n):
+    """Write a number of examples: all its digits, unless it is fractional."""
+    return f"{n:,.0f}" if n == round(float(n)) else f"{n:,.6g}"
 
 
 def _shares(totals):

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.reporting import render
+from bayescm.reporting import content, render
 from bayescm.reporting.parts import Section
 
 SECTIONS = [
@@ -62,10 +62,10 @@ def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
 @pytest.mark.slow
 def test_batches_over_time_are_told_together_and_one_by_one(tmp_path):
     weeks = bcm.from_cells(tp=[18, 17, 19], fn=[2, 3, 1], fp=3, tn=17).rename(batch="step")
-    text = bcm.report(weeks, tmp_path / "r.md", measures=["recall"]).read_text()
+    text = bcm.report(weeks, tmp_path / "my report.md", measures=["recall"]).read_text()
     assert "3 batches over time" in text
     assert "120 examples" in text
-    assert "history.png" in text
+    assert "(my%20report_files/history.png)" in text
     with pytest.raises(ValueError, match="rename"):
         bcm.report(weeks.rename(step="batch"), tmp_path / "r.md")
 
@@ -76,6 +76,15 @@ def test_many_classes_leave_the_matrix_out_and_say_so(tmp_path):
     wide = bcm.from_matrix(cells, labels=[f"class {i}" for i in range(200)])
     text = bcm.report(wide, tmp_path / "r.md", measures=["accuracy"]).read_text()
     assert "200 classes is left out" in text
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0, "1 example of 2"), (3 * 10**9, "3,000,000,001 examples of 2")],
+)
+def test_numbers_of_examples_are_written_out(number, said):
+    counts = bcm.from_cells(tp=1, fn=0, fp=0, tn=number)
+    assert content.evaluated(counts).sentences[0].startswith(said)
 
 
 @pytest.mark.parametrize(
