@@ -21,7 +21,9 @@ from scipy import special
 from bayescm.exact.atoms import Discrete, Empirical, Stack
 from bayescm.exact.dirichlet_multinomial import DirichletMultinomial
 from bayescm.exact.fixed_totals import FixedTotals
+from bayescm.exact.hierarchical_folds import HierarchicalFolds
 from bayescm.exact.laws import PointMass
+from bayescm.validate import fail
 
 # Confusion matrices that are enumerated, for the whole batch: 200 examples make 1.4 million.
 _MOST = 1_500_000
@@ -46,6 +48,11 @@ def predictive_law(posterior: Any, kernel: Callable, n: ArrayLike, draws: int, r
     -------
     Discrete, Stack of these, or Empirical
 
+    Raises
+    ------
+    ValueError
+        Where the model has no theta of a next test set.
+
     Examples
     --------
     >>> from bayescm.exact import dirichlet_multinomial
@@ -61,9 +68,25 @@ def predictive_law(posterior: Any, kernel: Callable, n: ArrayLike, draws: int, r
         sizes = np.broadcast_to(np.asarray(n, int), batch)
         if special.comb(sizes + 3, 3).sum() <= _MOST:
             return _enumerated(posterior, kernel, sizes)
-    theta = posterior.draws(draws, rng)
-    theta = theta.get("theta_new", theta.get("theta"))
+    theta = _next_theta(posterior, draws, rng)
     return Empirical(kernel(_next_counts(theta, np.asarray(n, int), rng)))
+
+
+def _next_theta(posterior, draws, rng):
+    drawn = posterior.draws(draws, rng)
+    theta = drawn.get("theta_new", drawn.get("theta"))
+    if theta is None:
+        raise fail(
+            f"{type(posterior).__name__} does not say what one next test set is of",
+            "of='predictive'",
+            "models with one theta, or a new one",
+            "take model='hierarchical_folds' or 'pooled_folds'",
+        )
+    if not isinstance(posterior, HierarchicalFolds):
+        return theta
+    # The next test set is of one classifier: one of the training sets of equal weight.
+    chosen = rng.integers(theta.shape[-3], size=theta.shape[:-3])
+    return np.take_along_axis(theta, chosen[..., None, None, None], axis=-3)[..., 0, :, :]
 
 
 def _next_counts(theta, n, rng):

@@ -65,3 +65,21 @@ def test_large_test_sets_and_many_classes_are_drawn():
     assert large.eti(0.9) == pytest.approx(parameter.eti(0.9), abs=0.006)
     three = dirichlet_multinomial(np.eye(3) * 9 + 1)
     assert predictive_law(three, resolve("mcc"), 50, 1000, rng).draws.shape == (1000,)
+
+
+def test_the_next_test_set_of_a_cross_validation_is_of_one_classifier():
+    folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
+    batch = np.stack([folds, folds[::-1, ::-1, ::-1]])
+    counts = bcm.from_matrix(batch, labels=["a", "b"], positive="b", dims=("batch", "fold"))
+    asked = {"model": "hierarchical_folds", "draws": 1500}
+    for n, factor in ((20, 1.4), (100_000, 0.95)):
+        mean = bcm.mean(counts, "accuracy", of="predictive", n=n, **asked)
+        np.testing.assert_allclose(mean, bcm.mean(counts, "accuracy"), atol=0.015)
+        spread = bcm.sd(counts, "accuracy", of="predictive", n=n, **asked)
+        assert (spread > factor * bcm.sd(counts, "accuracy")).all()
+    many = bcm.from_matrix(
+        np.tile(np.eye(3) * 5 + 1, (4, 1, 1)), labels=list("abc"), dims=("fold",)
+    )
+    assert bcm.interval(many, "f1_macro", of="predictive", draws=500).shape == (2,)
+    with pytest.raises(ValueError, match="hierarchical_folds"):
+        bcm.interval(counts, "accuracy", of="predictive", model="averaged_folds")
