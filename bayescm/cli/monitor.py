@@ -105,10 +105,11 @@ def _read(file, **columns):
 
     if file != "-":
         return read(file, **columns)
-    with tempfile.NamedTemporaryFile(suffix=".csv") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-        copy.flush()
-        return read(copy.name, **columns)
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "standard input.csv"  # the name that an error says
+        with copy.open("wb") as opened:
+            shutil.copyfileobj(sys.stdin.buffer, opened)
+        return read(copy, **columns)
 
 
 @monitor.command()

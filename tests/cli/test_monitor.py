@@ -71,3 +71,6 @@ def test_predictions_come_on_standard_input(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ROWS.encode())))
     code, said = run("add", "--store", "e.db", "--batch", "monday", "--positive", "sick")
     assert (code, "5 examples, recorded" in said.out) == (0, True)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    code, said = run("add", "--store", "e.db", "--batch", "tuesday")
+    assert (code, "standard input.csv cannot be read" in said.err) == (2, True)
