@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, as_counts, with_design
+from bayescm.evidence.counts import CELLS, DESIGN, as_counts, with_design
 from bayescm.evidence.steps import check_series
 from bayescm.labelled import apply, kernels
 from bayescm.validate import check_choice, fail
 
 # The models that use up the dims repeat and fold: one posterior for all folds together.
 MODELS = ("pooled_folds", "averaged_folds", "hierarchical_folds")
-DESIGN = ("n_folds", "test_share", "fixed_totals")
 UNDEFINED = ("drop", "zero", "nan")
 
 

@@ -17,6 +17,8 @@ from bayescm.evidence.tabulate import RESERVED, as_labels
 from bayescm.validate import check_counts, fail, suggest
 
 CELLS = ("actual", "predicted")
+# What the folds of a cross-validation know of its design, scalar coords.
+DESIGN = ("n_folds", "test_share", "fixed_totals")
 
 
 def make_counts(
@@ -145,7 +147,7 @@ def check_same_labels(matrix: xr.DataArray) -> list:
 
 
 def _check_scalars(evidence, labels):
-    for name in ("positive", "prevalence", "n_folds", "test_share", "fixed_totals"):
+    for name in ("positive", "prevalence", *DESIGN):
         if name in evidence.coords and evidence.coords[name].ndim:
             todo = "put evidence together with combine(), where it is the same"
             raise fail(f"{name} is not one value", evidence.coords[name].values, "a scalar", todo)

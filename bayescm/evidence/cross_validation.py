@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, indexable
 
 from bayescm.evidence import from_predictions
+from bayescm.evidence.counts import DESIGN
 from bayescm.parallel import parallel, progress_bar
 from bayescm.validate import fail
 
@@ -191,12 +192,16 @@ def count_folds(
         for name, each in zip(names, wide[1:], strict=True)
     }
     counts = from_predictions(
-        actual.values.ravel(), wide[0].values.ravel(), labels=labels, positive=positive, by=by
+        actual.values.ravel(),
+        wide[0].values.ravel(),
+        labels=labels,
+        positive=positive,
+        by=by,
+        design={name: predictions.coords[name].item() for name in DESIGN},
     )
     if "classifier" in names:
         counts = counts.sel(classifier=predictions["classifier"].values)
-    design = ("n_folds", "test_share", "fixed_totals")
-    return counts.assign_coords({name: predictions.coords[name].item() for name in design})
+    return counts
 
 
 def _as_mapping(estimator):

@@ -7,7 +7,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, as_counts, check_same_labels, make_counts, with_design
+from bayescm.evidence.counts import (
+    CELLS,
+    DESIGN,
+    as_counts,
+    check_same_labels,
+    make_counts,
+    with_design,
+)
 from bayescm.evidence.tabulate import as_labels
 from bayescm.validate import check_counts, fail, suggest
 
@@ -206,7 +213,7 @@ def combine(
 
 def _same_scalars(every, dim):
     """Return the scalar coords of all, but for those that the new dim settles."""
-    settled = {dim} | ({"n_folds", "test_share", "fixed_totals"} if dim == "fold" else set())
+    settled = {dim} | (set(DESIGN) if dim == "fold" else set())
     scalars = [
         {k: v.item() for k, v in each.coords.items() if v.ndim == 0 and k not in settled}
         for each in every

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import make_counts, with_design
+from bayescm.evidence.counts import DESIGN, as_counts, make_counts, with_design
 from bayescm.evidence.tabulate import tabulate
 from bayescm.validate import fail, suggest
 
@@ -18,6 +18,7 @@ def from_predictions(
     labels: Sequence | None = None,
     positive: Hashable | None = None,
     by: Mapping[str, Any] | None = None,
+    design: Mapping[str, Any] | None = None,
     weights: Any = None,
     fractional: bool = False,
 ) -> xr.DataArray:
@@ -36,7 +37,10 @@ def from_predictions(
     by : mapping of str to array_like (n,), optional
         Leading dims: ``{"fold": fold}``, also repeat, classifier, group, step. With ``fold`` each
         example is taken to be tested once per repeat; the scalar coords ``n_folds``,
-        ``test_share`` and ``fixed_totals`` are worked out (``assign_coords`` corrects them).
+        ``test_share`` and ``fixed_totals`` are worked out.
+    design : mapping, optional
+        What is known of the design of the folds and not to be worked out, such as
+        ``{"fixed_totals": True}`` or ``{"test_share": 0.2}``.
     weights : array_like, shape (n,), optional
         Weight >= 0 of every example; fractional sums need ``fractional=True``.
     fractional : bool, default False
@@ -61,7 +65,18 @@ def from_predictions(
     table, classes, coords = tabulate(
         actual, predicted, labels=labels, by=by, weights=weights, fractional=fractional
     )
-    return with_design(make_counts(table, classes, positive, tuple(coords), coords))
+    counts = make_counts(table, classes, positive, tuple(coords), coords)
+    counts = with_design(counts.assign_coords(_known(design or {})))
+    as_counts(counts)  # says so where the design cannot be
+    return counts
+
+
+def _known(design):
+    """Return what is given of a design, or raise where it is of another name."""
+    for name in design:
+        if name not in DESIGN:
+            raise fail("a design has no such part", name, ", ".join(DESIGN), suggest(name, DESIGN))
+    return design
 
 
 def from_frame(

@@ -271,3 +271,16 @@ def test_tables_need_no_labels():
     table, labels, coords = tabulate(["x", "y"], ["y", "y"], by={"step": [2, 1]})
     np.testing.assert_array_equal(table, [[[0, 0], [0, 1]], [[0, 1], [0, 0]]])
     assert (labels.tolist(), coords["step"].tolist()) == (["x", "y"], [1, 2])
+
+
+def test_a_design_that_is_known_is_not_worked_out():
+    fold = [0, 0, 0, 1, 1, 1]
+    actual, predicted = [0, 1, 1, 0, 0, 1], [0, 1, 0, 0, 1, 1]
+    given = {"fixed_totals": False, "test_share": 0.2}
+    counts = from_predictions(actual, predicted, by={"fold": fold}, design=given)
+    assert (counts.fixed_totals.item(), counts.test_share.item()) == (False, 0.2)
+    assert counts.n_folds.item() == 2
+    with pytest.raises(ValueError, match="no such part"):
+        from_predictions(actual, predicted, by={"fold": fold}, design={"folds": 2})
+    with pytest.raises(ValueError, match="test_share"):
+        from_predictions(actual, predicted, by={"fold": fold}, design={"test_share": 2})
