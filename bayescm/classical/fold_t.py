@@ -5,6 +5,7 @@ return ``(..., 2)``; `fold_t` is their labelled face.
 """
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 import xarray as xr
@@ -79,7 +80,7 @@ def fold_t(
     """
     check_choice("method", method, list(METHODS))
     check_prob(prob)
-    if not 0 <= rho < 1:
+    if not isinstance(rho, Real) or not 0 <= rho < 1:
         raise fail("rho is not a correlation", rho, "0 <= rho < 1", "pass rho=0.7")
     counts = as_counts(counts)
     _check_design(counts, method)

@@ -153,6 +153,7 @@ def test_folds_that_agree_give_a_point_as_printed():
         (repeated(1, 5)[0], {"method": "student"}, "unknown method"),
         (repeated(1, 5)[0], {"rho": 1.0}, "not a correlation"),
         (repeated(1, 5)[0], {"rho": -0.1}, "not a correlation"),
+        (repeated(1, 5)[0], {"rho": "x"}, "not a correlation"),
         (repeated(1, 5)[0], {"prob": 1.0}, "inside"),
         (repeated(1, 5)[0], {"undefined": "ignore"}, "unknown undefined"),
         (repeated(1, 1)[0], {}, "one fold is not a cross-validation"),
