@@ -51,7 +51,7 @@ def test_the_bivariate_model_of_meta_analysis(name, only):
 def test_the_published_estimates_of_audit_c():
     cells = studies("mada_auditc.csv")
     middle, error, _ = reitsma(cells)
-    # What mada prints; our fit of its model is the same model.
+    # As known of mada, which was not run; our fit is of the same model.
     np.testing.assert_allclose(middle, [2.100, 1.264], atol=6e-4)
     np.testing.assert_allclose(error, [0.338, 0.174], atol=6e-4)
     found, likely = posterior(cells), expit(likeliest(cells)[0])
