@@ -34,7 +34,8 @@ CASES = {1: ("AUDIT-C", "mada_auditc", ""), 2: ("telomerase", "bamdit_glas", "Te
 _COLUMNS = ["sensitivity", "sensitivity_lower", "sensitivity_upper"]
 _COLUMNS += ["specificity", "specificity_lower", "specificity_upper"]
 _COLUMNS += ["sd_sensitivity", "sd_specificity", "correlation"]
-# The first are those known of mada, which was not run; Glas and others the second (their .74 cannot be: it is below .75).
+# The first as known of mada, which was not run; the second by Glas and others (their .74 cannot
+# be: it is below .75).
 PUBLISHED = {
     1: (0.891, 0.808, 0.941, 0.780, 0.715, 0.833),
     2: (0.75, 0.66, np.nan, 0.86, 0.71, 0.94),
