@@ -8,9 +8,10 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.classical import delta
-from bayescm.exact.joint_table import own_priors, pour
+from bayescm.exact.joint_table import own_priors
 from bayescm.exact.paired_outcomes import PairedOutcomes
 from bayescm.joint import envelope
+from bayescm.joint_cells import pour
 from bayescm.measures import resolve
 from bayescm.studies.comparisons import truth_table
 

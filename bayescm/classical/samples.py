@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.outcomes import as_outcomes, counts_of
-from bayescm.exact.joint_table import arrays, pour
+from bayescm.joint_cells import arrays, pour
 from bayescm.labelled import kernels as as_kernels
 from bayescm.measures import resolve
 from bayescm.validate import fail, suggest

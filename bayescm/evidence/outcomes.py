@@ -22,7 +22,7 @@ from bayescm.evidence.tabulate import (
     factorize,
     group_axis,
 )
-from bayescm.exact.joint_table import arrays, pour
+from bayescm.joint_cells import arrays, pour
 from bayescm.validate import check_counts, fail, suggest
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 
-from bayescm.evidence.cross_validation import _as_mapping, _splitter
+from bayescm.evidence.design import as_mapping, labels_of, splits_of
 from bayescm.evidence.scores import from_scores
 from bayescm.parallel import parallel
 from bayescm.validate import fail
@@ -70,14 +70,11 @@ def cross_scores(
     >>> evidence.score.dims, sorted(set(evidence.fold.values.tolist()))
     (('example',), [0, 1, 2])
     """
-    estimators = _as_mapping(estimator)
+    estimators = as_mapping(estimator)
     X, y, groups = indexable(X, y, groups)
-    labels = np.asarray(y)
+    labels = labels_of(y)
     classes = np.unique(labels)
-    splits = [
-        (np.asarray(train), np.asarray(test))
-        for train, test in _splitter(cv, labels, random_state).split(X, y, groups)
-    ]
+    splits = splits_of(cv, X, y, groups, random_state)
     tasks = [
         (index, name, each, X, y, *split)
         for index, (name, each, split) in enumerate(

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from bayescm.exact.dirichlet_groups import DirichletBlock
-from bayescm.exact.joint_table import arrays, base_measure, own_priors, pour
+from bayescm.exact.joint_table import base_measure, own_priors
+from bayescm.joint_cells import arrays, pour
 from bayescm.validate import fail
 
 _MOST = 100

@@ -1,4 +1,4 @@
-"""Tables of joint outcomes: labels to arrays, and priors over tables too large to write out."""
+"""Priors over tables of joint outcomes too large to write out."""
 
 from math import log
 
@@ -6,33 +6,6 @@ import numpy as np
 
 from bayescm.exact import dirichlet
 from bayescm.validate import fail
-
-_FEW = 5  # classes up to which a product of matrices beats sorting the outcomes
-
-
-def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return outcomes as arrays, each outcome once.
-
-    Returns
-    -------
-    counts : ndarray, shape (..., M)
-    actual : ndarray of int, shape (M,)
-        Place of the truth in ``label``.
-    predicted : ndarray of int, shape (J, M)
-        Place of each classifier's answer.
-    """
-    place = {label: index for index, label in enumerate(outcomes["label"].values.tolist())}
-    answers = outcomes["predicted"].transpose("classifier", "outcome").values.tolist()
-    rows = [outcomes["actual"].values.tolist(), *answers]
-    codes = np.array([[place[label] for label in row] for row in rows], np.int64)
-    # A selection of classifiers leaves outcomes that differ no more.
-    codes, inverse = np.unique(codes, axis=1, return_inverse=True)
-    given = outcomes["counts"].transpose(..., "outcome").values
-    counts = np.zeros((*given.shape[:-1], codes.shape[1]), given.dtype)
-    for index, each in enumerate(inverse.ravel()):
-        counts[..., each] += given[..., index]
-    return counts, codes[0], codes[1:]
 
 
 def own_priors(concentration, judges: int, classes: int) -> np.ndarray:
@@ -67,45 +40,6 @@ def base_measure(prior, actual, predicted) -> np.ndarray:
     for each, answers in zip(split, predicted, strict=True):
         own *= each[actual, answers]
     return own
-
-
-def pour(weights, actual, predicted, classes: int) -> np.ndarray:
-    """
-    Add outcome weights up into each classifier's own matrix.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (..., M)
-        Counts or probabilities of the outcomes.
-    actual, predicted : ndarray of int, shape (M,) and (J, M)
-        Class indices of the truth and of each classifier's answer.
-    classes : int
-        Number of classes C.
-
-    Returns
-    -------
-    ndarray, shape (..., J, C, C)
-    """
-    if classes <= _FEW and weights.dtype.kind == "f" and weights.ndim > 1:
-        return _poured(weights, actual * classes + predicted, classes)
-    total = np.zeros((*weights.shape[:-1], len(predicted), classes**2), weights.dtype)
-    for judge, answers in enumerate(predicted):
-        code = actual * classes + answers
-        order = np.argsort(code, kind="stable")
-        cells, starts = np.unique(code[order], return_index=True)
-        if len(cells) == len(code):
-            total[..., judge, code] = weights
-        elif len(cells):
-            total[..., judge, cells] = np.add.reduceat(weights[..., order], starts, axis=-1)
-    return total.reshape(*total.shape[:-1], classes, classes)
-
-
-def _poured(weights, code, classes):
-    """Add draws up by a product of matrices; equal cells once, so that twins stay equal."""
-    cells = np.arange(classes**2)[:, None] == code[:, None, :]
-    distinct, place = np.unique(cells.reshape(-1, code.shape[-1]), axis=0, return_inverse=True)
-    total = (weights @ distinct.T.astype(weights.dtype))[..., place.ravel()]
-    return total.reshape(*total.shape[:-1], len(code), classes, classes)
 
 
 def draw_prior(prior, lead, share, rng):

@@ -12,7 +12,8 @@ from bayescm import measures
 from bayescm.exact import dirichlet
 from bayescm.exact.differences import discordant
 from bayescm.exact.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.exact.joint_table import arrays, base_measure, draw_prior, own_priors, pour
+from bayescm.exact.joint_table import base_measure, draw_prior, own_priors
+from bayescm.joint_cells import arrays, pour
 from bayescm.validate import fail
 
 # Joint tables up to this many cells are enumerated; larger ones are drawn lazily.

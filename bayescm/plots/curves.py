@@ -10,7 +10,7 @@ from bayescm import curves
 from bayescm.curves.drawing import observe
 from bayescm.curves.numbers import interval_of
 from bayescm.plots import common
-from bayescm.plots.regions import _equal_f1
+from bayescm.plots.regions import equal_f1
 from bayescm.validate import check_prob, fail
 
 
@@ -97,7 +97,7 @@ def plot_precision_recall(
         evidence, prob=prob, simultaneous=simultaneous, model=model, random_seed=random_seed
     )
     figure, axes = _square("recall", "precision")
-    _equal_f1(axes)
+    equal_f1(axes)
     areas = curves.average_precision(evidence, prob=prob, model=model, random_seed=random_seed)
     number = ("average precision", areas)
     _draw_curves(axes, evidence, bounds["precision"], draws[:lines], ("tpr", "precision"), number)

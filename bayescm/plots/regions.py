@@ -135,10 +135,10 @@ def _frame(axes, across, up, ends):
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
     if {across.name, up.name} == {"recall", "precision"}:
-        _equal_f1(axes)
+        equal_f1(axes)
 
 
-def _equal_f1(axes):
+def equal_f1(axes):
     """Draw lines of equal F1 in the background."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     x, y = np.linspace(left, right, 300), np.linspace(low, high, 300)[:, None]

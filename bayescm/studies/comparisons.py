@@ -23,9 +23,9 @@ from bayescm.comparison import compare
 from bayescm.coverage import Method, Study
 from bayescm.evidence.outcomes import counts_of
 from bayescm.exact import hierarchical_rows
-from bayescm.exact.joint_table import pour
 from bayescm.intervals import interval
 from bayescm.joint import joint_interval
+from bayescm.joint_cells import pour
 from bayescm.measures import resolve
 from bayescm.studies.paired_accuracy import SIZES, enumerated
 from bayescm.studies.priors import MEASURES as AVERAGES

@@ -18,7 +18,7 @@ from bayescm.coverage import Method, Study
 from bayescm.evidence import from_matrix
 from bayescm.intervals import interval
 from bayescm.measures import resolve
-from bayescm.studies.tables import Settings, run_cases
+from bayescm.studies.tables import Settings, run_chosen
 from bayescm.validate import check_choice, fail
 
 TABLES = ("coverage",)
@@ -125,8 +125,7 @@ def table(
     pandas.DataFrame
     """
     check_choice("table", name, list(TABLES))
-    studies = {number: study(number) for number in (CASES if case is None else [case])}
-    frame = run_cases(0, studies, settings or Settings()).drop(columns="table")
+    frame = run_chosen(study, CASES, case, settings)
     frame.insert(1, "model", [CASES[number][0] for number in frame["case"]])
     words = [" ".join(f"{each:g}" for each in CASES[number][1]) for number in frame["case"]]
     frame.insert(2, "drawn", words)

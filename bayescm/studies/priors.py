@@ -19,7 +19,7 @@ from bayescm.coverage import Method, Study
 from bayescm.evidence import from_matrix
 from bayescm.exact import dirichlet_multinomial
 from bayescm.measures import resolve
-from bayescm.studies.tables import Settings, run_cases
+from bayescm.studies.tables import Settings, run_chosen
 from bayescm.validate import check_choice, fail
 
 MEASURES = ("accuracy", "f1_macro", "mcc")
@@ -137,8 +137,7 @@ def table(
     pandas.DataFrame
     """
     check_choice("table", name, list(TABLES))
-    studies = {number: study(number) for number in (CASES if case is None else [case])}
-    frame = run_cases(0, studies, settings or Settings()).drop(columns="table")
+    frame = run_chosen(study, CASES, case, settings)
     for place, column in enumerate(("classes", "n", "recall"), start=1):
         frame.insert(place, column, [CASES[number][place - 1] for number in frame["case"]])
     return frame

@@ -1,5 +1,6 @@
 """How a study's cases become a table beside the published one."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -67,3 +68,14 @@ def run_cases(table: int, studies: dict[int, coverage.Study], settings: Settings
         frame.insert(1, "case", case)
         parts.append(frame)
     return pd.concat(parts, ignore_index=True)
+
+
+def run_chosen(
+    build: Callable[[int], coverage.Study],
+    cases: Iterable[int],
+    case: int | None,
+    settings: Settings | None,
+) -> pd.DataFrame:
+    """Run one case of a study that has a single table, or all of them."""
+    studies = {number: build(number) for number in (cases if case is None else [case])}
+    return run_cases(0, studies, settings or Settings()).drop(columns="table")

@@ -11,6 +11,7 @@ import bayescm as bcm
 from bayescm import exact
 from bayescm.exact import joint_table
 from bayescm.exact.paired_outcomes import PairedOutcomes
+from bayescm.joint_cells import pour
 from bayescm.measures import resolve
 
 SIZE = 20_000
@@ -87,7 +88,7 @@ def test_prior_weighs_the_same_for_any_number_of_classifiers():
         assert posterior.weight == 2
     written = exact.paired_outcomes(simulated(3, 2, 10))
     own = joint_table.base_measure(written.prior, written._every[0], written._every[1:])
-    table = joint_table.pour(own, written._every[0], written._every[1:], 2)
+    table = pour(own, written._every[0], written._every[1:], 2)
     np.testing.assert_allclose(table, 0.5)
 
 

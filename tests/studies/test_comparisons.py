@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracle import DATA, data_file
 
-from bayescm.exact.joint_table import pour
+from bayescm.joint_cells import pour
 from bayescm.studies import comparisons, meta_analysis, paired_accuracy
 from bayescm.studies.tables import Settings
 
