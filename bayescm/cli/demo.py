@@ -1,5 +1,6 @@
 """``bayescm demo``: the main job from end to end on real data."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ def demo(
 
     out.mkdir(parents=True, exist_ok=True)
     say = console().print
+    title = partial(say, style="bold", highlight=False)
     with console().status("training two classifiers on 60 % of scikit-learn's breast-cancer data"):
         frame = predictions(seed)
     frame.to_csv(out / "predictions.csv", index=False)
@@ -38,16 +40,16 @@ def demo(
         dim="classifier",
     )
 
-    say("[bold]1. What was seen[/]", f"{len(frame)} test examples, positive class: malignant")
+    title(f"1. What was seen: {len(frame)} test examples, positive class malignant")
     for name in answers:
         show(matrix(both.sel(classifier=name)), "table", name)
 
-    say("[bold]2. What is known of each measure[/] (exact posteriors, 95 % highest density)")
+    title("2. What is known of each measure (exact posteriors, 95 % highest density)")
     table = bcm.summary(both, MEASURES)
     table.to_csv(out / "measures.csv", index=False)
     show(table.drop(columns=["error", "undefined"], errors="ignore"), "table")
 
-    say("[bold]3. Is one better?[/] (paired: both saw the same examples)")
+    title("3. Is one better? (paired: both saw the same examples)")
     paired = bcm.from_classifiers(truth, answers, positive="malignant")
     comparison = bcm.compare(paired, ["recall", "f1", "mcc"], rope=0.01, random_seed=seed)
     comparison.to_csv(out / "comparison.csv", index=False)
@@ -55,7 +57,7 @@ def demo(
     for sentence in comparison["sentence"]:
         say("  " + sentence, highlight=False)
 
-    say("[bold]4. The same as a PyMC model[/], sampled by NUTS")
+    title("4. The same as a PyMC model, sampled by NUTS")
     tree = nuts(both.sel(classifier="logistic", drop=True), seed)
     sampled = bcm.summary(tree, MEASURES).drop(columns=["how", "undefined"])
     show(sampled, "table", "error is the Monte Carlo error of the interval's ends")
@@ -63,7 +65,7 @@ def demo(
 
     with console().status("drawing"):
         pictures(both, tree, out)
-    say(f"[bold]Written to {out}/[/]:", ", ".join(sorted(path.name for path in out.iterdir())))
+    title(f"Written to {out}/: " + ", ".join(sorted(path.name for path in out.iterdir())))
     say(NEXT.format(folder=out), highlight=False)
 
 

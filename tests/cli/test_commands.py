@@ -194,3 +194,16 @@ def test_a_missing_file_is_named(capsys):
     code, _, err = run(capsys, "summary", "none.csv", "--actual", "y", "--predicted", "yhat")
     assert code == 2
     assert "none.csv" in err
+
+
+@pytest.mark.slow
+def test_the_demo_of_the_readme(capsys, tmp_path):
+    code, out, _ = run(capsys, "demo", "--out", tmp_path / "demo")
+    assert code == 0
+    assert "1. What was seen: 228 test examples" in out
+    assert "[bold]" not in out
+    assert "[/]" not in out
+    written = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert {"measures.csv", "comparison.csv", "fit.nc", "measures.png", "posterior.png"} <= written
+    table = pd.read_csv(tmp_path / "demo" / "measures.csv")
+    assert table["mean"].between(table["lower"], table["upper"]).all()
