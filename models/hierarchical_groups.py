@@ -13,9 +13,9 @@ with the prevalence :math:`p`, the recall :math:`r` and the specificity :math:`s
 group; a threshold that differs between groups shows as a negative :math:`\rho`. It is the Bayesian
 form, with exact binomial likelihoods, of the bivariate model of diagnostic meta-analysis.
 
-More classes: the class shares and every row of a group come from a Dirichlet law around the typical
-ones, of weight :math:`4 / \tau^2`, so that :math:`\tau` is again about the standard deviation of a
-logit between groups.
+More classes: the class shares and every row of a group come from a Dirichlet distribution around
+the typical ones, of weight :math:`4 / \tau^2`, so that :math:`\tau` is again about the standard
+deviation of a logit between groups.
 
 Use it where examples come in groups that share something: a plain interval over all examples is too
 short, and the mean over groups wastes the large ones. ``theta`` is the typical group (the estimand
@@ -150,7 +150,7 @@ def _table(logits, prevalence):
 
 
 def _many(data, weight, spread, lead):
-    """Add Dirichlet laws of the class totals and of every row, the groups' own ones summed out."""
+    """Add Dirichlets of the class totals and of every row, the groups' own ones summed out."""
     shares = pm.Dirichlet("shares", weight.sum(-1), dims=(*lead, "actual"))
     rows = pm.Dirichlet("rows", weight, dims=(*lead, "actual", "predicted"))
     worth = 4 / _spread(spread, (*lead, "row")) ** 2

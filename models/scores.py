@@ -15,13 +15,13 @@ leave (a score that c of them share counts as c - 1 slots), and examples with th
 all but the outer halves of their weight on it.
 Where several classifiers scored the same examples, each example's weight is spread for all of them
 at once: the common refinement of their slots are the *cells*, and a Dirichlet over the cells gives
-every classifier exactly the law it has alone. Two copies of a classifier never differ.
+every classifier exactly the distribution it has alone. Two copies of a classifier never differ.
 
 Use it for ROC and precision-recall curves and all that follows from them. It knows nothing of the
 scores but their order: with a handful of examples `binormal` says more, if it is right.
 
-No likelihood stands in the file: the law of the order statistics has been turned around, as in the
-Bayesian bootstrap, and the Dirichlet is the posterior. Only the labels, which inform the
+No likelihood stands in the file: the distribution of the order statistics has been turned around,
+as in the Bayesian bootstrap, and the Dirichlet is the posterior. Only the labels, which inform the
 prevalence, are observed. The estimand is the measure of the two distributions.
 
 References

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike
 from scipy.special import beta as beta_function
 from scipy.special import stdtr, stdtrit
 
-from bayescm.decision import check_rope, decide
+from bayescm.answers.decision import check_rope, decide
 from bayescm.validate import check_prob, fail
 
 
 @dataclass(frozen=True, eq=False)
 class StudentT:
     """
-    Student's t law with a location and a scale; a point mass where the scale is 0.
+    Student's t distribution with a location and a scale; a point mass where the scale is 0.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class StudentT:
         return float(self.scale == 0 and self.location == x)
 
     def mean(self) -> float:
-        """Return the mean, which is the location also where the law has no mean."""
+        """Return the mean, which is the location also where the distribution has no mean."""
         return self.location
 
     def sd(self) -> float:
@@ -68,7 +68,7 @@ class StudentT:
     hdi = eti
 
     def shortfall(self) -> float:
-        """Return the mean of max(0, -X), infinite where the law has no mean."""
+        """Return the mean of max(0, -X), infinite where the distribution has no mean."""
         if self.scale == 0:
             return max(0.0, -self.location)
         if self.freedom <= 1:
@@ -113,8 +113,8 @@ def correlated_t(
     Compare two classifiers' scores over the folds of a cross-validation.
 
     The differences of the folds are normal and equally correlated, since their training sets
-    overlap; with a flat prior the posterior of the mean difference is a Student t law whose scale
-    is that of Nadeau and Bengio's corrected t.
+    overlap; with a flat prior the posterior of the mean difference is a Student t distribution
+    whose scale is that of Nadeau and Bengio's corrected t.
 
     Parameters
     ----------
@@ -158,6 +158,6 @@ def correlated_t(
         todo = "pass the folds of one repeat"
         got = f"{n_folds} folds, {len(first)} scores"
         raise fail("the scores are not of whole repeats", got, "a multiple of n_folds", todo)
-    law = posterior(first - second, 1 / n_folds)
+    distribution = posterior(first - second, 1 / n_folds)
     prob = check_prob(prob)
-    return pd.Series(decide(law, rope=check_rope(rope), prob=prob, kind="eti"))
+    return pd.Series(decide(distribution, rope=check_rope(rope), prob=prob, kind="eti"))

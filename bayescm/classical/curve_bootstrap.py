@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.numbers import interval_of, resolve
+from bayescm.direct.roc.curve import Curve
+from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
-from bayescm.exact.curve import Curve
-from bayescm.exact.scores import arrays
 from bayescm.validate import check_prob, fail
 
 _AT_ONCE = 1e7

@@ -9,9 +9,9 @@ import xarray as xr
 from scipy.special import expit, logit, ndtr, ndtri
 
 from bayescm.curves.drawing import samples
+from bayescm.direct.roc.paired_areas import placement_covariance
+from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
-from bayescm.exact.paired_areas import placement_covariance
-from bayescm.exact.scores import arrays
 from bayescm.validate import check_choice, check_prob, fail
 
 

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from bayescm.evidence.counts import as_counts
-from bayescm.folds import design, fill_undefined, fold_values
+from bayescm.evidence.folds import design
+from bayescm.measures.over_folds import fill_undefined, fold_values
 from bayescm.validate import check_choice, check_prob, fail
 
 METHODS = ("plain", "corrected", "resampled", "5x2", "3x2")

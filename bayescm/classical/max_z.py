@@ -127,7 +127,7 @@ class _Conditioned:
 
 
 class _Directions:
-    """P(all |Z_k| <= q) as an average over directions of the law of the length."""
+    """P(all |Z_k| <= q) as an average over directions of the distribution of the length."""
 
     def __init__(self, correlation, points):
         from scipy.stats.qmc import Sobol

@@ -12,8 +12,8 @@ from scipy.special import betaincinv
 
 from bayescm.classical.proportion import proportion
 from bayescm.curves.whole import points
+from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
-from bayescm.exact.scores import arrays
 from bayescm.validate import check_choice, check_prob, fail
 
 METHODS = ["credible", "wilson", "clopper_pearson", "agresti_coull"]

@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import as_counts
+from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, counts_of
-from bayescm.joint_cells import arrays, pour
-from bayescm.labelled import kernels as as_kernels
-from bayescm.measures import resolve
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.validate import fail, suggest
 
 

@@ -48,9 +48,9 @@ def compare(
     plot: Plot = None,
 ) -> None:
     """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
+    from bayescm.answers.compare import compare
     from bayescm.cli.output import check_picture, save_picture, show
     from bayescm.cli.summary import header
-    from bayescm.comparison import compare
     from bayescm.evidence.outcomes import counts_of, from_classifiers
     from bayescm.evidence.reading import as_label, read_columns
 

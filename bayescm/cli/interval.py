@@ -45,9 +45,9 @@ def interval(
     style: FormatOption = Format.table,
 ) -> None:
     """Posterior interval of any measure from the four counts of a confusion matrix."""
+    from bayescm.answers.summary import summary
     from bayescm.cli.output import show
     from bayescm.evidence import at_prevalence, from_cells
-    from bayescm.tables import summary
 
     counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
     if prevalence is not None:

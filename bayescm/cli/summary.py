@@ -41,7 +41,7 @@ def summary(
     plot: Plot = None,
 ) -> None:
     """Table of posterior summaries from a file with one row per example."""
-    from bayescm import tables
+    from bayescm.answers import summary as tables
     from bayescm.cli.output import check_picture, save_picture, show
     from bayescm.evidence import read
 

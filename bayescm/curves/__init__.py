@@ -12,11 +12,7 @@ from bayescm.curves.numbers import (
     number_draws,
     partial_auc,
 )
-from bayescm.curves.thresholds import (
-    at_threshold,
-    threshold,
-    threshold_draws,
-)
+from bayescm.curves.thresholds import at_threshold, threshold, threshold_draws
 from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
 from bayescm.evidence.rescored import at_prevalence, one_vs_rest, pool_folds
 

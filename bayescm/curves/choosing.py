@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from bayescm import measures as catalogue
 from bayescm.curves import drawing
 from bayescm.curves.thresholds import RESOLUTION, along, thresholds, two_classes
-from bayescm.exact.curve import Curve, cells_at
-from bayescm.exact.slots import View
+from bayescm.direct.roc.curve import Curve, cells_at
+from bayescm.direct.roc.slots import View
+from bayescm.measures import catalogue as catalogue
 from bayescm.validate import check_prob, fail
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.decision import Draws, check_rope, decide, sentence
 from bayescm.curves import drawing
 from bayescm.curves.numbers import number_draws
-from bayescm.decision import Draws, check_rope, decide, sentence
 from bayescm.validate import check_kind, check_prob, fail, suggest
 
 
@@ -47,9 +47,9 @@ def compare(
     Notes
     -----
     Curves are drawn jointly, each example weighing alike for all classifiers. Areas are tied more
-    closely, by the correlation that the examples show between them (`bayescm.exact.paired_areas`):
-    where DeLong's intervals cover, these are about as long. Either way each classifier's own
-    interval is what it is alone.
+    closely, by the correlation that the examples show between them
+    (`bayescm.direct.roc.paired_areas`): where DeLong's intervals cover, these are about as long.
+    Either way each classifier's own interval is what it is alone.
 
     Examples
     --------
@@ -75,10 +75,10 @@ def compare(
         part = values.isel(dict(zip(others, place, strict=True)))
         where = {dim: part[dim].item() for dim in others}
         for first, second in _pairs(names, reference):
-            law = Draws((part.sel(classifier=first) - part.sel(classifier=second)).values)
+            distribution = Draws((part.sel(classifier=first) - part.sel(classifier=second)).values)
             row: dict[Any, Any] = {**where, "measure": values.name}
             row |= {"first": first, "second": second}
-            row |= decide(law, rope=region, prob=prob, kind=kind)
+            row |= decide(distribution, rope=region, prob=prob, kind=kind)
             row |= {"paired": True, "sentence": sentence(row, rope=region, prob=prob)}
             rows.append(row)
     return pd.DataFrame(rows)

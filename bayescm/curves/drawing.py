@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.direct.binormal import binormal
+from bayescm.direct.roc.curve import Curve, lowest, on_the_axes
+from bayescm.direct.roc.empirical import empirical
+from bayescm.direct.roc.micro import micro
+from bayescm.direct.roc.slots import View
+from bayescm.direct.scores import arrays, scores
 from bayescm.evidence.scores import as_scores
-from bayescm.exact.binormal import binormal
-from bayescm.exact.curve import Curve, lowest, on_the_axes
-from bayescm.exact.empirical import empirical
-from bayescm.exact.micro import micro
-from bayescm.exact.scores import arrays, scores
-from bayescm.exact.slots import View
 from bayescm.validate import check_choice, fail
 
 # Draws of a curve, and of numbers that follow from it.

@@ -8,9 +8,9 @@ import xarray as xr
 
 from bayescm.curves import drawing
 from bayescm.curves.tied import tied_areas
-from bayescm.exact import curve
-from bayescm.exact.atoms import Empirical
-from bayescm.exact.scores import arrays
+from bayescm.direct.roc import curve
+from bayescm.direct.scores import arrays
+from bayescm.distributions.discrete import Empirical
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 # Blocks that a number needs; the area corrects for what is inside a block, the others do not.
@@ -187,7 +187,7 @@ def number_draws(
         Scores.
     measure : str or callable
         ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of
-        a `bayescm.exact.curve.Curve`.
+        a `bayescm.direct.roc.curve.Curve`.
     average, model, draws, random_seed
         As of `auc`.
 
@@ -286,8 +286,8 @@ def _averaged(values, evidence, average):
 def interval_of(values: xr.DataArray, prob: float, kind: str) -> xr.DataArray:
     """Return the interval of draws, dims (draw, ...)."""
     check_prob(prob), check_kind(kind)
-    law = Empirical(values.transpose("draw", ...).values)
-    ends = getattr(law, kind)(prob)
+    distribution = Empirical(values.transpose("draw", ...).values)
+    ends = getattr(distribution, kind)(prob)
     dims = [dim for dim in values.dims if dim != "draw"]
     coords = {k: v for k, v in values.coords.items() if "draw" not in v.dims}
     return xr.DataArray(

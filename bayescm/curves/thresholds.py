@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm import measures as catalogue
 from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.curves.numbers import interval_of
+from bayescm.direct.roc.curve import Curve, cells_at
+from bayescm.direct.roc.slots import View
 from bayescm.evidence.scores import as_scores
-from bayescm.exact.curve import Curve, cells_at
-from bayescm.exact.slots import View
+from bayescm.measures import catalogue as catalogue
 from bayescm.validate import check_kind, check_prob, fail
 
 RESOLUTION = 256

@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.drawing import Drawn, samples
+from bayescm.direct.roc import curve
+from bayescm.direct.roc.paired_areas import couple
+from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
-from bayescm.exact import curve
-from bayescm.exact.paired_areas import couple
-from bayescm.exact.scores import arrays
 
 
 def tied_areas(

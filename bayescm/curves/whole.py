@@ -8,10 +8,10 @@ import xarray as xr
 
 from bayescm.curves import drawing
 from bayescm.curves.bands import band
+from bayescm.direct.roc import curve
+from bayescm.direct.roc.empirical import empirical
+from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
-from bayescm.exact import curve
-from bayescm.exact.empirical import empirical
-from bayescm.exact.scores import arrays
 from bayescm.validate import fail
 
 _RESOLUTION = 256  # blocks, where the examples make more slots
@@ -58,10 +58,10 @@ def roc(
 
     Notes
     -----
-    How much weighs beyond the highest negative and the lowest positive has a law, but nothing says
-    where: the lower bound of a simultaneous band takes it to lie furthest out. On the axes
-    both bands take it to lie furthest in: at a rate of 0 they reach as high as the curve may rise
-    before the highest negative.
+    How much weighs beyond the highest negative and the lowest positive has a distribution, but
+    nothing says where: the lower bound of a simultaneous band takes it to lie furthest out. On the
+    axes both bands take it to lie furthest in: at a rate of 0 they reach as high as the curve may
+    rise before the highest negative.
 
     Examples
     --------

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import make_counts, with_design
+from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.tabulate import (
     as_labels,
     check_sizes,
@@ -22,7 +23,6 @@ from bayescm.evidence.tabulate import (
     factorize,
     group_axis,
 )
-from bayescm.joint_cells import arrays, pour
 from bayescm.validate import check_counts, fail, suggest
 
 

@@ -225,7 +225,7 @@ class Monitor:
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
         """Return the table of `bayescm.summary` of what is known now."""
-        from bayescm.tables import summary
+        from bayescm.answers.summary import summary
 
         state = self.posterior()
         counts, prior = state["counts"], state["concentration"]

@@ -7,11 +7,11 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
+from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
+from bayescm.distributions import dirichlet
+from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
-from bayescm.exact import dirichlet
-from bayescm.exact.dirichlet_multinomial import DirichletMultinomial
-from bayescm.exact.laws import F1, Beta
-from bayescm.labelled import apply, kernels
+from bayescm.measures.labelled import apply, kernels
 from bayescm.online.series import accumulate, step_axis
 from bayescm.online.settings import as_prior
 from bayescm.validate import fail
@@ -38,9 +38,9 @@ def surprise(
     counts : DataArray
         The batches, with a dim ``step`` in the order of time.
     measure : str or callable
-        For precision, recall, specificity, npv, accuracy, F1 and their like the predictive law is
-        beta-binomial, given how many examples the measure is about; for others tables of the size
-        of the batch are drawn.
+        For precision, recall, specificity, npv, accuracy, F1 and their like the predictive
+        distribution is beta-binomial, given how many examples the measure is about; for others
+        tables of the size of the batch are drawn.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts.
     forgetting, window
@@ -74,16 +74,18 @@ def surprise(
 
 def _tails(kernel, cells, weights):
     """Return the predictive probabilities of at most and at least what each batch shows."""
-    law = DirichletMultinomial(weights - weights, weights).law(kernel)
-    if not isinstance(law, Beta | F1):
+    distribution = DirichletMultinomial(weights - weights, weights).distribution(kernel)
+    if not isinstance(distribution, Beta | F1):
         return _drawn_tails(kernel, cells, weights)
     if (cells != np.floor(cells)).any():
         todo = "count whole examples"
-        raise fail("fractional counts have no predictive law", "fractions", "whole numbers", todo)
-    seen = DirichletMultinomial(cells, cells).law(kernel)
+        raise fail(
+            "fractional counts have no predictive distribution", "fractions", "whole numbers", todo
+        )
+    seen = DirichletMultinomial(cells, cells).distribution(kernel)
     hits, size = np.broadcast_arrays(seen.a, seen.a + seen.b)
-    low = beta_binomial_cdf(hits, size, law.a, law.b)
-    high = 1 - beta_binomial_cdf(hits - 1, size, law.a, law.b)
+    low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)
+    high = 1 - beta_binomial_cdf(hits - 1, size, distribution.a, distribution.b)
     return np.where(size > 0, low, np.nan), np.where(size > 0, high, np.nan)
 
 

@@ -13,16 +13,16 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
+from bayescm.direct import dirichlet_multinomial
+from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.exact import dirichlet_multinomial
-from bayescm.exact.laws import F1, Beta
-from bayescm.labelled import apply, kernels
-from bayescm.measures import resolve
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.labelled import apply, kernels
 from bayescm.online.bayes_factor import change
 from bayescm.online.predictive_check import surprise
 from bayescm.online.series import accumulate, step_axis
 from bayescm.online.settings import as_prior
-from bayescm.online.updating import law_at
+from bayescm.online.updating import distribution_at
 from bayescm.validate import check_keywords, fail
 
 # The trapezoidal rule for a standard normal variable.
@@ -57,7 +57,7 @@ def prob_below(
     """
     counts = as_counts(counts)
     (kernel,) = kernels(measure, counts)
-    below = law_at(counts, kernel, concentration).cdf(float(floor))
+    below = distribution_at(counts, kernel, concentration).cdf(float(floor))
     return _like(kernel, counts, below)
 
 
@@ -101,8 +101,8 @@ def prob_worse(
     if reference.indexes["actual"].tolist() != counts.indexes["actual"].tolist():
         got, allowed = reference.indexes["actual"].tolist(), str(counts.indexes["actual"].tolist())
         raise fail("the reference has other labels", got, allowed, "give both the same labels")
-    now, then = (law_at(each, kernel, concentration) for each in (counts, reference))
-    if not all(isinstance(law, Beta | F1) for law in (now, then)):
+    now, then = (distribution_at(each, kernel, concentration) for each in (counts, reference))
+    if not all(isinstance(distribution, Beta | F1) for distribution in (now, then)):
         return _like(kernel, counts, _drawn_worse(kernel, counts, reference, concentration))
     quantiles = [then.quantile(each) for each in special.ndtr(_Z)]
     worse = sum(w * now.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))

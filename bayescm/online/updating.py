@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.direct import dirichlet_multinomial
+from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
-from bayescm.exact import dirichlet_multinomial
-from bayescm.exact.atoms import Empirical
-from bayescm.labelled import kernels
+from bayescm.measures.labelled import kernels
 from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -134,7 +134,7 @@ def intervals(
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     random_seed : int, default 0
-        For measures without an exact law.
+        For measures without an exact distribution.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def intervals(
     coords["bound"] = np.array(["lower", "upper"])
     found, answers = kernels(measures, counts), {}
     for kernel in found:
-        ends = getattr(_law(posterior, kernel, random_seed), kind)(prob)
+        ends = getattr(_distribution(posterior, kernel, random_seed), kind)(prob)
         dims = [*counts.dims[:-2], *(["class"] if ends.ndim == counts.ndim else []), "bound"]
         answers[kernel.__name__] = dims, ends
         if "class" in dims:
@@ -160,18 +160,22 @@ def intervals(
     return xr.Dataset(answers, coords)
 
 
-def _law(posterior, kernel, random_seed):
-    law = posterior.law(kernel)
-    if law is None:
+def _distribution(posterior, kernel, random_seed):
+    distribution = posterior.distribution(kernel)
+    if distribution is None:
         (draws,) = posterior.measure([kernel], DRAWS, np.random.default_rng(random_seed))
-        law = Empirical(draws)
-    return law
+        distribution = Empirical(draws)
+    return distribution
 
 
-def law_at(counts: xr.DataArray, kernel: Callable, concentration: Any, random_seed: int = 0) -> Any:
-    """Return the law of a measure given canonical counts, each leading index by itself."""
+def distribution_at(
+    counts: xr.DataArray, kernel: Callable, concentration: Any, random_seed: int = 0
+) -> Any:
+    """Return the distribution of a measure given canonical counts, each leading index by itself."""
     prior = as_prior(concentration, counts).values
-    return _law(dirichlet_multinomial(counts.values, concentration=prior), kernel, random_seed)
+    return _distribution(
+        dirichlet_multinomial(counts.values, concentration=prior), kernel, random_seed
+    )
 
 
 def _broadcast(concentration, counts):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from bayescm.measures import resolve
+from bayescm.measures.catalogue import resolve
 from bayescm.planning.sizes import UNITS, binomial, check_inside, result, smallest
 from bayescm.validate import fail
 

@@ -7,10 +7,10 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
+from bayescm.direct import dirichlet_multinomial
+from bayescm.distributions.beta import Beta
 from bayescm.evidence import align, as_counts, from_matrix
-from bayescm.exact import dirichlet_multinomial
-from bayescm.exact.laws import Beta
-from bayescm.measures import resolve
+from bayescm.measures.catalogue import resolve
 from bayescm.planning.sizes import (
     LARGEST,
     UNITS,
@@ -160,19 +160,19 @@ def _dirichlet(pilot):
     return dirichlet_multinomial(as_counts(pilot).values).weights
 
 
-def _laws(kernel, expect, pilot):
-    """Return the prior law of a proportion, and that of its true value unless it is expected."""
-    prior = dirichlet_multinomial(np.zeros((2, 2))).law(kernel)
+def _distributions(kernel, expect, pilot):
+    """Return the prior of a proportion, and that of its true value unless it is expected."""
+    prior = dirichlet_multinomial(np.zeros((2, 2))).distribution(kernel)
     if expect is not None:
         check_inside("expect", expect)
         return prior, None
     known = dirichlet_multinomial(np.zeros((2, 2)), concentration=_dirichlet(pilot))
-    return prior, known.law(kernel)
+    return prior, known.distribution(kernel)
 
 
 def _proportion_widths(kernel, expect, pilot, interval):
     """Return the function from n to the possible widths of the interval and their probabilities."""
-    prior, truth = _laws(kernel, expect, pilot)
+    prior, truth = _distributions(kernel, expect, pilot)
     prob, kind = interval
 
     def widths(n):
@@ -185,10 +185,10 @@ def _proportion_widths(kernel, expect, pilot, interval):
 
 def _proportion_assurance(kernel, expect, pilot, width, interval):
     """Return the function from sizes n to the probability that the interval is narrow enough."""
-    law, truth = _laws(kernel, expect, pilot)
+    distribution, truth = _distributions(kernel, expect, pilot)
 
     def reach(n):
-        few = _narrow(law, n, width, interval)
+        few = _narrow(distribution, n, width, interval)
         if truth is None:
             share = special.bdtr(few, n, expect) + special.bdtrc(n - few - 1, n, expect)
         else:
@@ -204,7 +204,7 @@ def _ends(truth, n, few):
     return probability[: few + 1].sum() + probability[n - few :].sum()
 
 
-def _narrow(law, n, width, interval):
+def _narrow(distribution, n, width, interval):
     """
     Return the most successes, up to the half of n, with which the interval is narrow enough; or -1.
 
@@ -215,7 +215,7 @@ def _narrow(law, n, width, interval):
     low, high = np.full_like(n, -1), n // 2 + 1
     while np.any(high - low > 1):
         x = (low + high) // 2
-        ends = getattr(Beta(law.a + x, law.b + n - x), kind)(prob)
+        ends = getattr(Beta(distribution.a + x, distribution.b + n - x), kind)(prob)
         enough, open_ = ends[:, 1] - ends[:, 0] <= width, high - low > 1
         low, high = np.where(open_ & enough, x, low), np.where(open_ & ~enough, x, high)
     return low
@@ -223,7 +223,7 @@ def _narrow(law, n, width, interval):
 
 def _simulator(kernel, pilot, interval, replications, random_seed):
     """Return the function from n to simulated widths and their (equal) weights."""
-    from bayescm.intervals import interval as ends
+    from bayescm.answers.interval import interval as ends
 
     parameters = _dirichlet(pilot)
     positive = "positive" if parameters.shape == (2, 2) else None

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import xarray as xr
 
-from bayescm.exact.atoms import Empirical
-from bayescm.labelled import measure
+from bayescm.distributions.discrete import Empirical
+from bayescm.measures.labelled import measure
 from bayescm.plots import common
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -86,10 +86,12 @@ def _flat(counts):
 
 def _draw_cells(axes, predicted, observed, prob, kind):
     draws = predicted.transpose("chain", "draw", "cell").values
-    law = Empirical(draws.reshape(-1, draws.shape[-1]).astype(float))
+    distribution = Empirical(draws.reshape(-1, draws.shape[-1]).astype(float))
     rows = np.arange(observed.sizes["cell"])
     for mass, width in ((prob, 1.2), (0.5, 3.5)):
-        low, high = np.moveaxis(law.hdi(mass) if kind == "hdi" else law.eti(mass), -1, 0)
+        low, high = np.moveaxis(
+            distribution.hdi(mass) if kind == "hdi" else distribution.eti(mass), -1, 0
+        )
         axes.hlines(rows, low, high, color=common.PALETTE[0], linewidth=width)
     axes.plot(observed.values, rows, "D", color=common.PALETTE[1], markersize=5)
     axes.set_yticks(rows, observed["cell"].values)

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayescm.asking import counts_of, sibling_posterior, template_of
-from bayescm.labelled import kernels, measure
+from bayescm.answers.asking import counts_of, sibling_posterior, template_of
+from bayescm.measures.labelled import kernels, measure
 from bayescm.validate import fail
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; markers say the same twice.

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayescm.decision import check_rope
+from bayescm.answers.decision import check_rope
 from bayescm.plots import common
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import xarray as xr
 
-from bayescm import intervals
+from bayescm.answers import interval as intervals
 from bayescm.plots import common
 from bayescm.validate import check_kind, check_prob, fail
 

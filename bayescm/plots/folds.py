@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.answers.interval import interval, mean
 from bayescm.classical import fold_t
+from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
-from bayescm.exact import pooled_folds
-from bayescm.folds import design, fold_macro, fold_micro, stack
-from bayescm.intervals import interval, mean
-from bayescm.labelled import kernels
+from bayescm.evidence.folds import design, stack
+from bayescm.measures.labelled import kernels
+from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.plots import common
 from bayescm.validate import fail
 

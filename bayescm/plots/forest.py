@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.summary import COLUMNS, summary
 from bayescm.plots import common
-from bayescm.tables import COLUMNS, summary
 from bayescm.validate import fail
 
 # Rows that still read, the mass of the thick part of an interval, inches of a row.

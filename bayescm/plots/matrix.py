@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
+from bayescm.distributions.beta import Beta
+from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import as_counts, in_order
-from bayescm.exact.atoms import Empirical
-from bayescm.exact.laws import Beta
 from bayescm.plots import common
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
@@ -77,12 +77,12 @@ def plot_matrix(
 
     check_prob(prob), check_kind(kind), check_choice("per", per, list(_WHOLES))
     of = _of_tree if isinstance(evidence, xr.DataTree) else _of_counts
-    counts, shares, law = of(evidence, per, concentration)
+    counts, shares, distribution = of(evidence, per, concentration)
     classes = len(counts["actual"])
     if classes > _MOST:
         todo = "put classes together, or read summary(counts, 'recall')"
         raise fail("too many classes to read", classes, f"up to {_MOST}", todo)
-    ends = law.hdi(prob) if kind == "hdi" else law.eti(prob)
+    ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
     _, cell, size, digits = next(each for each in _SIZES if classes <= each[0])
     side = max(3.2, cell * classes)
     figure, axes = plt.subplots(figsize=(side + 2.3, side + 1.3), layout="constrained")
@@ -102,7 +102,7 @@ def plot_matrix(
 
 
 def _of_counts(evidence, per, concentration):
-    """Return counts, observed shares, and the law of each cell's share as a proportion."""
+    """Return counts, observed shares, and the distribution of each cell's share as a proportion."""
     counts = _one_matrix(as_counts(evidence), ())
     cells = counts.values.astype(float)
     whole = np.broadcast_to(cells.sum(axis=_AXES[per], keepdims=True), cells.shape)
@@ -111,14 +111,14 @@ def _of_counts(evidence, per, concentration):
 
 
 def _of_tree(tree, per, _):
-    """Return counts, and the means and laws of the shares of a fit."""
+    """Return counts, and the means and distributions of the shares of a fit."""
     theta = in_order(tree["posterior"].to_dataset()["theta"])
     theta = theta.stack(every=("chain", "draw"), create_index=False)
     theta = _one_matrix(theta, ("every",)).transpose("every", "actual", "predicted")
     counts = in_order(tree["constant_data"].to_dataset()["counts"])
     folds = [dim for dim in ("repeat", "fold") if dim in counts.dims]
-    law = Empirical(theta.values / theta.values.sum(axis=_AXES[per], keepdims=True))
-    return _one_matrix(counts.sum(folds), ()), law.mean(), law
+    distribution = Empirical(theta.values / theta.values.sum(axis=_AXES[per], keepdims=True))
+    return _one_matrix(counts.sum(folds), ()), distribution.mean(), distribution
 
 
 def _one_matrix(values, over):

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.labelled import measure
-from bayescm.measures import resolve
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.labelled import measure
 from bayescm.online.rules import RULES
 from bayescm.plots import common
 from bayescm.validate import fail

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayescm.measures import resolve
+from bayescm.measures.catalogue import resolve
 from bayescm.planning import UNITS, width_curve
 from bayescm.plots import common
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.intervals import law_of
+from bayescm.answers.interval import distribution_of
 from bayescm.plots import common
 from bayescm.validate import fail
 
@@ -51,11 +51,11 @@ def plot_priors(
         raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')
     figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
     for index, (name, prior) in enumerate(priors.items()):
-        law, template = law_of(evidence, measure, concentration=prior, **keywords)
+        distribution, template = distribution_of(evidence, measure, concentration=prior, **keywords)
         if template.ndim:
             todo = "select one matrix, and one class by a macro average"
             raise fail("one density for each prior", template.dims, "no further dims", todo)
-        points, density = _density(law)
+        points, density = _density(distribution)
         color = common.PALETTE[index % len(common.PALETTE)]
         axis.plot(points, density, color=color, ls=["-", "--", "-.", ":"][index % 4], label=name)
     axis.set(xlabel=template.name, ylabel="posterior density", ylim=(0, None))
@@ -64,12 +64,14 @@ def plot_priors(
     return common.finish(figure)
 
 
-def _density(law):
-    points = np.linspace(float(law.quantile(1e-4)), float(law.quantile(1 - 1e-4)), _POINTS)
-    if hasattr(law, "pdf"):
-        return points, np.array([float(law.pdf(x)) for x in points])
+def _density(distribution):
+    points = np.linspace(
+        float(distribution.quantile(1e-4)), float(distribution.quantile(1 - 1e-4)), _POINTS
+    )
+    if hasattr(distribution, "pdf"):
+        return points, np.array([float(distribution.pdf(x)) for x in points])
     from arviz_stats.base import array_stats
 
-    draws = law.draws[~np.isnan(law.draws)]
+    draws = distribution.draws[~np.isnan(distribution.draws)]
     grid, density, _ = array_stats.kde(draws)
     return grid, density

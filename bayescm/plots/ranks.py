@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayescm.comparison import ranks
+from bayescm.answers.compare import ranks
 from bayescm.plots import common
 from bayescm.validate import fail
 

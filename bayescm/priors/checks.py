@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts, in_order
-from bayescm.exact import dirichlet
-from bayescm.labelled import measure
+from bayescm.measures.labelled import measure
 from bayescm.validate import fail
 
 _TIE = 1e-9
@@ -127,7 +127,9 @@ def _tails(cells, prior, draws, rng):
     total = cells.sum()
     if total != np.floor(total):
         todo = "count whole examples"
-        raise fail("fractional counts have no predictive law", total, "whole numbers", todo)
+        raise fail(
+            "fractional counts have no predictive distribution", total, "whole numbers", todo
+        )
     tables = _replicates(prior, int(total), draws, rng)
     whole = _tail(cells, tables, prior, axes=2)
     totals = _tail(cells.sum(-1), tables.sum(-1), prior.sum(-1), axes=1)
@@ -152,7 +154,7 @@ def _tail(observed, tables, prior, axes):
 
 
 def log_mass(cells: np.ndarray, prior: np.ndarray, axes: int) -> np.ndarray:
-    """Return the log probability of counts under the Dirichlet-multinomial law of a prior."""
+    """Return the log probability of counts under a prior, Dirichlet-multinomial."""
     return dirichlet.log_marginal(np.asarray(cells, float), cells + prior, axes=axes)
 
 
@@ -264,7 +266,7 @@ def table(
     >>> both[["prior", "examples", "mean"]].round(3).values.tolist()
     [['flat', 4.0, 0.622], ['experts', 72.5, 0.633]]
     """
-    from bayescm.tables import summary
+    from bayescm.answers.summary import summary
 
     if not isinstance(priors, Mapping) or not priors:
         raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')

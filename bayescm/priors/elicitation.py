@@ -1,12 +1,12 @@
-"""From statements about measures to cells, and from an interval to a beta law."""
+"""From statements about measures to cells, and from an interval to a beta distribution."""
 
 from collections.abc import Mapping
 
 import numpy as np
 from scipy import optimize, special
 
-from bayescm.exact.laws import Beta
-from bayescm.measures import resolve
+from bayescm.distributions.beta import Beta
+from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, fail
 
 _STARTS = 24
@@ -117,7 +117,7 @@ def _table(logits):
 
 def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
-    Return the beta law of maximum entropy that holds a mass between two values.
+    Return the beta distribution of maximum entropy that holds a mass between two values.
 
     "I am 90 % sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
     PreliZ where it is installed (the extra ``preliz``), and otherwise a solver of its own that
@@ -147,8 +147,8 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
 
     Examples
     --------
-    >>> law = beta(0.6, 0.8, prob=0.9)
-    >>> round(float(law.cdf(0.8) - law.cdf(0.6)), 3)
+    >>> distribution = beta(0.6, 0.8, prob=0.9)
+    >>> round(float(distribution.cdf(0.8) - distribution.cdf(0.6)), 3)
     0.9
     """
     prob = check_prob(prob)
@@ -164,9 +164,9 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
 def _by_preliz(lower, upper, prob):
     import preliz
 
-    law = preliz.Beta()
-    preliz.maxent(law, lower, upper, mass=prob, plot=False)
-    return Beta(np.asarray(law.alpha, float), np.asarray(law.beta, float))
+    distribution = preliz.Beta()
+    preliz.maxent(distribution, lower, upper, mass=prob, plot=False)
+    return Beta(np.asarray(distribution.alpha, float), np.asarray(distribution.beta, float))
 
 
 def _by_scipy(lower, upper, prob):

@@ -62,8 +62,8 @@ def from_posterior(
     discount : float, default 1
         What one example of then is worth today, in [0, 1].
     approximate : bool, default False
-        Whether a posterior that is not a Dirichlet law may be replaced by the one with the same
-        means and the same total variance of the cells.
+        Whether a posterior that is not a Dirichlet distribution may be replaced by the one with the
+        same means and the same total variance of the cells.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def from_posterior(
     Raises
     ------
     ValueError
-        Where the posterior is not a Dirichlet law and `approximate` is False.
+        Where the posterior is not a Dirichlet distribution and `approximate` is False.
 
     Examples
     --------
@@ -96,10 +96,10 @@ def from_posterior(
         return as_prior(known["concentration"] + discount * _evidence(known), "power")
     if not approximate:
         raise fail(
-            "this posterior is not a Dirichlet law",
+            "this posterior is not a Dirichlet distribution",
             posterior.attrs.get("model"),
             "a fit of dirichlet_multinomial or pooled_folds with a concentration of numbers",
-            "pass approximate=True for the Dirichlet law of the same means and spread, or make the "
+            "pass approximate=True for the Dirichlet of the same means and spread, or make the "
             "prior of the evidence itself: from_counts(counts, discount)",
         )
     return as_prior(discount * _matched(posterior), "approximate power")
@@ -124,7 +124,7 @@ def _evidence(known):
 
 
 def _matched(tree):
-    """Return the Dirichlet law with the means and the total variance of the cells' draws."""
+    """Return the Dirichlet with the means and the total variance of the cells' draws."""
     draws = tree["posterior"].to_dataset()
     if "theta" not in draws:
         todo = "use from_counts with the evidence"

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from bayescm.distributions.beta import Beta
 from bayescm.evidence.counts import CELLS, as_counts, make_counts
 from bayescm.evidence.tabulate import as_labels
-from bayescm.exact.laws import Beta
 from bayescm.priors.elicitation import elicit_cells
 from bayescm.priors.power import as_prior
 from bayescm.validate import fail
@@ -80,7 +80,7 @@ def jeffreys(like: Like = None) -> xr.DataArray:
 
 def haldane(like: Like = None) -> xr.DataArray:
     """
-    Return Haldane's prior: no example in any cell, an improper law.
+    Return Haldane's prior: no example in any cell, an improper distribution.
 
     The posterior is proper only where every cell was seen; NUTS cannot start from this prior.
 
@@ -176,10 +176,11 @@ def from_rates(
     like: Like = None,
 ) -> xr.DataArray:
     """
-    Return the prior under which recall and specificity have given beta laws.
+    Return the prior under which recall and specificity have given beta distributions.
 
     Under `fixed_totals` these are their priors whatever the prevalence. Under
-    `dirichlet_multinomial` they are too, and the prevalence gets the law that goes with them,
+    `dirichlet_multinomial` they are too, and the prevalence gets the distribution that goes with
+    them,
     ``Beta(examples of positives, examples of negatives)``.
 
     Parameters
@@ -207,14 +208,16 @@ def from_rates(
     return as_prior(empty.copy(data=np.array([[tn, fp], [fn, tp]])), "elicited")
 
 
-def _parameters(name, law):
-    if law is None:
+def _parameters(name, distribution):
+    if distribution is None:
         return 0.5, 0.5
-    pair = (law.a, law.b) if isinstance(law, Beta) else law
+    pair = (distribution.a, distribution.b) if isinstance(distribution, Beta) else distribution
     values = np.asarray(pair, float)
     if values.shape != (2,) or not ((values > 0) & (values < np.inf)).all():
         todo = f"pass e.g. {name}=priors.beta(0.6, 0.8, prob=0.9)"
-        raise fail(f"{name} is not a beta law", law, "a Beta, or two numbers > 0", todo)
+        raise fail(
+            f"{name} is not a beta distribution", distribution, "a Beta, or two numbers > 0", todo
+        )
     return tuple(values.tolist())
 
 

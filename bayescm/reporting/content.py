@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.summary import sentences
 from bayescm.evidence.counts import CELLS, positive
-from bayescm.labelled import kernels
+from bayescm.measures.labelled import kernels
 from bayescm.plots.common import chance as common_chance
 from bayescm.reporting.parts import Section, Table
-from bayescm.tables import sentences
 from bayescm.validate import fail
 
 TWO_CLASSES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from bayescm.answers.summary import summary
 from bayescm.online import Ledger, Monitor
 from bayescm.reporting import content, facts, render
 from bayescm.reporting.cautions import cautions
 from bayescm.reporting.parts import Picture, Section, Table
 from bayescm.reporting.settling import uncertain
-from bayescm.tables import summary
 from bayescm.validate import fail
 
 

@@ -1,29 +1,16 @@
 """Any study by its name, its table written to a file: what ``bayescm study`` does."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from bayescm import studies
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
-STUDIES = {
-    "wang-li": "wang_li",
-    "wang-2015": "wang_2015",
-    "priors": "priors",
-    "caelen-sequential": "caelen_sequential",
-    "caelen": "caelen",
-    "thesis": "thesis",
-    "yuan-jiang": "yuan_jiang",
-    "comparisons": "comparisons",
-    "meta-analysis": "meta_analysis",
-    "online": "online",
-    "run-length": "run_length",
-    "designs": "designs",
-    "curves": "curve_tables",
-}
+# By the names of the command line.
+STUDIES = {name.replace("_", "-"): name for name in studies.__all__}
 
 
 def run_study(
@@ -68,7 +55,7 @@ def run_study(
     (30, 7)
     """
     check_choice("study", name, list(STUDIES))
-    module = import_module(f"bayescm.studies.{STUDIES[name]}")
+    module = getattr(studies, STUDIES[name])
     if table is not None:
         check_choice("table", table, list(module.TABLES))
     elif case is not None:

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
 from bayescm.evidence import from_matrix
-from bayescm.labelled import measure
-from bayescm.splits import BlockedThreeByTwo, FiveByTwo
+from bayescm.evidence.splits import BlockedThreeByTwo, FiveByTwo
+from bayescm.measures.labelled import measure
 from bayescm.studies.classifiers import classifier
 
 

@@ -1,5 +1,5 @@
 """
-Simulated experiment 1 of Wang and Li (2016): how near a beta law comes to the average posterior.
+Simulated experiment 1 of Wang and Li (2016): how near a beta comes to the average posterior.
 
 References
 ----------
@@ -10,9 +10,9 @@ cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.
 import numpy as np
 import pandas as pd
 
-from bayescm.exact import averaged_folds
-from bayescm.journal import generator
-from bayescm.measures import resolve
+from bayescm.direct import averaged_folds
+from bayescm.measures.catalogue import resolve
+from bayescm.simulation.journal import generator
 from bayescm.studies.cross_validated import CrossValidated
 from bayescm.studies.populations import Gaussians
 
@@ -33,8 +33,8 @@ def densities(learner: str = "tree", *, seed: int = 0, points: int = 201) -> pd.
     -------
     pandas.DataFrame
         Columns ``measure``, ``curve``, ``x`` and ``density``. The curves: ``beta, rho = 0`` and
-        ``beta, rho = 1/K`` (proposition 2), and ``independent``, the exact law of the mean of
-        independent folds.
+        ``beta, rho = 1/K`` (proposition 2), and ``independent``, the exact
+        distribution of the mean of independent folds.
 
     Examples
     --------
@@ -51,10 +51,10 @@ def densities(learner: str = "tree", *, seed: int = 0, points: int = 201) -> pd.
     }
     rows = []
     for measure in ("precision", "recall"):
-        widest = readings["beta, rho = 1/K"].law(resolve(measure))
+        widest = readings["beta, rho = 1/K"].distribution(resolve(measure))
         x = np.linspace(widest.quantile(1e-4), widest.quantile(1 - 1e-4), points)
         for curve, posterior in readings.items():
-            density = posterior.law(resolve(measure)).pdf(x)
+            density = posterior.distribution(resolve(measure)).pdf(x)
             rows.append(
                 pd.DataFrame({"measure": measure, "curve": curve, "x": x, "density": density})
             )

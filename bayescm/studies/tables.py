@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from bayescm import coverage
+from bayescm.simulation import coverage
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Settings:
     Attributes
     ----------
     replications, jobs, seed, progress
-        As of `bayescm.coverage.run`.
+        As of `bayescm.simulation.coverage.run`.
     data : str, optional
         Folder of the data files.
     journals : path, optional
@@ -49,8 +49,8 @@ class Settings:
 
 
 def published(name: str) -> pd.DataFrame:
-    """Return the figures a paper prints, from ``bayescm/studies/<name>.csv``."""
-    return pd.read_csv(str(files("bayescm.studies") / f"{name}.csv"))
+    """Return the figures a paper prints, from ``bayescm/studies/published/<name>.csv``."""
+    return pd.read_csv(str(files("bayescm.studies.published") / f"{name}.csv"))
 
 
 def beside(ours: pd.DataFrame, theirs: pd.DataFrame, on: list[str]) -> pd.DataFrame:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
+from bayescm.answers.joint import envelope
 from bayescm.classical.bootstrap import resampled
 from bayescm.classical.samples import samples
-from bayescm.joint import envelope
 
 MEASURES = ["f1", "mcc", "accuracy", "recall", "precision"]
 

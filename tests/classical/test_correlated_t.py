@@ -26,8 +26,8 @@ def two_on_single(x, y, rope, runs):
     difference = y - x
     n = len(difference)
     variance = difference.var(ddof=1) * (1 / n + 1 / (n / runs - 1))
-    law = stats.t(n - 1, difference.mean(), variance**0.5)
-    left, right = law.cdf(-rope), law.sf(rope)
+    distribution = stats.t(n - 1, difference.mean(), variance**0.5)
+    left, right = distribution.cdf(-rope), distribution.sf(rope)
     return left, 1 - left - right, right
 
 
@@ -51,10 +51,10 @@ def test_every_data_set_agrees(pair, data_set):
 
 
 def test_the_loss_is_the_mean_shortfall():
-    law = StudentT(0.3, 0.5, 7)
+    distribution = StudentT(0.3, 0.5, 7)
     expected, _ = integrate.quad(lambda x: -x * stats.t.pdf(x, 7, 0.3, 0.5), -80, 0)
-    assert law.shortfall() == pytest.approx(expected, abs=1e-8)
-    assert law.sd() == pytest.approx(stats.t.std(7, 0.3, 0.5))
+    assert distribution.shortfall() == pytest.approx(expected, abs=1e-8)
+    assert distribution.sd() == pytest.approx(stats.t.std(7, 0.3, 0.5))
 
 
 @pytest.mark.parametrize("difference", [0.02, 0.0, -0.02])

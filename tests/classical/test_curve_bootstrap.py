@@ -7,7 +7,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import bayescm as bcm
 from bayescm.classical import curve_bootstrap
 from bayescm.classical.curve_bootstrap import _curve
-from bayescm.exact import curve
+from bayescm.direct.roc import curve
 
 RNG = np.random.default_rng(1)
 ACTUAL = (RNG.random(150) < 0.4).astype(int)

@@ -12,7 +12,7 @@ from bayescm.classical.fold_t import (
     plain_t,
     resampled_t,
 )
-from bayescm.folds import fold_macro
+from bayescm.measures.over_folds import fold_macro
 from tests.oracle import cases
 
 RNG = np.random.default_rng(5)

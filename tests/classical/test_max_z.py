@@ -49,7 +49,8 @@ def test_a_singular_matrix_is_the_limit_of_regular_ones():
 
 
 def test_the_plane_is_integrated_exactly():
-    # Two independent variables, and their sum and difference: a singular four-dimensional law.
+    # Two independent variables, and their sum and difference: a singular four-dimensional
+    # distribution.
     factor = np.array([[1, 0], [0, 1], [0.5**0.5, 0.5**0.5], [0.5**0.5, -(0.5**0.5)]])
     draws = np.abs(np.random.default_rng(1).standard_normal((400_000, 2)) @ factor.T).max(1)
     assert max_abs_z(factor @ factor.T) == pytest.approx(np.quantile(draws, 0.95), abs=0.01)

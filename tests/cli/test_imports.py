@@ -21,7 +21,7 @@ print(*sys.modules, file=sys.stderr)
     ("arguments", "unwanted"),
     [
         ("interval --tp 65 --fn 15 --fp 35 --tn 30 -m f1", {"sqlalchemy"}),
-        ("monitor add a.csv --store e.db --batch 1", {"bayescm.exact", "psycopg"}),
+        ("monitor add a.csv --store e.db --batch 1", {"bayescm.direct", "psycopg"}),
         ("monitor status --store e.db", {"psycopg"}),
     ],
 )

@@ -20,7 +20,7 @@ from bayescm.evidence import (
 )
 from bayescm.evidence import counts as entry
 
-laws = settings(deadline=None, derandomize=True, max_examples=50)
+distributions = settings(deadline=None, derandomize=True, max_examples=50)
 
 
 @st.composite
@@ -44,7 +44,7 @@ def evidence(draw):
     return table, shuffled.transpose(*draw(st.permutations(table.dims)))
 
 
-@laws
+@distributions
 @given(evidence())
 def test_the_canonical_form_holds_the_same_numbers_in_order(pair):
     original, shuffled = pair

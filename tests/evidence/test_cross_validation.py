@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import bayescm as bcm
 from bayescm.evidence.cross_validation import count_folds, cross_confusion, cross_predictions
-from bayescm.splits import BlockedThreeByTwo, FiveByTwo
+from bayescm.evidence.splits import BlockedThreeByTwo, FiveByTwo
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = X[:, :5]

@@ -12,7 +12,7 @@ from bayescm.evidence import from_frame, from_predictions
 from bayescm.evidence.tabulate import tabulate
 
 RNG = np.random.default_rng(7)
-laws = settings(deadline=None, derandomize=True, max_examples=60)
+distributions = settings(deadline=None, derandomize=True, max_examples=60)
 
 NAMES = {
     "string": lambda codes: np.array(["a", "bb", "c", "dd", "e"])[codes],
@@ -68,7 +68,7 @@ def test_a_categorical_brings_its_order_but_no_empty_classes():
     assert counts.actual.values.tolist() == ["small", "middle", "large"]
 
 
-@laws
+@distributions
 @given(st.data())
 def test_renaming_labels_permutes_the_table(data):
     size, n = data.draw(st.integers(2, 5)), data.draw(st.integers(1, 40))
@@ -83,7 +83,7 @@ def test_renaming_labels_permutes_the_table(data):
     assert counts.sum() == n
 
 
-@laws
+@distributions
 @given(st.data())
 def test_leading_dims_are_a_loop_and_sum_to_the_whole(data):
     n = data.draw(st.integers(12, 40))

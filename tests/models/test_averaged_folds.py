@@ -5,8 +5,8 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import exact
-from bayescm.folds import sibling_input
+from bayescm import direct
+from bayescm.evidence.folds import sibling_input
 
 PLAIN = Mode("py", None)
 RNG = np.random.default_rng(4)
@@ -27,8 +27,8 @@ THREE = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
     ],
 )
 def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywords):
-    cells, settings = sibling_input(exact.averaged_folds, counts, keywords)
-    posterior = exact.averaged_folds(cells, **settings)
+    cells, settings = sibling_input(direct.averaged_folds, counts, keywords)
+    posterior = direct.averaged_folds(cells, **settings)
     drawn = posterior.draws(4, np.random.default_rng(1))
     model = remove_value_transforms(averaged_folds(counts, **keywords))
     logp = model.compile_logp(jacobian=False, mode=PLAIN)
@@ -49,9 +49,9 @@ def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywo
     ],
 )
 def test_stretch_is_that_of_the_sibling(counts, keywords):
-    cells, settings = sibling_input(exact.averaged_folds, counts, keywords)
+    cells, settings = sibling_input(direct.averaged_folds, counts, keywords)
     stretch = averaged_folds(counts, **keywords)["stretch"].get_value()
-    assert stretch == pytest.approx(exact.averaged_folds(cells, **settings).stretch)
+    assert stretch == pytest.approx(direct.averaged_folds(cells, **settings).stretch)
 
 
 @pytest.mark.parametrize("average", ["correlated", "independent", "mixture"])
@@ -61,10 +61,10 @@ def test_measure_of_a_fit_is_the_average_over_folds(counts, average):
     tree = bcm.fit(counts, "averaged_folds", **settings)
     f1 = bcm.measure(tree, "f1")["f1"]
     assert f1.dims == ("chain", "draw", *counts.dims[:-4])
-    cells, asked = sibling_input(exact.averaged_folds, counts, {"average": average})
-    law = exact.averaged_folds(cells, **asked).law(bcm.measures.resolve("f1"))
-    np.testing.assert_allclose(f1.mean(("chain", "draw")), law.mean(), atol=0.015)
-    np.testing.assert_allclose(f1.std(("chain", "draw")), law.sd(), rtol=0.09)
+    cells, asked = sibling_input(direct.averaged_folds, counts, {"average": average})
+    distribution = direct.averaged_folds(cells, **asked).distribution(bcm.measures.resolve("f1"))
+    np.testing.assert_allclose(f1.mean(("chain", "draw")), distribution.mean(), atol=0.015)
+    np.testing.assert_allclose(f1.std(("chain", "draw")), distribution.sd(), rtol=0.09)
 
 
 def test_folds_of_repeats_keep_their_place_in_the_tree():

@@ -6,7 +6,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import exact, models
+from bayescm import direct, models
 
 TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
 SERIES = bcm.from_matrix(TABLES, labels=["well", "sick"], positive="sick", dims=("step",))
@@ -17,7 +17,7 @@ def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(keywords):
     model = remove_value_transforms(models.drifting(SERIES, **keywords))
     logp = model.compile_logp(jacobian=False, mode=Mode("py", None))
     keywords = {k: np.asarray(v) if k == "concentration" else v for k, v in keywords.items()}
-    posterior = exact.drifting(TABLES, **keywords)
+    posterior = direct.drifting(TABLES, **keywords)
     drawn = posterior.draws(5, np.random.default_rng(1))
     values = [{k: drawn[k][i] for k in ("start", "drift", "moves")} for i in range(5)]
     gaps = [logp(each) - posterior.logpdf(each) for each in values]
@@ -28,7 +28,7 @@ def test_the_fence_notices_another_prior():
     logp = remove_value_transforms(models.drifting(SERIES)).compile_logp(
         jacobian=False, mode=Mode("py", None)
     )
-    other = exact.drifting(TABLES, drift=0.3)
+    other = direct.drifting(TABLES, drift=0.3)
     drawn = other.draws(5, np.random.default_rng(1))
     values = [{k: drawn[k][i] for k in ("start", "drift", "moves")} for i in range(5)]
     assert np.ptp([logp(each) - other.logpdf(each) for each in values]) > 0.01
@@ -60,8 +60,8 @@ def test_the_tree_of_exact_draws():
     assert tree["posterior"]["theta"].dims == ("chain", "draw", "step", "actual", "predicted")
     recall = bcm.measure(tree, "recall")["recall"]
     assert recall.dims == ("chain", "draw", "step")
-    law = bcm.mean(SERIES, "recall", model="drifting")
-    np.testing.assert_allclose(recall.mean(("chain", "draw")), law, atol=0.01)
+    distribution = bcm.mean(SERIES, "recall", model="drifting")
+    np.testing.assert_allclose(recall.mean(("chain", "draw")), distribution, atol=0.01)
 
 
 @pytest.mark.slow
@@ -83,10 +83,10 @@ def test_nuts_agrees_with_the_lattice_and_refits_without_compilation(monkeypatch
         tree = bcm.fit(counts, "drifting", **keywords)
         for name in ("recall", "specificity", "prevalence"):
             drawn = bcm.measure(tree, name)[name]
-            law = exact.drifting(tables).law(bcm.measures.resolve(name))
+            distribution = direct.drifting(tables).distribution(bcm.measures.resolve(name))
             got = drawn.quantile([0.025, 0.5, 0.975], ("chain", "draw")).values
-            want = [law.quantile(q) for q in (0.025, 0.5, 0.975)]
-            np.testing.assert_allclose(got, want, atol=0.25 * law.sd().max())
+            want = [distribution.quantile(q) for q in (0.025, 0.5, 0.975)]
+            np.testing.assert_allclose(got, want, atol=0.25 * distribution.sd().max())
     assert len(compiled) == 1
 
 

@@ -8,8 +8,8 @@ from pytensor.compile.mode import Mode
 from scipy import special, stats
 
 import bayescm as bcm
-from bayescm import exact, models
-from bayescm.exact import fold_nodes
+from bayescm import direct, models
+from bayescm.direct.folds import nodes as fold_nodes
 from bayescm.measures import resolve
 
 FOLDS = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]])
@@ -32,7 +32,7 @@ CASES = {
 
 def log_joint(cells, repeats, drawn, keywords):
     """Return the log density of the model at the draws, written down once more."""
-    posterior = exact.hierarchical_folds(cells, n_folds=len(cells) // repeats, **keywords)
+    posterior = direct.hierarchical_folds(cells, n_folds=len(cells) // repeats, **keywords)
     design, prior = posterior.design, posterior.design.prior
     totals = cells.sum((0, 2)) / repeats
     error = 1 / np.sqrt(totals)
@@ -69,7 +69,7 @@ def test_model_and_sibling_have_one_density(name):
     cells, dims, keywords = CASES[name]
     row = cells.reshape(-1, *cells.shape[-2:])
     repeats = len(cells) if "repeat" in dims else 1
-    posterior = exact.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
+    posterior = direct.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
     drawn = posterior.draws(6, np.random.default_rng(1))
     model = remove_value_transforms(models.hierarchical_folds(labelled(cells, dims), **keywords))
     function = model.compile_logp(jacobian=False, mode=Mode("py", None))
@@ -80,7 +80,7 @@ def test_model_and_sibling_have_one_density(name):
 
 
 def test_the_fence_notices_another_correlation():
-    drawn = exact.hierarchical_folds(FOLDS, rho=0.5).draws(6, np.random.default_rng(1))
+    drawn = direct.hierarchical_folds(FOLDS, rho=0.5).draws(6, np.random.default_rng(1))
     one, other = (log_joint(FOLDS, 1, drawn, {"rho": rho}) for rho in (0.5, 0.6))
     assert np.ptp(one - other) > 0.01
 
@@ -102,7 +102,7 @@ def test_draws_fit_the_model(name):
     row = cells.reshape(-1, *cells.shape[-2:])
     model = models.hierarchical_folds(labelled(cells, dims), **keywords)
     repeats = len(cells) if "repeat" in dims else 1
-    posterior = exact.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
+    posterior = direct.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
     drawn = posterior.draws(3, np.random.default_rng(1))
     for variable in [*model.free_RVs, *model.deterministics]:
         shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims[variable.name]]
@@ -113,10 +113,10 @@ def test_draws_fit_the_model(name):
 def test_nuts_draws_from_the_posterior_of_the_nodes():
     counts = labelled(FOLDS)
     tree = bcm.fit(counts, "hierarchical_folds", method="nuts", draws=4000, random_seed=2)
-    posterior = exact.hierarchical_folds(FOLDS)
+    posterior = direct.hierarchical_folds(FOLDS)
     for name in ("precision", "recall", "mcc"):
         sampled = bcm.measure(tree, name)[name].values
-        nodes = posterior.law(resolve(name)).quantile(Q)
+        nodes = posterior.distribution(resolve(name)).quantile(Q)
         tolerance = 0.1 * sampled.std()
         np.testing.assert_allclose(np.quantile(sampled, Q), nodes, atol=tolerance)
     spread = tree["posterior"]["spread"].values

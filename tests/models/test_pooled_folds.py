@@ -7,8 +7,8 @@ from pytensor.compile.mode import Mode
 from scipy.stats import multinomial
 
 import bayescm as bcm
-from bayescm import exact
-from bayescm.folds import sibling_input
+from bayescm import direct
+from bayescm.evidence.folds import sibling_input
 
 PLAIN = Mode("py", None)
 RNG = np.random.default_rng(4)
@@ -31,8 +31,8 @@ THREE = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
     ],
 )
 def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywords):
-    cells, settings = sibling_input(exact.pooled_folds, counts, keywords)
-    posterior = exact.pooled_folds(cells, **settings)
+    cells, settings = sibling_input(direct.pooled_folds, counts, keywords)
+    posterior = direct.pooled_folds(cells, **settings)
     drawn = posterior.draws(4, np.random.default_rng(1))
     model = remove_value_transforms(pooled_folds(counts, **keywords))
     logp = model.compile_logp(jacobian=False, mode=PLAIN)
@@ -42,7 +42,7 @@ def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywo
 
 
 def test_the_fence_notices_another_discount():
-    posterior = exact.pooled_folds(FOLDS.values, omega=0.5)
+    posterior = direct.pooled_folds(FOLDS.values, omega=0.5)
     drawn = posterior.draws(4, np.random.default_rng(1))
     logp = remove_value_transforms(pooled_folds(FOLDS)).compile_logp(jacobian=False, mode=PLAIN)
     joint = [float(logp({"theta_cell": each})) for each in drawn["theta_cell"]]

@@ -6,7 +6,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import curves, exact, models
+from bayescm import curves, direct, models
 
 RNG = np.random.default_rng(1)
 ACTUAL = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
@@ -28,7 +28,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
     name, evidence, keywords = case
-    posterior = getattr(exact, name)(evidence, **keywords)
+    posterior = getattr(direct, name)(evidence, **keywords)
     model = remove_value_transforms(getattr(models, name)(evidence, **keywords))
     logp = model.compile_logp(jacobian=False, mode=Mode("py", None))
     drawn = posterior.draws(4, np.random.default_rng(1))
@@ -84,4 +84,4 @@ def test_fits_go_fold_by_fold():
 )
 def test_binormal_says_what_it_cannot_take(evidence, words):
     with pytest.raises(ValueError, match=words):
-        exact.binormal(evidence)
+        direct.binormal(evidence)

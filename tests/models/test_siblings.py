@@ -8,7 +8,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import exact, models
+from bayescm import direct, models
 
 TWO = bcm.from_matrix([[30, 35], [15, 65]], labels=["well", "sick"], positive="sick")
 THREE = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))
@@ -51,7 +51,7 @@ def log_joint(case, drawn):
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
-    posterior = getattr(exact, case.model)(case.counts.values, **case.keywords)
+    posterior = getattr(direct, case.model)(case.counts.values, **case.keywords)
     drawn = posterior.draws(5, np.random.default_rng(1))
     conditional = posterior.logpdf(drawn[case.at]).reshape(5, -1).sum(-1)
     difference = log_joint(case, drawn) - conditional
@@ -60,7 +60,7 @@ def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
 
 def test_the_fence_notices_another_prior():
     case = CASES[0]
-    other = exact.dirichlet_multinomial(case.counts.values, concentration=0.6)
+    other = direct.dirichlet_multinomial(case.counts.values, concentration=0.6)
     drawn = other.draws(5, np.random.default_rng(1))
     difference = log_joint(case, drawn) - other.logpdf(drawn["theta"])
     assert np.ptp(difference) > 0.01
@@ -69,7 +69,7 @@ def test_the_fence_notices_another_prior():
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_draws_have_the_variables_of_the_model(case):
     model = getattr(models, case.model)(case.counts, **case.keywords)
-    posterior = getattr(exact, case.model)(case.counts.values, **case.keywords)
+    posterior = getattr(direct, case.model)(case.counts.values, **case.keywords)
     drawn = posterior.draws(3, np.random.default_rng(1))
     assert {each.name for each in model.free_RVs} <= set(drawn)
     for name, values in drawn.items():

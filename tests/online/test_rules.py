@@ -40,7 +40,7 @@ def test_prob_worse_is_what_draws_say(measure):
     assert back == pytest.approx(1 - float(online.prob_worse(NOW, THEN, measure)), abs=1e-6)
 
 
-def test_prob_worse_of_a_measure_without_a_closed_law():
+def test_prob_worse_of_a_measure_without_a_closed_distribution():
     def net(cells):
         return cells[..., 1, 1] - 0.25 * cells[..., 0, 1]
 
@@ -64,7 +64,7 @@ def test_prob_worse_of_a_measure_without_a_closed_law():
         (1, 1, 1),
     ],
 )
-def test_the_beta_binomial_law(n, a, b):
+def test_the_beta_binomial_distribution(n, a, b):
     k = np.unique([-1, 0, 1, n // 3, n // 2, n - 1, n]).astype(float)
     got = beta_binomial_cdf(k, *(np.full(k.shape, float(each)) for each in (n, a, b)))
     np.testing.assert_allclose(got, stats.betabinom(n, a, b).cdf(k), atol=1e-9)
@@ -77,9 +77,9 @@ def test_surprise_is_the_beta_binomial_tail_given_the_past():
     for t in range(4):
         weights = 0.9 ** np.arange(t, 0, -1)
         past = np.tensordot(weights, weeks.values[:t], 1) if t else np.zeros((2, 2))
-        law = stats.betabinom(50, past[1, 1] + 0.5, past[1, 0] + 0.5)
+        distribution = stats.betabinom(50, past[1, 1] + 0.5, past[1, 0] + 0.5)
         tp = int(weeks[t, 1, 1])
-        want = min(1, 2 * min(law.cdf(tp), law.sf(tp - 1)))
+        want = min(1, 2 * min(distribution.cdf(tp), distribution.sf(tp - 1)))
         assert float(got[t]) == pytest.approx(want, rel=1e-6)
 
 
@@ -105,7 +105,7 @@ def test_surprise_of_many_classes_has_one_for_each():
     assert online.surprise(weeks, "accuracy").dims == ("step",)
 
 
-def test_fractional_batches_have_no_predictive_law():
+def test_fractional_batches_have_no_predictive_distribution():
     weeks = bcm.from_cells(tp=[5.5, 4], fn=1, fp=1, tn=9, fractional=True).rename(batch="step")
     with pytest.raises(ValueError, match="fractional"):
         online.surprise(weeks, "recall")

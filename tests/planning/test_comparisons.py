@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import bayescm as bcm
-from bayescm.exact.laws import Beta
+from bayescm.distributions.beta import Beta
 
 
 def test_plan_of_a_comparison_agrees_with_simulation():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.exact.laws import Beta
+from bayescm.distributions.beta import Beta
 from bayescm.planning import width_curve
 
 

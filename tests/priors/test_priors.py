@@ -8,8 +8,8 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm import priors
-from bayescm.exact.laws import Beta
-from bayescm.intervals import law_of
+from bayescm.answers.interval import distribution_of
+from bayescm.distributions.beta import Beta
 from bayescm.measures import resolve
 from bayescm.priors.elicitation import _by_scipy
 from tests.oracle import cases
@@ -76,9 +76,9 @@ def test_elicitation_as_in_caelen(case):
     np.testing.assert_allclose(prior, order(expected["alpha_tp_tn_fp_fn"]), rtol=1e-9)
     np.testing.assert_allclose(prior + counts, order(expected["omega"]), rtol=1e-9)
     assert prior.attrs["examples"] == pytest.approx(given["m"])
-    law, _ = law_of(counts, "mcc", concentration=prior)
-    ends = law.eti(0.95)
-    error = max(1e-5, 4 * float(np.max(law.error_at(ends))))
+    distribution, _ = distribution_of(counts, "mcc", concentration=prior)
+    ends = distribution.eti(0.95)
+    error = max(1e-5, 4 * float(np.max(distribution.error_at(ends))))
     np.testing.assert_allclose(ends, expected["mcc_posterior_et95"], atol=error)
 
 
@@ -184,18 +184,20 @@ def test_an_interval_that_is_none_is_refused(bounds):
         priors.beta(*bounds)
 
 
-def test_rates_are_their_beta_laws_under_both_models():
+def test_rates_are_their_beta_distributions_under_both_models():
     prior = priors.from_rates(recall=(8, 2), specificity=Beta(np.array(5.0), np.array(3.0)))
     nothing = COUNTS * 0
     for model in ("dirichlet_multinomial", "fixed_totals"):
         keywords = {"model": model, "concentration": prior, "kind": "eti"}
         counts = nothing if model == "dirichlet_multinomial" else bcm.at_prevalence(nothing, 0.3)
-        for name, law in {"recall": Beta(8, 2), "specificity": Beta(5, 3)}.items():
-            np.testing.assert_allclose(bcm.interval(counts, name, **keywords), law.eti(0.95))
+        for name, distribution in {"recall": Beta(8, 2), "specificity": Beta(5, 3)}.items():
+            np.testing.assert_allclose(
+                bcm.interval(counts, name, **keywords), distribution.eti(0.95)
+            )
 
 
 @pytest.mark.parametrize("recall", [(1,), (0, 1), (1, -1), "high"])
-def test_rates_that_are_no_beta_law_are_refused(recall):
+def test_rates_that_are_no_beta_distribution_are_refused(recall):
     with pytest.raises((ValueError, TypeError)):
         priors.from_rates(recall=recall)
 
@@ -229,7 +231,7 @@ def test_a_concentration_is_discounted_whole():
 
 def test_a_posterior_that_is_no_dirichlet_is_refused_unless_approximate():
     tree = bcm.fit(SICK, "fixed_totals", random_seed=1)
-    with pytest.raises(ValueError, match=r"not a Dirichlet law.*approximate=True"):
+    with pytest.raises(ValueError, match=r"not a Dirichlet distribution.*approximate=True"):
         priors.from_posterior(tree)
     matched = priors.from_posterior(tree, approximate=True)
     theta = tree["posterior"]["theta"].mean(("chain", "draw"))
@@ -239,7 +241,7 @@ def test_a_posterior_that_is_no_dirichlet_is_refused_unless_approximate():
     assert "approximate" in matched.attrs["prior"]
 
 
-def test_a_dirichlet_law_is_matched_by_itself():
+def test_a_dirichlet_distribution_is_matched_by_itself():
     tree = bcm.fit(COUNTS, draws=4000, random_seed=1)
     tree.attrs["model"] = "another"
     matched = priors.from_posterior(tree, approximate=True)
@@ -285,9 +287,9 @@ def test_conflict_of_one_binomial_is_its_beta_binomial_tail():
 
     counts = bcm.from_cells(tp=12, fn=8, fp=0, tn=0)
     prior = priors.from_rates(recall=(18, 2))
-    law = betabinom(20, 18, 2)
-    mass = law.pmf(np.arange(21))
-    exact = mass[mass <= law.pmf(12) * (1 + 1e-9)].sum()
+    distribution = betabinom(20, 18, 2)
+    mass = distribution.pmf(np.arange(21))
+    exact = mass[mass <= distribution.pmf(12) * (1 + 1e-9)].sum()
     tail = priors.conflict(counts, prior, draws=100_000)
     assert float(tail.sel(part="positive")) == pytest.approx(exact, abs=0.003)
     assert np.isnan(tail.sel(part="negative"))

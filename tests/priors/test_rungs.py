@@ -76,8 +76,8 @@ def test_a_prior_of_preliz_is_such_a_function(name):
     preliz = pytest.importorskip("preliz")
     evidence, _, functions = RUNGS[name]
     (keyword,) = functions
-    law = preliz.Gamma(2, 2) if keyword == "concentration" else preliz.Beta(2, 8)
-    assert keyword in names(getattr(models, name)(evidence, **{keyword: law.to_pymc}))
+    distribution = preliz.Gamma(2, 2) if keyword == "concentration" else preliz.Beta(2, 8)
+    assert keyword in names(getattr(models, name)(evidence, **{keyword: distribution.to_pymc}))
 
 
 @pytest.mark.parametrize("name", RUNGS)

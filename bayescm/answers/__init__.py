@@ -1,0 +1,1 @@
+"""Answers: intervals, summaries, comparisons, joint statements and regions."""

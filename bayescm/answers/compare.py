@@ -1,0 +1,273 @@
+"""Which is better, by how much, and how sure that is: comparisons and ranks."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from bayescm.answers.decision import Draws, check_rope, decide, sentence
+from bayescm.answers.drawn import Drawn
+from bayescm.answers.joint_draws import Evidence, draw_measures
+from bayescm.distributions.differences import Independent, Tails
+from bayescm.distributions.discrete import Discrete
+from bayescm.distributions.quadrature import Quadrature
+from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
+
+_LOWER_IS_BETTER = {"error_rate", "fpr", "fnr", "fdr", "for_", "negative_likelihood_ratio"}
+_COLUMNS = ["measure", "first", "second", "mean", "sd", "lower", "upper"]
+_COLUMNS += ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_second"]
+_COLUMNS += ["paired", "sentence"]
+_KNOWN = set(_COLUMNS)
+
+
+def compare(
+    evidence: Evidence,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    dim: str = "classifier",
+    prob: float = 0.95,
+    kind: Literal["hdi", "eti"] = "hdi",
+    rope: Any = 0.0,
+    reference: Hashable | None = None,
+    contrast: Literal["difference", "ratio"] = "difference",
+    random_seed: int | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """
+    Compare classifiers, or any other members of the evidence, pair by pair.
+
+    Parameters
+    ----------
+    evidence : Dataset, DataArray, DataTree or mapping
+        Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`) are compared
+        as pairs. Counts along ``dim`` are independent; with a dim ``fold`` they are compared fold
+        by fold, by the correlated t. A mapping ``{"a": counts, "b": counts}`` holds independent
+        evidence, from different examples; fits may stand in it, and in place of everything else.
+    measures : name, function, or sequence of these
+    dim : str, default "classifier"
+        What is compared: ``"group"`` gives the gaps between groups.
+    prob : float, default 0.95
+        Mass of the interval, and probability from which the sentence takes a stand.
+    kind : {"hdi", "eti"}
+    rope : float or (float, float), default 0
+        Region of practical equivalence of the difference: half its width, or its ends. Of a ratio:
+        of its distance from 1.
+    reference : label, optional
+        Compare all others with this one, instead of all pairs.
+    contrast : {"difference", "ratio"}
+    random_seed : int, optional
+        Seed of the draws. Where the distribution of a difference is known nothing is drawn.
+    **options
+        ``model``, ``draws``, and the model's own keywords such as ``concentration=0.5``.
+
+    Returns
+    -------
+    DataFrame
+        One row per pair and measure: ``measure``, ``first``, ``second``, the ``mean``, ``sd`` and
+        interval (``lower``, ``upper``) of first - second, the probabilities that the first is
+        better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), the expected loss of
+        choosing the first (``expected_loss``) and the second, ``paired``, and a ``sentence`` that
+        says what the three probabilities say, and where. Of error rates, losses and costs less is
+        better. Further dims of the evidence are columns in front; a measure of one of many classes
+        is named ``recall[cat]``.
+
+    Raises
+    ------
+    ValueError
+        Where there is nothing to compare, or an argument has no meaning.
+
+    Warns
+    -----
+    UserWarning
+        Where two matrices that are compared as independent have the same class totals.
+
+    See Also
+    --------
+    ranks : Which of several is best.
+    joint_interval : Intervals that hold all at once.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> actual = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+    >>> answers = {"a": [1, 1, 1, 0, 0, 0, 0, 0, 0, 1], "b": [1, 0, 0, 0, 0, 0, 0, 1, 0, 1]}
+    >>> table = bcm.compare(bcm.from_classifiers(actual, answers), "accuracy")
+    >>> table[["first", "second", "mean", "p_better", "paired"]].round(3).values.tolist()
+    [['a', 'b', 0.25, 0.967, True]]
+    """
+    prob, region = check_prob(prob), check_rope(rope)
+    check_kind(kind)
+    check_choice("contrast", contrast, ["difference", "ratio"])
+    drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
+    rows = []
+    for kernel, place, names in _places(drawn, dim):
+        less = _less_is_better(kernel)
+        for pair in _pairs(names, reference, dim):
+            distribution, tails = _distributions(
+                drawn, kernel, {**place, dim: pair}, dim, contrast, less
+            )
+            rope_ = (-region[1], -region[0]) if less else region
+            numbers = decide(distribution, rope=rope_, prob=prob, kind=kind, tails=tails)
+            row = _labels(drawn, kernel, place) | _turned(numbers, less, contrast)
+            row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
+            words = sentence(row, rope=region, prob=prob, contrast=contrast)
+            row["sentence"] = _said(row, words)
+            rows.append(row)
+    leading = [key for key in rows[0] if key not in _KNOWN]
+    return pd.DataFrame(rows, columns=[*leading, *_COLUMNS])
+
+
+def ranks(
+    evidence: Evidence,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    dim: str = "classifier",
+    random_seed: int | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """
+    Say which of several members is best, and how the others rank.
+
+    Parameters
+    ----------
+    evidence, measures, dim, random_seed, **options
+        As :func:`compare` takes them.
+
+    Returns
+    -------
+    DataFrame
+        One row per member and measure: the member (a column named as ``dim``), ``measure``,
+        ``mean``, ``p_best``, ``expected_rank`` (1 is best), ``expected_loss`` of choosing it
+        instead of the one that is best, and the probability of every rank, ``rank_1``, ... Where
+        members tie they share their ranks.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> actual = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+    >>> answers = {"a": [1, 1, 1, 0, 0, 0, 0, 0, 0, 1], "b": [1, 0, 0, 0, 0, 0, 0, 1, 0, 1]}
+    >>> table = bcm.ranks(bcm.from_classifiers(actual, answers), "accuracy", random_seed=1)
+    >>> table[["classifier", "p_best"]].round(2).values.tolist()
+    [['a', 0.97], ['b', 0.03]]
+    """
+    drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
+    rows = []
+    for kernel, place, names in _places(drawn, dim):
+        values = drawn.values[kernel.__name__].isel(place).transpose("draw", dim).values
+        numbers = _rank(-values if _less_is_better(kernel) else values)
+        labels = _labels(drawn, kernel, place)
+        for index, name in enumerate(names):
+            own = {key: array[index] for key, array in numbers.items()}
+            rows.append(labels | {dim: name, "mean": np.nanmean(values[:, index])} | own)
+    return pd.DataFrame(rows)
+
+
+def _rank(values):
+    """Return what the draws (size, J), higher is better, say about the ranks."""
+    values = values[~np.isnan(values).any(axis=1)]
+    better = (values[:, :, None] < values[:, None, :]).sum(axis=2)
+    tied = (values[:, :, None] == values[:, None, :]).sum(axis=2)
+    size, number = values.shape
+    place = np.arange(number)
+    # Those who tie share the places better + 1 ... better + tied evenly.
+    shares = (place >= better[..., None]) & (place < (better + tied)[..., None])
+    shares = (shares / tied[..., None]).sum(axis=0) / max(size, 1) + (0 if size else np.nan)
+    loss = (values.max(axis=1, keepdims=True) - values).mean(axis=0) if size else shares[:, 0]
+    numbers = {"p_best": shares[:, 0], "expected_rank": shares @ (place + 1), "expected_loss": loss}
+    return numbers | {f"rank_{each + 1}": shares[:, each] for each in place}
+
+
+def _places(drawn: Drawn, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:
+    """Give every measure at every place of the dims that are not compared."""
+    for kernel in drawn.kernels:
+        values = drawn.values[kernel.__name__]
+        if dim not in values.dims:
+            having = ", ".join(str(each) for each in values.dims if each != "draw") or "none"
+            todo = "pass outcomes or counts with this dim, or a mapping of several evidences"
+            raise fail("there is no such dim to compare over", dim, having, todo)
+        names = values.coords[dim].values.tolist() if dim in values.coords else None
+        names = names or list(range(values.sizes[dim]))
+        if len(names) < 2:
+            todo = "add another one; interval() is for one alone"
+            raise fail(f"there is only one {dim}", names, "two or more", todo)
+        others = [each for each in values.dims if each not in ("draw", dim)]
+        for index in np.ndindex(*(values.sizes[each] for each in others)):
+            yield kernel, dict(zip(others, index, strict=True)), names
+
+
+def _pairs(names, reference, dim):
+    if reference is None:
+        return list(combinations(range(len(names)), 2))
+    if reference not in names:
+        todo = suggest(reference, names)
+        raise fail(f"the reference is not a {dim}", reference, str(names), todo)
+    base = names.index(reference)
+    return [(each, base) for each in range(len(names)) if each != base]
+
+
+def _distributions(drawn, kernel, place, dim, contrast, less):
+    """Return the distribution of how much the first is better, and a better source of its tails."""
+    pair = place[dim][::-1] if less and contrast == "difference" else place[dim]
+    at = [{**place, dim: each} for each in pair]
+    values = drawn.values[kernel.__name__]
+    first, second = (values.isel(each).values for each in at)
+    if contrast == "ratio":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            excess = first / second - 1
+        return Draws(-excess if less else excess), None
+    known = drawn.difference(kernel, *at)
+    if known is not None:
+        return known, None
+    distributions = [drawn.distribution(kernel, each) for each in at]
+    if any(each is None for each in distributions) or drawn.paired:
+        return Draws(first - second), None
+    if all(each.how == "closed form" for each in distributions):
+        return Independent(*distributions), None
+    return Draws(first - second), _tails(distributions)
+
+
+def _tails(distributions):
+    """Return exact probabilities where they are quick to have."""
+    if all(isinstance(each, Discrete) for each in distributions):
+        return Independent(*distributions)
+    quick = all(isinstance(each, Quadrature) or each.how == "closed form" for each in distributions)
+    return Tails(*distributions) if quick else None
+
+
+def _turned(numbers, less, contrast):
+    """Return the numbers of the contrast from those of how much the first is better."""
+    if less:
+        ends = -numbers["upper"], -numbers["lower"]
+        numbers = numbers | {"mean": -numbers["mean"], "lower": ends[0], "upper": ends[1]}
+    if contrast == "ratio":
+        numbers = numbers | {key: numbers[key] + 1 for key in ("mean", "lower", "upper")}
+    return numbers
+
+
+def _labels(drawn, kernel, place):
+    """Return the names of the place: of its dims, and of the measure with its class."""
+    values = drawn.values[kernel.__name__]
+    named = values.isel(place)
+    name = kernel.__name__
+    if "class" in place:
+        name = f"{name}[{named.coords['class'].item()}]"
+    dims = [dim for dim in place if dim != "class"]
+    having = {dim: named.coords[dim].item() if dim in named.coords else place[dim] for dim in dims}
+    return having | {"measure": name}
+
+
+def _said(row, words):
+    """Say where, if the row is about one place of the further dims."""
+    places = [f"{dim} {place}" for dim, place in row.items() if dim not in _KNOWN]
+    if not places:
+        return words
+    return f"For {', '.join(places)}, {words.replace('It is open', 'it is open', 1)}"
+
+
+def _less_is_better(kernel):
+    name = kernel.__name__
+    for average in ("_macro", "_micro", "_weighted"):
+        name = name.removesuffix(average)
+    return name in _LOWER_IS_BETTER or name.startswith("cost(")

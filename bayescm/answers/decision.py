@@ -1,0 +1,159 @@
+"""What a difference means: the ROPE triple, the loss of a choice, and one plain sentence."""
+
+from typing import Any
+
+import numpy as np
+
+from bayescm.validate import fail
+
+
+def check_rope(rope: Any) -> tuple[float, float]:
+    """
+    Return the region of practical equivalence as (low, high).
+
+    Parameters
+    ----------
+    rope : float, (float, float) or None
+        Half the width, >= 0, or the ends in order with 0 between them; None is no region.
+    """
+    if rope is None:
+        return 0.0, 0.0
+    todo = "pass e.g. rope=0.01, or rope=(-0.01, 0.02)"
+    allowed = "a number >= 0, or (low, high) with low <= 0 <= high"
+    try:
+        ends = np.asarray(rope, float)
+    except (TypeError, ValueError):
+        raise fail("the rope is not a number", rope, allowed, todo, TypeError) from None
+    if not np.isfinite(ends).all() or ends.shape not in ((), (2,)):
+        raise fail("the rope is not a region", rope, allowed, todo)
+    if ends.ndim == 0:
+        if ends < 0:
+            raise fail("the rope is negative", rope, allowed, todo)
+        return -float(ends), float(ends)
+    if ends[0] > ends[1]:
+        raise fail("the rope is reversed", rope, allowed, todo)
+    if not ends[0] <= 0 <= ends[1]:
+        raise fail("no difference at all lies outside the rope", rope, allowed, todo)
+    return float(ends[0]), float(ends[1])
+
+
+def decide(
+    distribution: Any, *, rope: tuple[float, float], prob: float, kind: str, tails: Any = None
+) -> dict[str, float]:
+    """
+    Return what the distribution of a difference says, from the first's point of view.
+
+    Parameters
+    ----------
+    distribution : distribution
+        Of one difference (first - second, higher is better): ``cdf``, ``sf``, ``mean``, ``sd``,
+        ``shortfall`` and the intervals.
+    rope, prob, kind
+        As :func:`bayescm.compare` takes them, checked.
+    tails : distribution, optional
+        A better source of the probabilities.
+    """
+    tails = distribution if tails is None else tails
+    low, high = rope
+    better = float(tails.sf(high))
+    worse = float(tails.cdf(low)) - (tails.mass_at(low) if hasattr(tails, "mass_at") else 0.0)
+    between = 1 - better - worse
+    lower, upper = getattr(distribution, kind)(prob)
+    mean, loss = float(distribution.mean()), float(distribution.shortfall())
+    return {
+        "mean": mean,
+        "sd": float(distribution.sd()),
+        "lower": float(lower),
+        "upper": float(upper),
+        "p_better": better,
+        "p_rope": 0.0 if between < 1e-12 else between,
+        "p_worse": worse,
+        "expected_loss": loss,
+        "expected_loss_second": max(0.0, mean + loss),
+    }
+
+
+class Draws:
+    """The distribution of a difference that is known by draws, NaN left out."""
+
+    def __init__(self, draws: np.ndarray):
+        from bayescm.distributions.discrete import Empirical
+
+        valid = draws[~np.isnan(draws)]
+        self.undefined = 1 - len(valid) / max(len(draws), 1)
+        self.draws = valid if len(valid) else np.array([np.nan, np.nan])
+        self._distribution = Empirical(self.draws)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._distribution, name)
+
+    def sf(self, x: float) -> float:
+        """Return the share of the draws above x, NaN where none is defined."""
+        return self._share(self.draws > x)
+
+    def cdf(self, x: float) -> float:
+        """Return the share of the draws of at most x."""
+        return self._share(self.draws <= x)
+
+    def mass_at(self, x: float) -> float:
+        """Return the share of the draws that are x."""
+        return self._share(self.draws == x)
+
+    def shortfall(self) -> float:
+        """Return the mean of max(0, -draw)."""
+        return float(np.maximum(-self.draws, 0).mean())
+
+    def _share(self, hits):
+        return float("nan") if np.isnan(self.draws[0]) else float(hits.mean())
+
+
+def sentence(
+    row: dict[str, Any],
+    *,
+    rope: tuple[float, float],
+    prob: float,
+    contrast: str = "difference",
+) -> str:
+    """
+    Say in words what a row of a comparison says; the verdict follows the ROPE triple alone.
+
+    A verdict needs a probability of at least ``prob``; without one the sentence says so.
+    """
+    first, second, what = f"{row['first']}", f"{row['second']}", row["measure"]
+    if np.isnan(row["p_better"]):
+        return f"{what} is undefined for {first} or {second}: nothing can be said."
+    low, high, width = _margins(rope, contrast)
+    better, worse, same = (_percent(row[f"p_{key}"], prob) for key in ("better", "worse", "rope"))
+    if row["p_better"] >= prob:
+        return f"{first} is better than {second} in {what}{high} (probability {better})."
+    if row["p_worse"] >= prob:
+        return f"{first} is worse than {second} in {what}{low} (probability {worse})."
+    if row["p_rope"] >= prob:
+        if not width:
+            return f"{first} and {second} are equal in {what} (probability {same})."
+        verdict = f"{first} and {second} are practically equivalent in {what}"
+        return f"{verdict} (probability {same} of a difference within {width})."
+    margin = high if low == high else f" beyond {width}"
+    same = f"equivalent {same}, " if width else ""
+    chances = f"probability of better {better}, {same}worse {worse}"
+    return f"It is open whether {first} differs from {second} in {what}{margin} ({chances})."
+
+
+def _margins(rope, contrast):
+    """Return the words for beyond the lower end, beyond the upper end, and within both."""
+    if rope == (0.0, 0.0):
+        return "", "", ""
+    unit, by = ("%", 100) if contrast == "ratio" else ("", 1)
+    ends = [f"{abs(end) * by:g}{unit}" if end else "" for end in rope]
+    low, high = (f" by more than {end}" if end else "" for end in ends)
+    signed = f"-{ends[0]}" if ends[0] else "0"
+    return low, high, ends[1] if rope[0] == -rope[1] else f"{signed} to {ends[1] or '0'}"
+
+
+def _percent(share, prob):
+    """Return a probability as text that never rounds to certainty, nor across the one asked for."""
+    if not 0.0005 < share < 0.9995:
+        return ">99.9%" if share > 0.5 else "<0.1%"
+    rounded = (round(share, digits) for digits in range(3, 17))
+    shown = next((each for each in rounded if (each >= prob) == (share >= prob)), share)
+    return f"{100 * shown:.12g}%"

@@ -1,0 +1,258 @@
+"""
+Answers about measures: interval, cdf, quantiles, moments, the probability to exceed a value.
+
+All of them ask for the posterior distribution of the measure (`bayescm.answers.asking`) and put
+labels on what it says.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.asking import DRAWS, distribution_of, distributions_of, sibling_posterior
+from bayescm.distributions.drawn import Drawn, together
+from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.validate import check_choice, check_kind, check_prob, fail
+
+__all__ = [
+    "DRAWS",
+    "cdf",
+    "distribution_of",
+    "interval",
+    "mean",
+    "mode",
+    "prob_above",
+    "quantile",
+    "sd",
+    "sibling_posterior",
+    "skewness",
+]
+
+
+def interval(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measure: str | Callable | Sequence[str | Callable],
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    **keywords: Any,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of a measure, or of several.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
+    measure : str, callable or sequence of these
+        A name, or a function of cells (..., C, C). Where some of a sequence have no exact
+        distribution, all of these come from the same draws.
+    prob : float in (0, 1), default 0.95
+        Mass of the interval.
+    kind : {"hdi", "eti"}
+        Highest density or equal tails. Where the region of highest density is not one interval, the
+        equal-tailed one stands in, and ``attrs["how"]`` says so.
+    **keywords
+        ``model``, ``of``, ``n``, ``draws`` and ``random_seed``, and the model's own keywords, such
+        as ``concentration=0.5``.
+
+    Returns
+    -------
+    DataArray, dims ([measure], ..., [class], bound)
+        ``bound`` is lower, upper; a sequence of measures has a dim ``measure``. The leading dims of
+        the evidence stay, but for those that the model uses up (``fold``, ``repeat``). NaN where
+        the measure is undefined throughout. The attributes ``prob``, ``kind`` and ``how`` say what
+        it is and how it was made; ``error`` is the largest numerical (of draws: Monte Carlo
+        standard) error of an end, ``undefined`` the largest share of 0/0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where prob, kind, the model, the measure or a keyword of the model is not one.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> interval(counts, "f1", kind="eti").values.round(4)
+    array([0.641 , 0.7884])
+    >>> interval(counts, ["f1", "mcc"]).sel(bound="lower").values.round(4)
+    array([0.644 , 0.1356])
+    """
+    check_prob(prob), check_kind(kind)
+    found = distributions_of(evidence, measure, **keywords)
+    answers = _answers([distribution for distribution, _ in found], prob, kind)
+    template = _common_template([each for _, each in found], measure)
+    several = "measure" in template.dims
+    shape = template.shape[several:]
+    ends = np.stack([np.broadcast_to(answer[0], (*shape, 2)) for answer in answers])
+    attrs = {
+        "prob": prob,
+        "kind": kind,
+        "how": "; ".join(dict.fromkeys(answer[1] for answer in answers)),
+        "error": float(max(answer[2] for answer in answers)),
+        "undefined": float(max(answer[3] for answer in answers)),
+    }
+    dims, coords = (*template.dims, "bound"), {**template.coords, "bound": ["lower", "upper"]}
+    values = ends if several else ends[0]
+    return xr.DataArray(values, dims=dims, coords=coords, name=template.name, attrs=attrs)
+
+
+def _common_template(templates, measure):
+    """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
+    if isinstance(measure, str) or callable(measure):
+        return templates[0]
+    if len({each.dims for each in templates}) > 1:
+        names = [each.name for each in templates if "class" in each.dims]
+        todo = "ask for them apart, or for averages over the classes such as f1_macro"
+        raise fail("only some of the measures have a value per class", names, "all or none", todo)
+    names = [each.name for each in templates]
+    return templates[0].rename("interval").expand_dims(measure=names)
+
+
+def _answers(distributions, prob, kind):
+    """Return of each distribution the ends, and what the attributes say: how, error, undefined."""
+    drawn = [distribution for distribution in distributions if isinstance(distribution, Drawn)]
+    at_once = iter(
+        together(drawn, lambda distribution: _packed(distribution, prob, kind)) if drawn else ()
+    )
+    answers = []
+    for distribution in distributions:
+        if isinstance(distribution, Drawn):
+            packed = next(at_once)
+            answers.append(
+                (packed[..., :2], distribution.how, packed[..., 2].max(), packed[..., 3].max())
+            )
+        else:
+            ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
+            error = max(np.max(distribution.error_at(ends[..., side])) for side in (0, 1))
+            answers.append(
+                (ends, how(distribution, prob, kind), error, np.max(distribution.undefined))
+            )
+    return answers
+
+
+def _packed(distribution, prob, kind):
+    ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
+    error = np.maximum(distribution.error_at(ends[..., 0]), distribution.error_at(ends[..., 1]))
+    return np.stack([ends[..., 0], ends[..., 1], error, distribution.undefined], axis=-1)
+
+
+def how(distribution: Any, prob: float, kind: str) -> str:
+    """Say how the intervals of a distribution were made, and where equal tails stand in, why."""
+    if kind == "eti":
+        return distribution.how
+    other = [each for each in np.unique(distribution.hdi_kind(prob)) if each not in ONE_INTERVAL]
+    return f"{distribution.how}, equal tails: {', '.join(other)}" if other else distribution.how
+
+
+def cdf(evidence: Any, measure: str | Callable, x: float, **keywords: Any) -> xr.DataArray:
+    """
+    Return the posterior probability that a measure is at most x.
+
+    Parameters
+    ----------
+    evidence, measure, **keywords
+        As of `interval`.
+    x : float
+        A value of the measure.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> round(float(cdf(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", 0.7)), 4)
+    0.3008
+    """
+    return _answer(evidence, measure, lambda distribution: distribution.cdf(x), keywords)
+
+
+def prob_above(
+    evidence: Any, measure: str | Callable, threshold: float, **keywords: Any
+) -> xr.DataArray:
+    """
+    Return the posterior probability that a measure exceeds a threshold.
+
+    Parameters
+    ----------
+    evidence, measure, **keywords
+        As of `interval`.
+    threshold : float
+        A value of the measure.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> round(float(prob_above(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", 0.7)), 4)
+    0.6992
+    """
+    return _answer(evidence, measure, lambda distribution: distribution.sf(threshold), keywords)
+
+
+def quantile(evidence: Any, measure: str | Callable, q: float, **keywords: Any) -> xr.DataArray:
+    """
+    Return the point below which a measure lies with probability q.
+
+    Parameters
+    ----------
+    evidence, measure, **keywords
+        As of `interval`.
+    q : float in [0, 1]
+        Mass below the point.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> round(float(quantile(counts, "f1", 0.5)), 4)
+    0.7201
+    """
+    if not 0 <= q <= 1:
+        raise fail("q is not a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
+    return _answer(evidence, measure, lambda distribution: distribution.quantile(q), keywords)
+
+
+def mean(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
+    """Return the posterior mean of a measure; parameters as of `interval`."""
+    return _answer(evidence, measure, lambda distribution: distribution.mean(), keywords)
+
+
+def sd(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
+    """Return the posterior standard deviation of a measure; parameters as of `interval`."""
+    return _answer(evidence, measure, lambda distribution: distribution.sd(), keywords)
+
+
+def mode(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
+    """Return the mode of a measure, NaN where there is none; parameters as of `interval`."""
+    return _answer(evidence, measure, lambda distribution: distribution.mode(), keywords)
+
+
+def skewness(
+    evidence: Any, measure: str | Callable, *, method: str = "moment", **keywords: Any
+) -> xr.DataArray:
+    """
+    Return the skewness of the posterior of a measure.
+
+    Parameters
+    ----------
+    evidence, measure, **keywords
+        As of `interval`.
+    method : {"moment", "pearson"}
+        The third standardised moment (SK1), or Pearson's (mean - mode) / sd (SK2).
+    """
+    check_choice("method", method, ["moment", "pearson"])
+
+    def ask(distribution):
+        return (
+            distribution.skewness()
+            if method == "moment"
+            else (distribution.mean() - distribution.mode()) / distribution.sd()
+        )
+
+    return _answer(evidence, measure, ask, keywords)
+
+
+def _answer(evidence, measure, ask, keywords: Mapping):
+    distribution, template = distribution_of(evidence, measure, **keywords)
+    return template.copy(data=np.broadcast_to(ask(distribution), template.shape).astype(float))

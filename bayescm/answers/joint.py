@@ -1,0 +1,230 @@
+"""What holds of several measures at once: simultaneous intervals, regions, correlations."""
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.drawn import Drawn
+from bayescm.answers.joint_draws import Evidence, draw_measures
+from bayescm.classical.samples import check_pairs
+from bayescm.validate import check_prob, fail
+
+
+def joint_interval(
+    evidence: Evidence,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    pairs: Sequence[tuple[Hashable, str]] | None = None,
+    prob: float = 0.95,
+    random_seed: int | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """
+    Return intervals that hold all at once with the posterior probability ``prob``.
+
+    All of them leave out the same mass on either side: as little as makes them hold jointly. What
+    is read off them, however late it was thought of, then holds jointly too.
+
+    Parameters
+    ----------
+    evidence : Dataset, DataArray, DataTree or mapping
+        As :func:`bayescm.compare` takes it.
+    measures : name, function, or sequence of these
+    pairs : sequence of (classifier, measure), optional
+        The parameters wanted, where not all are; the others are NaN.
+    prob : float, default 0.95
+    random_seed : int, optional
+    **options
+        ``model``, ``draws``, and the model's own keywords.
+
+    Returns
+    -------
+    Dataset
+        A variable per measure, dims ``(..., classifier, [class,] bound)``, and the coord
+        ``prob_all``, the posterior probability that all hold. The members of a dim ``batch``, which
+        have nothing to do with one another, are each made to hold by themselves.
+
+    References
+    ----------
+    Besag, J., Green, P., Higdon, D. & Mengersen, K. (1995). Bayesian computation and stochastic
+    systems. Statistical Science 10, 3-41. doi:10.1214/ss/1177010123
+
+    See Also
+    --------
+    conclusions : What follows from them, in words.
+    bayescm.classical.delta : The frequentist intervals of the same shape.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> both = bcm.joint_interval(counts, ["precision", "recall"], random_seed=1)
+    >>> both.precision.values.round(2), round(float(both.prob_all), 3)
+    (array([0.54, 0.75]), 0.95)
+    """
+    prob = check_prob(prob)
+    drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
+    values = _only(drawn, pairs)
+    batches = values.sizes["batch"] if "batch" in values.dims else None
+    parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]
+    found = [_envelope(part, prob) for part in parts]
+    return found[0] if batches is None else xr.concat(found, "batch").transpose("batch", ...)
+
+
+def _only(drawn: Drawn, pairs):
+    """Make NaN what is not wanted."""
+    if pairs is None:
+        return drawn.values
+    if "classifier" not in drawn.values.dims:
+        todo = "name the measures alone, or pass evidence with classifiers"
+        raise fail("pairs are of classifiers and measures", pairs, "None", todo)
+    names = drawn.values.coords["classifier"].values.tolist()
+    known = [kernel.__name__ for kernel in drawn.kernels]
+    wanted = xr.DataArray(check_pairs(pairs, names, known), dims=("classifier", "measure"))
+    kept = {
+        name: drawn.values[name].where(wanted.isel(measure=place))
+        for place, name in enumerate(known)
+    }
+    return drawn.values.assign(kept)
+
+
+def _envelope(values, prob):
+    names = list(values.data_vars)
+    flat = np.concatenate(
+        [values[name].values.reshape(values.sizes["draw"], -1) for name in names], 1
+    )
+    ends, reached = envelope(flat, prob)
+    variables, start = {}, 0
+    for name in names:
+        each = values[name]
+        shape = each.shape[1:]
+        stop = start + int(np.prod(shape))
+        variables[name] = ((*each.dims[1:], "bound"), ends[start:stop].reshape(*shape, 2))
+        start = stop
+    coords = {k: v for k, v in values.coords.items() if "draw" not in v.dims}
+    return xr.Dataset(variables, {**coords, "bound": ["lower", "upper"], "prob_all": reached})
+
+
+def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
+    """
+    Return the central intervals of equal rank that contain a share of the draws as a whole.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (size, P)
+        A column that is NaN throughout gets NaN ends; other draws with a NaN are left out.
+    prob : float
+
+    Returns
+    -------
+    ends : ndarray, shape (P, 2)
+    reached : float
+        The share of the draws inside all intervals, at least ``prob``.
+    """
+    ends = np.full((draws.shape[1], 2), np.nan)
+    used = ~np.isnan(draws).all(axis=0)
+    inside = draws[:, used]
+    inside = inside[~np.isnan(inside).any(axis=1)]
+    size = len(inside)
+    if size == 0 or not used.any():
+        return ends, float("nan")
+    order = np.argsort(inside, axis=0)
+    ranks = np.empty_like(order)
+    np.put_along_axis(ranks, order, np.arange(size)[:, None], axis=0)
+    depth = np.minimum(ranks, size - 1 - ranks).min(axis=1)
+    # The deepest share `prob` of the draws decides how far out the intervals must reach.
+    cut = np.sort(depth)[size - int(np.ceil(prob * size))]
+    rows = np.take_along_axis(inside, order[[cut, size - 1 - cut]], axis=0)
+    ends[used] = rows.T
+    return ends, float((depth >= cut).mean())
+
+
+def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> list[str]:
+    """
+    Say in words what follows from intervals that hold jointly.
+
+    Parameters
+    ----------
+    joint : Dataset
+        From :func:`joint_interval`, or from :func:`bayescm.classical.delta` with ``joint=True``.
+    above : mapping of measure to number, optional
+        Requirements to hold the intervals against.
+
+    Returns
+    -------
+    list of str
+        For each measure: who beats whom by at least how much (the gap between intervals that do
+        not overlap), who is best or worst of all, whose interval lies inside another's, and who
+        meets or misses a requirement. All of them hold jointly with the probability of the
+        intervals; a classifier that no sentence sets apart may be better or worse.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> coords = {"classifier": ["a", "b"], "bound": ["lower", "upper"]}
+    >>> ends = (("classifier", "bound"), [[0.80, 0.86], [0.71, 0.77]])
+    >>> conclusions(xr.Dataset({"f1": ends}, coords=coords), above={"f1": 0.7})
+    ['a beats b in f1 by at least 0.03', 'f1 of a is above 0.7', 'f1 of b is above 0.7']
+    """
+    found = []
+    for name in joint.data_vars:
+        for where, ends in _by_place(joint[name]):
+            found += _orders(f"{name}{where}", ends)
+            limit = (above or {}).get(str(name))
+            found += [] if limit is None else _against(f"{name}{where}", ends, limit)
+    return found
+
+
+def _by_place(ends):
+    """Give the intervals of the classifiers, at every place of the other dims."""
+    others = [dim for dim in ends.dims if dim not in ("classifier", "bound")]
+    members = ends.expand_dims("classifier") if "classifier" not in ends.dims else ends
+    names = members.coords["classifier"].values if "classifier" in members.coords else ["it"]
+    for index in np.ndindex(*(ends.sizes[dim] for dim in others)):
+        at = dict(zip(others, index, strict=True))
+        part = members.isel(at).transpose("classifier", "bound")
+        labels = [
+            str(part.coords[dim].item()) if dim in part.coords else str(at[dim]) for dim in at
+        ]
+        where = f"[{', '.join(labels)}]" if labels else ""
+        yield where, {str(k): tuple(v) for k, v in zip(names, part.values, strict=True)}
+
+
+def _orders(name, ends):
+    known = {who: pair for who, pair in ends.items() if not np.isnan(pair).any()}
+    said: list[str] = []
+    better: dict[str, set[str]] = {who: set() for who in known}
+    for one, two in combinations(known, 2):
+        for high, low in ((one, two), (two, one)):
+            gap = known[high][0] - known[low][1]
+            if gap > 0:
+                better[high].add(low)
+                said.append(f"{high} beats {low} in {name} by at least {_down(gap)}")
+            elif known[high][0] > known[low][0] and known[high][1] < known[low][1]:
+                said.append(f"the interval of {high} in {name} lies inside that of {low}")
+    if len(known) > 2:
+        for who in known:
+            if len(better[who]) == len(known) - 1:
+                said.append(f"{who} is the best of all in {name}")
+            if all(who in each for other, each in better.items() if other != who):
+                said.append(f"{who} is the worst of all in {name}")
+    return said
+
+
+def _against(name, ends, limit):
+    said = []
+    for who, (lower, upper) in ends.items():
+        if lower > limit:
+            said.append(f"{name} of {who} is above {limit:g}")
+        elif upper < limit:
+            said.append(f"{name} of {who} is below {limit:g}")
+    return said
+
+
+def _down(gap):
+    """Return a gap as text, rounded down to two digits so that it still holds."""
+    unit = 10.0 ** (np.floor(np.log10(gap)) - 1)
+    return f"{np.floor(gap / unit + 1e-9) * unit:.6g}"

@@ -1,0 +1,65 @@
+"""One proportion by itself, with a beta prior of its own."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.distributions.beta import Beta
+from bayescm.validate import check_counts, check_kind, check_prob, fail
+
+
+def proportion(
+    successes: Any,
+    failures: Any,
+    *,
+    concentration: float = 0.5,
+    prob: float = 0.95,
+    kind: str = "hdi",
+) -> xr.DataArray:
+    """
+    Return the posterior interval of one proportion, with a beta prior of its own.
+
+    Measures of one confusion matrix share its prior, which gives accuracy twice the
+    pseudo-counts of recall; a proportion by itself has `concentration` on either side,
+    whatever it stands for.
+
+    Parameters
+    ----------
+    successes, failures : int, array_like (n,) or DataArray
+        Counts >= 0. Arrays get a dim ``batch``; DataArrays keep their dims.
+    concentration : float > 0, default 0.5
+        Prior pseudo-count on either side.
+    prob, kind
+        As of `interval`.
+
+    Returns
+    -------
+    DataArray, dims (..., bound)
+
+    References
+    ----------
+    Goutte, C. & Gaussier, E. (2005). A probabilistic interpretation of precision, recall and
+    F-score. ECIR, 345-359. doi:10.1007/978-3-540-31865-1_25
+
+    Examples
+    --------
+    >>> proportion(95, 50, kind="eti").values.round(4)
+    array([0.5753, 0.7289])
+    """
+    check_prob(prob), check_kind(kind)
+    if not np.ndim(concentration) == 0 or not 0 < concentration < np.inf:
+        raise fail("concentration is no pseudo-count", concentration, "> 0", "pass 0.5 or 1")
+    sides = [_side(name, each) for name, each in (("successes", successes), ("failures", failures))]
+    right, wrong = xr.broadcast(*sides)
+    distribution = Beta(right.values + concentration, wrong.values + concentration)
+    ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
+    coords = {**right.coords, "bound": ["lower", "upper"]}
+    return xr.DataArray(ends, dims=(*right.dims, "bound"), coords=coords, name="proportion")
+
+
+def _side(name, values):
+    checked = check_counts(getattr(values, "values", values), fractional=True, name=name)
+    if isinstance(values, xr.DataArray):
+        return values.copy(data=checked)
+    return xr.DataArray(checked, dims=("batch",)[: checked.ndim])

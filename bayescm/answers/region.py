@@ -1,0 +1,207 @@
+"""Two measures together: the region where they lie, and their correlation."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtri
+
+from bayescm.answers.joint_draws import Evidence, draw_measures
+from bayescm.validate import check_prob, fail
+
+_GRID = 160
+
+
+def region(
+    evidence: Evidence,
+    measures: tuple[str | Callable, str | Callable],
+    *,
+    prob: float = 0.95,
+    random_seed: int | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """
+    Return the region of highest density of two measures.
+
+    Parameters
+    ----------
+    evidence : Dataset, DataArray, DataTree or mapping
+        As :func:`bayescm.compare` takes it.
+    measures : pair of name or function
+        Such as ``("recall", "precision")``, each one number per classifier.
+    prob : float, default 0.95
+        Posterior probability of the region.
+    random_seed : int, optional
+    **options
+        ``model``, ``draws``, and the model's own keywords.
+
+    Returns
+    -------
+    Dataset
+        Over a grid whose coords are named as the measures, for each member of the leading dims:
+        ``density`` of a smooth of the draws, and ``inside``, whether the point lies in the region.
+        ``level`` is the density at its rim, and ``area`` its size. The region may have a hole or
+        several pieces.
+
+    References
+    ----------
+    Hyndman, R. J. (1996). Computing and graphing highest density regions. The American
+    Statistician 50, 120-126. doi:10.1080/00031305.1996.10474359
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> where = bcm.region(counts, ("recall", "precision"), random_seed=1)
+    >>> bool(where.inside.sel(recall=0.81, precision=0.65, method="nearest"))
+    True
+    """
+    prob = check_prob(prob)
+    values, names = _two(evidence, measures, random_seed, options)
+    grids = [_grid(values[name].values) for name in names]
+    stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
+    leading = [dim for dim in stacked.dims if dim not in ("measure", "draw")]
+    stacked = stacked.transpose(*leading, "measure", "draw")
+    shape = [stacked.sizes[dim] for dim in leading]
+    density, level = np.empty((*shape, _GRID, _GRID)), np.empty(shape)
+    for index in np.ndindex(*shape):
+        density[index], level[index] = _highest(stacked.values[index], grids, prob)
+    inside = density >= level[..., None, None]
+    cell = np.prod([grid[1] - grid[0] for grid in grids])
+    coords = {dim: values.coords[dim] for dim in leading if dim in values.coords}
+    return xr.Dataset(
+        {
+            "density": ((*leading, *names), density),
+            "inside": ((*leading, *names), inside),
+            "level": (leading, level),
+            "area": (leading, inside.sum((-2, -1)) * cell),
+        },
+        coords={**coords, **dict(zip(names, grids, strict=True))},
+    )
+
+
+def _two(evidence, measures, random_seed, options):
+    allowed = "two measures, each one number per classifier"
+    if isinstance(measures, str) or callable(measures) or len(measures) != 2:
+        raise fail("a region is of two measures", measures, allowed, 'pass ("recall", "precision")')
+    values = draw_measures(evidence, measures, random_seed=random_seed, **options).values
+    names = [str(name) for name in values.data_vars]
+    if "class" in values.dims:
+        todo = "use averages such as f1_macro, or a function of the cells for one class"
+        raise fail("a measure has a value per class", names, allowed, todo)
+    return values, names
+
+
+def _grid(draws):
+    """Return points that cover the draws, with some room, but not beyond their natural range."""
+    low, high = np.nanmin(draws), np.nanmax(draws)
+    room = 0.08 * (high - low) + 1e-9
+    least = next((each for each in (0.0, -1.0) if low >= each), -np.inf)
+    most = 1.0 if high <= 1 else np.inf
+    return np.linspace(max(low - room, least), min(high + room, most), _GRID)
+
+
+def _highest(draws, grids, prob):
+    """Return the smoothed density on the grid, and its level at the rim of the region."""
+    draws = draws[:, ~np.isnan(draws).any(axis=0)]
+    steps = [grid[1] - grid[0] for grid in grids]
+    spans = [
+        (grid[0] - step / 2, grid[-1] + step / 2) for grid, step in zip(grids, steps, strict=True)
+    ]
+    counts, _, _ = np.histogram2d(draws[0], draws[1], bins=_GRID, range=spans)
+    # Scott's rule, with the draws' own correlation, so that thin regions stay thin.
+    bandwidth = np.cov(draws) * draws.shape[1] ** (-1 / 3)
+    bandwidth += np.diag([(step / 2) ** 2 for step in steps])
+    density = _smooth(counts, np.linalg.inv(bandwidth), steps)
+    density /= density.sum() * np.prod(steps)
+    place = [
+        np.clip(np.rint((each - grid[0]) / step).astype(int), 0, len(grid) - 1)
+        for each, grid, step in zip(draws, grids, steps, strict=True)
+    ]
+    return density, np.quantile(density[place[0], place[1]], 1 - prob)
+
+
+def _smooth(counts, precision, steps):
+    """Convolve counts on a grid with a normal density, reflected at the ends of the grid."""
+    size = counts.shape[0]
+    wide = np.pad(counts, size // 2, mode="symmetric")
+    offsets = [np.fft.fftfreq(wide.shape[0], 1 / wide.shape[0]) * step for step in steps]
+    x, y = np.meshgrid(*offsets, indexing="ij")
+    square = precision[0, 0] * x**2 + 2 * precision[0, 1] * x * y + precision[1, 1] * y**2
+    kernel = np.exp(-square / 2)
+    product = np.fft.rfft2(wide) * np.fft.rfft2(kernel)
+    smooth = np.fft.irfft2(product, wide.shape)
+    return np.maximum(smooth[size // 2 :, size // 2 :][:size, :size], 0)
+
+
+def correlation(
+    evidence: Evidence,
+    measures: Sequence[str | Callable],
+    *,
+    prob: float = 0.95,
+    random_seed: int | None = None,
+    **options: Any,
+) -> xr.Dataset:
+    """
+    Return the posterior correlation between measures.
+
+    Parameters
+    ----------
+    evidence : Dataset, DataArray, DataTree or mapping
+        As :func:`bayescm.compare` takes it.
+    measures : sequence of two or more names or functions
+    prob : float, default 0.95
+    random_seed : int, optional
+    **options
+        ``model``, ``draws``, ``of="predictive"``, and the model's own keywords.
+
+    Returns
+    -------
+    Dataset, dims (..., measure, other)
+        ``correlation``, and ``lower`` and ``upper``, between which the correlation of infinitely
+        many draws lies with probability ``prob``: the uncertainty of the draws, which more of them
+        remove. Between different members use :func:`bayescm.compare`.
+
+    References
+    ----------
+    Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of Mathematics and
+    Artificial Intelligence 81, 429-450. doi:10.1007/s10472-017-9564-8
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> found = correlation(counts, ["precision", "recall"], random_seed=1)
+    >>> round(float(found.correlation.sel(measure="precision", other="recall")), 2)
+    0.26
+    """
+    prob = check_prob(prob)
+    values = draw_measures(evidence, measures, random_seed=random_seed, **options).values
+    names = [str(name) for name in values.data_vars]
+    if len(names) < 2:
+        raise fail("a correlation is between measures", names, "two or more", "name another one")
+    drawn = xr.concat([values[name] for name in names], "measure", coords="minimal")
+    drawn = drawn.transpose(..., "measure", "draw")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.apply_along_axis(lambda flat: _corr(flat, len(names)), -1, _flat(drawn.values))
+        found = found.reshape(*drawn.shape[:-2], len(names), len(names))
+        reach = ndtri((1 + prob) / 2) / np.sqrt(drawn.sizes["draw"] - 3)
+        middle = np.arctanh(found)
+        ends = np.tanh(middle - reach), np.tanh(middle + reach)
+    dims = (*drawn.dims[:-2], "measure", "other")
+    coords = {dim: values.coords[dim] for dim in drawn.dims[:-2] if dim in values.coords}
+    parts = {"correlation": found, "lower": ends[0], "upper": ends[1]}
+    return xr.Dataset(
+        {name: (dims, array) for name, array in parts.items()},
+        coords={**coords, "measure": names, "other": names},
+    )
+
+
+def _flat(array):
+    return array.reshape(*array.shape[:-2], -1)
+
+
+def _corr(flat, number):
+    draws = flat.reshape(number, -1)
+    return np.corrcoef(draws[:, ~np.isnan(draws).any(axis=0)]).ravel()

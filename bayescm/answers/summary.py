@@ -1,0 +1,150 @@
+"""Summaries as tables: what is known of each measure, and how the numbers were made."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.answers.asking import counts_of, distributions_of
+from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.measures.labelled import measure as plug_in
+from bayescm.validate import check_kind, check_prob
+
+COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
+
+
+def summary(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Return a table of what is known of each measure.
+
+    Parameters
+    ----------
+    evidence, prob, kind, **keywords
+        As of `bayescm.interval`.
+    measures : str, callable or a sequence of these
+        The measures, a row each.
+
+    Returns
+    -------
+    DataFrame
+        A row per measure and index of the leading dims and classes, which have columns of their
+        own. ``point`` is the plug-in value of the counts (of a fit: the median), ``lower`` and
+        ``upper`` bound the interval, ``how`` says how the numbers were made and, where the interval
+        is not the plain one asked for, why; ``error`` is the numerical error of its ends and
+        ``undefined`` the share of the posterior on which the measure is 0/0.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> summary(counts, ["precision", "f1"])[["measure", "point", "lower", "upper"]].round(3)
+         measure  point  lower  upper
+    0  precision  0.650  0.555  0.740
+    1         f1  0.722  0.644  0.791
+    """
+    check_prob(prob), check_kind(kind)
+    found = distributions_of(evidence, measures, **keywords)
+    points = _points(evidence, measures, found)
+    parts = [
+        _rows(distribution, template, point, prob, kind)
+        for (distribution, template), point in zip(found, points, strict=True)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _rows(distribution, template, point, prob, kind):
+    ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
+    ends = np.broadcast_to(ends, (*template.shape, 2))
+    error = np.maximum(distribution.error_at(ends[..., 0]), distribution.error_at(ends[..., 1]))
+    how = np.full(template.shape, distribution.how, dtype=object)
+    if kind == "hdi":
+        how = _with_kind(how, np.broadcast_to(distribution.hdi_kind(prob), template.shape))
+    columns = {
+        "point": point,
+        "mean": distribution.mean(),
+        "sd": distribution.sd(),
+        "lower": ends[..., 0],
+        "upper": ends[..., 1],
+        "how": how,
+        "error": error,
+        "undefined": distribution.undefined,
+    }
+    return _frame(template, columns)
+
+
+def _with_kind(how, kinds):
+    """Say where equal tails stand in for the highest density, and why."""
+    plain = np.isin(kinds, ONE_INTERVAL)
+    return np.where(plain, how, how + ", equal tails: " + kinds.astype(object))
+
+
+def _points(evidence, measures, found):
+    """Return the plug-in value of each measure; of a fit, the median."""
+    if isinstance(evidence, xr.DataTree):
+        return [distribution.quantile(0.5) for distribution, _ in found]
+    counts = counts_of(evidence)
+    kept = set(found[0][1].dims)
+    used = [dim for dim in ("repeat", "fold", "group") if dim in counts.dims and dim not in kept]
+    counts = counts.sum(used) if used else counts
+    return [values.values for values in plug_in(counts, measures).values()]
+
+
+def _frame(template, columns):
+    index = [
+        template.coords[dim].values if dim in template.coords else range(size)
+        for dim, size in template.sizes.items()
+    ]
+    grid = np.meshgrid(*index, indexing="ij") if index else []
+    frame = {"measure": np.full(template.size, template.name, dtype=object)}
+    frame |= {dim: each.ravel() for dim, each in zip(template.dims, grid, strict=True)}
+    frame |= {
+        name: np.broadcast_to(values, template.shape).ravel() for name, values in columns.items()
+    }
+    return pd.DataFrame(frame)
+
+
+def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:
+    """
+    Say each row of a summary in one plain sentence.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `summary` returns it.
+    prob : float
+        The mass of its intervals.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> table = summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1")
+    >>> sentences(table)
+    ['f1 lies between 0.644 and 0.791 with probability 95 %; the best single guess is 0.719.']
+    """
+    dims = [name for name in table.columns if name not in ("measure", *COLUMNS)]
+    return [_sentence(row, dims, prob) for row in table.to_dict("records")]
+
+
+def _sentence(row, dims, prob):
+    where = ", ".join(f"{dim} {row[dim]}" for dim in dims)
+    name = f"{row['measure']} ({where})" if where else row["measure"]
+    if np.isnan(row["lower"]):
+        return f"{name} is undefined: 0/0."
+    text = (
+        f"{name} lies between {row['lower']:.3f} and {row['upper']:.3f} with probability "
+        f"{100 * prob:.4g} %; the best single guess is {row['mean']:.3f}"
+    )
+    if row["undefined"] > 0.001:
+        text += (
+            f", where it is defined at all (it is not in {100 * row['undefined']:.2g} % of cases)"
+        )
+    return text + "."

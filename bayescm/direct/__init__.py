@@ -1,0 +1,27 @@
+"""The exact siblings of the models: the same names, numpy and scipy only."""
+
+from bayescm.direct.averaged_folds import averaged_folds
+from bayescm.direct.binormal import binormal
+from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.direct.drifting import drifting
+from bayescm.direct.fixed_totals import fixed_totals
+from bayescm.direct.hierarchical_folds import hierarchical_folds
+from bayescm.direct.hierarchical_groups import hierarchical_groups
+from bayescm.direct.hierarchical_rows import hierarchical_rows
+from bayescm.direct.paired_outcomes import paired_outcomes
+from bayescm.direct.pooled_folds import pooled_folds
+from bayescm.direct.scores import scores
+
+__all__ = [
+    "averaged_folds",
+    "binormal",
+    "dirichlet_multinomial",
+    "drifting",
+    "fixed_totals",
+    "hierarchical_folds",
+    "hierarchical_groups",
+    "hierarchical_rows",
+    "paired_outcomes",
+    "pooled_folds",
+    "scores",
+]

@@ -1,0 +1,211 @@
+"""
+The deterministic sibling of `bayescm.models.drifting`: a lattice filter and smoother.
+
+Given the tables, prevalence, recall and specificity are three walks that know nothing of each
+other (`exact.walk`). Measures of one of them have a distribution; of the others the draws are
+independent from step to step, each from its own posterior.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from bayescm.direct.series.lattice import Lattice
+from bayescm.direct.series.walk import Walk, draw
+from bayescm.distributions.discrete import Stack
+from bayescm.measures import catalogue as measures
+from bayescm.validate import fail
+
+DRIFT = 0.2  # as in the model, where it is explained
+
+# Of which walk a measure is the rate, and whether it is the complement.
+_RATES = {
+    measures.prevalence: (0, False),
+    measures.recall: (1, False),
+    measures.specificity: (2, False),
+    measures.fnr: (1, True),
+    measures.fpr: (2, True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Drifting:
+    """
+    The posterior of every step: given all steps (smoothed), or given those up to it (filtered).
+
+    Attributes
+    ----------
+    cells : ndarray, shape (..., T, 2, 2)
+        The counts, steps in the order of time.
+    prior : ndarray, shape (2, 2)
+        Prior pseudo-counts of the first step.
+    scale : float
+        Scale of the half-normal distribution of the drift.
+    only_past : bool
+        Whether the distributions are the filtered ones.
+    """
+
+    cells: np.ndarray
+    prior: np.ndarray
+    scale: float
+    only_past: bool
+
+    @cached_property
+    def _walks(self):
+        """Three walks for every series of the batch, shape (..., 3)."""
+        shape = self.cells.shape[:-3]
+        walks = np.empty((*shape, 3), object)
+        for index in np.ndindex(shape):
+            for rate, (hits, misses) in enumerate(_split(self.cells[index])):
+                a, b = _split(self.prior)[rate]
+                walks[(*index, rate)] = Walk(hits, hits + misses, (a, b), self.scale)
+        return walks
+
+    @cached_property
+    def _known(self):
+        return {}
+
+    def _masses(self, which):
+        """Return the masses (T, m) of a walk, worked out when first asked for."""
+        if which not in self._known:
+            walk = self._walks[which]
+            self._known[which] = walk.filtered() if self.only_past else walk.smoothed()
+        return self._known[which]
+
+    def distribution(self, kernel: Callable) -> Stack | None:
+        """Return the distribution of a measure of one walk at every step, (..., T), or None."""
+        if kernel not in _RATES:
+            return None
+        rate, complement = _RATES[kernel]
+        distributions = np.empty(self.cells.shape[:-2], object)
+        for index in np.ndindex(self.cells.shape[:-3]):
+            lattice = self._walks[(*index, rate)].lattice
+            for step, masses in enumerate(self._masses((*index, rate))):
+                masses = masses / masses.sum()
+                flipped = Lattice(-lattice[::-1], masses[::-1])
+                distributions[(*index, step)] = flipped if complement else Lattice(lattice, masses)
+        return Stack(distributions)
+
+    def measure(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Return draws (size, ..., T) of the measures, every step by itself."""
+        values = [np.empty((size, *self.cells.shape[:-2])) for _ in kernels]
+        for index in np.ndindex(self.cells.shape[:-2]):
+            *batch, step = index
+            theta = table([self._draw((*batch, rate), step, size, rng) for rate in range(3)])
+            for column, kernel in zip(values, kernels, strict=True):
+                column[(slice(None), *index)] = kernel(theta)
+        return values
+
+    def _draw(self, which, step, size, rng):
+        return special.expit(draw(self._walks[which].lattice, self._masses(which)[step], size, rng))
+
+    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
+        drawn = [walk.paths(size, rng) for walk in self._walks]
+        drift, paths = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
+        rates = special.expit(paths)
+        return {
+            "start": rates[:, 0],
+            "drift": drift,
+            "moves": np.diff(paths, axis=1) / drift[:, None],
+            "rates": rates,
+            "theta": table([rates[..., rate] for rate in range(3)]),
+        }
+
+    def logpdf(self, values: Mapping[str, ArrayLike]) -> float:
+        """Return the log posterior density of start (3,), drift (3,) and moves (T - 1, 3)."""
+        start, drift, moves = (np.asarray(values[name]) for name in ("start", "drift", "moves"))
+        walk = np.concatenate([np.zeros((1, 3)), np.cumsum(drift * moves, axis=0)])
+        levels = special.logit(start) + walk
+        total = -self.log_marginal() - (moves**2 / 2 + np.log(2 * np.pi) / 2).sum()
+        total += (np.log(2 / np.pi) / 2 - np.log(self.scale) - (drift / self.scale) ** 2 / 2).sum()
+        for rate, (hits, misses) in enumerate(_split(self.cells)):
+            a, b = _split(self.prior)[rate]
+            total += special.xlogy(a - 1, start[rate]) + special.xlog1py(b - 1, -start[rate])
+            total -= special.betaln(a, b)
+            level = levels[:, rate]
+            total += (hits * special.log_expit(level) + misses * special.log_expit(-level)).sum()
+            total -= (special.betaln(hits + 1, misses + 1) + np.log1p(hits + misses)).sum()
+        return float(total)
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log probability of each series of tables."""
+        logs = [walk.log_marginal() for walk in self._walks.flat]
+        return np.reshape(logs, self._walks.shape).sum(axis=-1)
+
+
+def _split(cells):
+    """Return what speaks for and against prevalence, recall and specificity."""
+    (tn, fp), (fn, tp) = np.moveaxis(cells, (-2, -1), (0, 1))
+    return [(tp + fn, tn + fp), (tp, fn), (tn, fp)]
+
+
+def table(rates: Sequence[np.ndarray]) -> np.ndarray:
+    """Return cell probabilities (..., 2, 2) of prevalence, recall and specificity, (...) each."""
+    prevalence, recall, specificity = rates
+    negatives = [(1 - prevalence) * specificity, (1 - prevalence) * (1 - specificity)]
+    positives = [prevalence * (1 - recall), prevalence * recall]
+    return np.stack([np.stack(row, axis=-1) for row in (negatives, positives)], axis=-2)
+
+
+def drifting(
+    cells: ArrayLike,
+    *,
+    concentration: ArrayLike | None = None,
+    drift: float | None = None,
+    filtered: bool = False,
+) -> Drifting:
+    """
+    Return the posterior of the rates of two classes, walking from batch to batch.
+
+    Parameters
+    ----------
+    cells : array_like, shape (..., T, 2, 2)
+        Counts >= 0 of T steps in the order of time; index 1 of the classes is the positive one.
+    concentration : array_like, optional
+        Prior pseudo-counts of the first step, > 0: one number or (2, 2); 0.5 by default.
+    drift : float, optional
+        Scale of the half-normal distribution of a step's standard deviation on the logit scale, >
+        0; 0.2 by default.
+    filtered : bool, default False
+        Whether each step is judged by what was seen up to it only, as when it was seen; by default
+        by all the steps.
+
+    Returns
+    -------
+    Drifting
+
+    Raises
+    ------
+    ValueError
+        Where there are other than two classes, or a prior is not > 0.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> posterior = drifting([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
+    >>> posterior.distribution(resolve("recall")).mean().round(3)
+    array([0.751, 0.726, 0.72 ])
+    """
+    cells = np.asarray(cells, float)
+    if cells.ndim < 3 or cells.shape[-2:] != (2, 2):
+        todo = "make the counts with a dim step and two classes"
+        raise fail(
+            "drifting takes a series of two-class tables", cells.shape, "(..., T, 2, 2)", todo
+        )
+    prior = np.broadcast_to(
+        np.asarray(0.5 if concentration is None else concentration, float), (2, 2)
+    )
+    if not ((prior > 0) & (prior < np.inf)).all():
+        raise fail("the prior of the first step is improper", prior.tolist(), "> 0", "pass 0.5")
+    scale = DRIFT if drift is None else drift
+    if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
+        todo = "pass drift=0.2, or a function through fit(..., method='nuts')"
+        raise fail("drift is not a scale", drift, "a finite number > 0", todo)
+    return Drifting(cells, prior, float(scale), bool(filtered))

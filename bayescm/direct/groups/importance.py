@@ -1,0 +1,111 @@
+"""A posterior of a few parameters by importance sampling: independent draws without a chain."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+_FREEDOM = 5
+# Points of a round that only shapes the proposal, and of the last one; rounds end when the weights
+# are this even.
+_ROUGH, _SIZE, _ROUNDS, _EVEN = 700, 4000, 8, 0.35
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """
+    Points of a posterior and their weights.
+
+    Attributes
+    ----------
+    points : ndarray, shape (S, P)
+    weights : ndarray, shape (S,)
+        Sum to 1.
+    """
+
+    points: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def effective(self) -> float:
+        """The number of independent draws that the points are worth."""
+        return float(1 / (self.weights**2).sum())
+
+    def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw points, shape (size, P): each as often as its weight says, in random order."""
+        edges = np.cumsum(self.weights)
+        chosen = np.searchsorted(edges, (np.arange(size) + rng.random()) / size * edges[-1])
+        return self.points[rng.permutation(np.minimum(chosen, len(self.points) - 1))]
+
+
+def explore(
+    log_density: Callable, start: np.ndarray, bounds: list[tuple[float, float]]
+) -> Weighted:
+    """
+    Sample a density by importance.
+
+    The proposal is a Student t distribution: first at the mode with the curvature there, then with
+    the moments of the points found, so that skewed densities are met half way.
+
+    Parameters
+    ----------
+    log_density : callable
+        From points (S, P), unconstrained, to log densities (S,), up to a constant.
+    start : ndarray, shape (P,)
+        Where the search for the mode begins.
+    bounds : list of P pairs
+        Where the mode is searched; the points may lie outside.
+
+    Returns
+    -------
+    Weighted
+        From a fixed seed: the same density gives the same points.
+
+    References
+    ----------
+    Ionides, E. L. (2008). Truncated importance sampling. Journal of Computational and Graphical
+    Statistics 17, 295-311. doi:10.1198/106186008X320456
+    """
+    rng = np.random.default_rng(20240229)
+    middle, covariance = _mode(log_density, np.clip(start, *np.transpose(bounds)), bounds)
+    covariance = 1.5 * covariance
+    for _ in range(_ROUNDS):
+        found = _propose(log_density, middle, covariance, _ROUGH, rng)
+        middle = found.weights @ found.points
+        spread = np.cov(found.points.T, aweights=found.weights)
+        covariance = 1.2 * np.atleast_2d(spread) + 1e-6 * np.eye(len(start))
+        if found.effective > _EVEN * _ROUGH:
+            break
+    return _propose(log_density, middle, covariance, _SIZE, rng)
+
+
+def _propose(log_density, middle, covariance, size, rng):
+    factor = np.linalg.cholesky(covariance)
+    normal = rng.standard_normal((size, len(middle)))
+    normal *= np.sqrt(_FREEDOM / rng.chisquare(_FREEDOM, (size, 1)))
+    points = middle + normal @ factor.T
+    proposal = -(_FREEDOM + len(middle)) / 2 * np.log1p((normal**2).sum(1) / _FREEDOM)
+    logs = log_density(points) - proposal
+    weights = np.exp(logs - logs.max())
+    # The largest weights are cut to what they may be for the mean to settle.
+    weights = np.minimum(weights, weights.mean() * size**0.5)
+    return Weighted(points, weights / weights.sum())
+
+
+def _mode(log_density, start, bounds):
+    """Return the mode and the inverse curvature there."""
+
+    def descent(point, step=1e-4):
+        size = len(point)
+        steps = step * np.eye(size)
+        values = log_density(np.concatenate([point[None], point + steps, point - steps]))
+        return -values[0], -(values[1 : size + 1] - values[size + 1 :]) / (2 * step)
+
+    from scipy.optimize import minimize  # slow to import
+
+    found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    step = 1e-2 * np.eye(len(start))
+    rows = [descent(found.x + each)[1] - descent(found.x - each)[1] for each in step]
+    curvature = np.array(rows) / 2e-2
+    values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
+    return found.x, (vectors / np.clip(values, 0.15, None)) @ vectors.T

@@ -1,0 +1,89 @@
+"""Priors over tables of joint outcomes too large to write out."""
+
+from math import log
+
+import numpy as np
+
+from bayescm.distributions import dirichlet
+from bayescm.validate import fail
+
+
+def own_priors(concentration, judges: int, classes: int) -> np.ndarray:
+    """Return each classifier's own pseudo-counts, shape ``(J, C, C)``."""
+    own = 2 / classes**2 if concentration is None else concentration
+    own = np.broadcast_to(np.asarray(own, float), (judges, classes, classes))
+    if not ((own > 0).all() or (own == 0).all()) or not np.isfinite(own).all():
+        raise fail(
+            "a concentration is not a pseudo-count",
+            concentration,
+            "finite numbers, all > 0 or all 0",
+            "pass e.g. concentration=0.5, or 0 for the Bayesian bootstrap",
+        )
+    rows = own.sum(-1)
+    if not np.allclose(rows, rows[:1]):
+        raise fail(
+            "the classifiers' priors disagree on how frequent the classes are",
+            rows.tolist(),
+            "the same row sums for every classifier, since they share the truth",
+            "scale the rows of each prior to common sums",
+        )
+    return own
+
+
+def base_measure(prior, actual, predicted) -> np.ndarray:
+    """Return the prior pseudo-counts of joint cells: answers independent given the truth."""
+    rows = prior[0].sum(-1)
+    split = np.divide(
+        prior, prior.sum(-1, keepdims=True), where=rows[:, None] > 0, out=np.zeros_like(prior)
+    )
+    own = rows[actual].copy()
+    for each, answers in zip(split, predicted, strict=True):
+        own *= each[actual, answers]
+    return own
+
+
+def draw_prior(prior, lead, share, rng):
+    """Draw every classifier's matrix from the prior of the joint table, ``(*lead, J, C, C)``.
+
+    Sticks are broken off a joint table with common atoms; what is left is given to each
+    classifier as a Dirichlet of its own with common row sums. Each classifier's distribution is
+    exact whatever the number of sticks, and so are all means and covariances between classifiers;
+    the sticks make the rest of the joint distribution right up to a millionth of the mass.
+    """
+    size = int(np.prod(lead))
+    weight = prior[0].sum()
+    decay = weight / (1 + weight)
+    number = (
+        1
+        if len(prior) == 1
+        else int(np.clip(np.ceil((log(1e-6) - log(share)) / log(decay)), 1, 64))
+    )
+    broken = rng.beta(1, weight, (number, size))
+    left = np.cumprod(1 - broken, axis=0)
+    sticks = broken * np.concatenate([np.ones((1, size)), left[:-1]])
+    rest = left[-1][:, None, None, None] * _independent_rows(prior, size, rng)
+    return (_place(sticks, prior, rng) + rest).reshape(*lead, *prior.shape)
+
+
+def _place(sticks, prior, rng):
+    """Put each stick on one joint cell drawn from the base measure, ``(size, J, C, C)``."""
+    number, size = sticks.shape
+    judges, classes, _ = prior.shape
+    rows = prior[0].sum(-1)
+    actual = rng.choice(classes, (number, size), p=rows / rows.sum())
+    edges = np.cumsum(prior, axis=-1)
+    edges = edges / edges[..., -1:]
+    where = np.arange(size) * classes**2
+    total = np.empty((size, judges, classes**2))
+    for judge in range(judges):
+        uniform = rng.random((number, size, 1))
+        answers = (uniform > edges[judge][actual][..., :-1]).sum(-1)
+        code = (where + actual * classes + answers).ravel()
+        total[:, judge] = np.bincount(code, sticks.ravel(), size * classes**2).reshape(size, -1)
+    return total.reshape(size, judges, classes, classes)
+
+
+def _independent_rows(prior, size, rng):
+    """Draw common row totals, and each classifier's split of them independently."""
+    rows = dirichlet.draw(prior[0].sum(-1), size, rng)
+    return rows[:, None, :, None] * dirichlet.draw(prior, size, rng)

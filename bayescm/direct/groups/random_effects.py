@@ -1,0 +1,245 @@
+"""Binomial rates that differ between groups: logit-normal effects integrated out.
+
+One block holds D rates of the same groups (recall and specificity, or the prevalence) whose logits
+are jointly normal between groups. The few parameters of that distribution are explored by
+importance sampling, the effects of each group integrated out by adaptive Gauss-Hermite quadrature.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import betaln, expit, logit
+
+from bayescm.direct.groups.importance import Weighted, explore
+
+_NODES = 7
+_IMPOSSIBLE = -1e6
+_CHUNK = 400_000  # (proposal, group) pairs evaluated at once, by the number of nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """
+    D binomial rates in G groups.
+
+    Attributes
+    ----------
+    hits, totals : ndarray, shape (G, D)
+        Successes and trials; a group may have no trials.
+    prior : ndarray, shape (D, 2)
+        Beta parameters of the rate of a typical group.
+    scale : float
+        Scale of the half-normal prior of the standard deviations of the logits.
+    """
+
+    hits: np.ndarray
+    totals: np.ndarray
+    prior: np.ndarray
+    scale: float
+
+    @property
+    def rates(self) -> int:
+        """The number D of rates."""
+        return self.hits.shape[1]
+
+    def split(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return means of the logits (S, D), standard deviations (S, D), correlation (S,)."""
+        size = self.rates
+        deviations = np.exp(points[:, size : 2 * size])
+        rho = np.tanh(points[:, -1]) if size == 2 else np.zeros(len(points))
+        return points[:, :size], deviations, rho
+
+    def log_prior(self, points: np.ndarray) -> np.ndarray:
+        """Return the log prior density of unconstrained points (S, P), up to no constant."""
+        means, deviations, _ = self.split(points)
+        a, b = self.prior.T
+        total = (a * means - (a + b) * np.logaddexp(0, means) - betaln(a, b)).sum(1)
+        half = np.log(2 / np.pi) / 2 - np.log(self.scale) - (deviations / self.scale) ** 2 / 2
+        total = total + (half + np.log(deviations)).sum(1)
+        if self.rates == 2:  # (1 + rho) / 2 ~ Beta(2, 2), times the slope of tanh
+            turned = np.abs(points[:, -1])
+            log_rest = 2 * (np.log(2) - turned - np.log1p(np.exp(-2 * turned)))  # 1 - rho**2
+            total = total + np.log(0.75) + 2 * log_rest
+        return total
+
+    def log_posterior(self, points: np.ndarray) -> np.ndarray:
+        """Return the log posterior density at points (S, P), the effects integrated out."""
+        heights = self.log_prior(points)
+        # Spreads that the prior rules out would overflow the quadrature, and weigh nothing.
+        likely = np.flatnonzero(heights > _IMPOSSIBLE)
+        step = max(1, _CHUNK // (len(self.hits) * _NODES**self.rates))
+        for start in range(0, len(likely), step):
+            some = likely[start : start + step]
+            heights[some] += self._log_likelihood(points[some])
+        return np.where(heights > _IMPOSSIBLE, heights, -np.inf)
+
+    def _log_likelihood(self, points):
+        means, factor = self._distribution(points)
+        middle, spread = self.effects(means, factor)
+        nodes, weights = _rule(self.rates)
+        at = [each[..., None] for each in middle]
+        at = [each + part for each, part in zip(at, _times(_wide(spread), nodes.T), strict=True)]
+        heights = self._log_binomial(self._logits(means, factor, at))
+        heights += ((nodes**2).sum(1) - sum(each**2 for each in at)) / 2 + np.log(weights)
+        volume = sum(np.log(spread[place][place]) for place in range(self.rates))
+        return (_log_sum(heights) + volume).sum(1)
+
+    def _distribution(self, points):
+        """Return means, D of (S, 1), and the lower Cholesky factor, D rows of (S, 1)."""
+        means, deviations, rho = self.split(points)
+        first = deviations[:, :1]
+        if self.rates == 1:
+            return [means], [[first]]
+        rho, second = rho[:, None], deviations[:, 1:]
+        rest = np.sqrt(np.maximum(1 - rho**2, 1e-12))
+        return [means[:, :1], means[:, 1:]], [[first], [rho * second, rest * second]]
+
+    def _logits(self, means, factor, at):
+        """Return the logits at standardised effects, both as D arrays (S, G, ...)."""
+        extra = (...,) + (None,) * (at[0].ndim - 2)
+        shifts = _times([[each[extra] for each in row] for row in factor], at)
+        return [mean[extra] + shift for mean, shift in zip(means, shifts, strict=True)]
+
+    def _log_binomial(self, logits):
+        """Return the log likelihood of logits, D arrays (S, G, ...), without the coefficients."""
+        extra = (...,) + (None,) * (logits[0].ndim - 2)
+        columns = zip(logits, self.hits.T, self.totals.T, strict=True)
+        return sum(
+            hits[extra] * logit - totals[extra] * np.logaddexp(0, logit)
+            for logit, hits, totals in columns
+        )
+
+    def effects(self, means, factor):
+        """
+        Return where each group's standardised effects lie, by Newton's method.
+
+        Returns
+        -------
+        middle : D arrays, shape (S, G)
+        spread : D rows of arrays, shape (S, G)
+            A lower triangular root of the inverse curvature at the middle.
+        """
+        at = self._start(means, factor)
+        for _ in range(20):
+            slope, curve = self._slopes(at, means, factor)
+            moves = _times(_inverse(curve), slope)
+            length = np.max([np.abs(move) for move in moves], axis=0)
+            brake = np.minimum(1, 2 / np.maximum(length, 1e-12))
+            at = [each + brake * move for each, move in zip(at, moves, strict=True)]
+            if length.max() < 1e-3:  # the quadrature wants no more
+                break
+        _, curve = self._slopes(at, means, factor)
+        return at, _root(_inverse(curve))
+
+    def _start(self, means, factor):
+        """Return the middles if logits of shares were normal: near, also where groups are far."""
+        shares = (self.hits.T + 0.5) / (self.totals.T + 1)
+        weight = self.totals.T * shares * (1 - shares)
+        off = [w * (logit(p) - mean) for w, p, mean in zip(weight, shares, means, strict=True)]
+        slope, curve = _normal_equations(off, list(weight), factor)
+        return _times(_inverse(curve), slope)
+
+    def _slopes(self, at, means, factor):
+        rates = [expit(each) for each in self._logits(means, factor, at)]
+        off = [h - n * p for h, n, p in zip(self.hits.T, self.totals.T, rates, strict=True)]
+        weight = [n * p * (1 - p) for n, p in zip(self.totals.T, rates, strict=True)]
+        slope, curve = _normal_equations(off, weight, factor)
+        return [each - here for each, here in zip(slope, at, strict=True)], curve
+
+    @cached_property
+    def points(self) -> Weighted:
+        """Weighted points of the posterior of the parameters."""
+        share = (self.hits.sum(0) + self.prior[:, 0]) / (self.totals.sum(0) + self.prior.sum(1))
+        spread = np.log(self.scale)
+        start = np.concatenate(
+            [np.log(share / (1 - share)), np.full(self.rates, min(spread, 0.0) - 0.7)]
+        )
+        bounds = [(-20.0, 20.0)] * self.rates + [(spread - 6, spread + 2)] * self.rates
+        if self.rates == 2:
+            start, bounds = np.append(start, 0.0), [*bounds, (-3.0, 3.0)]
+        return explore(self.log_posterior, start, bounds)
+
+    def draw_effects(self, points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw each group's standardised effects given points (S, P), shape (S, G, D)."""
+        step = max(1, _CHUNK // len(self.hits))
+        parts = [
+            self._effects_of(points[start : start + step], rng)
+            for start in range(0, len(points), step)
+        ]
+        return np.concatenate(parts)
+
+    def _effects_of(self, points, rng, moves=8):
+        """Draw by a few independent Metropolis steps from the normal distribution at the mode."""
+        means, factor = self._distribution(points)
+        middle, spread = self.effects(means, factor)
+
+        def proposed():
+            normal = list(rng.standard_normal((self.rates, *middle[0].shape)))
+            at = [each + part for each, part in zip(middle, _times(spread, normal), strict=True)]
+            height = self._log_binomial(self._logits(means, factor, at))
+            return at, height + sum(n**2 - e**2 for n, e in zip(normal, at, strict=True)) / 2
+
+        at, height = proposed()
+        for _ in range(moves):
+            new, level = proposed()
+            accept = np.log(rng.random(level.shape)) < level - height
+            at = [np.where(accept, here, there) for here, there in zip(new, at, strict=True)]
+            height = np.where(accept, level, height)
+        return np.stack(at, axis=-1)
+
+    def logits(self, points: np.ndarray, effects: np.ndarray) -> np.ndarray:
+        """Return logits (S, G, D) of groups with standardised effects (S, G, D)."""
+        means, factor = self._distribution(points)
+        return np.stack(self._logits(means, factor, list(np.moveaxis(effects, -1, 0))), axis=-1)
+
+
+def _normal_equations(off, weight, factor):
+    """Return the slope of the likelihood in the standardised effects, and the curvature."""
+    if len(off) == 1:
+        a = factor[0][0]
+        return [a * off[0]], [[a**2 * weight[0] + 1]]
+    a, (b, c) = factor[0][0], factor[1]
+    cross = b * c * weight[1]
+    slope = [a * off[0] + b * off[1], c * off[1]]
+    own = a**2 * weight[0] + b**2 * weight[1] + 1, c**2 * weight[1] + 1
+    return slope, [[own[0], cross], [cross, own[1]]]
+
+
+def _times(rows, vector):
+    """Multiply a matrix, given as rows of arrays (perhaps only a lower triangle), by a vector."""
+    return [sum(m * v for m, v in zip(row, vector, strict=False)) for row in rows]
+
+
+def _wide(rows):
+    return [[each[..., None] for each in row] for row in rows]
+
+
+def _inverse(curve):
+    if len(curve) == 1:
+        return [[1 / curve[0][0]]]
+    (a, b), (_, d) = curve
+    size = a * d - b * b
+    return [[d / size, -b / size], [-b / size, a / size]]
+
+
+def _root(matrix):
+    """Return the lower Cholesky factor."""
+    first = np.sqrt(matrix[0][0])
+    if len(matrix) == 1:
+        return [[first]]
+    below = matrix[1][0] / first
+    return [[first], [below, np.sqrt(matrix[1][1] - below**2)]]
+
+
+def _rule(rates):
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    grids = np.meshgrid(*[nodes] * rates, indexing="ij")
+    products = np.prod(np.meshgrid(*[weights] * rates, indexing="ij"), axis=0)
+    norm = (2 * np.pi) ** (rates / 2)
+    return np.stack([grid.ravel() for grid in grids], axis=1), products.ravel() / norm
+
+
+def _log_sum(values):
+    top = values.max(-1, keepdims=True)
+    return np.log(np.exp(values - top).sum(-1)) + top[..., 0]

@@ -1,0 +1,259 @@
+"""The exact sibling of `bayescm.models.hierarchical_groups`: quadrature over the groups' effects.
+
+References
+----------
+Reitsma, J. B., Glas, A. S., Rutjes, A. W. S., Scholten, R. J. P. M., Bossuyt, P. M. & Zwinderman,
+A. H. (2005). Bivariate analysis of sensitivity and specificity produces informative summary
+measures in diagnostic reviews. Journal of Clinical Epidemiology 58, 982-990.
+doi:10.1016/j.jclinepi.2005.02.022
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from bayescm.direct.groups.dirichlet_groups import DirichletBlock
+from bayescm.direct.groups.random_effects import Block
+from bayescm.validate import fail
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchicalGroups:
+    """
+    The posterior of matrices of groups.
+
+    Attributes
+    ----------
+    cells : ndarray, shape (..., G, C, C)
+        The counts.
+    concentration : ndarray, shape (C, C)
+        Prior pseudo-counts of the typical group.
+    spread : float
+        Scale of the half-normal prior of the standard deviations between groups, on the logit
+        scale.
+    prevalence : float or None
+        Share of the positive class in the population, where it is known.
+    """
+
+    cells: np.ndarray
+    concentration: np.ndarray
+    spread: float
+    prevalence: float | None
+
+    def distribution(self, kernel: Callable) -> None:
+        """Return None: measures are drawn."""
+        return None
+
+    def measure(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Return draws (size, ..., [C]) of the measures of the typical group."""
+        theta = self.draws(size, rng, groups=False)["theta"]
+        return [kernel(theta) for kernel in kernels]
+
+    def draws(
+        self, size: int, rng: np.random.Generator, *, groups: bool = True
+    ) -> dict[str, np.ndarray]:
+        """
+        Return draws (size, ...) of the variables of the PyMC model of the same name.
+
+        ``theta`` of the typical group, ``theta_new`` of a group not seen yet, and ``theta_group``,
+        which takes most of the time.
+        """
+        batch = self.cells.shape[:-3]
+        parts = [each.draws(size, rng, groups) for each in self._each]
+        names = parts[0]
+        joined = {name: np.stack([part[name] for part in parts], axis=1) for name in names}
+        return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
+
+    def average(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """
+        Return draws (size, ..., [C]) of the measures of the average over all groups there may be.
+
+        That is the population of examples, if groups are of a size; the typical group, of which
+        `measure` speaks, is its middle. The more the groups differ the further the two are apart:
+        an average of rates is nearer to one half than the rate of the middle group.
+        """
+        parts = [each.average(size, rng) for each in self._each]
+        theta = np.stack(parts, axis=1)
+        theta = theta.reshape(size, *self.cells.shape[:-3], *theta.shape[2:])
+        return [kernel(theta) for kernel in kernels]
+
+    @property
+    def effective(self) -> float:
+        """The number of independent draws that the parameters of the typical group are worth."""
+        return min(each.effective for each in self._each)
+
+    @cached_property
+    def _each(self):
+        kind = _Two if self.cells.shape[-1] == 2 else _Many
+        flat = self.cells.reshape(-1, *self.cells.shape[-3:])
+        return [kind(each, self.concentration, self.spread, self.prevalence) for each in flat]
+
+
+class _Two:
+    """Two classes: logit-normal prevalence, bivariate logit-normal recall and specificity."""
+
+    def __init__(self, cells, concentration, spread, prevalence):
+        (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
+        hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
+        rates = np.array([concentration[1, ::-1], concentration[0]])
+        self.rates = Block(hits, totals, rates, spread)
+        shares = concentration.sum(1)[::-1][None]
+        self.shares = Block(totals[:, :1], totals.sum(1, keepdims=True), shares, spread)
+        self.prevalence = prevalence
+
+    @property
+    def effective(self):
+        return min(block.points.effective for block in (self.rates, self.shares))
+
+    def draws(self, size, rng, groups):
+        parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
+        blocks = (self.shares, self.rates)
+        split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
+        means = np.concatenate([each[0] for each in split], axis=1)
+        found = {
+            "rates": expit(means),
+            "spread": np.concatenate([each[1] for each in split], axis=1),
+            "correlation": (split[1][2] + 1) / 2,
+            "theta": self._theta(means, self.prevalence),
+        }
+        new = rng.standard_normal((size, 1, 3))
+        found |= {"effect_new": new[:, 0]}
+        found["theta_new"] = self._theta(self._logits(parts, new)[:, 0], self.prevalence)
+        if groups:
+            own = [b.draw_effects(p, rng) for b, p in zip(blocks, parts, strict=True)]
+            found["effect"] = np.concatenate(own, axis=-1)
+            found["theta_group"] = self._theta(self._logits(parts, found["effect"]))
+        return found
+
+    def average(self, size, rng):
+        parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
+        blocks = (self.shares, self.rates)
+        split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
+        means, spread = (np.concatenate([each[i] for each in split], axis=1) for i in (0, 1))
+        nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+        rates = expit(means[..., None] + spread[..., None] * nodes) @ (weights / weights.sum())
+        # Prevalence and rates are independent between groups, and each cell is linear in a rate.
+        rates = np.clip(rates, 1e-12, 1 - 1e-12)
+        return self._theta(np.log(rates / (1 - rates)), self.prevalence)
+
+    def _logits(self, parts, effects):
+        shares = self.shares.logits(parts[0], effects[..., :1])
+        return np.concatenate([shares, self.rates.logits(parts[1], effects[..., 1:])], axis=-1)
+
+    @staticmethod
+    def _theta(logits, prevalence=None):
+        share, recall, specificity = np.moveaxis(expit(logits), -1, 0)
+        share = share if prevalence is None else np.full_like(share, prevalence)
+        miss, alarm = np.moveaxis(expit(-logits), -1, 0)[1:]
+        rest = 1 - share
+        rows = [[rest * specificity, rest * alarm], [share * miss, share * recall]]
+        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+class _Many:
+    """Many classes: Dirichlet distributions of the class shares and of every row."""
+
+    def average(self, size, rng):
+        """Return the typical cells: the mean of a Dirichlet distribution is its middle."""
+        return self.draws(size, rng, False)["theta"]
+
+    def __init__(self, cells, concentration, spread, prevalence):
+        if prevalence is not None:
+            todo = "leave it out, or compare one class with the rest"
+            raise fail("a prevalence is of two classes", prevalence, "two classes", todo)
+        self.shares = DirichletBlock(cells.sum(-1), concentration.sum(-1), spread)
+        self.rows = [
+            DirichletBlock(cells[:, row], concentration[row], spread)
+            for row in range(cells.shape[1])
+        ]
+
+    @property
+    def effective(self):
+        return min(block.points.effective for block in (self.shares, *self.rows))
+
+    def draws(self, size, rng, groups):
+        blocks = (self.shares, *self.rows)
+        parts = [block.points.draw(size, rng) for block in blocks]
+        typical = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
+        rows = np.stack([each[0] for each in typical[1:]], axis=1)
+        found = {
+            "shares": typical[0][0],
+            "rows": rows,
+            "spread": np.stack([each[1] for each in typical], axis=1),
+            "theta": typical[0][0][..., None] * rows,
+        }
+        pairs = list(zip(blocks, parts, strict=True))
+        new = [block.draw_new(points, rng) for block, points in pairs]
+        found |= {"shares_new": new[0], "rows_new": np.stack(new[1:], axis=1)}
+        found["theta_new"] = found["shares_new"][..., None] * found["rows_new"]
+        if groups:
+            own = [block.draw_groups(points, rng) for block, points in pairs]
+            found |= {"shares_group": own[0], "rows_group": np.stack(own[1:], axis=2)}
+            found["theta_group"] = found["shares_group"][..., None] * found["rows_group"]
+        return found
+
+
+def hierarchical_groups(
+    cells: ArrayLike,
+    *,
+    concentration: ArrayLike | None = None,
+    spread: float = 1.0,
+    prevalence: float | None = None,
+) -> HierarchicalGroups:
+    """
+    Return the posterior of the confusion matrices of groups that differ.
+
+    Parameters
+    ----------
+    cells : array_like, shape (..., G, C, C)
+        Counts of G >= 2 groups; a group may lack a class.
+    concentration : float or array_like, shape (C, C), optional
+        Prior pseudo-counts > 0 of the typical group; by default ``2 / C**2``.
+    spread : float, default 1
+        Scale of the half-normal prior of the standard deviations between groups, on the logit
+        scale; > 0.
+    prevalence : float, optional
+        Share of the positive class in the population, inside (0, 1), where it is known.
+
+    Returns
+    -------
+    HierarchicalGroups
+
+    Raises
+    ------
+    ValueError
+        Where there is one group only, or a keyword has no meaning.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> cells = [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]]]
+    >>> posterior = hierarchical_groups(cells)
+    >>> (recall,) = posterior.measure([resolve("recall")], 4000, np.random.default_rng(0))
+    >>> float(recall.mean().round(2))
+    0.82
+    """
+    cells = np.asarray(cells, float)
+    if cells.ndim < 3 or cells.shape[-3] < 2:
+        todo = "use dirichlet_multinomial for one group"
+        raise fail("there are not several groups", cells.shape[:-2], "two or more", todo)
+    weight = 2 / cells.shape[-1] ** 2 if concentration is None else concentration
+    weight = np.broadcast_to(np.asarray(weight, float), cells.shape[-2:])
+    if not ((weight > 0) & np.isfinite(weight)).all():
+        todo = "pass e.g. concentration=0.5"
+        raise fail("a concentration is not a pseudo-count", concentration, "numbers > 0", todo)
+    if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
+        todo = "pass spread=1.0; a function goes to fit"
+        raise fail("spread is not a scale", spread, "a number > 0", todo)
+    if prevalence is not None and not 0 < prevalence < 1:
+        todo = "pass the share of positives, e.g. 0.01"
+        raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
+    return HierarchicalGroups(cells, weight, float(spread), prevalence)

@@ -1,0 +1,191 @@
+"""The exact sibling of `bayescm.models.hierarchical_rows`: what the classes share, on grids.
+
+Given the common accuracy and its spread the rows are conjugate, given the weight of the class
+shares so are these; both are summed over a grid, and what comes out are independent draws.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaln, expit, gammaln, log_expit
+
+from bayescm.distributions import dirichlet
+from bayescm.validate import fail
+
+_LOGITS = np.linspace(-8, 10, 145)
+_EVEN = (np.arange(240) + 0.5) / 240
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchicalRows:
+    """
+    The posterior of one matrix, or of a batch, whose classes share strength.
+
+    Attributes
+    ----------
+    cells : ndarray, shape (..., C, C)
+        The counts.
+    concentration : float
+        Prior pseudo-counts of the common accuracy, right and wrong.
+    spread : float
+        Scale of the half-normal prior of the spread of the accuracies, on the logit scale.
+    errors : float
+        Prior pseudo-counts of a row's errors, together.
+    """
+
+    cells: np.ndarray
+    concentration: float
+    spread: float
+    errors: float
+
+    def distribution(self, kernel: Callable) -> None:
+        """Return None: measures are drawn."""
+        return None
+
+    def measure(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Return draws (size, ..., [C]) of the measures, all from the same matrices."""
+        theta = self.draws(size, rng)["theta"]
+        return [kernel(theta) for kernel in kernels]
+
+    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        parts = [each.draws(size, rng) for each in self._each]
+        batch = self.cells.shape[:-2]
+        joined = {name: np.stack([part[name] for part in parts], axis=1) for name in parts[0]}
+        return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
+
+    @cached_property
+    def _each(self):
+        flat = self.cells.reshape(-1, *self.cells.shape[-2:])
+        return [_One(each, self.concentration, self.spread, self.errors) for each in flat]
+
+
+class _One:
+    """The posterior of one matrix."""
+
+    def __init__(self, cells, concentration, spread, errors):
+        self.cells, self.errors, self.classes = cells, errors, len(cells)
+        self.totals, self.right = cells.sum(1), np.diag(cells)
+        self._rows(concentration, spread)
+        self._shares()
+
+    def _rows(self, concentration, spread):
+        """Weigh a grid over the common accuracy and the spread of the classes' own."""
+        logs = np.log(spread) + np.linspace(np.log(0.02), np.log(5), 60)
+        logit, log_spread = (each.ravel() for each in np.meshgrid(_LOGITS, logs, indexing="ij"))
+        weight = 4 / np.exp(2 * log_spread)
+        hits, misses = weight * expit(logit), weight * expit(-logit)
+        heights = concentration * (log_expit(logit) + log_expit(-logit))
+        heights += log_spread - np.exp(2 * (log_spread - np.log(spread))) / 2
+        for right, total in zip(self.right, self.totals, strict=True):
+            heights += betaln(right + hits, total - right + misses) - betaln(hits, misses)
+        self.grid, self.mass = (logit, log_spread), _normalised(heights)
+        self.steps = (_LOGITS[1] - _LOGITS[0], logs[1] - logs[0])
+
+    def _shares(self):
+        """Weigh a grid over the prior weight of each class, w / (1 + w) uniform."""
+        weight = _EVEN / (1 - _EVEN)
+        heights = gammaln(self.classes * weight) - gammaln(
+            self.classes * weight + self.totals.sum()
+        )
+        heights += (gammaln(weight[:, None] + self.totals) - gammaln(weight)[:, None]).sum(1)
+        self.even = _normalised(heights)
+
+    def draws(self, size, rng):
+        place = rng.choice(len(self.mass), size, p=self.mass)
+        # Uniform within its cell: a draw must not sit on the grid.
+        logit, log_spread = (
+            each[place] + step * (rng.random(size) - 0.5)
+            for each, step in zip(self.grid, self.steps, strict=True)
+        )
+        common, spread = expit(logit), np.exp(log_spread)
+        weight = 4 / spread**2
+        right = self.right + (weight * common)[:, None]
+        wrong = (self.totals - self.right) + (weight * expit(-logit))[:, None]
+        accuracy = dirichlet.draw(np.stack([right, wrong], axis=-1), 1, rng)[0]
+        even = _EVEN[rng.choice(len(_EVEN), size, p=self.even)]
+        even = even + (rng.random(size) - 0.5) / len(_EVEN)
+        shares = dirichlet.draw(self.totals + (even / (1 - even))[:, None], 1, rng)[0]
+        mistakes = dirichlet.draw(self._mistakes, size, rng)
+        return {
+            "common": common,
+            "spread": spread,
+            "accuracy": accuracy[..., 0],
+            "evenness": even,
+            "shares": shares,
+            "mistakes": mistakes,
+            "theta": self._theta(shares, accuracy, mistakes),
+        }
+
+    @cached_property
+    def _mistakes(self):
+        """Dirichlet parameters of where each row's errors go, shape (C, C - 1)."""
+        off = ~np.eye(self.classes, dtype=bool)
+        seen = self.cells[off].reshape(self.classes, self.classes - 1)
+        return seen + self.errors / (self.classes - 1)
+
+    def _theta(self, shares, accuracy, mistakes):
+        size, off = len(shares), ~np.eye(self.classes, dtype=bool)
+        theta = np.empty((size, self.classes, self.classes))
+        theta[:, off] = (accuracy[..., 1:] * mistakes).reshape(size, -1)
+        theta[:, ~off] = accuracy[..., 0]
+        return theta * shares[..., None]
+
+
+def _normalised(heights):
+    mass = np.exp(heights - heights.max())
+    return mass / mass.sum()
+
+
+def hierarchical_rows(
+    cells: ArrayLike,
+    *,
+    concentration: float = 0.5,
+    spread: float = 1.0,
+    errors: float = 1.0,
+) -> HierarchicalRows:
+    """
+    Return the posterior of matrices of many classes that share strength.
+
+    Parameters
+    ----------
+    cells : array_like, shape (..., C, C)
+        Counts of C >= 3 classes; a class may be absent.
+    concentration : float, default 0.5
+        Beta parameters, both, of the common accuracy; > 0.
+    spread : float, default 1
+        Scale of the half-normal prior of the spread of the classes' accuracies on the logit scale.
+    errors : float, default 1
+        Prior pseudo-counts, together, of where a row's errors go.
+
+    Returns
+    -------
+    HierarchicalRows
+
+    Raises
+    ------
+    ValueError
+        Where there are fewer than three classes, or a keyword is not > 0.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> posterior = hierarchical_rows([[4, 1, 0], [0, 5, 1], [1, 0, 3]])
+    >>> (drawn,) = posterior.measure([resolve("f1_macro")], 4000, np.random.default_rng(0))
+    >>> bool(0.7 < drawn.mean() < 0.85)
+    True
+    """
+    cells = np.asarray(cells, float)
+    if cells.ndim < 2 or cells.shape[-1] < 3:
+        todo = "use dirichlet_multinomial for two classes"
+        raise fail("the classes are too few to share", cells.shape, "three or more", todo)
+    given = {"concentration": concentration, "spread": spread, "errors": errors}
+    for name, value in given.items():
+        if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+            raise fail(f"{name} is not positive", value, "one number > 0", f"correct {name}")
+    return HierarchicalRows(cells, float(concentration), float(spread), float(errors))

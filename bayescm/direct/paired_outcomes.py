@@ -1,0 +1,242 @@
+"""Several classifiers on the same examples: the exact posterior, drawn without enumeration."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import lgamma
+
+import numpy as np
+from scipy.special import gammaln
+
+from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.direct.groups.joint_table import base_measure, draw_prior, own_priors
+from bayescm.distributions import dirichlet
+from bayescm.distributions.differences import discordant
+from bayescm.evidence.joint_cells import arrays, pour
+from bayescm.measures import catalogue as measures
+from bayescm.validate import fail
+
+# Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
+ENUMERATE = 256
+# A tree holds every cell up to this number.
+WRITE_OUT = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class PairedOutcomes:
+    """The posterior of the joint outcome probabilities of several classifiers.
+
+    The prior is a Dirichlet over the whole joint table whose base measure makes the answers
+    independent given the truth. Its total weight is that of one classifier's own prior, so that
+    summing out the other classifiers leaves each with exactly that prior.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (..., M)
+        How often each of the M outcomes that occurred did so.
+    actual : ndarray of int, shape (M,)
+        Class index of the truth of each outcome.
+    predicted : ndarray of int, shape (J, M)
+        Class index of each classifier's answer.
+    prior : ndarray, shape (J, C, C)
+        Each classifier's own prior pseudo-counts; equal row sums over classifiers.
+    """
+
+    counts: np.ndarray
+    actual: np.ndarray
+    predicted: np.ndarray
+    prior: np.ndarray
+
+    @property
+    def matrices(self) -> np.ndarray:
+        """Each classifier's own confusion matrix, shape ``(..., J, C, C)``."""
+        return pour(self.counts, self.actual, self.predicted, self.prior.shape[-1])
+
+    def theta(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw every classifier's cell probabilities jointly, shape ``(size, ..., J, C, C)``."""
+        if self.weight > 0 and self.cells <= ENUMERATE:
+            return self._sums(self._gammas(size, rng))
+        classes = self.prior.shape[-1]
+        seen = rng.standard_gamma(self.counts, (size, *self.counts.shape))
+        total = pour(seen, self.actual, self.predicted, classes)
+        if self.weight > 0:
+            share = self.weight / (self.weight + self.counts.sum(-1).min())
+            lead = total.shape[:-3]
+            mass = rng.standard_gamma(self.weight, lead)[..., None, None, None]
+            total += mass * draw_prior(self.prior, lead, share, rng)
+        return total / total.sum((-2, -1), keepdims=True)
+
+    def measure(
+        self, kernels: Iterable[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw every measure from the same draws, each ``(size, ..., J[, C])``."""
+        theta = self.theta(size, rng)
+        return [kernel(theta) for kernel in kernels]
+
+    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw the variables of the PyMC model, which writes every joint cell out."""
+        if self.cells > WRITE_OUT:
+            todo = "use compare, ranks and joint_interval, which never write the cells out"
+            raise fail(
+                "the joint table is too large for a tree", self.cells, f"<= {WRITE_OUT} cells", todo
+            )
+        cells = self._gammas(size, rng)
+        theta = np.maximum(cells / cells.sum(-1, keepdims=True), np.finfo(float).tiny)
+        return {"theta_outcome": theta, "theta": self._sums(theta)}
+
+    def distribution(self, kernel: Callable):
+        """Return the distribution of a measure of each classifier, or None where there is none."""
+        own = dirichlet_multinomial(self.matrices, concentration=self.prior)
+        return own.distribution(kernel)
+
+    def difference(self, kernel: Callable, first: int, second: int, *, at=(), label=None):
+        """
+        Return the exact distribution of a difference of two classifiers, or None.
+
+        Parameters
+        ----------
+        kernel : callable
+            Accuracy, error rate, recall, specificity and their complements have one.
+        first, second : int
+            Indices of the two classifiers.
+        at : tuple of int
+            Index of the leading axes of the counts.
+        label : int, optional
+            The class of a measure of one of many classes.
+        """
+        found = _right_of(kernel, self.prior.shape[-1], label)
+        if found is None:
+            return None
+        events, wrong = found
+        pair = (second, first) if wrong else (first, second)
+        wins, losses, rest = self.discordant(events, *pair)[at]
+        return discordant(wins, losses, rest)
+
+    def discordant(self, events: np.ndarray, first: int, second: int) -> np.ndarray:
+        """
+        Return the Dirichlet weights of (only the first right, only the second right, the rest).
+
+        Parameters
+        ----------
+        events : ndarray of bool, shape (C,)
+            The actual classes that count; the other examples are left out altogether.
+        first, second : int
+            Indices of the two classifiers.
+
+        Returns
+        -------
+        ndarray, shape (..., 3)
+        """
+        right = self.predicted == self.actual
+        seen = events[self.actual]
+        one = right[first] & ~right[second] & seen
+        two = right[second] & ~right[first] & seen
+        prior = self._prior_discordant(events, first, second)
+        counts = self.counts.astype(float)
+        parts = [
+            counts[..., one].sum(-1),
+            counts[..., two].sum(-1),
+            counts[..., seen & ~one & ~two].sum(-1),
+        ]
+        return np.stack(parts, axis=-1) + prior
+
+    def _prior_discordant(self, events, first, second):
+        rows = self.prior[0].sum(-1)[events]
+        if first == second or not rows.any():
+            return np.array([0.0, 0.0, rows.sum()])
+        hit = [np.diagonal(self.prior[each])[events] / rows for each in (first, second)]
+        one, two = rows @ (hit[0] * (1 - hit[1])), rows @ (hit[1] * (1 - hit[0]))
+        return np.array([one, two, rows.sum() - one - two])
+
+    def logpdf(self, theta: np.ndarray) -> np.ndarray:
+        """Return the log density of the joint cell probabilities, shape ``(..., cells)``."""
+        return dirichlet.logpdf(np.asarray(theta), self._weights)
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log probability of the joint counts, the prior averaged out."""
+        own = base_measure(self.prior, self.actual, self.predicted)
+        n = self.counts.sum(-1)
+        seen = gammaln(self.counts + own) - gammaln(own) - gammaln(self.counts + 1)
+        norm = gammaln(n + 1) + lgamma(self.weight) - gammaln(n + self.weight)
+        return norm + seen.sum(-1)
+
+    @property
+    def weight(self) -> float:
+        """The total weight of the prior."""
+        return float(self.prior[0].sum())
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the joint table."""
+        judges, classes = self.prior.shape[:2]
+        return classes ** (1 + judges)
+
+    @cached_property
+    def _every(self):
+        """Truth and answers of every joint cell, shape (1 + J, cells)."""
+        judges, classes = self.prior.shape[:2]
+        return np.indices((classes,) * (1 + judges)).reshape(1 + judges, -1)
+
+    @cached_property
+    def _weights(self):
+        """Dirichlet parameters of every joint cell, shape (..., cells)."""
+        judges, classes = self.prior.shape[:2]
+        place = np.ravel_multi_index((self.actual, *self.predicted), (classes,) * (1 + judges))
+        own = base_measure(self.prior, self._every[0], self._every[1:])
+        weights = np.tile(own, (*self.counts.shape[:-1], 1))
+        weights[..., place] += self.counts
+        return weights
+
+    def _gammas(self, size, rng):
+        return rng.standard_gamma(self._weights, (size, *self._weights.shape))
+
+    def _sums(self, cells):
+        total = pour(cells, self._every[0], self._every[1:], self.prior.shape[-1])
+        return total / total.sum((-2, -1), keepdims=True)
+
+
+def _right_of(kernel, classes, label):
+    """Return the classes of which a measure is the share right, or wrong, or None."""
+    positive = 1 if label is None else label
+    one, every = np.arange(classes) == positive, np.ones(classes, bool)
+    shares = {measures.accuracy: (every, False), measures.error_rate: (every, True)}
+    shares |= {measures.recall: (one, False), measures.fnr: (one, True)}
+    if classes == 2:
+        shares |= {measures.specificity: (~one, False), measures.fpr: (~one, True)}
+    return shares.get(kernel)
+
+
+def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
+    """
+    Return the posterior of several classifiers tested on the same examples.
+
+    Parameters
+    ----------
+    outcomes : xarray.Dataset
+        From :func:`bayescm.from_classifiers`.
+    concentration : float or array_like, shape (C, C) or (J, C, C), optional
+        Each classifier's own prior pseudo-counts, as in ``dirichlet_multinomial``, in the order
+        of ``outcomes.label``; by default ``2 / C**2``. They are spread over the joint table, which
+        weighs no more than one matrix. The row sums must be the same for every classifier. 0 is
+        the Bayesian bootstrap.
+
+    Returns
+    -------
+    PairedOutcomes
+
+    Raises
+    ------
+    ValueError
+        Where the classifiers' priors disagree on the classes' shares.
+
+    References
+    ----------
+    Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. Annals of
+    Statistics 1, 209-230. doi:10.1214/aos/1176342360
+
+    Sethuraman, J. (1994). A constructive definition of Dirichlet priors. Statistica Sinica 4,
+    639-650.
+    """
+    counts, actual, predicted = arrays(outcomes)
+    prior = own_priors(concentration, len(predicted), outcomes["label"].size)
+    return PairedOutcomes(counts, actual, predicted, prior)

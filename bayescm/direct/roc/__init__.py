@@ -1,0 +1,1 @@
+"""What the siblings of the models of scores work with."""

@@ -1,0 +1,273 @@
+"""
+The exact sibling of `bayescm.models.scores`: the joint posterior of ROC curves.
+
+The weights of a class on its slots are the parameters of a Dirichlet distribution, and so are those
+on the common cells of several classifiers (or of each class against the rest); the prevalence is a
+beta, independent of both. How much weighs where is in `bayescm.direct.roc.slots`. The areas of
+several classifiers are tied more closely than their curves, in `bayescm.direct.roc.paired_areas`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln, gammaln
+
+from bayescm.direct.roc import slots
+from bayescm.direct.roc.curve import Curve
+from bayescm.distributions import dirichlet
+from bayescm.validate import fail
+
+# Gammas held at once: 160 MB.
+_AT_ONCE = 2e7
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """
+    The joint posterior of the curves of one or more views of the same examples.
+
+    Attributes
+    ----------
+    views : tuple of View
+    weights : ndarray, shape (n,)
+        How many examples each one stands for.
+    codes : ndarray of int, shape (n,)
+        The class of each example.
+    target : ndarray of int, shape (V,)
+        The class that is positive in each view.
+    shares : ndarray, shape (C,), or None
+        The parameters of the Dirichlet distribution of the classes' shares.
+    known : float or None
+        The prevalence of the positive class where it is known.
+    group : ndarray of int, shape (V,)
+        The curve that a view belongs to; the views of one curve share its slots.
+    """
+
+    views: tuple[slots.View, ...]
+    weights: np.ndarray
+    codes: np.ndarray
+    target: np.ndarray
+    shares: np.ndarray
+    known: float | None
+    group: np.ndarray
+
+    @property
+    def first(self) -> np.ndarray:
+        """The first view of each curve."""
+        return np.unique(self.group, return_index=True)[1]
+
+    def curves(
+        self,
+        size: int,
+        rng: np.random.Generator,
+        *,
+        resolution: int | None = None,
+        keep: Sequence[np.ndarray] | None = None,
+    ) -> list[Curve]:
+        """
+        Draw the curves of all views jointly.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws.
+        rng : numpy.random.Generator
+        resolution : int, optional
+            Put neighbouring slots together where a view has more than this. The distribution at the
+            points that are left stays exact.
+        keep : sequence of ndarray, optional
+            For each curve, places among its slots to have a point at.
+        """
+        first = self.first
+        views = [self.views[index] for index in first]
+        cuts = [
+            slots.blocks(each, resolution or len(each.tied), () if keep is None else keep[index])
+            for index, each in enumerate(views)
+        ]
+        prevalence = self.prevalence(size, rng)[first]
+        masses = self._masses(cuts, size, rng)
+        return [
+            _curve(view, cut, mass, share)
+            for view, cut, mass, share in zip(views, cuts, masses, prevalence, strict=True)
+        ]
+
+    def prevalence(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the share of the positive class of each view, shape (V, size)."""
+        if self.known is not None:
+            return np.full((len(self.views), size), self.known)
+        return dirichlet.draw(self.shares, size, rng).T[self.target]
+
+    def _masses(self, cuts, size, rng) -> list[np.ndarray]:
+        """Draw the weight of both sides on every block of each view, each (2, size, blocks)."""
+        if len(self.views) == 1:
+            sides = self.views[0].concentration
+            shapes = np.add.reduceat(sides, cuts[0][:-1], axis=1)
+            return [np.stack([rng.standard_gamma(each, (size, len(each))) for each in shapes])]
+        shape, keys = self._cells(cuts)
+        masses = [np.zeros((2, size, len(cut) - 1)) for cut in cuts]
+        step = max(1, int(_AT_ONCE / len(shape)))
+        for first in range(0, size, step):
+            rows = slice(first, min(first + step, size))
+            gammas = rng.standard_gamma(shape, (rows.stop - first, len(shape)))
+            for group, key in zip(self.group, keys, strict=True):
+                _pour(gammas, key, masses[group][:, rows])
+        return masses
+
+    def _cells(self, cuts):
+        """Return the weights of the cells, and side * blocks + block of each view."""
+        shape, example, slot = slots.cells(self.views, self.weights)
+        keys = np.empty_like(slot)
+        for key, view, group, row in zip(keys, self.views, self.group, slot, strict=True):
+            block = np.searchsorted(cuts[group], row, "right") - 1
+            key[:] = view.positive[example] * (len(cuts[group]) - 1) + block
+        keys, inverse = np.unique(keys, axis=1, return_inverse=True)
+        return np.bincount(inverse.ravel(), shape), keys
+
+    def measure(
+        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Return draws (size, V) of functions of a curve, all from the same curves."""
+        curves = self.curves(size, rng)
+        return [np.stack([kernel(each) for each in curves], axis=1) for kernel in kernels]
+
+    def concentration(self) -> dict[str, np.ndarray]:
+        """Return the Dirichlet parameters of both classes' cells; for two classes."""
+        shape, keys = self._cells([np.arange(len(each.tied) + 1) for each in self.views])
+        positive = keys[0] >= len(self.views[0].tied)
+        return {"negative_mass": shape[~positive], "positive_mass": shape[positive]}
+
+    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        prevalence = self.prevalence(size, rng)[0]
+        both = self.concentration()
+        drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in both.items()}
+        return {"prevalence": prevalence, **drawn}
+
+    def logpdf(self, *, prevalence: float, **masses: np.ndarray) -> float:
+        """Return the log posterior density of the variables of the PyMC model."""
+        both = self.concentration()
+        total = sum(float(dirichlet.logpdf(masses[name], both[name])) for name in both)
+        rest, share = self.shares
+        beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
+        return total + beta - betaln(share, rest)
+
+    def log_marginal(self) -> float:
+        """Return the log probability of the number of positives, all that is observed as such."""
+        totals = np.bincount(self.codes, self.weights, 2)
+        rest, share = self.shares
+        ways = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
+        return float(ways + betaln(share, rest) - betaln(share - totals[1], rest - totals[0]))
+
+
+def _pour(gammas, key, out):
+    """Add cells up into the blocks of both sides."""
+    order = np.argsort(key, kind="stable")
+    found, starts = np.unique(key[order], return_index=True)
+    side, block = np.divmod(found, out.shape[-1])
+    out[side, :, block] += np.add.reduceat(gammas[:, order], starts, axis=1).T
+
+
+def _curve(view, cuts, mass, prevalence) -> Curve:
+    rates = np.zeros((2, mass.shape[1], mass.shape[2] + 1))
+    np.cumsum(mass, axis=2, out=rates[:, :, 1:])
+    rates /= rates[:, :, -1:]
+    tied = view.tied[cuts[:-1]] & (np.diff(cuts) == 1)
+    return Curve(rates[0], rates[1], prevalence, _inner(view, cuts), tied, cuts)
+
+
+def _inner(view, cuts):
+    """Return P(positive above negative) inside each block, in the mean over the draws."""
+    negative, positive = view.concentration
+    before = np.cumsum(positive) - positive / 2
+    start = np.concatenate([[0.0], np.cumsum(positive)])[cuts]
+    total = [np.add.reduceat(each, cuts[:-1]) for each in (negative, positive)]
+    above = np.add.reduceat(negative * before, cuts[:-1]) - total[0] * start[:-1]
+    weight = total[0] * total[1]
+    return np.divide(above, weight, out=np.full(len(weight), 0.5), where=weight > 0)
+
+
+def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -> Scores:
+    """
+    Return the joint posterior of the curves of all classifiers, or of each class against the rest.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_scores`, one sample: without folds.
+    prevalence : float or tuple, optional
+        Of two classes: a known share of the positive class, or the parameters (a, b) of a beta
+        prior to which the sample adds its counts; (0.5, 0.5) by default. More classes have a
+        Dirichlet prior of the same total weight. The coord ``prevalence`` of the evidence is a
+        known share.
+
+    Returns
+    -------
+    Scores
+        Its curves run over classifiers and, inside these, over classes.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> from bayescm.direct.roc.curve import auc
+    >>> evidence = bcm.from_scores([0, 0, 1, 1, 1], [1, 2, 3, 4, 5])
+    >>> (draws,) = scores(evidence).measure([auc], 1000, np.random.default_rng(1))
+    >>> draws.shape
+    (1000, 1)
+    """
+    if "fold" in evidence:
+        todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
+        raise fail("scores of several folds have no common curve", "fold", "one sample", todo)
+    matrix, weights, codes = arrays(evidence)
+    classes = len(matrix[0]) if matrix.ndim == 3 else 2
+    rows = matrix.reshape(-1, len(weights))
+    target = np.arange(len(rows)) % classes if matrix.ndim == 3 else np.ones(len(rows), int)
+    views = tuple(
+        slots.view(row, codes == each, weights) for row, each in zip(rows, target, strict=True)
+    )
+    known, prior = prevalence_distribution(evidence, prevalence, classes)
+    shares = prior + np.bincount(codes, weights, classes)
+    return Scores(views, weights, codes, target, shares, known, np.arange(len(views)))
+
+
+def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return scores as arrays.
+
+    Returns
+    -------
+    matrix : ndarray, shape (V, n), or (V, C, n) for more than two classes
+    weights : ndarray, shape (n,)
+    codes : ndarray of int, shape (n,)
+        The class of each example; of two classes 1 is the positive one.
+    """
+    truth = evidence["actual"].values
+    score = evidence["score"]
+    score = score if "classifier" in score.dims else score.expand_dims("classifier")
+    matrix = score.transpose("classifier", "class", "example", missing_dims="ignore").values
+    weights = evidence["weight"].values if "weight" in evidence else np.ones(len(truth))
+    if "class" in score.dims:
+        codes = (truth[:, None] == evidence["class"].values).argmax(axis=1)
+    else:
+        codes = (truth == evidence["positive"].values).astype(int)
+    return matrix, weights.astype(float), codes
+
+
+def prevalence_distribution(evidence, given, classes: int) -> tuple[float | None, np.ndarray]:
+    """Return the known prevalence, or None, and the prior weight of each class."""
+    if given is None and "prevalence" in evidence.coords:
+        given = evidence.coords["prevalence"].item()
+    default = np.full(classes, 1 / classes)
+    if given is None:
+        return None, default
+    if classes > 2:
+        todo = "leave it out, or take one class against the rest"
+        raise fail("prevalence is for two classes", given, "None", todo)
+    if isinstance(given, tuple):
+        if len(given) != 2 or not all(0 < each < np.inf for each in given):
+            raise fail("not a beta prior", given, "two numbers > 0", "pass prevalence=(0.5, 0.5)")
+        return None, np.array([given[1], given[0]], float)
+    if not 0 < given < 1:
+        todo = "pass the share of positives, e.g. 0.01"
+        raise fail("prevalence is not a share", given, "0 < prevalence < 1", todo)
+    return float(given), default

@@ -1,0 +1,1 @@
+"""What the sibling of the model of drifting rates works with."""

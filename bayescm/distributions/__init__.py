@@ -1,0 +1,1 @@
+"""The distribution of one number, or of a batch of them."""

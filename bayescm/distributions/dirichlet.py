@@ -1,0 +1,90 @@
+"""Dirichlet distributions as arrays of pseudo-counts: drawing, densities, marginal likelihood."""
+
+import numpy as np
+from scipy import special
+
+from bayescm.validate import fail
+
+# Below this a gamma variate may underflow, and numpy's Dirichlet then returns exact zeros.
+_TINY_SHAPE = 0.1
+
+
+def pseudo_counts(cells, concentration):
+    """
+    Return prior plus observed counts, (..., C, C), the parameters of the posterior.
+
+    Raises
+    ------
+    ValueError
+        Where a concentration is negative, or 0 in a cell without counts: the posterior is improper
+        then. The message names the cell.
+    """
+    cells = np.asarray(cells, float)
+    if concentration is None:
+        concentration = 2 / cells.shape[-1] ** 2
+    prior = np.asarray(concentration, float)
+    if not ((prior >= 0) & (prior < np.inf)).all():
+        raise fail(
+            "a concentration is not a pseudo-count",
+            concentration,
+            "finite numbers >= 0",
+            "pass e.g. concentration=0.5",
+        )
+    weights = cells + prior
+    if (weights == 0).any():
+        _, actual, predicted = (np.argwhere(weights[None] == 0)[0])[[0, -2, -1]]
+        raise fail(
+            f"the posterior is improper: cell (actual {actual}, predicted {predicted}) is empty",
+            0,
+            "concentration > 0 in every empty cell",
+            "pass concentration=0.5, or leave it out",
+        )
+    return weights
+
+
+def draw(weights, size, rng, axes=1):
+    """
+    Draw from Dirichlet distributions.
+
+    Parameters
+    ----------
+    weights : ndarray
+        Parameters > 0; the last `axes` axes sum to 1 together.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+        Source of randomness.
+    axes : {1, 2}
+        Number of trailing axes that one Dirichlet distribution runs over.
+
+    Returns
+    -------
+    ndarray, shape (size, *weights.shape)
+        Strictly positive.
+    """
+    over = tuple(range(-axes, 0))
+    if weights.min() >= _TINY_SHAPE:
+        gammas = rng.standard_gamma(weights, (size, *weights.shape))
+        gammas /= gammas.sum(axis=over, keepdims=True)
+        return gammas
+    # G(a) = G(a + 1) U**(1/a), in logs.
+    logs = np.log(rng.standard_gamma(weights + 1, (size, *weights.shape)))
+    logs -= rng.standard_exponential(logs.shape) / weights
+    logs -= special.logsumexp(logs, axis=over, keepdims=True)
+    return np.maximum(np.exp(logs), np.finfo(float).tiny)
+
+
+def logpdf(theta, weights, axes=1):
+    """Return the log density of the Dirichlet distribution at theta."""
+    over = tuple(range(-axes, 0))
+    norm = special.gammaln(weights.sum(axis=over)) - special.gammaln(weights).sum(axis=over)
+    return norm + special.xlogy(weights - 1, theta).sum(axis=over)
+
+
+def log_marginal(cells, weights, axes=1):
+    """Return the log probability of the counts, their Dirichlet parameters integrated out."""
+    over = tuple(range(-axes, 0))
+    prior = weights - cells
+    ways = special.gammaln(cells.sum(axis=over) + 1) - special.gammaln(cells + 1).sum(axis=over)
+    norm = special.gammaln(prior.sum(axis=over)) - special.gammaln(weights.sum(axis=over))
+    return ways + norm + (special.gammaln(weights) - special.gammaln(prior)).sum(axis=over)

@@ -1,0 +1,380 @@
+"""
+Where a measure takes a value: the recall at which it does, given what else it depends on.
+
+With two classes every measure is a function of the prevalence p, the recall t and the false
+positive rate f, and monotone in t. Its distribution is an integral, over p and f, of the beta
+distribution of t up to the point where the measure takes the value x. A measure that needs fewer
+variables is written in those: ``of_rates`` needs f only, ``of_errors`` the share r of the false
+negatives among the errors, with t the share of the true positives among the positives and the
+errors.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayescm.distributions.nodes import Share
+
+INFINITE = np.inf
+
+
+def _no_cuts(x, *outer):
+    return []
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """
+    One measure.
+
+    Attributes
+    ----------
+    solve : callable
+        ``solve(x, *outer)`` -> Share of t at which the measure is x. Analytic in x.
+    cuts : tuple of callables
+        For each outer variable, ``cut(x, *before)`` -> the points beyond which no t in (0, 1) gives
+        the value x.
+    increasing : bool, or callable ``increasing(x)``
+        Whether the measure grows with t, where it takes the value x.
+    support : tuple of float
+        Smallest and largest value.
+    moment : callable, optional
+        ``moment(k, inner, *outer)`` -> E x**k where that may be infinite; NaN leaves it to the
+        nodes.
+    """
+
+    solve: Callable
+    cuts: tuple = (_no_cuts,)
+    increasing: bool | Callable = True
+    support: tuple[float, float] = (0.0, 1.0)
+    moment: Callable | None = None
+
+
+def _t(t):
+    return Share(t, 1 - t)
+
+
+def _c(c):
+    return Share(1 - c, c)
+
+
+def _odds(o):
+    return Share(o / (1 + o), 1 / (1 + o))
+
+
+# Of the rates t and f
+
+
+def _power(a, b, k):
+    """Return E v**k for v ~ Beta(a, b), infinite where a + k <= 0."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    steps = np.arange(abs(k)) if k > 0 else -1.0 - np.arange(abs(k))
+    value = np.ones(np.broadcast_shapes(a.shape, b.shape))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for step in steps:
+            ratio = (a + step) / (a + b + step)
+            value = value * (ratio if k > 0 else 1 / ratio)
+    return np.where(a + k > 0, value, np.inf)
+
+
+def _odds_power(a, b, k):
+    """Return E (v / (1 - v))**k for v ~ Beta(a, b), infinite where it is."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    value = np.ones(np.broadcast_shapes(a.shape, b.shape))
+    for step in range(k):
+        with np.errstate(divide="ignore"):
+            value = value * (a + step) / (b - 1 - step)
+    return np.where(b > k, value, np.inf)
+
+
+DIFFERENCE = Inverse(  # t - f
+    lambda x, f: Share(x + f.v, f.c - x), (lambda x: [1 - x, -x],), support=(-1.0, 1.0)
+)
+RATES = {
+    "informedness": DIFFERENCE,
+    "balanced_accuracy": Inverse(
+        lambda x, f: Share(2 * x - f.c, 2 * (1 - x) - f.v), (lambda x: [1 - 2 * x, 2 - 2 * x],)
+    ),
+    "positive_likelihood_ratio": Inverse(
+        lambda x, f: _t(x * f.v),
+        (lambda x: [1 / x],),
+        support=(0.0, INFINITE),
+        moment=lambda k, t, f: _power(t.a, t.b, k) * _power(f.a, f.b, -k),
+    ),
+    "negative_likelihood_ratio": Inverse(
+        lambda x, f: _c(x * f.c),
+        (lambda x: [1 - 1 / x],),
+        increasing=False,
+        support=(0.0, INFINITE),
+        moment=lambda k, t, f: _power(t.b, t.a, k) * _power(f.b, f.a, -k),
+    ),
+    "diagnostic_odds_ratio": Inverse(
+        lambda x, f: _odds(x * f.v / f.c),
+        support=(0.0, INFINITE),
+        moment=lambda k, t, f: _odds_power(t.a, t.b, k) * _odds_power(f.b, f.a, k),
+    ),
+}
+
+
+# Of the share of true positives among positives and errors, and that of misses among errors
+
+
+def tversky_of_errors(fn_weight: float, fp_weight: float) -> Inverse:
+    """Return the inverse of tp / (tp + fn_weight * fn + fp_weight * fp)."""
+    return Inverse(lambda x, r: _odds(x / (1 - x) * (fn_weight * r.v + fp_weight * r.c)))
+
+
+def _fowlkes_mallows_of_errors(x, r):
+    gap = 1 / x**2 - 1
+    odds = 2 * gap / (1 + np.sqrt(1 + 4 * r.v * r.c * gap))
+    return Share(1 / (1 + odds), odds / (1 + odds))
+
+
+ERRORS = {
+    "fowlkes_mallows": Inverse(_fowlkes_mallows_of_errors),
+    "overlap": Inverse(
+        lambda x, r: _odds(x / (1 - x) * np.minimum(r.v, r.c)), (lambda x: [np.full(x.shape, 0.5)],)
+    ),
+}
+
+
+# Of the share of errors among all, that of misses among errors, of positives among the right
+
+
+def _mcc_of_shares(x, r, s):
+    """
+    Solve for the odds e of an error.
+
+    With a and b for s (1 - s) and r (1 - r), the products of the shares of the two right and of the
+    two wrong cells, mcc**2 / (1 - mcc**2) = (a - e**2 b)**2 / (e (1 + e) (a + e b)). The inverse
+    hyperbolic sine of the root of this is nearly linear in log e.
+    """
+    a, b, goal = s.v * s.c, r.v * r.c, np.arctanh(x)
+    log = np.broadcast_to(-2 * goal.real, np.broadcast_shapes(x.shape, a.shape, b.shape))
+    for _ in range(50):
+        value, slope = _asinh_mcc(log, a, b)
+        move = np.clip((goal.real - value) / slope, -20.0, 20.0)
+        log = np.clip(log + move, -600.0, 600.0)
+        if not (np.abs(move) > 1e-9).any():
+            break
+    value, slope = _asinh_mcc(log, a, b)
+    return _odds(np.exp(log + (goal - value) / slope))
+
+
+def _asinh_mcc(log, a, b):
+    e = np.exp(log)
+    root = np.sqrt(e * (1 + e) * (a + e * b))
+    ratio = (a - e**2 * b) / root
+    change = -2 * e**2 * b / root - ratio * (1 + e / (1 + e) + e * b / (a + e * b)) / 2
+    return np.arcsinh(ratio), change / np.sqrt(1 + ratio**2)
+
+
+def _kappa_of_shares(x, r, s):
+    lead = x * (1 - 2 * r.v * r.c) + 2 * r.v * r.c
+    root = np.sqrt(x**2 + 8 * lead * s.v * s.c * (1 - x))
+    odds = np.where(np.real(x) < 0, (root - x) / (2 * lead), 4 * s.v * s.c * (1 - x) / (x + root))
+    there = _odds(odds)
+    below = np.real(lead) > 0  # else no share of errors gives a kappa this low
+    return Share(np.where(below, there.v, 1.0), np.where(below, there.c, 0.0))
+
+
+def _kappa_cut(x):
+    least = np.sqrt(np.maximum(1 + 2 * np.minimum(x, 0) / (1 - x), 0))
+    return [(1 - least) / 2, (1 + least) / 2]
+
+
+SHARES = {
+    "mcc": Inverse(_mcc_of_shares, (_no_cuts, _no_cuts), False, (-1.0, 1.0)),
+    "cohen_kappa": Inverse(_kappa_of_shares, (_kappa_cut, _no_cuts), False, (-1.0, 1.0)),
+}
+
+
+def cost_of_shares(low: tuple[float, float], high: tuple[float, float]) -> Inverse:
+    """
+    Return the inverse of the expected cost.
+
+    Parameters
+    ----------
+    low, high : tuple of two floats
+        The costs of the two cheapest and of the two dearest cells; t is the share of the dear ones,
+        and the outer variables are those of the first of each pair, dear ones first.
+    """
+
+    def at(pair, share):
+        return pair[0] * share.v + pair[1] * share.c
+
+    def solve(x, r, s):
+        return _t((x - at(low, s)) / (at(high, r) - at(low, s)))
+
+    def cut(pair):
+        first, second = pair
+        return lambda x, *before: [] if first == second else [(x - second) / (first - second)]
+
+    return Inverse(solve, (cut(high), cut(low)), True, (min(low), max(high)))
+
+
+# Of the rates, with the prevalence as the variable that is solved for
+
+
+def _lift_at_rates(x, t, f):
+    above = (t.v - x * f.v) / (x * (t.v - f.v))
+    below = np.where(np.real(x) < 1, t.v < np.real(x) * f.v, t.v > np.real(x) * f.v)
+    return _t(np.where(below, above, 0.0))
+
+
+LIFT = Inverse(
+    _lift_at_rates,
+    (_no_cuts, lambda x, t: [t.v / x]),
+    increasing=lambda x: x < 1,
+    support=(0.0, INFINITE),
+    moment=lambda k, p, t, f: np.where(p.a + f.a > k, np.nan, np.inf),
+)
+
+
+# Of the prevalence and the rates
+
+
+def _mcc(x, p, f):
+    # The quadratic (t - f)**2 p c = x**2 q (1 - q) in t - f, with q = f + p (t - f).
+    lead, tilt = p.v * p.c + (x * p.v) ** 2, x * p.v * (f.c - f.v)
+    gap = x * (tilt + np.sqrt(tilt**2 + 4 * lead * f.v * f.c)) / (2 * lead)
+    return Share(f.v + gap, f.c - gap)
+
+
+def _mcc_cut(x, p):
+    square = x**2
+    return [np.where(x > 0, p.v * (1 - square), square) / (p.v + square * p.c)]
+
+
+def _kappa(x, p, f):
+    skew = p.c - p.v
+    below = 2 * p.c - x * skew
+    t = (x * (p.v + skew * p.c * f.v) + 2 * p.v * p.c * f.v) / (p.v * below)
+    return _t(np.where(np.real(below) > 0, t, -1.0))
+
+
+def _kappa_edge(x, p):
+    skew = p.c - p.v
+    lead = 2 * p.v + x * skew
+    inside = lead > 0
+    lead = np.where(inside, lead, 1.0)
+    top = np.where(inside, -x * p.v / (p.c * lead), 1.0)
+    return [np.where(x > 0, 2 * p.v * (1 - x) / lead, top)]
+
+
+def _kappa_break(x):
+    least = np.sqrt(np.clip((1 + x) / (1 - x), 0, 1))
+    return [(1 - least) / 2, (1 + least) / 2]
+
+
+def _lift(x, p, f):
+    below = 1 - x * p.v
+    t = x * p.c * f.v / below
+    return _t(np.where(np.real(below) > 0, t, 2.0))
+
+
+def _markedness(x, p, f):
+    # The quadratic p c d = x q (1 - q) in d = t - f, with q = f + p d.
+    tilt = p.v * p.c - x * p.v * (f.c - f.v)
+    gap = 2 * x * f.v * f.c / (tilt + np.sqrt(tilt**2 + 4 * (x * p.v) ** 2 * f.v * f.c))
+    return Share(f.v + gap, f.c - gap)
+
+
+def _markedness_cut(x, p):
+    return [np.where(x > 0, p.v * (1 - x) / (x * p.c), 1 - p.v * (1 + x) / (-x * p.c))]
+
+
+def _overlap(x, p, f):
+    other = x * p.c * f.v / (p.v * (1 - x))
+    return _t(np.where(np.real(other) < np.real(x), other, x))
+
+
+def _precision_cut(x, p):
+    return [p.v * (1 - x) / (x * p.c)]
+
+
+def _linear_cut(x, p):
+    return [x / p.c, (x - p.v) / p.c]
+
+
+TABLE = {
+    "mcc": Inverse(_mcc, (_no_cuts, _mcc_cut), support=(-1.0, 1.0)),
+    "cohen_kappa": Inverse(_kappa, (_kappa_break, _kappa_edge), support=(-1.0, 1.0)),
+    "lift": Inverse(
+        _lift,
+        (lambda x: [1 / x], lambda x, p: [(1 / x - p.v) / p.c]),
+        support=(0.0, INFINITE),
+    ),
+    "markedness": Inverse(
+        _markedness, (lambda x: [np.abs(x)], _markedness_cut), support=(-1.0, 1.0)
+    ),
+    "precision": Inverse(
+        lambda x, p, f: _t(x * p.c * f.v / (p.v * (1 - x))), (lambda x: [x], _precision_cut)
+    ),
+    "fdr": Inverse(
+        lambda x, p, f: _t((1 - x) * p.c * f.v / (p.v * x)),
+        (lambda x: [1 - x], lambda x, p: [p.v * x / ((1 - x) * p.c)]),
+        increasing=False,
+    ),
+    "npv": Inverse(
+        lambda x, p, f: _c(p.c * f.c * (1 - x) / (x * p.v)),
+        (lambda x: [1 - x], lambda x, p: [1 - x * p.v / (p.c * (1 - x))]),
+    ),
+    "for_": Inverse(
+        lambda x, p, f: _c(p.c * f.c * x / ((1 - x) * p.v)),
+        (lambda x: [x], lambda x, p: [1 - (1 - x) * p.v / (p.c * x)]),
+        increasing=False,
+    ),
+    "accuracy": Inverse(
+        lambda x, p, f: _t((x - p.c * f.c) / p.v),
+        (lambda x: [x, 1 - x], lambda x, p: [1 - x / p.c, (1 - x) / p.c]),
+    ),
+    "error_rate": Inverse(
+        lambda x, p, f: _c((x - p.c * f.v) / p.v),
+        (lambda x: [x, 1 - x], _linear_cut),
+        increasing=False,
+    ),
+    "predicted_prevalence": Inverse(
+        lambda x, p, f: _t((x - p.c * f.v) / p.v), (lambda x: [x, 1 - x], _linear_cut)
+    ),
+    "fowlkes_mallows": Inverse(
+        lambda x, p, f: _t(x * (x + np.sqrt(x**2 + 4 * f.v * p.c / p.v)) / 2),
+        (lambda x: [x**2], lambda x, p: [p.v * (1 - x**2) / (x**2 * p.c)]),
+    ),
+    "overlap": Inverse(
+        _overlap, (lambda x: [x], lambda x, p: [*_precision_cut(x, p), p.v * (1 - x) / p.c])
+    ),
+}
+
+
+def tversky(fn_weight: float, fp_weight: float) -> Inverse:
+    """Return the inverse of tp / (tp + fn_weight * fn + fp_weight * fp) at a prevalence."""
+
+    def solve(x, p, f):
+        return _t(x * (fp_weight * p.c * f.v + fn_weight * p.v) / (p.v * (1 - x + x * fn_weight)))
+
+    def cut(x, p):
+        return [p.v * (1 - x) / (x * fp_weight * p.c)]
+
+    return Inverse(solve, (lambda x: [x * fp_weight / (1 - x + x * fp_weight)], cut))
+
+
+def cost(matrix: np.ndarray) -> Inverse | None:
+    """Return the inverse of the expected cost, or None where it does not depend on the recall."""
+    (tn, fp), (fn, tp) = matrix
+    if tp == fn:
+        return None
+
+    def solve(x, p, f):
+        return _t((x - p.v * fn - p.c * (tn * f.c + fp * f.v)) / (p.v * (tp - fn)))
+
+    def cut(x, p):
+        return [((x - p.v * each) / p.c - tn) / (fp - tn) for each in (fn, tp) if fp != tn]
+
+    def breaks(x):
+        corners = [(one, zero) for one in (fn, tp) for zero in (tn, fp) if one != zero]
+        return [(x - zero) / (one - zero) for one, zero in corners]
+
+    support = float(np.min(matrix)), float(np.max(matrix))
+    return Inverse(solve, (breaks, cut), increasing=bool(tp > fn), support=support)

@@ -1,0 +1,111 @@
+"""What the folds of a cross-validation have in common: their design and their order."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS, DESIGN, with_design
+from bayescm.evidence.steps import check_series
+from bayescm.validate import fail
+
+# The models that use up the dims repeat and fold: one posterior for all folds together.
+MODELS = ("pooled_folds", "averaged_folds", "hierarchical_folds")
+
+
+def design(counts: xr.DataArray) -> dict[str, Any]:
+    """
+    Return how the folds came about: given by the scalar coords, else worked out.
+
+    Parameters
+    ----------
+    counts : DataArray
+        With a dim fold, and perhaps repeat.
+
+    Returns
+    -------
+    dict
+        ``n_folds`` (K of one cross-validation), ``test_share`` (size of a test set over that of
+        all data) and ``fixed_totals`` (whether all folds have the same class totals, up to one
+        example).
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> cells = {"tp": [3, 4, 2], "fn": [2, 1, 3], "fp": [1, 1, 0], "tn": [4, 4, 5]}
+    >>> counts = from_cells(**cells).rename(batch="fold")
+    >>> design(counts.assign_coords(n_folds=9))
+    {'n_folds': 9, 'test_share': 0.3333333333333333, 'fixed_totals': True}
+    """
+    coords = with_design(_with_folds(counts)).coords
+    return {name: coords[name].item() for name in DESIGN}
+
+
+def stack(counts: xr.DataArray) -> xr.DataArray:
+    """Return the folds of all repeats in one row, dims (..., fold, actual, predicted)."""
+    counts = _with_folds(counts)
+    if "repeat" not in counts.dims:
+        return counts.transpose(..., "fold", *CELLS)
+    rows = counts.stack(every=("repeat", "fold"), create_index=False)
+    return (
+        rows.drop_vars(["repeat", "fold"], errors="ignore")
+        .rename(every="fold")
+        .transpose(..., "fold", *CELLS)
+    )
+
+
+def sibling_input(
+    function: Callable, counts: xr.DataArray, keywords: Mapping[str, Any]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """
+    Return cells and keywords as an exact sibling takes them.
+
+    Parameters
+    ----------
+    function : callable
+        A function of `bayescm.direct`.
+    counts : DataArray
+        Canonical counts.
+    keywords : mapping
+        The keywords given by the user.
+
+    Returns
+    -------
+    cells : ndarray
+        ``(..., C, C)``; for a model of folds ``(..., K, C, C)``, all repeats in one row.
+    keywords : dict
+        With what the function asks for of the design: ``n_folds``, ``test_share``,
+        ``fixed_totals``.
+    """
+    if function.__name__ == "drifting":
+        check_series(counts)
+    if function.__name__ == "hierarchical_groups":
+        if "group" not in counts.dims:
+            todo = "name the axis: from_predictions(..., by={'group': site})"
+            raise fail("there are no groups", counts.dims, "counts with a dim group", todo)
+        return counts.transpose(..., "group", *CELLS).values, dict(keywords)
+    if function.__name__ not in MODELS:
+        return counts.values, dict(keywords)
+    asked = inspect.signature(function).parameters
+    worked_out = {name: value for name, value in design(counts).items() if name in asked}
+    return stack(counts).values, {**worked_out, **keywords}
+
+
+def _with_folds(counts):
+    if "fold" not in counts.dims:
+        raise fail(
+            "there are no folds",
+            counts.dims,
+            "counts with a dim fold",
+            "use cross_confusion, or name the axis: from_matrix(tables, dims=('fold',))",
+        )
+    if counts.sizes["fold"] * counts.sizes.get("repeat", 1) < 2:
+        raise fail(
+            "one fold is not a cross-validation",
+            dict(counts.sizes),
+            "K >= 2 folds",
+            "use model='dirichlet_multinomial' for one test set",
+        )
+    return counts

@@ -1,0 +1,92 @@
+"""Measures of the folds of a cross-validation, and their averages over the folds."""
+
+from collections.abc import Callable
+
+import xarray as xr
+
+from bayescm.evidence.counts import as_counts
+from bayescm.evidence.folds import stack
+from bayescm.measures.labelled import apply, kernels
+from bayescm.validate import check_choice
+
+UNDEFINED = ("drop", "zero", "nan")
+
+
+def fold_micro(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
+    """
+    Return the measure of the folds' summed confusion matrix.
+
+    Parameters
+    ----------
+    counts : DataArray
+        With a dim fold, and perhaps repeat.
+    measure : str or callable
+
+    Returns
+    -------
+    DataArray
+        Without the dims repeat and fold; NaN where the measure is undefined.
+
+    References
+    ----------
+    Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a K-fold
+    cross-validated beta distribution. Neural Computation, 28(8), 1694-1722.
+    doi:10.1162/NECO_a_00857
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> counts = from_cells(tp=[3, 4], fn=[2, 1], fp=[1, 1], tn=[4, 4]).rename(batch="fold")
+    >>> round(fold_micro(counts, "precision").item(), 4)
+    0.7778
+    """
+    counts = stack(as_counts(counts)).sum("fold")
+    (kernel,) = kernels(measure, counts)
+    return apply(kernel, counts)
+
+
+def fold_macro(
+    counts: xr.DataArray, measure: str | Callable, *, undefined: str = "drop"
+) -> xr.DataArray:
+    """
+    Return the mean over the folds of each fold's measure.
+
+    Parameters
+    ----------
+    counts : DataArray
+        With a dim fold, and perhaps repeat.
+    measure : str or callable
+    undefined : {"drop", "zero", "nan"}
+        What a fold counts in which the measure is 0/0: nothing, 0, or the mean is NaN.
+
+    Returns
+    -------
+    DataArray
+        Without the dims repeat and fold; the coord ``undefined_folds`` says in how many folds the
+        measure is undefined.
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> counts = from_cells(tp=[3, 0], fn=[2, 5], fp=[1, 0], tn=[4, 5]).rename(batch="fold")
+    >>> mean = fold_macro(counts, "precision")
+    >>> mean.item(), mean.undefined_folds.item()
+    (0.75, 1)
+    """
+    values = fold_values(counts, measure)
+    missing = values.isnull().sum("fold")
+    mean = fill_undefined(values, undefined).mean("fold", skipna=undefined == "drop")
+    return mean.assign_coords(undefined_folds=missing)
+
+
+def fold_values(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
+    """Return the measure of every fold, repeats in one row, dims (..., fold, [class])."""
+    counts = stack(as_counts(counts))
+    (kernel,) = kernels(measure, counts)
+    return apply(kernel, counts)
+
+
+def fill_undefined(values: xr.DataArray, undefined: str) -> xr.DataArray:
+    """Return the values of the folds with 0/0 made 0 where this is the convention."""
+    check_choice("undefined", undefined, list(UNDEFINED))
+    return values.fillna(0.0) if undefined == "zero" else values

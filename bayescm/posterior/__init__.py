@@ -1,0 +1,1 @@
+"""The posterior as an ArviZ tree: by direct draws or by NUTS."""

@@ -1,0 +1,259 @@
+"""The posterior as an ArviZ tree: exact draws where the model has them, NUTS where not."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from bayescm.posterior import nuts as sampling
+from bayescm.posterior import route, tree
+from bayescm.validate import check_choice, fail
+
+# Numbers in one variable of a tree: 1.6 GB.
+_LARGEST = 2e8
+# Down to this concentration in an empty cell NUTS gave the exact quantiles; at 0.01 it did not.
+_SMALLEST = 0.02
+
+
+def fit(
+    evidence: xr.DataArray | xr.Dataset,
+    model: str | Callable | None = None,
+    *,
+    method: Literal["auto", "exact", "nuts"] = "auto",
+    draws: int = 1000,
+    chains: int = 4,
+    tune: int = 1000,
+    random_seed: int | None = None,
+    **keywords: Any,
+) -> xr.DataTree:
+    """
+    Fit a model to the evidence and return its posterior as an ArviZ tree.
+
+    The tree has the same groups, dims and coordinates whether its draws are exact or by NUTS, and
+    PyMC's and ArviZ's own functions take it.
+
+    Parameters
+    ----------
+    evidence : DataArray or Dataset
+        Counts, dims ``(..., actual, predicted)``, or another kind of evidence that `model` takes.
+        Leading dims are matrices of their own or, in a model of folds or groups, what belongs
+        together.
+    model : str or callable, optional
+        Name of a model in ``bayescm.models``, or a function ``f(counts, **keywords)`` that returns
+        a ``pymc.Model``. By default the model that fits the evidence.
+    method : {"auto", "exact", "nuts"}, default "auto"
+        Exact, independent draws, or NUTS; "auto" takes the exact ones where there are any.
+    draws, chains : int
+        Posterior draws of each chain, and the number of chains.
+    tune : int, default 1000
+        Further draws of each chain by which NUTS adapts.
+    random_seed : int, optional
+        Seed; the same seed gives the same tree.
+    **keywords
+        Keywords of the model, such as ``concentration=0.5``. A function from a name to a PyMC
+        variable is a prior of another family: ``prevalence=lambda name: pm.Beta(name, 2, 8)``.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior``, ``posterior_predictive``, ``log_likelihood``, ``log_prior``,
+        ``prior``, ``prior_predictive``, ``observed_data``, ``constant_data``, and from NUTS
+        ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
+        keywords, and the method with its reason. An improper prior (concentration 0) has no groups
+        of the prior, fractional counts have none of the likelihood.
+
+    Raises
+    ------
+    ValueError
+        Where the evidence is no table of counts, or the model is unknown or has no exact draws.
+    TypeError
+        Where the model does not take one of the keywords.
+
+    Warns
+    -----
+    UserWarning
+        Where NUTS diverged or its chains disagree.
+
+    See Also
+    --------
+    bayescm.interval : Intervals of many matrices, without a tree.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> tree = fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), random_seed=1)
+    >>> tree.attrs["model"], tree.attrs["sampling_method"]
+    ('dirichlet_multinomial', 'exact')
+    >>> tree["posterior"]["theta"].dims
+    ('chain', 'draw', 'actual', 'predicted')
+    """
+    check_choice("method", method, ["auto", "exact", "nuts"])
+    counts, function, keywords = route.prepare(evidence, model, keywords)
+    _check_sizes(counts, draws=draws, chains=chains, tune=tune)
+    # Models do not validate: the exact sibling judges the keywords for either route.
+    posterior = route.exact_posterior(function, counts, keywords)
+    exact, why = _choose(method, route.obstacle(function, keywords))
+    attrs = route.describe(function, keywords) | {
+        "sampling_method": "exact" if exact else "nuts",
+        "sampling_reason": why,
+    }
+    seeds = np.random.SeedSequence(random_seed).spawn(2)
+    built = function(counts, **keywords)
+    if exact:
+        groups = _draw(posterior, built, chains, draws, seeds[0])
+    else:
+        _check_samplable(built, counts)
+        groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
+    scalars = {name: each.variable for name, each in counts.coords.items() if each.ndim == 0}
+    whole = _whole(counts)
+    return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
+
+
+def _numbers(evidence):
+    """Return the array of counts, or of scores, which is one of the variables of a dataset."""
+    if not isinstance(evidence, xr.Dataset):
+        return evidence
+    return evidence["counts" if "counts" in evidence else "score"]
+
+
+def _whole(evidence):
+    """Say whether the evidence counts whole examples."""
+    if isinstance(evidence, xr.Dataset) and "score" in evidence:
+        return "weight" not in evidence or not (evidence["weight"].values % 1).any()
+    return _numbers(evidence).dtype.kind != "f"
+
+
+def _choose(method, obstacle):
+    """Say whether to draw exactly, and why."""
+    if method == "exact" and obstacle:
+        todo = "leave method out, or pass method='nuts'"
+        raise fail("there are no exact draws", obstacle, "a model and prior with a sibling", todo)
+    if method == "nuts":
+        return False, "asked for"
+    return not obstacle, obstacle or "the model has an exact sibling"
+
+
+def _check_sizes(counts, **sizes):
+    for name, size in sizes.items():
+        if not isinstance(size, (int, np.integer)) or size < 1:
+            raise fail(f"{name} is not a number of draws", size, "1, 2, ...", f"pass {name}=1000")
+    total = sizes["draws"] * sizes["chains"] * _numbers(counts).size
+    if total > _LARGEST:
+        raise fail(
+            "the tree would not fit into memory",
+            f"{total:.1e} numbers for each variable",
+            f"up to {_LARGEST:.0e}",
+            "take fewer draws, or interval() and measure(), which need no tree",
+        )
+
+
+def _draw(posterior, model, chains, draws, seed):
+    """Return the group of exact draws of the model's free variables."""
+    started = time.perf_counter()
+    drawn = posterior.draws(chains * draws, np.random.default_rng(seed))
+    attrs = {**tree.ORIGIN, "sampling_time": time.perf_counter() - started}
+    free = {}
+    for name in (variable.name for variable in model.free_RVs):
+        # By the model's dims: siblings have the folds of all repeats in one row.
+        shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims.get(name, ())]
+        free[name] = drawn[name].reshape(chains, draws, *shape)
+    return {"posterior": tree.labelled(model, free, attrs)}
+
+
+def _check_samplable(model, counts):
+    if not _whole(counts):
+        todo = "count whole examples, or use a conjugate model and prior"
+        raise fail("NUTS cannot take fractional counts", "fractions", "whole numbers", todo)
+    weights = [each for each in model.data_vars if str(each.name).endswith("concentration")]
+    least = min((float(each.get_value().min()) for each in weights), default=1.0)
+    if least < _SMALLEST:
+        raise fail(
+            "NUTS is not reliable for a concentration this small",
+            least,
+            f">= {_SMALLEST}",
+            "leave method out (exact draws take any), or raise the concentration",
+        )
+
+
+def _sample(model, *, draws, tune, chains, seed):
+    """Return the groups that NUTS gives: the free variables, and the sampler's statistics."""
+    started = time.perf_counter()
+    number = int(seed.generate_state(1)[0])
+    sampled = sampling.nuts(model, draws=draws, tune=tune, chains=chains, seed=number)
+    elapsed = {"tuning_steps": tune, "sampling_time": time.perf_counter() - started}
+    names = [variable.name for variable in model.free_RVs]
+    free = sampled["posterior"].to_dataset()[names]
+    return {
+        "posterior": free.assign_attrs(sampling.ORIGIN | elapsed),
+        "sample_stats": sampled["sample_stats"].to_dataset(),
+    }
+
+
+def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
+    """
+    Write a tree to a netCDF file.
+
+    Parameters
+    ----------
+    fitted : DataTree
+        As `fit` returns it.
+    path : str or path
+        The file, replaced where it exists, and only when all is written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> tree = fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), draws=100, random_seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(tree, f"{folder}/fit.nc")
+    ...     load(f"{folder}/fit.nc")["posterior"].identical(tree["posterior"])
+    True
+    """
+    path = Path(path)
+    if not isinstance(fitted, xr.DataTree):
+        allowed = "a tree as fit() returns it"
+        raise fail("this is not a fit", type(fitted).__name__, allowed, "fit first", TypeError)
+    if not path.parent.is_dir():
+        raise fail("there is no such folder", str(path.parent), "a folder", "make it first")
+    part = path.with_name(f".{path.name}.part")
+    try:
+        fitted.to_netcdf(part, engine="netcdf4")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike) -> xr.DataTree:
+    """
+    Read a tree that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The netCDF file.
+
+    Returns
+    -------
+    xarray.DataTree
+        In memory; the file is closed.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is no such file.
+    ValueError
+        Where it is not a file that `save` wrote.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(f"there is no file {path}; save(tree, path) writes one")
+    try:
+        with xr.open_datatree(path, engine="netcdf4") as fitted:
+            return fitted.load()
+    except OSError:
+        todo = "write one with save(tree, path)"
+        raise fail("this is not a saved fit", str(path), "a netCDF file", todo) from None

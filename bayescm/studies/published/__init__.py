@@ -1,0 +1,1 @@
+"""The simulations of the published works, ours beside theirs."""

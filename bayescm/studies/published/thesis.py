@@ -1,0 +1,238 @@
+"""
+The coverage curves of the thesis behind bob.measure, and what it leaves open: dependent examples.
+
+Table "5" is Figure 5, the coverage of intervals of one proportion, and "6" is Figure 6, that of F1;
+both by exact enumeration. Table "dependent" takes up the closing idea: labels and answers that
+follow a Markov chain within each image, and five intervals as the dependence grows.
+
+References
+----------
+Goutte, C. & Gaussier, E. (2005). A probabilistic interpretation of precision, recall and F-score,
+with implication for evaluation. ECIR 2005, 345-359. doi:10.1007/978-3-540-31865-1_25
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import betaincinv, gammaln, xlogy
+
+from bayescm.answers.interval import interval
+from bayescm.classical.design_effect import effective_counts
+from bayescm.classical.proportion import proportion
+from bayescm.direct import hierarchical_groups
+from bayescm.evidence.matrices import from_matrix
+from bayescm.measures.catalogue import resolve
+from bayescm.simulation.coverage import Study
+from bayescm.studies.tables import Settings, run_cases
+from bayescm.validate import check_choice, fail
+
+TABLES = ("5", "6", "dependent")
+SIZES = (10, 20, 50, 100, 500)
+SHARES = tuple(np.round(np.arange(0.01, 1.0, 0.01), 2))
+RATES = tuple(np.round(np.arange(0.1, 1.0, 0.1), 1))
+STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
+CLASSICAL = ("wilson", "clopper_pearson", "agresti_coull", "plus_four", "wald")
+PRIORS = {"flat": 1.0, "jeffreys": 0.5}
+
+
+def proportions(n: int, prob: float = 0.95) -> dict[str, np.ndarray]:
+    """Return the intervals of 0 to n successes by every method, shape (n + 1, 2) each."""
+    hits = np.arange(n + 1)
+    found = {name: proportion(hits, n, method=name, prob=prob).values for name in CLASSICAL}
+    for name, prior in PRIORS.items():
+        a, b = hits + prior, n - hits + prior
+        tails = (1 - prob) / 2, (1 + prob) / 2
+        found[name] = np.stack([betaincinv(a, b, tail) for tail in tails], axis=-1)
+    return found
+
+
+def coverage_of_proportions(n: int, shares: Any = SHARES, prob: float = 0.95) -> pd.DataFrame:
+    """
+    Return the exact coverage of intervals of a proportion.
+
+    Parameters
+    ----------
+    n : int
+        Number of examples.
+    shares : array_like, shape (P,)
+        True proportions.
+    prob : float, default 0.95
+
+    Returns
+    -------
+    DataFrame
+        ``n``, ``p``, ``method``, ``doc`` (coverage) and ``il`` (mean length).
+
+    Examples
+    --------
+    >>> table = coverage_of_proportions(20, [0.01])
+    >>> table.set_index("method").doc.round(4)[["flat", "jeffreys"]].tolist()
+    [0.8179, 0.9831]
+    """
+    shares = np.asarray(shares, float)
+    mass = _binomial(n, shares)
+    rows = []
+    for name, ends in proportions(n, prob).items():
+        inside = (ends[:, 0] <= shares[:, None]) & (shares[:, None] <= ends[:, 1])
+        own = {"n": n, "p": shares, "method": name}
+        rows.append(
+            pd.DataFrame(own | {"doc": (mass * inside).sum(1), "il": mass @ np.ptp(ends, 1)})
+        )
+    return pd.concat(rows, ignore_index=True)
+
+
+def _binomial(n, shares):
+    hits = np.arange(n + 1)
+    ways = gammaln(n + 1) - gammaln(hits + 1) - gammaln(n - hits + 1)
+    share = shares[:, None]
+    return np.exp(ways + xlogy(hits, share) + xlogy(n - hits, 1 - share))
+
+
+def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFrame:
+    """
+    Return the exact coverage of the equal-tailed interval of F1.
+
+    The thesis draws precision and recall by themselves and drops pairs that no matrix has. Here the
+    n examples that are, or are called, positive fall into true positives and errors, of which alone
+    F1 depends: the share of hits among them is the Jaccard index F / (2 - F).
+
+    Parameters
+    ----------
+    n : int
+        Number of examples that are, or are called, positive.
+    rates : array_like
+        Values of precision and of recall.
+    prob : float, default 0.95
+
+    Returns
+    -------
+    DataFrame
+        ``n``, ``precision``, ``recall``, ``f1``, ``method`` and ``doc``.
+    """
+    rates = np.asarray(rates, float)
+    precision, recall = (each.ravel() for each in np.meshgrid(rates, rates, indexing="ij"))
+    f1 = 2 * precision * recall / (precision + recall)
+    jaccard = f1 / (2 - f1)
+    hits, rows = np.arange(n + 1), []
+    mass = _binomial(n, jaccard)
+    for name, prior in PRIORS.items():
+        a, b = hits + prior, n - hits + 2 * prior
+        low, high = (betaincinv(a, b, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2))
+        inside = (low <= jaccard[:, None]) & (jaccard[:, None] <= high)
+        own = {"n": n, "precision": precision, "recall": recall, "f1": f1, "method": name}
+        rows.append(pd.DataFrame(own | {"doc": (mass * inside).sum(1)}))
+    return pd.concat(rows, ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Chains:
+    """
+    Images whose pixels follow each other: truth and answer repeat with the probability ``stay``.
+
+    The truth of a pixel is that of the one before with this probability, and else drawn anew; so is
+    whether the answer is right. At 0 all pixels are independent.
+    """
+
+    stay: float
+    images: int = 20
+    pixels: int = 100
+    positives: float = 0.4
+    accuracy: float = 0.8
+
+    def __call__(self, rng: np.random.Generator) -> tuple[xr.DataArray, Mapping[str, float]]:
+        """Draw counts with the dims group (images) and batch (all pixels, and every tenth)."""
+        actual = self._chain(rng, self.positives)
+        right = self._chain(rng, self.accuracy)
+        answer = np.where(right, actual, ~actual)
+        tables = [_tables(actual[:, ::step], answer[:, ::step]) for step in (1, 10)]
+        counts = from_matrix(np.stack(tables), labels=[0, 1], dims=("batch", "group"))
+        return counts, {"recall": self.accuracy}
+
+    def _chain(self, rng, share):
+        shape = self.images, self.pixels
+        fresh = rng.random(shape) < share
+        keep = rng.random(shape) < self.stay
+        keep[:, 0] = False
+        # The place of the last pixel that was drawn anew.
+        last = np.maximum.accumulate(np.where(keep, 0, np.arange(self.pixels)), axis=1)
+        return np.take_along_axis(fresh, last, axis=1)
+
+
+def _tables(actual, answer):
+    cells = actual.astype(int) * 2 + answer
+    return np.stack([np.bincount(row, minlength=4).reshape(2, 2) for row in cells])
+
+
+def independent(counts: xr.DataArray) -> Mapping[str, Any]:
+    """Return the interval as if all pixels were independent."""
+    return {"recall": _interval(counts.isel(batch=0).sum("group"))}
+
+
+def thinned(counts: xr.DataArray) -> Mapping[str, Any]:
+    """Return the interval from every tenth pixel."""
+    return {"recall": _interval(counts.isel(batch=1).sum("group"))}
+
+
+def design(counts: xr.DataArray) -> Mapping[str, Any]:
+    """Return the interval from what the pixels are worth."""
+    return {"recall": _interval(effective_counts(counts.isel(batch=0), "recall"))}
+
+
+def typical(counts: xr.DataArray) -> Mapping[str, Any]:
+    """Return the interval of the typical image, which is not the average one."""
+    (drawn,) = _pooled(counts).measure([resolve("recall")], 4000, np.random.default_rng(0))
+    return {"recall": np.quantile(drawn, [0.025, 0.975])}
+
+
+def average(counts: xr.DataArray) -> Mapping[str, Any]:
+    """Return the interval of the average over images, partially pooled."""
+    (drawn,) = _pooled(counts).average([resolve("recall")], 4000, np.random.default_rng(0))
+    return {"recall": np.quantile(drawn, [0.025, 0.975])}
+
+
+def _pooled(counts):
+    """Return the posterior of the images, explored once for both questions about it."""
+    return _explored(counts.isel(batch=0).values.tobytes(), counts.sizes["group"])
+
+
+@lru_cache(maxsize=1)
+def _explored(cells, images):
+    return hierarchical_groups(np.frombuffer(cells, int).reshape(images, 2, 2))
+
+
+METHODS = {
+    "independent": independent,
+    "thinned": thinned,
+    "design": design,
+    "groups, typical": typical,
+    "groups, average": average,
+}
+
+
+def _interval(counts, **keywords):
+    return interval(counts, "recall", kind="eti", **keywords).values
+
+
+def study(table: str, case: int) -> Study:
+    """Return one case of the table "dependent": how likely a pixel repeats the one before."""
+    if table != "dependent" or case not in range(1, len(STAY) + 1):
+        allowed = f"dependent, cases 1 to {len(STAY)}"
+        raise fail("no such case to simulate", (table, case), allowed, "pass case=1")
+    return Study(f"thesis dependent {STAY[case - 1]}", Chains(STAY[case - 1]), METHODS)
+
+
+def table(name: str, case: int | None, settings: Settings) -> pd.DataFrame:
+    """Return one table; the cases of "5" and "6" are numbers of examples."""
+    check_choice("table", name, list(TABLES))
+    if name == "dependent":
+        chosen = range(1, len(STAY) + 1) if case is None else [case]
+        frame = run_cases(0, {each: study(name, each) for each in chosen}, settings)
+        return frame.assign(table=name, stay=[STAY[each - 1] for each in frame["case"]])
+    make = coverage_of_proportions if name == "5" else coverage_of_f1
+    sizes = SIZES if case is None else [SIZES[case - 1]]
+    return pd.concat([make(size) for size in sizes], ignore_index=True).assign(table=name)

@@ -1,0 +1,92 @@
+"""Regions of two measures and correlations."""
+
+import numpy as np
+import pytest
+from oracle import cases
+
+import bayescm as bcm
+from bayescm.answers.joint_draws import draw_measures
+
+COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+PAIR = ("recall", "precision")
+
+
+@pytest.mark.parametrize("prob", [0.5, 0.9])
+@pytest.mark.parametrize("cells", [(65, 15, 35, 30), (9, 0, 1, 30), (650, 150, 3, 9000)])
+def test_regions_hold_their_share_of_fresh_draws(prob, cells):
+    counts = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), cells, strict=True)))
+    where = bcm.region(counts, PAIR, prob=prob, random_seed=0)
+    fresh = draw_measures(counts, list(PAIR), random_seed=1).values
+    inside = where.inside.sel(recall=fresh.recall, precision=fresh.precision, method="nearest")
+    assert float(inside.mean()) == pytest.approx(prob, abs=0.02)
+
+
+def test_the_region_is_the_smallest():
+    where = bcm.region(COUNTS, PAIR, random_seed=0)
+    draws = draw_measures(COUNTS, list(PAIR), random_seed=1).values
+    both = np.stack([draws.recall, draws.precision])
+    # An ellipse of the same mass, which a nearly normal distribution makes nearly the best.
+    area = np.pi * 5.991 * np.sqrt(np.linalg.det(np.cov(both)))
+    assert float(where.area) == pytest.approx(area, rel=0.08)
+
+
+def test_a_larger_probability_takes_more_room():
+    small, large = (bcm.region(COUNTS, PAIR, prob=p, random_seed=0) for p in (0.5, 0.95))
+    assert not (small.inside & ~large.inside).any()
+    assert float(small.area) < float(large.area)
+
+
+def test_the_density_integrates_to_one():
+    where = bcm.region(COUNTS, PAIR, random_seed=0)
+    cell = np.prod([float(where[name][1] - where[name][0]) for name in PAIR])
+    assert float(where.density.sum() * cell) == pytest.approx(1)
+
+
+def test_members_share_a_grid():
+    actual = np.tile([1, 0, 1, 1, 0], 40)
+    answers = {"a": np.roll(actual, 1), "b": actual}
+    where = bcm.region(bcm.from_classifiers(actual, answers), PAIR, random_seed=0)
+    assert where.density.dims == ("classifier", *PAIR)
+    assert where.area.dims == ("classifier",)
+
+
+@pytest.mark.parametrize("bad", ["f1", ("f1",), ("f1", "recall", "mcc")])
+def test_a_region_is_of_two_measures(bad):
+    with pytest.raises(ValueError, match="a region is of two measures"):
+        bcm.region(COUNTS, bad)
+
+
+def test_a_region_is_of_one_class():
+    counts = bcm.from_matrix(np.eye(3, dtype=int) + 3, labels=list("abc"))
+    with pytest.raises(ValueError, match="a value per class"):
+        bcm.region(counts, PAIR)
+
+
+@pytest.mark.parametrize("case", cases("caelen-predictive-MCC"))
+def test_caelens_correlation(case):
+    order = ("tp", "tn", "fp", "fn")
+    cells = dict(zip(order, case["inputs"]["v_tp_tn_fp_fn"], strict=True))
+    found = bcm.correlation(
+        bcm.from_cells(**cells),
+        ["precision", "recall"],
+        of="predictive",
+        concentration=float(case["inputs"]["alpha"][0]),
+        draws=200_000,
+        prob=0.999,
+        random_seed=0,
+    ).isel(measure=0, other=1)
+    assert found.lower < case["expected"]["corr_precision_recall"] < found.upper
+
+
+def test_a_measure_and_its_complement():
+    found = bcm.correlation(COUNTS, ["recall", "fnr", "specificity"], random_seed=0)
+    table = found.correlation
+    np.testing.assert_allclose(np.diag(table), 1)
+    assert float(table.sel(measure="recall", other="fnr")) == pytest.approx(-1)
+    middle = found.sel(measure="recall", other="specificity")  # independent a posteriori
+    assert middle.lower < 0 < middle.upper
+
+
+def test_a_correlation_needs_two():
+    with pytest.raises(ValueError, match="between measures"):
+        bcm.correlation(COUNTS, ["f1"])

@@ -1,0 +1,214 @@
+"""The lattice filter: against closed forms, brute force, itself, and the truth."""
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import bayescm as bcm
+from bayescm import direct
+from bayescm.direct.series.lattice import Lattice
+from bayescm.direct.series.walk import Walk
+from bayescm.distributions.beta import Beta
+from bayescm.measures import resolve
+
+TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
+SERIES = bcm.from_matrix(TABLES, labels=["well", "sick"], positive="sick", dims=("step",))
+
+
+def walk(hits, trials, prior=(0.5, 0.5), scale=0.2):
+    return Walk(np.asarray(hits, float), np.asarray(trials, float), prior, scale)
+
+
+def brute_force(hits, trials, prior, scale):
+    """Return log evidence, filtered and smoothed means by dense matrices over (drift, logit)."""
+    logit = np.linspace(-9, 26, 1200)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    drift = (nodes + 1) * 2.5 * scale
+    density = stats.halfnorm(scale=scale).pdf(drift) * weights * 2.5 * scale
+    start = stats.beta(*prior).pdf(special.expit(logit))
+    start *= special.expit(logit) * special.expit(-logit)
+    likelihood = [
+        stats.binom(n, special.expit(logit)).pmf(k) for k, n in zip(hits, trials, strict=True)
+    ]
+    spacing = logit[1] - logit[0]
+    filtered, smoothed, evidence = [np.zeros(2) for _ in hits], np.zeros(len(hits)), 0.0
+    for sigma, weight in zip(drift, density, strict=True):
+        step = stats.norm(0, sigma).pdf(logit[:, None] - logit)
+        step /= step.sum(axis=0)
+        forward = [start * spacing * likelihood[0]]
+        for each in likelihood[1:]:
+            forward.append(step @ forward[-1] * each)
+        backward = [np.ones_like(logit)]
+        for each in likelihood[:0:-1]:
+            backward.insert(0, step @ (backward[0] * each))
+        evidence += weight * forward[-1].sum()
+        for t, (past, future) in enumerate(zip(forward, backward, strict=True)):
+            filtered[t] += weight * np.array([past @ special.expit(logit), past.sum()])
+            smoothed[t] += weight * (past * future) @ special.expit(logit)
+    return np.log(evidence), [a / b for a, b in filtered], smoothed / evidence
+
+
+@pytest.mark.parametrize(
+    ("hits", "trials"),
+    [(0, 1), (0, 10), (10, 10), (65, 80), (800, 1000), (0, 1000), (99_990, 100_000), (5, 5)],
+)
+def test_one_step_is_the_beta_distribution(hits, trials):
+    only = walk([hits], [trials])
+    distribution = Lattice(only.lattice, only.filtered()[0])
+    beta = Beta(np.array(hits + 0.5), np.array(trials - hits + 0.5))
+    sd = float(beta.sd())
+    assert np.abs(distribution.eti(0.95) - beta.eti(0.95)).max() < distribution.error_at(0.0)
+    np.testing.assert_allclose(distribution.mean(), beta.mean(), atol=1e-4 * sd)
+    np.testing.assert_allclose(distribution.sd(), sd, rtol=1e-4)
+    np.testing.assert_allclose(distribution.skewness(), beta.skewness(), atol=2e-3)
+    np.testing.assert_allclose(np.diff(distribution.hdi(0.95)), np.diff(beta.hdi(0.95)), rtol=1e-4)
+    assert distribution.hdi_kind(0.95) == beta.hdi_kind(0.95)
+    at = beta.quantile(np.array([0.1, 0.5, 0.9]))
+    np.testing.assert_allclose(distribution.cdf(at), [0.1, 0.5, 0.9], atol=3e-5)
+    np.testing.assert_allclose(distribution.pdf(at), beta.pdf(at), rtol=3e-3)
+    marginal = special.betaln(hits + 0.5, trials - hits + 0.5) - special.betaln(0.5, 0.5)
+    ways = special.gammaln(trials + 1) - special.gammaln([hits + 1, trials - hits + 1]).sum()
+    np.testing.assert_allclose(only.log_marginal(), marginal + ways, atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("hits", "trials", "prior", "scale"),
+    [
+        ([16, 11, 18], [20, 20, 20], (2.0, 1.0), 0.4),
+        ([3, 0, 9], [3, 0, 10], (0.5, 0.5), 0.2),
+    ],
+)
+def test_few_steps_are_what_brute_force_gives(hits, trials, prior, scale):
+    evidence, filtered, smoothed = brute_force(hits, trials, prior, scale)
+    ours = walk(hits, trials, prior, scale)
+    rates = special.expit(ours.lattice)
+    assert ours.log_marginal() == pytest.approx(evidence, abs=1e-3)
+    np.testing.assert_allclose(ours.filtered() @ rates, filtered, atol=2e-4)
+    np.testing.assert_allclose(ours.smoothed() @ rates, smoothed, atol=2e-4)
+
+
+def test_without_drift_it_is_the_pooled_posterior():
+    posterior = direct.drifting(TABLES, drift=1e-5)
+    pooled = direct.dirichlet_multinomial(TABLES.sum(0), concentration=0.5)
+    for name in ("recall", "specificity", "prevalence", "fpr", "fnr"):
+        kernel = resolve(name)
+        want = pooled.distribution(kernel).eti(0.95)
+        np.testing.assert_allclose(
+            posterior.distribution(kernel).eti(0.95), np.tile(want, (3, 1)), atol=1e-4
+        )
+
+
+def test_the_filter_sees_no_later_step():
+    kernel = resolve("recall")
+    whole = direct.drifting(TABLES, filtered=True).distribution(kernel).eti(0.95)
+    for size in (1, 2):
+        part = direct.drifting(TABLES[:size], filtered=True).distribution(kernel).eti(0.95)
+        np.testing.assert_allclose(whole[:size], part, atol=1e-4)
+    last = direct.drifting(TABLES).distribution(kernel).eti(0.95)[-1]
+    np.testing.assert_allclose(whole[-1], last, atol=1e-5)
+
+
+def test_swapping_the_classes_swaps_recall_and_specificity():
+    swapped = direct.drifting(TABLES[:, ::-1, ::-1])
+    posterior = direct.drifting(TABLES)
+    for one, other in [("recall", "specificity"), ("fnr", "fpr")]:
+        np.testing.assert_allclose(
+            posterior.distribution(resolve(one)).mean(),
+            swapped.distribution(resolve(other)).mean(),
+            atol=1e-9,
+        )
+
+
+def test_a_batch_of_series_is_every_series_by_itself():
+    both = direct.drifting(np.stack([TABLES, TABLES[::-1]]))
+    distribution = both.distribution(resolve("recall"))
+    assert distribution.mean().shape == (2, 3)
+    np.testing.assert_array_equal(
+        distribution.mean()[0], direct.drifting(TABLES).distribution(resolve("recall")).mean()
+    )
+    assert both.log_marginal().shape == (2,)
+
+
+def test_draws_have_the_distributions():
+    posterior = direct.drifting(TABLES)
+    rng = np.random.default_rng(1)
+    names = ["recall", "specificity", "prevalence", "f1"]
+    values = posterior.measure([resolve(name) for name in names], 40_000, rng)
+    for name, drawn in zip(names[:3], values[:3], strict=True):
+        distribution = posterior.distribution(resolve(name))
+        np.testing.assert_allclose(
+            drawn.mean(0), distribution.mean(), atol=0.03 * distribution.sd().max()
+        )
+        np.testing.assert_allclose(drawn.std(0), distribution.sd(), rtol=0.02)
+    assert posterior.distribution(resolve("f1")) is None
+    assert values[3].shape == (40_000, 3)
+
+
+@pytest.mark.parametrize(
+    ("trials", "drift", "steps"), [(100, 0.1, 12), (20_000, 0.3, 8), (20_000, 0.002, 8)]
+)
+def test_paths_have_the_smoothed_distributions(trials, drift, steps):
+    rng = np.random.default_rng(3)
+    level = 2 + np.cumsum(rng.normal(0, drift, steps))
+    ours = walk(rng.binomial(trials, special.expit(level)), np.full(steps, trials))
+    drifts, paths = ours.paths(20_000, rng)
+    mass = ours.smoothed()
+    mean = mass @ ours.lattice
+    sd = np.sqrt(mass @ ours.lattice**2 - mean**2)
+    np.testing.assert_allclose(paths.mean(0), mean, atol=0.04 * sd.max())
+    np.testing.assert_allclose(paths.std(0), sd, rtol=0.03)
+    # Given the path the drift is that of its moves: a posterior sd near 1 / sqrt(2 steps).
+    moves = np.diff(paths, axis=1) / drifts[:, None]
+    assert np.abs(np.median((moves**2).mean(1)) - 1) < 0.3
+    nodes, logs = ours.drifts
+    weights = special.softmax(ours._passed[1][-1] + logs)
+    assert drifts.mean() == pytest.approx(weights @ nodes, rel=0.04)
+
+
+@pytest.mark.slow
+def test_filtered_intervals_cover_when_the_truth_walks_as_the_model_says():
+    rng = np.random.default_rng(8)
+    covered, static = [], []
+    for _ in range(400):
+        drift, start = abs(rng.normal(0, 0.2)), rng.beta(4, 1)
+        truth = special.expit(special.logit(start) + np.cumsum(np.r_[0, rng.normal(0, drift, 19)]))
+        hits = rng.binomial(60, truth)
+        ours = walk(hits, np.full(20, 60), (4.0, 1.0))
+        distributions = [Lattice(ours.lattice, each) for each in ours.filtered()[[0, 9, 19]]]
+        below = [
+            distribution.cdf(p)
+            for distribution, p in zip(distributions, truth[[0, 9, 19]], strict=True)
+        ]
+        covered.append(np.abs(np.subtract(below, 0.5)) < 0.475)
+        pooled = special.betainc(4 + hits.sum(), 1 + 20 * 60 - hits.sum(), truth[-1])
+        static.append(abs(pooled - 0.5) < 0.475)
+    assert 0.93 <= np.mean(covered) <= 0.97
+    assert np.mean(static) < 0.8  # what ignores the drift does not cover
+
+
+def test_intervals_by_name_keep_the_steps():
+    ends = bcm.interval(SERIES, "recall", model="drifting", kind="eti")
+    assert ends.dims == ("step", "bound")
+    distribution = direct.drifting(SERIES.values).distribution(resolve("recall"))
+    np.testing.assert_allclose(ends, distribution.eti(0.95))
+    past = bcm.interval(SERIES, "recall", model="drifting", filtered=True)
+    assert past.sel(step=0).values[1] - past.sel(step=0).values[0] > 0.15
+    f1 = bcm.interval(SERIES, "f1", model="drifting")
+    assert ((f1[:, 1] - f1[:, 0]) > 0.05).all()
+    assert float(bcm.prob_above(SERIES, "recall", 0.5, model="drifting").min()) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("cells", "keywords", "message"),
+    [
+        (TABLES[0], {}, "series of two-class tables"),
+        (np.ones((4, 3, 3)), {}, "series of two-class tables"),
+        (TABLES, {"concentration": 0}, "improper"),
+        (TABLES, {"drift": 0}, "drift is not a scale"),
+        (TABLES, {"drift": "fast"}, "drift is not a scale"),
+    ],
+)
+def test_what_does_not_fit_is_refused(cells, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        direct.drifting(cells, **keywords)

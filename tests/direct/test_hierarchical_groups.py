@@ -1,0 +1,271 @@
+"""Partial pooling: its two limits, its integrals, and the bivariate model of meta-analysis."""
+
+import csv
+
+import numpy as np
+import pytest
+from oracle import data_file
+from scipy.integrate import dblquad
+from scipy.special import betaln, expit, logit
+from scipy.stats import beta, multivariate_normal, norm
+
+import bayescm as bcm
+from bayescm import direct
+from bayescm.direct.groups.dirichlet_groups import DirichletBlock
+from bayescm.direct.groups.random_effects import Block
+from bayescm.measures import resolve
+from bayescm.simulation.journal import generator
+from bayescm.studies.ours.meta_analysis import likeliest, posterior, reitsma
+from bayescm.studies.published.thesis import Chains
+
+RNG = np.random.default_rng(6)
+SITES = np.array([[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]])
+MANY = RNG.integers(1, 15, (5, 3, 3)) + 12 * np.eye(3, dtype=int)
+
+
+def studies(name, **only):
+    with data_file(f"confusion/{name}").open() as lines:
+        rows = [row for row in csv.DictReader(lines) if only.items() <= row.items()]
+    order = [["TN", "FP"], ["FN", "TP"]]
+    return np.array([[[int(row[key]) for key in keys] for keys in order] for row in rows])
+
+
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [
+        ("mada_auditc.csv", {}),
+        ("bamdit_glas.csv", {"marker": "Telomerase"}),
+        ("mada_dementia.csv", {}),
+    ],
+)
+def test_the_bivariate_model_of_meta_analysis(name, only):
+    cells = studies(name, **only)
+    middle, error, _ = reitsma(cells, everywhere=False)
+    drawn = direct.hierarchical_groups(cells).draws(8000, np.random.default_rng(0), groups=False)
+    logits = logit(drawn["rates"][:, 1:])
+    # Same model, but for the normal approximation within studies and the continuity correction.
+    np.testing.assert_allclose(expit(np.median(logits, 0)), expit(middle), atol=0.035)
+    np.testing.assert_allclose(logits.std(0), error, rtol=0.35)
+
+
+def test_the_published_estimates_of_audit_c():
+    cells = studies("mada_auditc.csv")
+    middle, error, _ = reitsma(cells)
+    # As known of mada, which was not run; our fit is of the same model.
+    np.testing.assert_allclose(middle, [2.100, 1.264], atol=6e-4)
+    np.testing.assert_allclose(error, [0.338, 0.174], atol=6e-4)
+    found, likely = posterior(cells), expit(likeliest(cells)[0])
+    # One study misses none of 752: half an example added pulls the normal model towards one half.
+    np.testing.assert_allclose(found[[0, 3]], likely, atol=0.01)
+    np.testing.assert_allclose(found[[0, 3]], expit(middle), atol=0.035)
+    assert found[1] < expit(middle[0]) < found[2]
+    assert found[4] < expit(middle[1]) < found[5]
+
+
+def test_the_published_telomerase_estimates():
+    cells = studies("bamdit_glas.csv", marker="Telomerase")
+    drawn = direct.hierarchical_groups(cells).draws(8000, np.random.default_rng(0), groups=False)
+    # Glas et al. (2003): sensitivity .75, specificity .86 (.71 to .94).
+    sensitivity, specificity = np.median(drawn["rates"][:, 1:], axis=0)
+    assert sensitivity == pytest.approx(0.75, abs=0.03)
+    assert specificity == pytest.approx(0.86, abs=0.04)
+    low, high = np.quantile(drawn["rates"][:, 2], [0.025, 0.975])
+    assert low < 0.75
+    assert 0.92 < high < 0.98
+
+
+@pytest.mark.parametrize("cells", [SITES, MANY])
+def test_no_variation_is_pooling(cells):
+    posterior = direct.hierarchical_groups(cells, spread=1e-3)
+    pooled = direct.dirichlet_multinomial(cells.sum(0))
+    kernel = resolve("accuracy")
+    (drawn,) = posterior.measure([kernel], 6000, np.random.default_rng(0))
+    distribution = pooled.distribution(kernel)
+    assert drawn.mean() == pytest.approx(distribution.mean(), abs=0.05 * distribution.sd())
+    assert drawn.std() == pytest.approx(distribution.sd(), rel=0.06)
+
+
+def test_infinite_variation_leaves_groups_to_themselves():
+    cells = SITES[:3]
+    blocks = direct.hierarchical_groups(cells)._each[0]
+    wide = np.array([[0.0, 0.0, np.log(30), np.log(30), 0.0]])
+    effects = blocks.rates.draw_effects(np.repeat(wide, 20_000, 0), np.random.default_rng(0))
+    recall = expit(blocks.rates.logits(np.repeat(wide, 20_000, 0), effects))[..., 0]
+    alone = beta(cells[:, 1, 1], cells[:, 1, 0])  # flat in the logit
+    np.testing.assert_allclose(recall.mean(0), alone.mean(), atol=0.003)
+    np.testing.assert_allclose(recall.std(0), alone.std(), rtol=0.05)
+
+
+def test_groups_are_drawn_towards_the_others():
+    drawn = direct.hierarchical_groups(SITES).draws(6000, np.random.default_rng(0))
+    recall = resolve("recall")
+    shrunken = recall(drawn["theta_group"]).mean(0)
+    raw = recall(SITES[:3])
+    middle = recall(SITES.sum(0))
+    assert (np.abs(shrunken[:3] - middle) < np.abs(raw - middle)).all()
+    own = recall(drawn["theta_group"]).std(0)
+    assert own[3] > own[:3].max()  # the site without positives: only the others speak for it
+    new = recall(drawn["theta_new"])
+    assert new.std() > recall(drawn["theta"]).std()
+
+
+def test_the_integral_over_a_group():
+    block = Block(np.array([[7.0, 3.0]]), np.array([[9.0, 20.0]]), np.full((2, 2), 0.5), 1.0)
+    point = np.array([[0.3, -0.6, np.log(0.9), np.log(1.4), np.arctanh(-0.4)]])
+    covariance = [[0.81, -0.4 * 0.9 * 1.4], [-0.4 * 0.9 * 1.4, 1.96]]
+    distribution = multivariate_normal([0.3, -0.6], covariance)
+
+    def height(y, x):
+        first = 7 * x - 9 * np.logaddexp(0, x)
+        return np.exp(first + 3 * y - 20 * np.logaddexp(0, y)) * distribution.pdf([x, y])
+
+    expected, _ = dblquad(height, -7, 7, -9, 7, epsabs=1e-14)
+    found = block.log_posterior(point) - block.log_prior(point)
+    assert found[0] == pytest.approx(np.log(expected), abs=1e-3)
+
+
+def test_the_prior_is_what_it_says():
+    block = Block(np.zeros((2, 2)), np.zeros((2, 2)), np.array([[2.0, 3.0], [4.0, 1.5]]), 0.7)
+    points = np.random.default_rng(0).normal(size=(4, 5))
+    means, logs, turned = points[:, :2], points[:, 2:4], points[:, 4]
+    expected = 0
+    for rate, (a, b) in zip(means.T, block.prior, strict=True):
+        expected = expected + a * rate - (a + b) * np.logaddexp(0, rate) - betaln(a, b)
+    expected = expected + (norm.logpdf(np.exp(logs), 0, 0.7) + np.log(2) + logs).sum(1)
+    rho = np.tanh(turned)
+    expected = expected + beta(2, 2).logpdf((1 + rho) / 2) - np.log(2) + np.log1p(-(rho**2))
+    np.testing.assert_allclose(block.log_prior(points), expected)
+    np.testing.assert_allclose(block.log_posterior(points), expected)  # no trials: no evidence
+
+
+def test_draws_of_rows_agree_with_a_grid():
+    counts = np.array([[9.0, 1.0], [5.0, 5.0], [8.0, 0.0]])
+    block = DirichletBlock(counts, np.array([0.5, 0.5]), 1.0)
+    share, log_spread = np.meshgrid(
+        (np.arange(400) + 0.5) / 400, np.linspace(np.log(0.01), np.log(5), 400), indexing="ij"
+    )
+    points = np.stack([share.ravel(), 1 - share.ravel(), log_spread.ravel()], axis=1)
+    heights = block.log_posterior(points)
+    weights = np.exp(heights - heights.max())
+    weights /= weights.sum()
+    drawn = block.points.draw(8000, np.random.default_rng(0))
+    assert drawn[:, 0].mean() == pytest.approx(weights @ points[:, 0], abs=0.006)
+    assert np.exp(drawn[:, 2]).mean() == pytest.approx(weights @ np.exp(points[:, 2]), abs=0.03)
+
+
+@pytest.mark.parametrize(("classes", "groups", "size"), [(3, 5, 100), (10, 6, 20), (20, 5, 30)])
+def test_importance_weights_stay_even(classes, groups, size):
+    rng = np.random.default_rng(1)
+    shares = np.full(classes, 0.3 / (classes - 1))
+    shares[0] = 0.7
+    counts = np.stack([rng.multinomial(size, rng.dirichlet(20 * shares)) for _ in range(groups)])
+    block = DirichletBlock(counts.astype(float), np.full(classes, 2 / classes**2), 1.0)
+    assert block.points.effective > 1000
+
+
+def test_weights_stay_even_for_two_classes():
+    for cells in (SITES, SITES[:2], 100 * SITES, studies("mada_dementia.csv")):
+        assert direct.hierarchical_groups(cells).effective > 600
+
+
+def test_a_known_prevalence_moves_what_depends_on_it():
+    posterior = direct.hierarchical_groups(SITES, prevalence=0.01)
+    rng = np.random.default_rng(0)
+    share, precision = posterior.measure([resolve("prevalence"), resolve("precision")], 500, rng)
+    np.testing.assert_allclose(share, 0.01)
+    assert precision.mean() < 0.1
+
+
+def test_batches_are_collections_of_their_own():
+    both = direct.hierarchical_groups(np.stack([SITES, SITES[::-1]]))
+    drawn = both.draws(2000, np.random.default_rng(0))
+    assert drawn["theta"].shape == (2000, 2, 2, 2)
+    assert drawn["theta_group"].shape == (2000, 2, 4, 2, 2)
+    recall = resolve("recall")(drawn["theta_group"]).mean(0)
+    np.testing.assert_allclose(recall[0], recall[1][::-1], atol=0.02)
+
+
+def test_intervals_use_the_groups_up():
+    counts = bcm.from_matrix(SITES, labels=["well", "sick"], positive="sick", dims=("group",))
+    ends = bcm.interval(counts, "recall", random_seed=0)
+    assert ends.dims == ("bound",)
+    pooled = bcm.interval(counts.sum("group"), "recall")
+    assert float(ends.diff("bound")[0]) > float(pooled.diff("bound")[0])
+
+
+BAD = {
+    "one group": ((SITES[:1],), {}, "not several groups"),
+    "no group": ((SITES[0],), {}, "not several groups"),
+    "spread": ((SITES,), {"spread": -1}, "spread is not a scale"),
+    "concentration": ((SITES,), {"concentration": 0}, "not a pseudo-count"),
+    "prevalence": ((SITES,), {"prevalence": 1.5}, "not a share"),
+    "prevalence of many": ((MANY,), {"prevalence": 0.5}, "a prevalence is of two classes"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named(case):
+    given, keywords, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        direct.hierarchical_groups(*given, **keywords).measure(
+            [resolve("accuracy")], 2, np.random.default_rng(0)
+        )
+
+
+def test_counts_without_groups_are_refused():
+    with pytest.raises(ValueError, match="there are no groups"):
+        bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1", model="hierarchical_groups")
+
+
+@pytest.mark.parametrize("index", [48, 7, 21])
+def test_extreme_groups_have_finite_draws(index):
+    """Images whose pixels repeat each other: many are all positive, or wholly right or wrong."""
+    counts, _ = Chains(0.95)(generator(0, index))
+    posterior = direct.hierarchical_groups(counts.isel(batch=0).values)
+    drawn = posterior.draws(500, np.random.default_rng(0))
+    for name in ("rates", "spread", "theta", "theta_group", "theta_new"):
+        assert np.isfinite(drawn[name]).all(), name
+    assert posterior.effective > 200
+
+
+def test_the_integral_over_groups_far_from_typical():
+    """All right, all wrong, and in between, where a typical group is nearly always right."""
+    hits, totals = np.array([[87.0, 40], [0, 3], [52, 0], [0, 25]]), np.array([87.0, 62, 62, 25])
+    totals = np.stack([totals, np.array([40.0, 60, 30, 25])], axis=1)
+    block = Block(hits, totals, np.full((2, 2), 0.5), 3.0)
+    point = np.array([[3.5, 2.9, np.log(5.0), np.log(5.1), 0.0]])
+    grid = np.linspace(-9, 9, 1201)
+    distribution = norm.pdf(grid) * (grid[1] - grid[0])
+    expected = 0.0
+    for rate in range(2):  # independent, so that each is an integral of its own
+        logits = point[0, rate] + np.exp(point[0, 2 + rate]) * grid
+        heights = hits[:, [rate]] * logits - totals[:, [rate]] * np.logaddexp(0, logits)
+        expected += np.log(np.exp(heights) @ distribution).sum()
+    found = block.log_posterior(point) - block.log_prior(point)
+    assert found[0] == pytest.approx(expected, abs=0.5)
+
+
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+def test_wide_spreads_leave_the_weights_even(spread):
+    counts, _ = Chains(0.95)(np.random.default_rng([3, 0]))
+    posterior = direct.hierarchical_groups(counts.isel(batch=0).values, spread=spread)
+    assert posterior.effective > 2000
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
+def test_perfect_and_hopeless_groups(scale):
+    cells = np.array([[[50, 0], [0, 50]], [[0, 50], [50, 0]], [[9, 0], [0, 0]]])
+    drawn = direct.hierarchical_groups(cells, spread=scale).draws(400, np.random.default_rng(0))
+    assert all(np.isfinite(each).all() for each in drawn.values())
+
+
+def test_the_average_over_groups_is_that_of_new_ones():
+    posterior = direct.hierarchical_groups(np.concatenate([SITES, 3 * SITES[::-1]]))
+    rng = np.random.default_rng(0)
+    recall = resolve("recall")
+    (average,) = posterior.average([recall], 20_000, rng)
+    drawn = posterior.draws(20_000, rng, groups=False)
+    assert average.mean() == pytest.approx(recall(drawn["theta_new"]).mean(), abs=0.01)
+    typical = recall(drawn["theta"]).mean()
+    assert 0.5 < average.mean() < typical
+    assert average.std() < recall(drawn["theta_new"]).std()

@@ -1,0 +1,98 @@
+"""Classes that share strength: coverage of macro averages, and the limits."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm import direct
+from bayescm.measures import resolve
+
+MACRO = resolve("f1_macro")
+
+
+def simulated(rng, classes, accuracy):
+    shares = rng.dirichlet(np.full(classes, 5.0))
+    right = rng.beta(10 * accuracy, 10 * (1 - accuracy), classes)
+    theta = np.zeros((classes, classes))
+    for row in range(classes):
+        wrong = (1 - right[row]) * rng.dirichlet(np.ones(classes - 1))
+        theta[row] = shares[row] * np.insert(wrong, row, right[row])
+    return theta
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accuracy", [0.7, 0.93])
+def test_macro_f1_of_ten_classes_with_fifty_examples(accuracy):
+    rng = np.random.default_rng(0)
+    covered = {"hierarchical_rows": 0, "dirichlet_multinomial": 0}
+    for _ in range(200):
+        theta = simulated(rng, 10, accuracy)
+        cells = rng.multinomial(50, theta.ravel()).reshape(10, 10)
+        for name in covered:
+            (drawn,) = getattr(direct, name)(cells).measure([MACRO], 500, rng)
+            low, high = np.quantile(drawn, [0.025, 0.975])
+            covered[name] += low <= MACRO(theta) <= high
+    assert covered["hierarchical_rows"] / 200 >= 0.90
+    assert covered["dirichlet_multinomial"] / 200 < 0.80  # the negative control
+
+
+def test_many_examples_leave_nothing_to_share():
+    rng = np.random.default_rng(1)
+    cells = rng.multinomial(60_000, simulated(rng, 4, 0.8).ravel()).reshape(4, 4)
+    for name in ("f1_macro", "accuracy", "mcc"):
+        kernel = resolve(name)
+        ours, flat = (
+            getattr(direct, model)(cells).measure([kernel], 4000, rng)[0]
+            for model in ("hierarchical_rows", "dirichlet_multinomial")
+        )
+        assert ours.mean() == pytest.approx(flat.mean(), abs=0.2 * flat.std())
+        assert ours.std() == pytest.approx(flat.std(), rel=0.08)
+
+
+def test_no_spread_is_one_accuracy_for_all():
+    cells = np.array([[4, 1, 0], [0, 9, 1], [1, 0, 3]])
+    drawn = direct.hierarchical_rows(cells, spread=1e-3).draws(4000, np.random.default_rng(0))
+    np.testing.assert_allclose(drawn["accuracy"] - drawn["common"][:, None], 0, atol=0.01)
+    # 16 right of 19, and Jeffreys' prior.
+    assert drawn["common"].mean() == pytest.approx(16.5 / 20, abs=0.006)
+
+
+def test_cells_are_probabilities_and_classes_may_be_absent():
+    cells = np.array([[4, 1, 0], [0, 0, 0], [1, 0, 3]])
+    theta = direct.hierarchical_rows(cells).draws(200, np.random.default_rng(0))["theta"]
+    np.testing.assert_allclose(theta.sum((1, 2)), 1)
+    assert (theta > 0).all()
+
+
+def test_the_order_of_the_classes_does_not_matter():
+    cells = np.array([[40, 6, 2], [1, 30, 9], [3, 0, 20]])
+    turned = cells[::-1, ::-1]
+    one, two = (
+        direct.hierarchical_rows(each).measure([MACRO], 20_000, np.random.default_rng(0))[0]
+        for each in (cells, turned)
+    )
+    np.testing.assert_allclose(
+        np.quantile(one, [0.1, 0.9]), np.quantile(two, [0.1, 0.9]), atol=3e-3
+    )
+
+
+def test_batches_and_intervals():
+    tables = np.stack([np.diag([5, 4, 3]) + 1, np.diag([9, 9, 9])])
+    counts = bcm.from_matrix(tables, labels=list("abc"))
+    ends = bcm.interval(counts, "f1_macro", model="hierarchical_rows", random_seed=0)
+    assert ends.dims == ("batch", "bound")
+    assert (ends.diff("bound") > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("cells", "keywords", "message"),
+    [
+        (np.eye(2), {}, "too few to share"),
+        (np.eye(3), {"spread": 0}, "spread is not positive"),
+        (np.eye(3), {"errors": -1}, "errors is not positive"),
+        (np.eye(3), {"concentration": np.inf}, "concentration is not positive"),
+    ],
+)
+def test_bad_input_is_named(cells, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        direct.hierarchical_rows(cells, **keywords)

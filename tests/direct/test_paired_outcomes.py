@@ -1,0 +1,146 @@
+"""The joint posterior: each classifier's own one by marginalising, whatever the number."""
+
+import sys
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from scipy.stats import dirichlet_multinomial as scipy_dm
+
+import bayescm as bcm
+from bayescm import direct
+from bayescm.direct.groups import joint_table
+from bayescm.direct.paired_outcomes import PairedOutcomes
+from bayescm.evidence.joint_cells import pour
+from bayescm.measures import resolve
+
+SIZE = 20_000
+
+
+def simulated(judges, classes, n, seed=3):
+    rng = np.random.default_rng(seed)
+    actual = rng.integers(classes, size=n)
+    answers = {
+        f"c{judge}": np.where(rng.random(n) < 0.8, actual, rng.integers(classes, size=n))
+        for judge in range(judges)
+    }
+    return bcm.from_classifiers(actual, answers, labels=list(range(classes)), positive=None)
+
+
+def distance(draws, a, b):
+    """Return Kolmogorov's statistic, of 1.95 at p = 0.001; near 1 rounding makes ties."""
+    points = np.sort(draws[draws < 1 - 1e-12])
+    below = np.searchsorted(np.sort(draws), points, side="right") / len(draws)
+    return np.abs(below - beta.cdf(points, a, b)).max() * len(draws) ** 0.5
+
+
+# Small tables are written out, large ones drawn lazily; of the last many cells have no count.
+TABLES = [(2, 2, 40), (3, 3, 30), (9, 2, 25), (4, 6, 20), (2, 20, 40)]
+
+
+@pytest.mark.parametrize(("judges", "classes", "n"), TABLES)
+@pytest.mark.parametrize("measure", ["accuracy", "recall", "precision"])
+def test_each_classifier_keeps_its_own_posterior(judges, classes, n, measure):
+    outcomes = simulated(judges, classes, n)
+    posterior = direct.paired_outcomes(outcomes)
+    kernel = resolve(measure)
+    (draws,) = posterior.measure([kernel], 2000, np.random.default_rng(1))
+    distribution = posterior.distribution(kernel)
+    for index in np.ndindex(draws.shape[1:]):
+        own = bcm.direct.dirichlet_multinomial(posterior.matrices[index[0]]).distribution(kernel)
+        np.testing.assert_array_equal(distribution.a[index[0]], own.a)
+    # The distribution of one class of the last classifier: what adding the others must not change.
+    last = (len(draws[0]) - 1, *(() if draws.ndim == 2 else (0,)))
+    assert distance(draws[(slice(None), *last)], distribution.a[last], distribution.b[last]) < 1.95
+
+
+def test_a_wrong_distribution_is_noticed():
+    outcomes = simulated(2, 2, 40)
+    posterior = direct.paired_outcomes(outcomes)
+    (draws,) = posterior.measure([resolve("accuracy")], SIZE // 4, np.random.default_rng(1))
+    distribution = posterior.distribution(resolve("accuracy"))
+    assert distance(draws[:, 0], distribution.a[0] + 2, distribution.b[0]) > 1.95
+
+
+@pytest.mark.parametrize(("judges", "classes"), [(2, 2), (3, 2), (2, 3)])
+def test_lazy_draws_have_the_moments_of_the_whole_table(judges, classes, monkeypatch):
+    posterior = direct.paired_outcomes(simulated(judges, classes, 6))
+    whole = posterior.theta(SIZE, np.random.default_rng(1)).reshape(SIZE, -1)
+    monkeypatch.setattr(sys.modules[PairedOutcomes.__module__], "ENUMERATE", 0)
+    lazy = posterior.theta(SIZE, np.random.default_rng(2)).reshape(SIZE, -1)
+    sd = whole.std(axis=0)
+    np.testing.assert_allclose(lazy.mean(0), whole.mean(0), atol=5 * sd.max() / SIZE**0.5)
+    scale = np.outer(sd, sd) + 1e-12
+    np.testing.assert_allclose(np.cov(lazy.T) / scale, np.cov(whole.T) / scale, atol=0.06)
+
+
+def test_classifiers_that_answer_alike_do_not_differ():
+    actual = [1, 1, 1, 0, 0, 0, 1, 0] * 200
+    answers = [1, 0, 1, 0, 0, 1, 1, 0] * 200
+    twins = bcm.from_classifiers(actual, {"a": answers, "b": answers})
+    theta = direct.paired_outcomes(twins).theta(1000, np.random.default_rng(0))
+    assert np.abs(theta[:, 0] - theta[:, 1]).max() < 0.02
+
+
+def test_prior_weighs_the_same_for_any_number_of_classifiers():
+    for judges in (1, 2, 5):
+        posterior = direct.paired_outcomes(simulated(judges, 2, 10))
+        assert posterior.weight == 2
+    written = direct.paired_outcomes(simulated(3, 2, 10))
+    own = joint_table.base_measure(written.prior, written._every[0], written._every[1:])
+    table = pour(own, written._every[0], written._every[1:], 2)
+    np.testing.assert_allclose(table, 0.5)
+
+
+def test_concentration_zero_is_the_bayesian_bootstrap():
+    outcomes = simulated(3, 4, 30)
+    posterior = direct.paired_outcomes(outcomes, concentration=0)
+    theta = posterior.theta(2000, np.random.default_rng(0))
+    assert (theta[:, posterior.matrices == 0] == 0).all()
+    share = posterior.matrices / 30
+    np.testing.assert_allclose(theta.mean(0), share, atol=0.01)
+
+
+def test_a_selection_merges_outcomes():
+    outcomes = simulated(3, 2, 50)
+    merged = direct.paired_outcomes(outcomes.isel(classifier=[0]))
+    assert merged.counts.shape == (4,)
+    alone = direct.paired_outcomes(outcomes).matrices[0]
+    np.testing.assert_array_equal(merged.matrices[0], alone)
+
+
+def test_marginal_likelihood_is_scipys():
+    posterior = direct.paired_outcomes(simulated(2, 2, 30))
+    prior = joint_table.base_measure(posterior.prior, posterior._every[0], posterior._every[1:])
+    counts = posterior._weights - prior
+    expected = scipy_dm.logpmf(np.rint(counts).astype(int), prior, 30)
+    np.testing.assert_allclose(posterior.log_marginal(), expected, rtol=1e-12)
+
+
+def test_leading_dims_are_kept():
+    rng = np.random.default_rng(0)
+    actual, group = rng.integers(2, size=60), np.arange(60) % 3
+    answers = {"a": rng.integers(2, size=60), "b": rng.integers(2, size=60)}
+    outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
+    posterior = direct.paired_outcomes(outcomes)
+    assert posterior.theta(5, rng).shape == (5, 3, 2, 2, 2)
+    assert posterior.log_marginal().shape == (3,)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, [[0.0, 1.0], [1.0, 1.0]]])
+def test_concentrations_are_checked(bad):
+    with pytest.raises(ValueError, match="not a pseudo-count"):
+        direct.paired_outcomes(simulated(2, 2, 10), concentration=bad)
+
+
+def test_priors_must_agree_on_the_classes():
+    prior = [[[1, 1], [1, 1]], [[2, 2], [1, 1]]]
+    with pytest.raises(ValueError, match="disagree on how frequent"):
+        direct.paired_outcomes(simulated(2, 2, 10), concentration=prior)
+
+
+def test_a_tree_of_a_huge_table_is_refused():
+    posterior = direct.paired_outcomes(simulated(20, 2, 10))
+    with pytest.raises(ValueError, match="too large for a tree"):
+        posterior.draws(10, np.random.default_rng(0))
+    assert isinstance(posterior, PairedOutcomes)

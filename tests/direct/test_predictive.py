@@ -1,0 +1,87 @@
+"""The next test set: enumeration against reference values, draws and closed forms."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayescm as bcm
+from bayescm.direct import dirichlet_multinomial, fixed_totals
+from bayescm.direct.predictive import predictive_distribution
+from bayescm.measures import resolve
+from tests.oracle import cases
+
+CELLS = np.array([[30.0, 35.0], [15.0, 65.0]])
+
+
+@pytest.mark.parametrize("case", cases("caelen-predictive-MCC"))
+def test_mcc_of_the_next_test_set_is_the_reference(case):
+    tp, tn, fp, fn = case["inputs"]["v_tp_tn_fp_fn"]
+    counts = bcm.from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
+    asked = {"of": "predictive", "concentration": case["inputs"]["alpha"][0]}
+    expected, tol = case["expected"], case["tol"]
+    above = float(bcm.prob_above(counts, "mcc", 0, **asked))
+    assert above == pytest.approx(expected["P_gt0"], abs=tol["prob"])
+    assert float(bcm.mean(counts, "mcc", **asked)) == pytest.approx(expected["mean"], abs=1e-9)
+    assert float(bcm.sd(counts, "mcc", **asked)) == pytest.approx(expected["sd"], abs=1e-9)
+    for kind, key in (("eti", "et95"), ("hdi", "hpd95")):
+        ends = bcm.interval(counts, "mcc", kind=kind, **asked).values
+        assert ends == pytest.approx(expected[key], abs=tol["interval"])
+
+
+def test_accuracy_is_beta_binomial():
+    distribution = predictive_distribution(
+        dirichlet_multinomial(CELLS), resolve("accuracy"), 40, 0, None
+    )
+    exact = stats.betabinom(40, 96, 51)
+    x = np.arange(41)
+    assert distribution.cdf(x / 40) == pytest.approx(exact.cdf(x), abs=1e-12)
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.3, (3, 7)])
+def test_enumeration_agrees_with_draws(prevalence):
+    posterior = dirichlet_multinomial(CELLS)
+    if prevalence is not None:
+        posterior = fixed_totals(CELLS, prevalence=prevalence)
+    rng = np.random.default_rng(1)
+    exact = predictive_distribution(posterior, resolve("f1"), 30, 0, rng)
+    assert exact.how == "enumeration"
+    theta = posterior.draws(100_000, rng)["theta"].reshape(-1, 4)
+    values = resolve("f1")(rng.multinomial(30, theta / theta.sum(-1)[:, None]).reshape(-1, 2, 2))
+    for x in (0.5, 0.6, 0.7, 0.8):
+        assert float(exact.cdf(x)) == pytest.approx(np.nanmean(values <= x), abs=0.006)
+
+
+def test_undefined_mass_is_reported():
+    posterior = dirichlet_multinomial([[7.0, 0.0], [5.0, 0.0]])
+    distribution = predictive_distribution(posterior, resolve("precision"), 5, 0, None)
+    theta = posterior.draws(200_000, np.random.default_rng(0))["theta"]
+    none_predicted = (theta[:, :, 0].sum(-1) ** 5).mean()
+    assert distribution.undefined == pytest.approx(none_predicted, abs=0.003)
+
+
+def test_large_test_sets_and_many_classes_are_drawn():
+    rng = np.random.default_rng(2)
+    large = predictive_distribution(dirichlet_multinomial(CELLS), resolve("f1"), 10**6, 4000, rng)
+    parameter = dirichlet_multinomial(CELLS).distribution(resolve("f1"))
+    assert large.how == "draws"
+    assert large.eti(0.9) == pytest.approx(parameter.eti(0.9), abs=0.006)
+    three = dirichlet_multinomial(np.eye(3) * 9 + 1)
+    assert predictive_distribution(three, resolve("mcc"), 50, 1000, rng).draws.shape == (1000,)
+
+
+def test_the_next_test_set_of_a_cross_validation_is_of_one_classifier():
+    folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
+    batch = np.stack([folds, folds[::-1, ::-1, ::-1]])
+    counts = bcm.from_matrix(batch, labels=["a", "b"], positive="b", dims=("batch", "fold"))
+    asked = {"model": "hierarchical_folds", "draws": 1500}
+    for n, factor in ((20, 1.4), (100_000, 0.95)):
+        mean = bcm.mean(counts, "accuracy", of="predictive", n=n, **asked)
+        np.testing.assert_allclose(mean, bcm.mean(counts, "accuracy"), atol=0.015)
+        spread = bcm.sd(counts, "accuracy", of="predictive", n=n, **asked)
+        assert (spread > factor * bcm.sd(counts, "accuracy")).all()
+    many = bcm.from_matrix(
+        np.tile(np.eye(3) * 5 + 1, (4, 1, 1)), labels=list("abc"), dims=("fold",)
+    )
+    assert bcm.interval(many, "f1_macro", of="predictive", draws=500).shape == (2,)
+    with pytest.raises(ValueError, match="hierarchical_folds"):
+        bcm.interval(counts, "accuracy", of="predictive", model="averaged_folds")

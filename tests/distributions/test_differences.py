@@ -1,0 +1,107 @@
+"""Distributions of differences against closed forms, published numbers and draws."""
+
+import numpy as np
+import pytest
+from oracle import cases
+from scipy.special import betainc
+
+from bayescm.distributions.beta import F1, Beta
+from bayescm.distributions.differences import Independent, discordant
+from bayescm.distributions.discrete import Discrete
+
+SHARES = [
+    (12.5, 6.5, 83.0),
+    (0.5, 0.5, 20.0),
+    (0.25, 3.25, 500.0),
+    (5.5, 0.5, 0.5),
+    (2e3, 1e3, 1e5),
+]
+
+
+def beta(a, b):
+    return Beta(np.asarray(float(a)), np.asarray(float(b)))
+
+
+def f1(tp, fn, fp, lam):
+    return F1(np.asarray(tp + lam), np.asarray(fn + fp + 2 * lam))
+
+
+@pytest.mark.parametrize("case", cases("thesis-recall"))
+@pytest.mark.parametrize("lam", [1, 0.5, 0])
+def test_the_thesis_recalls(case, lam):
+    one, two = case["inputs"]["sys1"], case["inputs"]["sys2"]
+    distribution = Independent(
+        beta(two["TP"] + lam, two["FN"] + lam), beta(one["TP"] + lam, one["FN"] + lam)
+    )
+    expected = float(case["expected"][f"lambda={lam}"])
+    assert distribution.sf(0) == pytest.approx(expected, abs=case["tol"]["abs"])
+
+
+@pytest.mark.parametrize("case", cases("thesis-f1"))
+@pytest.mark.parametrize("lam", [1, 0.5])
+def test_the_thesis_f1(case, lam):
+    one, two = case["inputs"]["sys1"], case["inputs"]["sys2"]
+    first, second = (f1(each["TP"], each["FN"], each["FP"], lam) for each in (two, one))
+    expected = float(case["expected"][f"lambda={lam}"])
+    assert Independent(first, second).sf(0) == pytest.approx(expected, abs=case["tol"]["abs"])
+
+
+@pytest.mark.parametrize("shares", SHARES)
+def test_shares_of_the_same_examples(shares):
+    distribution = discordant(*shares)
+    assert distribution.sf(0) == pytest.approx(1 - betainc(*shares[:2], 0.5), abs=1e-12)
+    theta = np.random.default_rng(1).dirichlet(shares, 200_000)
+    drawn = theta[:, 0] - theta[:, 1]
+    np.testing.assert_allclose(
+        [distribution.mean(), distribution.sd()], [drawn.mean(), drawn.std()], atol=2e-3
+    )
+    assert distribution.shortfall() == pytest.approx(np.maximum(-drawn, 0).mean(), abs=1e-3)
+    ends = distribution.eti(0.95)
+    np.testing.assert_allclose((drawn <= ends[:, None]).mean(1), [0.025, 0.975], atol=2e-3)
+
+
+@pytest.mark.parametrize("shares", SHARES[:2] + SHARES[-1:])
+def test_quantiles_undo_the_distribution_function(shares):
+    distribution = discordant(*shares)
+    points = distribution.quantile([0.001, 0.3, 0.5, 0.999])
+    np.testing.assert_allclose(distribution.cdf(points), [0.001, 0.3, 0.5, 0.999], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "distribution", [discordant(*SHARES[0]), Independent(beta(9, 4), beta(7, 7))]
+)
+def test_the_interval_is_the_shortest(distribution):
+    hdi, eti = distribution.hdi(0.95), distribution.eti(0.95)
+    assert np.ptp(hdi) < np.ptp(eti)
+    np.testing.assert_allclose(np.diff(distribution.cdf(hdi)), 0.95, atol=1e-8)
+    np.testing.assert_allclose(*distribution.pdf(hdi), rtol=1e-5)
+
+
+def test_where_the_density_has_no_hill_the_tails_are_equal():
+    distribution = discordant(5.5, 0.5, 0.5)
+    assert distribution.hdi_kind(0.95) == "not unimodal"
+    np.testing.assert_array_equal(distribution.hdi(0.95), distribution.eti(0.95))
+
+
+def test_the_difference_reversed_is_its_negative():
+    distribution, back = discordant(12.5, 6.5, 83.0), discordant(6.5, 12.5, 83.0)
+    np.testing.assert_allclose(distribution.eti(0.9), -back.eti(0.9)[::-1], atol=1e-9)
+    assert distribution.mean() + distribution.shortfall() == pytest.approx(
+        back.shortfall(), abs=1e-12
+    )
+
+
+def test_no_discordance_is_no_difference():
+    distribution = discordant(0.0, 0.0, 9.0)
+    assert distribution.sf(0) == 0
+    assert distribution.sd() == 0
+
+
+def test_atoms_are_summed():
+    distribution = Independent(
+        Discrete.of([0, 1, 2], [0.2, 0.3, 0.5]), Discrete.of([0, 1], [0.5, 0.5])
+    )
+    assert distribution.sf(0) == pytest.approx(0.5 * 0.8 + 0.5 * 0.5)
+    assert distribution.mass_at(0) == pytest.approx(0.25)
+    assert distribution.cdf(0) == pytest.approx(0.35)
+    assert distribution.shortfall() == pytest.approx(0.1)

@@ -1,0 +1,180 @@
+"""The labelled face of the measures: dims, coords, which measure needs the positive class."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+from bayescm import measures
+from bayescm.measures import labelled
+
+RNG = np.random.default_rng(11)
+EVERY = [*measures.names(), "fbeta(0.5)", "tversky(0.3,0.7)", "f1_macro", "cost([[0,1],[5,0]])"]
+
+
+def tables(*leading, size=3):
+    shape = (*range(2, 2 + len(leading)), size, size)
+    labels = [f"class {i}" for i in range(size)]
+    coords = {"actual": labels, "predicted": labels}
+    coords |= {dim: [f"{dim} {i}" for i in range(2 + k)] for k, dim in enumerate(leading)}
+    return xr.DataArray(RNG.integers(1, 50, shape), coords, [*leading, "actual", "predicted"])
+
+
+def test_two_classes_give_the_positive_one():
+    counts = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
+    values = bcm.measure(counts, ["recall", "precision"])
+    assert values["recall"] == 65 / 80
+    assert values["precision"] == 65 / 100
+    assert values["recall"].positive == "sick"
+    assert bcm.measure(counts.assign_coords(positive="well"), "recall")["recall"] == 30 / 65
+
+
+def test_many_classes_have_a_dim():
+    counts = tables("fold", "classifier")
+    values = bcm.measure(counts, ["recall", "accuracy", "f1_macro"])
+    assert values["recall"].dims == ("fold", "classifier", "class")
+    assert values["class"].values.tolist() == counts.actual.values.tolist()
+    assert values["class"].dtype == counts.actual.dtype
+    assert values["accuracy"].dims == values["f1_macro"].dims == ("fold", "classifier")
+    assert values["accuracy"].fold.values.tolist() == counts.fold.values.tolist()
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_dims_and_labels_may_come_in_any_order(name):
+    counts = tables("group", size=2).assign_coords(positive="class 0")
+    shuffled = counts.isel(actual=[1, 0]).transpose("predicted", "group", "actual")
+    xr.testing.assert_identical(bcm.measure(shuffled, name), bcm.measure(counts, name))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_only_measures_that_need_the_positive_class_ask_for_it(name):
+    counts = tables(size=2)
+    if measures.resolve(name).needs_positive:
+        with pytest.raises(
+            ValueError, match=r"positive one: got .*class 0.*mcc.*positive='class 1'"
+        ):
+            bcm.measure(counts, name)
+    else:
+        assert measures.resolve(name).__name__ in bcm.measure(counts, name)
+
+
+def test_a_function_of_ones_own_gets_cells_in_label_order():
+    def first(cells):
+        return cells[..., 0, 0]
+
+    def positive(cells):
+        return cells[..., 1, 1]
+
+    positive.needs_positive = True
+    counts = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"])
+    assert bcm.measure(counts, first)["first"] == 65
+    with pytest.raises(ValueError, match="positive needs to know"):
+        bcm.measure(counts, [first, positive])
+    values = bcm.measure(counts.assign_coords(positive="sick"), [first, positive])
+    assert (values["first"], values["positive"]) == (30, 65)
+
+
+def test_a_measure_called_as_a_scalar_coord_is():
+    rare = bcm.at_prevalence(bcm.from_cells(tp=6, fn=2, fp=1, tn=1), 0.1)
+    assert bcm.measure(rare, ["prevalence", "recall"])["prevalence"] == 0.8
+    with pytest.raises(ValueError, match="called as a dim is"):
+        bcm.measure(rare.expand_dims(f1=2), "f1")
+
+
+def test_outcomes_of_several_classifiers():
+    both = bcm.from_classifiers([1, 1, 0, 0], {"a": [1, 0, 0, 0], "b": [1, 1, 1, 0]})
+    values = bcm.measure(both, ["recall", "fpr"])
+    assert values["recall"].sel(classifier="a") == 0.5
+    assert values["fpr"].sel(classifier="b") == 0.5
+
+
+def test_undefined_is_nan():
+    assert np.isnan(bcm.measure(bcm.from_cells(tp=0, fn=0, fp=1, tn=1), "recall")["recall"])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("recal", "did you mean recall"),
+        ([], "no measure is asked for"),
+        (["recall", "sensitivity"], "asked for twice"),
+        ([lambda cells: 0, lambda cells: 1], "asked for twice"),
+    ],
+)
+def test_wrong_measures_are_refused(wanted, said):
+    with pytest.raises(ValueError, match=said):
+        bcm.measure(bcm.from_cells(tp=1, fn=2, fp=3, tn=4), wanted)
+
+
+def test_counts_predict_nothing():
+    counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
+    with pytest.raises(ValueError, match="interval"):
+        bcm.measure(counts, "f1", of="predictive")
+    with pytest.raises(ValueError, match="parameter, predictive"):
+        bcm.measure(counts, "f1", of="posterior")
+
+
+# Trees
+
+
+def tree(size=2, name="theta", **groups):
+    """Return a tree as fit returns it, of random cell probabilities."""
+    theta = tables("chain", "draw", size=size).drop_vars(["chain", "draw"]).astype(float)
+    theta = (theta / theta.sum(["actual", "predicted"])).assign_coords(positive="class 1")
+    counts = tables("chain", "draw", size=size).drop_vars(["chain", "draw"])
+    flat = counts.stack(cell=["actual", "predicted"], create_index=False)
+    flat = flat.drop_vars(["actual", "predicted"]).assign_coords(positive="class 1")
+    datasets = {
+        "posterior": xr.Dataset({name: theta}),
+        "prior": xr.Dataset({name: theta[:, :1]}),
+        "posterior_predictive": xr.Dataset({"cell_counts": flat}),
+    }
+    return xr.DataTree.from_dict(datasets | groups), theta, counts
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_draws_of_a_tree(size):
+    fitted, theta, counts = tree(size)
+    values = bcm.measure(fitted, ["recall", "mcc"])
+    assert values["recall"].dims[:2] == ("chain", "draw")
+    np.testing.assert_array_equal(values["recall"], measures.recall(theta.values))
+    assert bcm.measure(fitted, "mcc", group="prior").sizes["draw"] == 1
+    predicted = bcm.measure(fitted, "recall", of="predictive")
+    np.testing.assert_array_equal(predicted["recall"], measures.recall(counts.values))
+
+
+def test_the_mean_over_folds_where_there_is_no_common_theta():
+    labels = ["no", "yes"]
+    theta = xr.DataArray(
+        RNG.dirichlet(np.ones(4), size=(2, 5, 3)).reshape(2, 5, 3, 2, 2),
+        dims=("chain", "draw", "fold", "actual", "predicted"),
+        coords={"actual": labels, "predicted": labels, "positive": "yes"},
+    )
+    groups = {"posterior": xr.Dataset({"theta_fold": theta}), "constant_data": xr.Dataset()}
+    fitted = xr.DataTree.from_dict(groups)
+    expected = measures.f1(theta.values).mean(axis=-1)
+    np.testing.assert_allclose(bcm.measure(fitted, "f1")["f1"], expected)
+    assert "fold" in bcm.measure(fitted, "f1", variable="theta_fold").dims
+
+
+def test_what_a_tree_lacks_is_said():
+    fitted, _, _ = tree(name="other")
+    with pytest.raises(ValueError, match=r"no such cell probabilities.*other"):
+        bcm.measure(fitted, "f1")
+    with pytest.raises(ValueError, match=r"no such group: got 'nothing'.*posterior, prior"):
+        bcm.measure(fitted, "f1", group="nothing")
+
+
+def test_the_measures_of_a_real_fit():
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    fitted = bcm.fit(counts, draws=500, random_seed=3)
+    values = bcm.measure(fitted, "f1")["f1"]
+    assert abs(values.mean() - bcm.measure(counts, "f1")["f1"]) < 0.02
+    predicted = bcm.measure(fitted, "f1", of="predictive")["f1"]
+    assert predicted.std() > 1.2 * values.std()
+
+
+def test_kernels_are_told_apart_by_name():
+    counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
+    found = labelled.kernels(["f1", measures.fbeta(2), "kappa"], counts)
+    assert [kernel.__name__ for kernel in found] == ["f1", "fbeta(2)", "cohen_kappa"]

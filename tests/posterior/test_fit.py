@@ -1,0 +1,394 @@
+import json
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.posterior import nuts as sampling
+from bayescm.posterior import tree
+
+COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
+THREE = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))
+GROUPS = {
+    "posterior",
+    "posterior_predictive",
+    "log_likelihood",
+    "log_prior",
+    "prior",
+    "prior_predictive",
+    "observed_data",
+    "constant_data",
+}
+FIRST = {"draw": slice(10)}
+PRIOR_GROUPS = {"prior", "prior_predictive", "log_prior"}
+
+
+def fit(*args, **keywords):
+    return bcm.fit(*args, **{"draws": 500, "random_seed": 1, **keywords})
+
+
+@pytest.fixture(scope="module")
+def iid():
+    return fit(COUNTS)
+
+
+@pytest.fixture(scope="module")
+def nuts():
+    return fit(COUNTS, method="nuts")
+
+
+@pytest.fixture(scope="module", params=["iid", "nuts"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+# One tree from either route
+
+
+def test_groups(iid, nuts):
+    assert set(iid.children) == GROUPS
+    assert set(nuts.children) == GROUPS | {"sample_stats"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", sorted(GROUPS))
+def test_same_dims_coords_and_types(iid, nuts, group):
+    ours, theirs = iid[group].to_dataset(), nuts[group].to_dataset()
+    assert list(ours.data_vars) == list(theirs.data_vars)
+    assert ours.sizes == theirs.sizes
+    for name in ours.data_vars:
+        assert ours[name].dims == theirs[name].dims
+        assert ours[name].dtype == theirs[name].dtype
+    assert ours.coords.equals(theirs.coords)
+    assert all(ours[name].dtype == theirs[name].dtype for name in ours.coords)
+
+
+def test_scalar_coords_are_in_every_group(either):
+    assert {name for name in either.children if "positive" in either[name].coords} == set(
+        either.children
+    )
+    assert {str(each["positive"].values) for each in either.children.values()} == {"sick"}
+
+
+def test_attributes_say_how(iid, nuts):
+    assert iid.attrs["sampling_method"] == iid["posterior"].attrs["sampling_method"] == "exact"
+    assert nuts.attrs["sampling_method"] == nuts["posterior"].attrs["sampling_method"] == "nuts"
+    assert iid.attrs["model"] == nuts.attrs["model"] == "dirichlet_multinomial"
+    assert nuts["posterior"].attrs["inference_library"] == "nutpie"
+    assert nuts["posterior"].attrs["tuning_steps"] == 1000
+    assert iid["posterior"].attrs["sampling_time"] < 1
+
+
+def test_logs_are_those_of_pymc(either):
+    model = bcm.models.dirichlet_multinomial(bcm.evidence.as_counts(COUNTS))
+    bare = xr.DataTree.from_dict({"posterior": either["posterior"].to_dataset().isel(FIRST)})
+    keywords = {"model": model, "progressbar": False, "extend_inferencedata": False}
+    likelihood = pm.compute_log_likelihood(bare, **keywords)
+    prior = pm.stats.compute_log_prior(bare, **keywords)
+    ours = either.isel(FIRST)
+    np.testing.assert_allclose(ours["log_likelihood"]["cell_counts"], likelihood["cell_counts"])
+    np.testing.assert_allclose(ours["log_prior"]["theta_cell"], prior["theta_cell"])
+
+
+def test_counts_are_kept_with_the_tree(either):
+    assert either["constant_data"]["counts"].sel(actual="sick", predicted="sick") == 65
+    assert either["observed_data"]["cell_counts"].sel(cell="sick->sick") == 65
+
+
+# What others do with the tree
+
+
+def test_arviz_takes_it(either):
+    table = az.summary(either, var_names="theta", ci_prob=0.95, ci_kind="hdi", round_to="none")
+    assert table.loc["theta[sick, sick]", "mean"] == pytest.approx(65.5 / 147, abs=0.01)
+    az.plot_dist(either, var_names="theta", backend="none", ci_prob=0.95, ci_kind="hdi")
+    sensitive = az.psense_summary(either, var_names="theta", round_to=6)
+    assert np.isfinite(sensitive[["prior", "likelihood"]].to_numpy()).all()
+
+
+def test_pymc_predicts_from_it(either):
+    model = bcm.models.dirichlet_multinomial(bcm.evidence.as_counts(COUNTS))
+    new = pm.sample_posterior_predictive(either, model=model, random_seed=2, progressbar=False)
+    assert new["posterior_predictive"]["cell_counts"].sum("cell").values.min() == 145
+
+
+def test_loo_compares_matrices_of_a_batch():
+    batch = xr.concat([COUNTS, COUNTS + 5, COUNTS + 20, COUNTS + 9], "site")
+    with pytest.warns(UserWarning, match="shape parameter|Pareto"):
+        assert az.loo(fit(batch)).n_data_points == 4
+
+
+def test_netcdf_round_trip(either, tmp_path):
+    bcm.save(either, tmp_path / "fit.nc")
+    again = bcm.load(tmp_path / "fit.nc")
+    assert list(again.children) == list(either.children)
+    for name, group in either.children.items():
+        assert again[name].to_dataset().identical(group.to_dataset())
+    assert dict(again.attrs) == dict(either.attrs)
+    assert [each.name for each in tmp_path.iterdir()] == ["fit.nc"]
+
+
+@pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning", "ignore:.*onsolidated metadata")
+def test_zarr_round_trip(either, tmp_path):
+    either.to_zarr(tmp_path / "fit.zarr")
+    with xr.open_datatree(tmp_path / "fit.zarr", engine="zarr") as again:
+        for name, group in either.children.items():
+            assert again[name].to_dataset().equals(group.to_dataset())
+
+
+def test_a_failed_save_leaves_the_old_file(iid, tmp_path):
+    path = tmp_path / "fit.nc"
+    bcm.save(iid, path)
+    before = path.read_bytes()
+    broken = iid.copy()
+    broken["posterior"].attrs["no netCDF attribute"] = {}
+    with pytest.raises(TypeError):
+        bcm.save(broken, path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_loading_what_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        bcm.load(tmp_path / "none.nc")
+    (tmp_path / "other.nc").write_text("y,yhat\n1,1\n")
+    with pytest.raises(ValueError, match="not a saved fit"):
+        bcm.load(tmp_path / "other.nc")
+
+
+def test_saving_into_no_folder(iid, tmp_path):
+    with pytest.raises(ValueError, match="no such folder"):
+        bcm.save(iid, tmp_path / "none" / "fit.nc")
+
+
+def test_saving_what_is_no_tree(tmp_path):
+    with pytest.raises(TypeError, match="not a fit"):
+        bcm.save(COUNTS, tmp_path / "fit.nc")
+
+
+# Samplers compiled once
+
+
+@pytest.fixture
+def no_compiler(monkeypatch, nuts):
+    import nutpie
+
+    def refuse(*args, **keywords):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(nutpie, "compile_pymc_model", refuse)
+
+
+@pytest.mark.slow
+def test_new_counts_of_the_same_shape_reuse_the_sampler(no_compiler):
+    other = bcm.from_matrix([[5, 1], [2, 900]], labels=["x", "y"], positive="y")
+    fitted = fit(other, method="nuts", concentration=2.0)
+    expected = (other + 2) / (other.sum() + 8)
+    means = fitted["posterior"]["theta"].mean(("chain", "draw"))
+    np.testing.assert_allclose(means, expected, atol=0.01)
+    assert fitted["posterior"]["actual"].values.tolist() == ["x", "y"]
+
+
+@pytest.mark.slow
+def test_a_function_of_the_same_graph_reuses_the_sampler(no_compiler):
+    def half(counts, share=0.5):
+        return bcm.models.dirichlet_multinomial(counts, concentration=share)
+
+    fitted = fit(COUNTS, half, share=3.0)
+    assert fitted.attrs["model"].endswith("half")
+    assert json.loads(fitted.attrs["model_keywords"]) == {"share": 3.0}
+    assert fitted["constant_data"]["concentration"].values.tolist() == [[3, 3], [3, 3]]
+
+
+def with_prior(a):
+    counts = bcm.evidence.as_counts(COUNTS)
+    return bcm.models.fixed_totals(counts, prevalence=lambda name: pm.Beta(name, a, 8))
+
+
+def baked_in(counts):
+    with pm.Model(coords={"cell": list("abcd")}) as model:
+        theta = pm.Dirichlet("theta_cell", np.ones(4), dims="cell")
+        pm.Multinomial("cell_counts", n=int(counts.sum()), p=theta, observed=counts.values.ravel())
+    return model
+
+
+def float_total(counts):
+    with pm.Model() as model:
+        theta = pm.Dirichlet("theta_cell", np.ones(4))
+        pm.Multinomial("y", n=float(counts.sum()), p=theta, observed=counts.values.ravel())
+    return model
+
+
+def test_a_model_of_the_users_own(monkeypatch):
+    draws = np.random.default_rng(1).dirichlet(np.arange(1, 5), size=(2, 500))
+    groups = {
+        "posterior": xr.Dataset({"theta_cell": (("chain", "draw", "theta_cell_dim_0"), draws)}),
+        "sample_stats": xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 500), bool))}),
+    }
+    monkeypatch.setattr(sampling, "nuts", lambda *_, **__: xr.DataTree.from_dict(groups))
+    fitted = fit(COUNTS, float_total, chains=2)
+    assert fitted["posterior"]["theta_cell"].shape == (2, 500, 4)
+    assert fitted["posterior_predictive"]["y"].sum("y_dim_0").values.min() == 145
+    assert fitted.attrs["sampling_reason"].endswith("float_total has no exact sibling")
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        (with_prior(2), with_prior(2), True),
+        (with_prior(2), with_prior(3), False),
+        (baked_in(COUNTS), baked_in(COUNTS), True),
+        (baked_in(COUNTS), baked_in(COUNTS + 1), False),
+    ],
+    ids=["same function", "another number in it", "same counts", "other counts without pm.Data"],
+)
+def test_only_the_same_computation_reuses_a_sampler(one, two, same):
+    sides = [(model, sampling._graph(model)) for model in (one, two)]
+    assert sampling._same(*sides) is same
+
+
+# Which route
+
+
+@pytest.mark.slow
+def test_a_prior_of_another_family_goes_to_nuts():
+    fitted = fit(COUNTS, "fixed_totals", prevalence=lambda name: pm.Beta(name, 2, 8))
+    assert fitted.attrs["sampling_method"] == "nuts"
+    assert fitted.attrs["sampling_reason"] == "prevalence has a prior of another family"
+    assert fitted["posterior"]["prevalence"].mean() == pytest.approx(0.2, abs=0.02)
+
+
+def test_exact_where_there_is_no_exact_form():
+    with pytest.raises(ValueError, match=r"no exact draws.*prior of another family"):
+        fit(COUNTS, concentration=lambda name: pm.HalfNormal(name, 1), method="exact")
+    with pytest.raises(ValueError, match=r"baked_in has no exact sibling"):
+        fit(COUNTS, baked_in, method="exact")
+
+
+def test_prevalence_of_the_evidence_is_the_models():
+    fitted = fit(bcm.at_prevalence(COUNTS, 0.01))
+    assert fitted.attrs["model"] == "fixed_totals"
+    theta = fitted["posterior"]["theta"].sum("predicted").sel(actual="sick")
+    np.testing.assert_allclose(theta, 0.01)
+    assert fitted["constant_data"]["prevalence"].sel(actual="sick") == 0.01
+
+
+# Evidence of other shapes
+
+
+def test_a_batch_is_fitted_matrix_by_matrix():
+    batch = COUNTS.expand_dims(site=["a", "b"]) * xr.DataArray([1, 10], dims="site")
+    fitted = fit(batch, draws=2000)
+    assert fitted["posterior"]["theta"].dims == ("chain", "draw", "site", "actual", "predicted")
+    assert fitted["log_likelihood"]["cell_counts"].dims == ("chain", "draw", "site")
+    assert fitted["posterior"]["site"].values.tolist() == ["a", "b"]
+    spread = fitted["posterior"]["theta"].std(("chain", "draw"))
+    np.testing.assert_allclose(spread.sel(site="a") / spread.sel(site="b"), 10**0.5, rtol=0.1)
+
+
+def test_arrays_are_in_the_order_the_user_gave():
+    weights = [[100.0, 1.0], [2.0, 3.0]]
+    fitted = fit(COUNTS, concentration=weights)
+    assert fitted["constant_data"]["concentration"].sel(actual="sick", predicted="sick") == 100
+    shares = fit(COUNTS, "fixed_totals", prevalence=[0.1, 0.9])["constant_data"]["prevalence"]
+    assert shares.sel(actual="sick") == 0.1
+
+
+def test_many_classes_with_an_empty_cell():
+    fitted = fit(THREE)
+    assert fitted["posterior"]["theta"].shape == (4, 500, 3, 3)
+    assert np.isfinite(fitted["log_likelihood"]["cell_counts"]).all()
+
+
+def test_an_improper_prior_has_no_groups():
+    fitted = fit(COUNTS, concentration=0)
+    assert set(fitted.children) == GROUPS - PRIOR_GROUPS
+    mean = fitted["posterior"]["theta"].mean(("chain", "draw"))
+    np.testing.assert_allclose(mean, fitted["constant_data"]["counts"] / 145, atol=0.01)
+
+
+def test_fractional_counts_have_no_likelihood():
+    half = bcm.from_cells(tp=32.5, fn=7.5, fp=17.5, tn=15, fractional=True)
+    fitted = fit(half)
+    assert set(fitted.children) == GROUPS - tree.LIKELIHOOD
+    assert fitted["constant_data"]["counts"].sum() == 72.5
+    with pytest.raises(ValueError, match="fractional counts"):
+        fit(half, method="nuts")
+
+
+def test_huge_counts():
+    fitted = fit(COUNTS * 10**10)
+    assert fitted["observed_data"]["cell_counts"].sum() == 145e10
+    assert fitted["posterior_predictive"]["cell_counts"].sum("cell").values.min() == 145 * 10**10
+
+
+def test_same_seed_same_tree(iid):
+    again = fit(COUNTS)
+    for name in GROUPS:
+        assert again[name].to_dataset().equals(iid[name].to_dataset())
+    other = fit(COUNTS, random_seed=2)
+    assert not other["posterior"].to_dataset().equals(iid["posterior"].to_dataset())
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "words"),
+    [
+        ({"model": "dirichlet_multinomal"}, ValueError, "did you mean dirichlet_multinomial"),
+        ({"model": 3}, TypeError, "not a model"),
+        ({"method": "mcmc"}, ValueError, "unknown method.*auto, exact, nuts"),
+        ({"concentraton": 1}, TypeError, "did you mean concentration"),
+        ({"draws": 0}, ValueError, "draws is not a number"),
+        ({"chains": 2.5}, ValueError, "chains is not a number"),
+        ({"draws": 10**9}, ValueError, "not fit into memory"),
+        ({"method": "nuts", "model": "fixed_totals", "prevalence": 1.5}, ValueError, "not a share"),
+        ({"method": "nuts", "concentration": 0.001}, ValueError, "concentration this small"),
+        ({"model": "fixed_totals", "prevalence": 1.5}, ValueError, "not a share"),
+        ({"model": "fixed_totals", "prevalence": [0.1, 0.2, 0.7]}, ValueError, "one share of each"),
+    ],
+)
+def test_errors_say_what_to_do(keywords, error, words):
+    with pytest.raises(error, match=words) as caught:
+        fit(COUNTS, **keywords)
+    assert "Allowed: " in str(caught.value)
+    assert "To fix it: " in str(caught.value)
+
+
+def test_whole_number_variables_are_refused():
+    def discrete(counts):
+        with pm.Model() as model:
+            pm.Poisson("k", 3)
+        return model
+
+    with pytest.raises(ValueError, match="whole-number variables"):
+        fit(COUNTS, discrete)
+
+
+@pytest.mark.parametrize(
+    ("divergent", "shift", "words"),
+    [
+        (True, 0, r"3 of 400 draws diverged\. Do not"),
+        (False, 9, r"chains disagree \(r-hat"),
+        (False, 0, None),
+    ],
+)
+def test_warning_in_plain_words(divergent, shift, words):
+    draws = np.random.default_rng(1).normal(size=(4, 100))
+    draws[3] += shift
+    diverging = np.zeros((4, 100), bool)
+    diverging[0, :3] = divergent
+    dims = ("chain", "draw")
+    groups = {
+        "posterior": xr.Dataset({"x": (dims, draws)}),
+        "sample_stats": xr.Dataset({"diverging": (dims, diverging)}),
+    }
+    if words is None:
+        sampling._warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
+        return
+    with pytest.warns(UserWarning, match=words):
+        sampling._warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
