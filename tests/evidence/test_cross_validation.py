@@ -211,7 +211,7 @@ def test_unknown_keyword():
 
 def test_public_names():
     assert bcm.cross_confusion is cross_confusion
-    assert bcm.splits.cross_predictions is cross_predictions
+    assert bcm.evidence.cross_validation.cross_predictions is cross_predictions
 
 
 def test_progress_bar_goes_to_stderr(capsys):
