@@ -1,7 +1,7 @@
 """
 From evidence and the name of a measure to its posterior distribution, with the dims of the answer.
 
-The exact sibling of the model is asked for the distribution of the measure, and where it has none
+The posterior of the evidence is asked for the distribution of the measure, and where it has none
 for draws. Neither PyMC nor a plotting library is loaded.
 """
 
@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.direct.base import Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.distributions.drawn import Drawn
-from bayescm.evidence.counts import CELLS, as_counts, default_model
-from bayescm.measures.labelled import kernels, measure, no_fitted
-from bayescm.posterior.route import aligned
-from bayescm.validate import check_choice, check_keywords, fail, suggest
+from bayescm.measures.labelled import kernels
+from bayescm.posterior.route import posterior_of
+from bayescm.validate import fail
 
-DRAWS = 20_000
-_OF_FITTED = 4_000  # every draw has effects of its own in every fold
-_SMALL = 2**22  # numbers of all draws that may be in memory at once
+_LARGE = 2**22  # numbers of all draws that may be in memory at once
 Wanted = str | Callable | Sequence[str | Callable]
 
 
@@ -28,7 +26,7 @@ def distributions_of(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: Wanted,
     *,
-    model: str | None = None,
+    model: str | Callable | None = None,
     of: str = "parameter",
     n: int | None = None,
     draws: int | None = None,
@@ -43,18 +41,19 @@ def distributions_of(
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
     measures : name, function, or sequence of these
-    model : str, optional
-        Name of a model with an exact sibling; by default the one that fits the evidence.
-    of : {"parameter", "predictive", "fitted"}
-        The measure itself, or that of the next test set. The parameter of `hierarchical_folds` is
-        the expected measure over training sets of that size; ``"fitted"`` is the mean measure of
-        the classifiers at hand, those that the folds have tested.
+    model : str or callable, optional
+        Name of a model with a direct sibling, or such a sibling; by default the model that fits the
+        evidence.
+    of : str, default "parameter"
+        The estimand: the measure itself; ``"predictive"``, that of the next test set;
+        ``"finite"``, the mean over the folds or groups at hand; ``"population"``, the mean over all
+        groups there may be; ``"new"``, one new group. Each model says which of these it has.
     n : int, optional
         Size of the next test set; by default the observed total.
     draws : int, optional
-        How many draws of each matrix, for every measure. By default the exact distribution where
-        there is one, and 20,000 draws where not.
-    random_seed : int
+        How many draws of each matrix, for every measure. By default the distribution itself where
+        it is known, and 20,000 draws where not.
+    random_seed : int, default 0
         Seed of the draws.
     **keywords
         The model's own.
@@ -62,32 +61,39 @@ def distributions_of(
     Returns
     -------
     list of tuples
-        The distribution, as described in `bayescm.distributions.beta`, and a DataArray of NaN with
-        the dims, the coords and the name of the answer.
+        The distribution, and a DataArray of NaN with the dims, the coords and the name of the
+        answer.
 
     Raises
     ------
     ValueError, TypeError
         Where the evidence, the model, a measure or a keyword of the model is not one.
     """
-    check_choice("of", of, ["parameter", "predictive", "fitted"])
-    if isinstance(evidence, xr.DataTree):
-        return _distributions_of_tree(evidence, measures, of)
-    counts = counts_of(evidence)
-    found = kernels(measures, counts)
-    posterior, used = sibling_posterior(evidence, counts, model, keywords)
-    if of == "predictive":
-        distributions = _predictive(
-            posterior, found, _test_size(counts, n, used), draws, random_seed
-        )
-    elif of == "fitted":
-        distributions = _fitted(posterior, found, draws, random_seed)
+    posterior = posterior_of(evidence, model, **keywords)
+    return answers_of(posterior, measures, of=of, n=n, draws=draws, random_seed=random_seed)
+
+
+def answers_of(
+    posterior: Posterior,
+    measures: Wanted,
+    *,
+    of: str = "parameter",
+    n: int | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> list[tuple[Any, xr.DataArray]]:
+    """Return the distributions of measures of a posterior; parameters as of `distributions_of`."""
+    found, of = wanted(posterior, measures, of)
+    size = check_size(n)
+    if check_draws(draws) is None:
+        known = [posterior.distribution(each, of=of, n=size) for each in found]
     else:
-        distributions = _parameter(posterior, found, _number(draws), random_seed)
-    return [
-        (distribution, template_of(counts, each, used))
-        for distribution, each in zip(distributions, found, strict=True)
-    ]
+        known = [None] * len(found)
+    missing = [each for each, have in zip(found, known, strict=True) if have is None]
+    number = posterior.draws_by_default(of) if draws is None else draws
+    rest = iter(_drawn(posterior, missing, number, random_seed, of, size) if missing else ())
+    every = [next(rest) if have is None else have for have in known]
+    return [(have, template(posterior, each)) for have, each in zip(every, found, strict=True)]
 
 
 def distribution_of(
@@ -98,136 +104,47 @@ def distribution_of(
     return found
 
 
-def sibling_posterior(evidence, counts, model, keywords):
-    """Return the exact posterior and the leading dims that the model uses up."""
-    from bayescm import direct
-    from bayescm.evidence.folds import MODELS, sibling_input
-
-    name = default_model(counts) if model is None else model
-    if not isinstance(name, str) or name not in direct.__all__:
-        known = ", ".join(direct.__all__)
-        todo = f"{suggest(name, direct.__all__)}; other models go through fit"
-        raise fail("no exact answers from this model", name, known, todo)
-    function = getattr(direct, name)
-    check_keywords(function, keywords)
-    keywords = aligned(evidence, counts, function, keywords)
-    used: tuple[str, ...] = ("repeat", "fold") if name in MODELS else ()
-    used = ("group",) if name == "hierarchical_groups" else used
-    cells, keywords = sibling_input(function, counts, keywords)
-    if not used:
-        _check_proper(counts, keywords.get("concentration"))
-    return function(cells, **keywords), used
+def wanted(posterior: Posterior, measures: Wanted, of: str) -> tuple[list, str]:
+    """Return the measures and the estimand, or raise where the posterior has them not."""
+    if posterior.takes == "scores":
+        todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
+        raise fail("scores are not counts", type(posterior).__name__, "counts", todo, TypeError)
+    return kernels(measures, posterior.counts), posterior.check_of(of)
 
 
-def _check_proper(counts, concentration):
-    """Raise, with the labels of the cell, where an empty cell has no prior either."""
-    if concentration is None or np.all(concentration):
-        return
-    empty = np.argwhere(counts.values + concentration == 0)
-    if len(empty):
-        actual, predicted = (counts.indexes[CELLS[0]][index] for index in empty[0][-2:])
-        raise fail(
-            f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
-            "no count and concentration 0",
-            "concentration > 0 in every empty cell",
-            "pass concentration=0.5, or leave it out",
-        )
-
-
-def counts_of(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray:
-    """Return canonical counts; of outcomes, those of each classifier."""
-    if isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims:
-        from bayescm.evidence.outcomes import counts_of
-
-        return counts_of(evidence)
-    return as_counts(evidence)  # type: ignore[arg-type]
-
-
-def template_of(counts: xr.DataArray, kernel: Callable, used: Sequence[str] = ()) -> xr.DataArray:
-    """Return NaN with the dims, coords and name of a measure of these counts."""
-    dims = [dim for dim in counts.dims if dim not in (*CELLS, *used)]
-    coords = {k: v for k, v in counts.coords.items() if set(v.dims) <= set(dims)}
-    shape = [counts.sizes[dim] for dim in dims]
-    labels = counts.indexes["actual"]
-    if np.ndim(kernel(np.ones((len(labels),) * 2))):
+def template(posterior: Posterior, measure: Callable) -> xr.DataArray:
+    """Return NaN with the dims, coords and name of a measure of the batch."""
+    batch, labels = posterior.batch, posterior.counts.indexes["actual"]
+    dims, shape, coords = list(batch.dims), list(batch.shape), dict(batch.coords)
+    if np.ndim(measure(np.ones((len(labels),) * 2))):
         dims, shape = [*dims, "class"], [*shape, len(labels)]
         coords["class"] = labels.values
-    return xr.DataArray(np.full(shape, np.nan), dims=dims, coords=coords, name=kernel.__name__)
+    name = measure.__name__
+    return xr.DataArray(np.full(shape, np.nan), dims=dims, coords=coords, name=name)
 
 
-def _number(draws):
-    if draws is None or (isinstance(draws, (int, np.integer)) and draws >= 2):
+def check_draws(draws: Any) -> int | None:
+    """Return a number of draws, or raise where it is none."""
+    whole = isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)
+    if draws is None or (whole and draws >= 2):
         return draws
     raise fail("draws is not a number of draws", draws, "2, 3, ...", "pass draws=20000")
 
 
-def _parameter(posterior, found, draws, seed):
-    """Return exact distributions where there are any, and the same draws for all the others."""
-    distributions = [posterior.distribution(kernel) if draws is None else None for kernel in found]
-    size = DRAWS if draws is None else draws
-    missing = [
-        kernel
-        for kernel, distribution in zip(found, distributions, strict=True)
-        if distribution is None
-    ]
-    if missing and _many(posterior, size) and posterior.weights.ndim > 2:
-        drawn: list[Any] = [Drawn(posterior, kernel, size, seed) for kernel in missing]
-    elif missing:
-        values = _in_parts(posterior, missing, size, np.random.default_rng(seed))
-        drawn = [Empirical(each) for each in values]
-    else:
-        drawn = []
-    rest = iter(drawn)
-    return [next(rest) if distribution is None else distribution for distribution in distributions]
+def check_size(n: Any) -> int | None:
+    """Return the size of a test set, or raise where it is none."""
+    if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
+        return n
+    raise fail("n is not the size of a test set", n, "1, 2, ...", "pass n=100")
 
 
-def _many(posterior, size):
-    return hasattr(posterior, "take") and posterior.weights.size * size > _SMALL
-
-
-def _in_parts(posterior, found, size, rng):
-    """Return draws of measures; of one large matrix a few at a time, to spare memory."""
-    if not _many(posterior, size):
-        return posterior.measure(found, size, rng)
-    part = max(1, _SMALL // posterior.weights.size)
+def _drawn(posterior, measures, size, seed, of, n):
+    """Return distributions by draws, all measures from the same ones."""
+    large = posterior.counts.size * size > _LARGE
+    if large and posterior.batch.ndim and posterior.part(np.arange(1)) is not None and n is None:
+        return [Drawn(posterior, each, size, seed, of) for each in measures]
+    rng = np.random.default_rng(seed)
+    part = max(1, _LARGE // posterior.counts.size) if large else size
     sizes = np.diff([*range(0, size, part), size])
-    parts = [posterior.measure(found, each, rng) for each in sizes]
-    return [np.concatenate(values) for values in zip(*parts, strict=True)]
-
-
-def _fitted(posterior, found, draws, seed):
-    """Return distributions of the mean measure of the classifiers at hand."""
-    if not hasattr(posterior, "fitted"):
-        raise no_fitted(type(posterior).__name__)
-    size = _OF_FITTED if draws is None else _number(draws)
-    return [Empirical(each) for each in posterior.fitted(found, size, np.random.default_rng(seed))]
-
-
-def _predictive(posterior, found, size, draws, seed):
-    from bayescm.direct.predictive import predictive_distribution
-
-    number = DRAWS if draws is None else _number(draws)
-    rngs = [np.random.default_rng(seed) for _ in found]
-    return [
-        predictive_distribution(posterior, kernel, size, number, rng)
-        for kernel, rng in zip(found, rngs, strict=True)
-    ]
-
-
-def _distributions_of_tree(tree, measures, of):
-    found = []
-    for values in measure(tree, measures, of=of).values():
-        drawn = values.transpose("chain", "draw", ...)
-        template = drawn.isel(chain=0, draw=0, drop=True)
-        flat = drawn.values.reshape(-1, *template.shape)
-        found.append((Empirical(flat, chains=drawn.sizes["chain"]), template))
-    return found
-
-
-def _test_size(counts, n, used):
-    if n is None:
-        totals = counts.sum(CELLS).sum([dim for dim in used if dim in counts.dims])
-        return totals.values
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise fail("n is not the size of a test set", n, "1, 2, ...", "pass n=100")
-    return n
+    parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
+    return [Empirical(np.concatenate(values)) for values in zip(*parts, strict=True)]

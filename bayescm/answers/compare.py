@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayescm.answers.decision import Draws, check_rope, decide, sentence
-from bayescm.answers.drawn import Drawn
-from bayescm.answers.joint_draws import Evidence, draw_measures
+from bayescm.answers.draws import Evidence, Joint, draw_measures
 from bayescm.distributions.differences import Independent, Tails
 from bayescm.distributions.discrete import Discrete
 from bayescm.distributions.quadrature import Quadrature
@@ -32,7 +31,7 @@ def compare(
     rope: Any = 0.0,
     reference: Hashable | None = None,
     contrast: Literal["difference", "ratio"] = "difference",
-    random_seed: int | None = None,
+    random_seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
     """
@@ -57,7 +56,7 @@ def compare(
     reference : label, optional
         Compare all others with this one, instead of all pairs.
     contrast : {"difference", "ratio"}
-    random_seed : int, optional
+    random_seed : int, default 0
         Seed of the draws. Where the distribution of a difference is known nothing is drawn.
     **options
         ``model``, ``draws``, and the model's own keywords such as ``concentration=0.5``.
@@ -124,7 +123,7 @@ def ranks(
     measures: str | Callable | Sequence[str | Callable],
     *,
     dim: str = "classifier",
-    random_seed: int | None = None,
+    random_seed: int = 0,
     **options: Any,
 ) -> pd.DataFrame:
     """
@@ -179,9 +178,9 @@ def _rank(values):
     return numbers | {f"rank_{each + 1}": shares[:, each] for each in place}
 
 
-def _places(drawn: Drawn, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:
+def _places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:
     """Give every measure at every place of the dims that are not compared."""
-    for kernel in drawn.kernels:
+    for kernel in drawn.measures:
         values = drawn.values[kernel.__name__]
         if dim not in values.dims:
             having = ", ".join(str(each) for each in values.dims if each != "draw") or "none"
@@ -220,8 +219,8 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
     known = drawn.difference(kernel, *at)
     if known is not None:
         return known, None
-    distributions = [drawn.distribution(kernel, each) for each in at]
-    if any(each is None for each in distributions) or drawn.paired:
+    distributions = [] if drawn.paired else [drawn.distribution(kernel, each) for each in at]
+    if not distributions or any(each is None for each in distributions):
         return Draws(first - second), None
     if all(each.how == "closed form" for each in distributions):
         return Independent(*distributions), None

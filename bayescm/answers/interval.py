@@ -11,24 +11,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import DRAWS, distribution_of, distributions_of, sibling_posterior
+from bayescm.answers.asking import distribution_of, distributions_of
 from bayescm.distributions.drawn import Drawn, together
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.validate import check_choice, check_kind, check_prob, fail
-
-__all__ = [
-    "DRAWS",
-    "cdf",
-    "distribution_of",
-    "interval",
-    "mean",
-    "mode",
-    "prob_above",
-    "quantile",
-    "sd",
-    "sibling_posterior",
-    "skewness",
-]
 
 
 def interval(

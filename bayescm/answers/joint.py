@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.drawn import Drawn
-from bayescm.answers.joint_draws import Evidence, draw_measures
+from bayescm.answers.draws import Evidence, Joint, draw_measures
 from bayescm.classical.samples import check_pairs
 from bayescm.validate import check_prob, fail
 
@@ -19,7 +18,7 @@ def joint_interval(
     *,
     pairs: Sequence[tuple[Hashable, str]] | None = None,
     prob: float = 0.95,
-    random_seed: int | None = None,
+    random_seed: int = 0,
     **options: Any,
 ) -> xr.Dataset:
     """
@@ -36,7 +35,7 @@ def joint_interval(
     pairs : sequence of (classifier, measure), optional
         The parameters wanted, where not all are; the others are NaN.
     prob : float, default 0.95
-    random_seed : int, optional
+    random_seed : int, default 0
     **options
         ``model``, ``draws``, and the model's own keywords.
 
@@ -74,7 +73,7 @@ def joint_interval(
     return found[0] if batches is None else xr.concat(found, "batch").transpose("batch", ...)
 
 
-def _only(drawn: Drawn, pairs):
+def _only(drawn: Joint, pairs):
     """Make NaN what is not wanted."""
     if pairs is None:
         return drawn.values
@@ -82,7 +81,7 @@ def _only(drawn: Drawn, pairs):
         todo = "name the measures alone, or pass evidence with classifiers"
         raise fail("pairs are of classifiers and measures", pairs, "None", todo)
     names = drawn.values.coords["classifier"].values.tolist()
-    known = [kernel.__name__ for kernel in drawn.kernels]
+    known = [kernel.__name__ for kernel in drawn.measures]
     wanted = xr.DataArray(check_pairs(pairs, names, known), dims=("classifier", "measure"))
     kept = {
         name: drawn.values[name].where(wanted.isel(measure=place))

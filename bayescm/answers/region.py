@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
-from bayescm.answers.joint_draws import Evidence, draw_measures
+from bayescm.answers.draws import Evidence, draw_measures
 from bayescm.validate import check_prob, fail
 
 _GRID = 160
@@ -18,7 +18,7 @@ def region(
     measures: tuple[str | Callable, str | Callable],
     *,
     prob: float = 0.95,
-    random_seed: int | None = None,
+    random_seed: int = 0,
     **options: Any,
 ) -> xr.Dataset:
     """
@@ -32,7 +32,7 @@ def region(
         Such as ``("recall", "precision")``, each one number per classifier.
     prob : float, default 0.95
         Posterior probability of the region.
-    random_seed : int, optional
+    random_seed : int, default 0
     **options
         ``model``, ``draws``, and the model's own keywords.
 
@@ -140,7 +140,7 @@ def correlation(
     measures: Sequence[str | Callable],
     *,
     prob: float = 0.95,
-    random_seed: int | None = None,
+    random_seed: int = 0,
     **options: Any,
 ) -> xr.Dataset:
     """
@@ -152,7 +152,7 @@ def correlation(
         As :func:`bayescm.compare` takes it.
     measures : sequence of two or more names or functions
     prob : float, default 0.95
-    random_seed : int, optional
+    random_seed : int, default 0
     **options
         ``model``, ``draws``, ``of="predictive"``, and the model's own keywords.
 

@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.asking import counts_of, distributions_of
+from bayescm.answers.asking import answers_of, wanted
 from bayescm.distributions.hdi import ONE_INTERVAL
-from bayescm.measures.labelled import measure as plug_in
+from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_kind, check_prob
 
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
+_ASKED = ("of", "n", "draws", "random_seed")
 
 
 def summary(
@@ -52,8 +53,11 @@ def summary(
     1         f1  0.722  0.644  0.791
     """
     check_prob(prob), check_kind(kind)
-    found = distributions_of(evidence, measures, **keywords)
-    points = _points(evidence, measures, found)
+    asked = {name: keywords.pop(name) for name in _ASKED if name in keywords}
+    posterior = posterior_of(evidence, **keywords)
+    found = answers_of(posterior, measures, **asked)
+    kernels, of = wanted(posterior, measures, asked.get("of", "parameter"))
+    points = [posterior.point(each, of) for each in kernels]
     parts = [
         _rows(distribution, template, point, prob, kind)
         for (distribution, template), point in zip(found, points, strict=True)
@@ -85,17 +89,6 @@ def _with_kind(how, kinds):
     """Say where equal tails stand in for the highest density, and why."""
     plain = np.isin(kinds, ONE_INTERVAL)
     return np.where(plain, how, how + ", equal tails: " + kinds.astype(object))
-
-
-def _points(evidence, measures, found):
-    """Return the plug-in value of each measure; of a fit, the median."""
-    if isinstance(evidence, xr.DataTree):
-        return [distribution.quantile(0.5) for distribution, _ in found]
-    counts = counts_of(evidence)
-    kept = set(found[0][1].dims)
-    used = [dim for dim in ("repeat", "fold", "group") if dim in counts.dims and dim not in kept]
-    counts = counts.sum(used) if used else counts
-    return [values.values for values in plug_in(counts, measures).values()]
 
 
 def _frame(template, columns):

@@ -1,5 +1,5 @@
 """
-The exact sibling of `bayescm.models.averaged_folds`: independent Dirichlets, averaged after.
+The direct sibling of `bayescm.models.averaged_folds`: independent Dirichlets, averaged after.
 
 Every fold has its own posterior, and the estimand is the mean of the measure over the folds. Three
 readings of its distribution are offered: that of Wang and Li, whose variance is inflated for a
@@ -12,48 +12,59 @@ Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a
 cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.1162/NECO_a_00857
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 
+from bayescm.direct.base import Posterior, labelled, prior_of
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
+from bayescm.evidence.folds import FOLDS, design, stack
+from bayescm.measures.labelled import average_draws
 from bayescm.validate import check_choice, fail
 
 AVERAGES = ("correlated", "independent", "mixture")
 
 
 @dataclass(frozen=True, eq=False)
-class AveragedFolds:
+class AveragedFolds(Posterior):
     """
     The posterior of every fold, and how they are averaged.
 
     Attributes
     ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
     folds : DirichletMultinomial
-        The posteriors, batch (..., K).
+        The posteriors, batch (..., M).
     rho : float
         Correlation between the measures of two folds.
     average : {"correlated", "independent", "mixture"}
         The reading of the average.
     """
 
+    uses = FOLDS
+    estimands = {"parameter": "theta_fold"}  # noqa: RUF012
+    counts: xr.DataArray
     folds: DirichletMultinomial
     rho: float
     average: str
 
     @property
     def stretch(self) -> float:
-        """Return the factor by which the standard deviation of the mean is inflated."""
-        matrices = self.folds.cells.shape[-3]
+        """Factor by which the standard deviation of the mean is inflated, NaN for a mixture."""
+        if self.average == "mixture":
+            return float("nan")
+        matrices = self.folds.weights.shape[-3]
         rho = self.rho if self.average == "correlated" else 0.0
         return float(np.sqrt(1 + (matrices - 1) * rho))
 
-    def distribution(self, kernel: Callable):
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """
         Return the distribution of a measure's average over the folds, or None.
 
@@ -61,7 +72,7 @@ class AveragedFolds:
         measures that have a beta distribution in every fold (proposition 2), else the distribution
         of the mean, stretched about its own mean.
         """
-        parts = _folds_last(self.folds.distribution(kernel), self.folds.cells)
+        parts = _folds_last(self.folds.distribution(measure), self.folds.weights)
         # Distributions by quadrature take too long to average: draws answer in their place.
         if parts is None or parts.how != "closed form":
             return None
@@ -71,20 +82,29 @@ class AveragedFolds:
             return _matching_beta(parts, self.stretch)
         return MeanOfFolds(parts, self.stretch)
 
-    def measure(self, kernels: Sequence[Callable], size: int, rng) -> list[np.ndarray]:
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the averages, all from the same matrices."""
-        axis = self.folds.cells.ndim - 2  # of the folds: after the draws and the batch
-        values = self.folds.measure(kernels, size, rng)
-        return [average_draws(each, axis, self.average, self.stretch) for each in values]
+        axis = self.folds.weights.ndim - 2  # of the folds: after the draws and the batch
+        values = self.folds.draw(measures, size, rng)
+        return [average_draws(each, axis, self.stretch) for each in values]
 
-    def draws(self, size: int, rng) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        drawn = self.folds.draws(size, rng)
+        drawn = self.folds.variables(size, rng)
         return {"theta_fold_cell": drawn["theta_cell"], "theta_fold": drawn["theta"]}
 
-    def logpdf(self, theta: ArrayLike) -> np.ndarray:
-        """Return the log posterior density at theta (..., K, C, C)."""
-        return self.folds.logpdf(theta).sum(axis=-1)
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
+        """Return the log posterior density at theta_fold_cell (..., M, C**2)."""
+        own = {"theta_cell": variables["theta_fold_cell"]}
+        return self.folds.log_density(own).sum(axis=-1)
 
     def log_marginal(self) -> np.ndarray:
         """Return the log marginal likelihood of each cross-validation."""
@@ -92,21 +112,21 @@ class AveragedFolds:
 
 
 def averaged_folds(
-    cells: ArrayLike,
+    counts: xr.DataArray | ArrayLike,
     *,
-    concentration: ArrayLike | None = None,
+    concentration: Any = None,
     rho: float | None = None,
     average: str = "correlated",
-    n_folds: int | None = None,
 ) -> AveragedFolds:
     """
     Return the posteriors of the folds, to be averaged.
 
     Parameters
     ----------
-    cells : array_like, shape (..., M, C, C)
-        Counts >= 0 of every fold of every repeat; index 1 of two classes is the positive one.
-    concentration : array_like, optional
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
+        Counts >= 0 of every fold of every repeat. The scalar coord ``n_folds`` is the number K of
+        folds of one cross-validation, where that is not the length of ``fold``.
+    concentration : float, array_like or DataArray, optional
         Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default. Every fold
         has them: all folds together are drawn to 0.5 by M priors.
     rho : float, optional
@@ -115,8 +135,6 @@ def averaged_folds(
         ``"correlated"``: the mean over folds, its variance inflated by ``1 + (M - 1) rho``.
         ``"independent"``: the mean over folds of independent variables. ``"mixture"``: one fold
         picked at random.
-    n_folds : int, optional
-        Number K of folds of one cross-validation; M by default.
 
     Returns
     -------
@@ -134,57 +152,17 @@ def averaged_folds(
     >>> averaged_folds(cells, concentration=1).distribution(resolve("recall")).eti(0.95).round(3)
     array([0.381, 0.772])
     """
-    cells = np.asarray(cells, float)
-    matrices = cells.shape[-3] if cells.ndim > 2 else 1
-    if matrices < 2:
-        raise fail(
-            "one fold is not a cross-validation",
-            cells.shape,
-            "shape (..., M, C, C) with M >= 2",
-            "use dirichlet_multinomial for one test set",
-        )
-    rho = 1 / (n_folds or matrices) if rho is None else rho
+    table = labelled(counts, "fold")
+    rho = 1 / design(table)["n_folds"] if rho is None else rho
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:
         raise fail("rho is not a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
     check_choice("average", average, list(AVERAGES))
-    prior = None if concentration is None else np.asarray(concentration, float)
-    if prior is not None and prior.ndim > 2:
+    prior = prior_of(concentration, counts, FOLDS)
+    if np.ndim(prior) > 2:
         prior = prior[..., None, :, :]
-    posterior = dirichlet_multinomial(cells, concentration=prior)
-    return AveragedFolds(posterior, float(rho), average)
-
-
-def average_draws(values: np.ndarray, axis: int, average: str, stretch: float) -> np.ndarray:
-    """
-    Return draws of the average from draws of every fold.
-
-    Parameters
-    ----------
-    values : ndarray, shape (size, ...)
-        Draws of the measure in every fold; NaN where it is undefined.
-    axis : int
-        The axis of the folds.
-    average : {"correlated", "independent", "mixture"}
-        For a mixture the draws take the folds in turn.
-    stretch : float
-        Factor by which the average is stretched about its mean, draw by draw. What leaves the range
-        of the folds' draws is put at its end.
-
-    Returns
-    -------
-    ndarray, without the axis of the folds
-    """
-    if average == "mixture":
-        size, folds = values.shape[0], values.shape[axis]
-        turn = (np.arange(size) % folds).reshape(-1, *[1] * (values.ndim - 1))
-        return np.take_along_axis(values, turn, axis).squeeze(axis)
-    mean = values.mean(axis=axis)
-    if stretch == 1:
-        return mean
-    center = np.nanmean(mean, axis=0)
-    ends = np.nanmin(values, axis=(0, axis)), np.nanmax(values, axis=(0, axis))
-    return np.clip(center + stretch * (mean - center), *ends)
+    posterior = dirichlet_multinomial(stack(table), concentration=prior)
+    return AveragedFolds(table, posterior, float(rho), average)
 
 
 def _folds_last(distribution, cells):

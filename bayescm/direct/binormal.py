@@ -1,16 +1,17 @@
 """
-The exact sibling of `bayescm.models.binormal`: normal scores in each class.
+The direct sibling of `bayescm.models.binormal`: normal scores in each class.
 
 Conjugate: a normal-gamma distribution of each class's mean and precision, independent of each other
 and of the prevalence.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaln, gammaln, ndtr, ndtri
 
+from bayescm.direct.base import Posterior
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.scores import prevalence_distribution
 from bayescm.validate import fail
@@ -20,7 +21,7 @@ _LEVELS = ndtr(np.linspace(-8, 8, 257))
 
 
 @dataclass(frozen=True, eq=False)
-class Binormal:
+class Binormal(Posterior):
     """
     The posterior of both classes' mean and precision.
 
@@ -40,6 +41,8 @@ class Binormal:
         The prevalence where it is known.
     """
 
+    takes = "scores"
+    estimands = {"parameter": "curve"}  # noqa: RUF012
     centre: np.ndarray
     weight: np.ndarray
     shape: np.ndarray
@@ -49,7 +52,7 @@ class Binormal:
     shares: np.ndarray
     known: float | None
 
-    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         precision = rng.gamma(self.shape, 1 / self.rate, (size, 2))
         spread = 1 / np.sqrt(self.weight * precision)
@@ -62,7 +65,7 @@ class Binormal:
         self, size: int, rng: np.random.Generator, *, resolution: int | None = None
     ) -> list[Curve]:
         """Draw the curve."""
-        drawn = self.draws(size, rng)
+        drawn = self.variables(size, rng)
         mean, sd = drawn["mean"].T, drawn["precision"].T ** -0.5
         middle, wide = self.centre, np.sqrt(self.rate / self.shape)
         at = np.sort((middle + wide * ndtri(_LEVELS)[:, None]).ravel())[::-1]
@@ -74,24 +77,27 @@ class Binormal:
         place = np.arange(len(at) + 2)
         return [Curve(rates[0], rates[1], drawn["prevalence"], inner, tied, place)]
 
-    def measure(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    def draw(  # type: ignore[override]
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, 1) of functions of a curve, all from the same curves."""
         (curve,) = self.curves(size, rng)
-        return [kernel(curve)[:, None] for kernel in kernels]
+        return [kernel(curve)[:, None] for kernel in measures]
 
-    def logpdf(self, *, prevalence: float, precision: np.ndarray, mean: np.ndarray) -> float:
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the variables of the PyMC model."""
+        prevalence, precision, mean = (
+            variables[name] for name in ("prevalence", "precision", "mean")
+        )
         gamma = self.shape * np.log(self.rate) - gammaln(self.shape)
         gamma = gamma + (self.shape - 1) * np.log(precision) - self.rate * precision
         tau = self.weight * precision
         normal = (np.log(tau / (2 * np.pi)) - tau * (mean - self.centre) ** 2) / 2
         rest, share = self.shares
         beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
-        return float((gamma + normal).sum() + beta - betaln(share, rest))
+        return np.asarray((gamma + normal).sum() + beta - betaln(share, rest))
 
-    def log_marginal(self) -> float:
+    def log_marginal(self) -> np.ndarray:
         """Return the log density of the scores and of the number of positives."""
         weight, shape, rate = self.prior
         scores = gammaln(self.shape) - gammaln(shape) + shape * np.log(rate)
@@ -100,7 +106,7 @@ class Binormal:
         rest, share = self.shares
         ways = gammaln(self.totals.sum() + 1) - gammaln(self.totals + 1).sum()
         labels = betaln(share, rest) - betaln(share - self.totals[1], rest - self.totals[0])
-        return float(scores.sum() + ways + labels)
+        return np.asarray(scores.sum() + ways + labels)
 
 
 def binormal(

@@ -9,14 +9,19 @@ independent from step to step, each from its own posterior.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayescm.direct.base import Posterior, labelled, prior_of
 from bayescm.direct.series.lattice import Lattice
 from bayescm.direct.series.walk import Walk, draw
+from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import Stack
+from bayescm.evidence.steps import check_series
 from bayescm.measures import catalogue as measures
 from bayescm.validate import fail
 
@@ -33,14 +38,14 @@ _RATES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Drifting:
+class Drifting(Posterior):
     """
     The posterior of every step: given all steps (smoothed), or given those up to it (filtered).
 
     Attributes
     ----------
-    cells : ndarray, shape (..., T, 2, 2)
-        The counts, steps in the order of time.
+    counts : DataArray, dims (..., step, actual, predicted)
+        Steps in the order of time.
     prior : ndarray, shape (2, 2)
         Prior pseudo-counts of the first step.
     scale : float
@@ -49,18 +54,24 @@ class Drifting:
         Whether the distributions are the filtered ones.
     """
 
-    cells: np.ndarray
+    how = "quadrature"
+    sampling_method = "quadrature"
+    counts: xr.DataArray
     prior: np.ndarray
     scale: float
     only_past: bool
 
     @cached_property
+    def _cells(self):
+        return self.counts.values.astype(float)
+
+    @cached_property
     def _walks(self):
         """Three walks for every series of the batch, shape (..., 3)."""
-        shape = self.cells.shape[:-3]
+        shape = self._cells.shape[:-3]
         walks = np.empty((*shape, 3), object)
         for index in np.ndindex(shape):
-            for rate, (hits, misses) in enumerate(_split(self.cells[index])):
+            for rate, (hits, misses) in enumerate(_split(self._cells[index])):
                 a, b = _split(self.prior)[rate]
                 walks[(*index, rate)] = Walk(hits, hits + misses, (a, b), self.scale)
         return walks
@@ -76,13 +87,13 @@ class Drifting:
             self._known[which] = walk.filtered() if self.only_past else walk.smoothed()
         return self._known[which]
 
-    def distribution(self, kernel: Callable) -> Stack | None:
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure of one walk at every step, (..., T), or None."""
-        if kernel not in _RATES:
+        if measure not in _RATES or of != "parameter":
             return None
-        rate, complement = _RATES[kernel]
-        distributions = np.empty(self.cells.shape[:-2], object)
-        for index in np.ndindex(self.cells.shape[:-3]):
+        rate, complement = _RATES[measure]
+        distributions = np.empty(self._cells.shape[:-2], object)
+        for index in np.ndindex(self._cells.shape[:-3]):
             lattice = self._walks[(*index, rate)].lattice
             for step, masses in enumerate(self._masses((*index, rate))):
                 masses = masses / masses.sum()
@@ -90,23 +101,21 @@ class Drifting:
                 distributions[(*index, step)] = flipped if complement else Lattice(lattice, masses)
         return Stack(distributions)
 
-    def measure(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return draws (size, ..., T) of the measures, every step by itself."""
-        values = [np.empty((size, *self.cells.shape[:-2])) for _ in kernels]
-        for index in np.ndindex(self.cells.shape[:-2]):
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., T, 2, 2) of the cell probabilities, every step by itself."""
+        theta = np.empty((size, *self._cells.shape))
+        for index in np.ndindex(self._cells.shape[:-2]):
             *batch, step = index
-            theta = table([self._draw((*batch, rate), step, size, rng) for rate in range(3)])
-            for column, kernel in zip(values, kernels, strict=True):
-                column[(slice(None), *index)] = kernel(theta)
-        return values
+            drawn = [self._draw((*batch, rate), step, size, rng) for rate in range(3)]
+            theta[(slice(None), *index)] = table(drawn)
+        return theta
 
     def _draw(self, which, step, size, rng):
         return special.expit(draw(self._walks[which].lattice, self._masses(which)[step], size, rng))
 
-    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
+        check_series(self.counts, batches=False)
         drawn = [walk.paths(size, rng) for walk in self._walks]
         drift, paths = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
         rates = special.expit(paths)
@@ -118,21 +127,21 @@ class Drifting:
             "theta": table([rates[..., rate] for rate in range(3)]),
         }
 
-    def logpdf(self, values: Mapping[str, ArrayLike]) -> float:
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
         """Return the log posterior density of start (3,), drift (3,) and moves (T - 1, 3)."""
-        start, drift, moves = (np.asarray(values[name]) for name in ("start", "drift", "moves"))
+        start, drift, moves = (np.asarray(variables[name]) for name in ("start", "drift", "moves"))
         walk = np.concatenate([np.zeros((1, 3)), np.cumsum(drift * moves, axis=0)])
         levels = special.logit(start) + walk
         total = -self.log_marginal() - (moves**2 / 2 + np.log(2 * np.pi) / 2).sum()
         total += (np.log(2 / np.pi) / 2 - np.log(self.scale) - (drift / self.scale) ** 2 / 2).sum()
-        for rate, (hits, misses) in enumerate(_split(self.cells)):
+        for rate, (hits, misses) in enumerate(_split(self._cells)):
             a, b = _split(self.prior)[rate]
             total += special.xlogy(a - 1, start[rate]) + special.xlog1py(b - 1, -start[rate])
             total -= special.betaln(a, b)
             level = levels[:, rate]
             total += (hits * special.log_expit(level) + misses * special.log_expit(-level)).sum()
             total -= (special.betaln(hits + 1, misses + 1) + np.log1p(hits + misses)).sum()
-        return float(total)
+        return np.asarray(total)
 
     def log_marginal(self) -> np.ndarray:
         """Return the log probability of each series of tables."""
@@ -155,9 +164,9 @@ def table(rates: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def drifting(
-    cells: ArrayLike,
+    counts: xr.DataArray | ArrayLike,
     *,
-    concentration: ArrayLike | None = None,
+    concentration: Any = None,
     drift: float | None = None,
     filtered: bool = False,
 ) -> Drifting:
@@ -166,8 +175,8 @@ def drifting(
 
     Parameters
     ----------
-    cells : array_like, shape (..., T, 2, 2)
-        Counts >= 0 of T steps in the order of time; index 1 of the classes is the positive one.
+    counts : DataArray, dims (..., step, actual, predicted), or array_like, (..., T, 2, 2)
+        Counts >= 0 of T steps in the order of time, of two classes.
     concentration : array_like, optional
         Prior pseudo-counts of the first step, > 0: one number or (2, 2); 0.5 by default.
     drift : float, optional
@@ -193,19 +202,15 @@ def drifting(
     >>> posterior.distribution(resolve("recall")).mean().round(3)
     array([0.751, 0.726, 0.72 ])
     """
-    cells = np.asarray(cells, float)
-    if cells.ndim < 3 or cells.shape[-2:] != (2, 2):
-        todo = "make the counts with a dim step and two classes"
-        raise fail(
-            "drifting takes a series of two-class tables", cells.shape, "(..., T, 2, 2)", todo
-        )
-    prior = np.broadcast_to(
-        np.asarray(0.5 if concentration is None else concentration, float), (2, 2)
-    )
+    series = labelled(counts, "step")
+    check_series(series)
+    given = prior_of(concentration, counts, series.dims[:-2])
+    given = default_concentration(2) if given is None else given
+    prior = np.broadcast_to(np.asarray(given, float), (2, 2))
     if not ((prior > 0) & (prior < np.inf)).all():
         raise fail("the prior of the first step is improper", prior.tolist(), "> 0", "pass 0.5")
     scale = DRIFT if drift is None else drift
     if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
         todo = "pass drift=0.2, or a function through fit(..., method='nuts')"
         raise fail("drift is not a scale", drift, "a finite number > 0", todo)
-    return Drifting(cells, prior, float(scale), bool(filtered))
+    return Drifting(series, prior, float(scale), bool(filtered))

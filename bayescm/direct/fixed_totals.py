@@ -1,32 +1,33 @@
 """
-The exact sibling of `bayescm.models.fixed_totals`: a Dirichlet for each row, times a prevalence.
+The direct sibling of `bayescm.models.fixed_totals`: a Dirichlet for each row, times a prevalence.
 
 With two classes the recall and the specificity are independent betas, as they are in
 `dirichlet_multinomial`; only the distribution of the prevalence is another.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.distributions import dirichlet
-from bayescm.distributions import lookup as table
+from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
+from bayescm.direct.predictive import enumerated
+from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.validate import fail
 
 
 @dataclass(frozen=True, eq=False)
-class FixedTotals:
+class FixedTotals(Posterior):
     """
     The posterior: independent rows ``Dirichlet(weights[..., i, :])`` and a prevalence.
 
     Attributes
     ----------
-    cells : ndarray, shape (..., C, C)
-        The counts.
+    counts : DataArray, dims (..., actual, predicted)
     weights : ndarray, shape (..., C, C)
         Prior pseudo-counts plus counts.
     shares : ndarray, shape (..., C), or None
@@ -35,23 +36,34 @@ class FixedTotals:
         The parameters of the beta distribution of the positive class's share.
     """
 
-    cells: np.ndarray
+    counts: xr.DataArray
     weights: np.ndarray
     shares: Any
     prior: tuple[float, float] | None
 
-    def take(self, index: np.ndarray) -> "FixedTotals":
-        """Return some matrices of the batch, taken as flat."""
+    def part(self, index: np.ndarray) -> Posterior:
+        """Return some matrices of the flat batch."""
         size = self.weights.shape[-2:]
-        cells, weights = (each.reshape(-1, *size)[index] for each in (self.cells, self.weights))
+        cells, weights = (each.reshape(-1, *size)[index] for each in (self.pooled, self.weights))
         shares = None if self.shares is None else self.shares.reshape(-1, size[0])[index]
-        return FixedTotals(cells, weights, shares, self.prior)
+        return FixedTotals(labelled(cells), weights, shares, self.prior)
 
-    def distribution(self, kernel: Callable):
-        """Return the exact distribution of a measure, shape (...), or None where there is none."""
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the measure of the observed rates at the prevalence that is known, if one is."""
+        if self.shares is None:
+            return super().point(measure, of)
+        with np.errstate(invalid="ignore"):
+            rates = self.pooled / self.pooled.sum(axis=-1, keepdims=True)
+        return measure(self.shares[..., None] * rates)
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of a measure, shape (...), or None where there is none."""
+        if of == "predictive":
+            sizes = self.batch.values if n is None else n
+            return enumerated(measure, self.weights, self._share(), sizes)
         if self.weights.shape[-1] > 2:
-            return table.distribution_of_rows(kernel, self.weights)
-        return table.distribution_at_prevalence(kernel, self.weights, self._prevalence())
+            return lookup.distribution_of_rows(measure, self.weights)
+        return lookup.distribution_at_prevalence(measure, self.weights, self._prevalence())
 
     def _prevalence(self):
         if self.prior is None:
@@ -59,12 +71,14 @@ class FixedTotals:
         batch = np.ones(self.weights.shape[:-2])
         return Beta(self.prior[0] * batch, self.prior[1] * batch)
 
-    def measure(self, kernels: Sequence[Callable], size: int, rng) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the measures, all from the same matrices."""
-        theta = self.draws(size, rng)["theta"]
-        return [kernel(theta) for kernel in kernels]
+    def _share(self):
+        """Return the beta parameters of the share of positives, or the share and NaN."""
+        batch = np.ones(self.weights.shape[:-2])
+        if self.prior is None:
+            return np.stack([self.shares[..., 1], np.nan * batch], axis=-1)
+        return np.stack([self.prior[0] * batch, self.prior[1] * batch], axis=-1)
 
-    def draws(self, size: int, rng) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         rates = dirichlet.draw(self.weights, size, rng)
         if self.prior is None:
@@ -74,32 +88,33 @@ class FixedTotals:
         shares = shares.reshape(size, *[1] * (rates.ndim - 3), 2, 1)
         return {"prevalence": positive, "rates": rates, "theta": shares * rates}
 
-    def logpdf(self, rates: ArrayLike) -> np.ndarray:
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
         """Return the log posterior density of the rows at rates (..., C, C)."""
-        return dirichlet.logpdf(np.asarray(rates), self.weights).sum(axis=-1)
+        return dirichlet.logpdf(np.asarray(variables["rates"]), self.weights).sum(axis=-1)
 
     def log_marginal(self) -> np.ndarray:
         """Return the log marginal likelihood of each matrix, given its class totals."""
-        return dirichlet.log_marginal(self.cells, self.weights).sum(axis=-1)
+        return dirichlet.log_marginal(self.pooled, self.weights).sum(axis=-1)
 
 
 def fixed_totals(
-    cells: ArrayLike,
+    counts: xr.DataArray | ArrayLike,
     *,
-    concentration: ArrayLike | None = None,
-    prevalence: ArrayLike | tuple[float, float] | None = None,
+    concentration: Any = None,
+    prevalence: Any = None,
 ) -> FixedTotals:
     """
     Return the posterior of confusion matrices whose class totals the design has fixed.
 
     Parameters
     ----------
-    cells : array_like, shape (..., C, C)
-        Counts >= 0; index 1 of two classes is the positive one.
-    concentration : array_like, optional
+    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
+        Counts >= 0. Of an array with two classes index 1 is the positive one.
+    concentration : float, array_like or DataArray, optional
         Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
-    prevalence : array_like or tuple, optional
-        Share of each actual class: by default the sample's. With two classes one number (or an
+    prevalence : float, array_like, DataArray or tuple, optional
+        Share of each actual class: by default that of the scalar coord ``prevalence``, or else the
+        sample's. With two classes one number (or an
         array of the shape of the batch) is the share of the positive class, and a *tuple* (a, b)
         is a prior Beta(a, b) for it, the same for the whole batch; otherwise shape ``(..., C)``,
         summing to 1.
@@ -120,11 +135,13 @@ def fixed_totals(
     >>> posterior.distribution(resolve("recall")).mean().round(4).item()
     0.8922
     """
-    cells = np.asarray(cells, float)
-    weights = dirichlet.pseudo_counts(cells, concentration)
+    table = labelled(counts)
+    labels = table.indexes["actual"].tolist()
+    weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts), labels)
+    prevalence = shares_of(prevalence, counts, table)
     if isinstance(prevalence, tuple):
-        return FixedTotals(cells, weights, None, _prior(prevalence, cells.shape[-1]))
-    return FixedTotals(cells, weights, _shares(cells, prevalence), None)
+        return FixedTotals(table, weights, None, _prior(prevalence, len(labels)))
+    return FixedTotals(table, weights, _shares(table.values, prevalence), None)
 
 
 def _prior(pair, classes):

@@ -10,14 +10,18 @@ integrated out at every point (`exact.fold_effects`).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 
+from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
 from bayescm.direct.folds import nodes as fold_nodes
 from bayescm.direct.folds.nodes import Design, Nodes
+from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import Discrete, Stack
+from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.validate import fail
 
 # As in the model, where they are explained.
@@ -46,68 +50,78 @@ class Quadrature(Discrete):
         return (self.quantile(level + width) - self.quantile(level - width)) / 2
 
 
-class HierarchicalFolds:
+class HierarchicalFolds(Posterior):
     """
     The posterior, one set of nodes for each cross-validation.
 
     Parameters
     ----------
-    cells : ndarray, shape (..., M, C, C)
-        The folds' counts, all repeats in one row.
-    design : Design
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
+    settings : Design
         How the folds came about, and the priors.
     """
 
-    def __init__(self, cells: np.ndarray, design: Design):
-        self.cells = cells
-        self.design = design
+    uses = FOLDS
+    estimands = {  # noqa: RUF012
+        "parameter": "theta_new",
+        "finite": "theta_fold",
+        "predictive": "theta_new",
+    }
+    how = "quadrature"
+    sampling_method = "quadrature"
+
+    def __init__(self, counts: xr.DataArray, settings: Design):
+        self.counts = counts
+        self.settings = settings
+        self.folds = stack(counts).values.astype(float)
         self._kept: dict[tuple, Nodes] = {}
 
-    @property
-    def batch(self) -> tuple[int, ...]:
-        """The shape of the batch of cross-validations."""
-        return self.cells.shape[:-3]
-
-    def distribution(self, kernel: Callable) -> Quadrature | Stack:
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of the expected measure over training sets, shape (..., [C])."""
-        distributions = [
-            _distributions(kernel, self._nodes(index)) for index in np.ndindex(self.batch)
-        ]
-        shape = (*self.batch, *distributions[0].shape)
-        return Stack(np.stack(distributions).reshape(shape)) if shape else distributions[0].item()
+        if of != "parameter":
+            return None
+        found = [_distributions(measure, self._nodes(index)) for index in self._places()]
+        shape = (*self.batch.shape, *found[0].shape)
+        return Stack(np.stack(found).reshape(shape)) if shape else found[0].item()
 
-    def measure(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
     ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the expected measures, all from the same nodes."""
-        columns: list[list[np.ndarray]] = [[] for _ in kernels]
-        for index in np.ndindex(self.batch):
+        """Return draws (size, ..., [C]) of the measures; expected ones all from the same nodes."""
+        if of != "parameter":
+            return super().draw(measures, size, rng, of=of, n=n)
+        columns: list[list[np.ndarray]] = [[] for _ in measures]
+        for index in self._places():
             nodes = self._nodes(index)
             chosen = nodes.choose(size, rng)
-            for column, kernel in zip(columns, kernels, strict=True):
-                column.append(nodes.expected(kernel)[chosen])
-        return [_batched(column, self.batch) for column in columns]
+            for column, measure in zip(columns, measures, strict=True):
+                column.append(nodes.expected(measure)[chosen])
+        return [_batched(column, self.batch.shape) for column in columns]
 
-    def fitted(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the mean measures of the classifiers at hand."""
-        theta = self.draws(size, rng)["theta_fold"]
-        return [kernel(theta).mean(axis=1 + len(self.batch)) for kernel in kernels]
-
-    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the free variables of the PyMC model and of its rates."""
         every = [
-            fold_nodes.variables(self.cells[index], self.design, size, rng)
-            for index in np.ndindex(self.batch)
+            fold_nodes.variables(self.folds[index], self.settings, size, rng)
+            for index in self._places()
         ]
-        return {name: _batched([each[name] for each in every], self.batch) for name in every[0]}
+        return {
+            name: _batched([each[name] for each in every], self.batch.shape) for name in every[0]
+        }
+
+    def _places(self):
+        return np.ndindex(self.batch.shape)
 
     def _nodes(self, index):
         if index not in self._kept:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            self._kept[index] = fold_nodes.nodes(self.cells[index], self.design)
+            self._kept[index] = fold_nodes.nodes(self.folds[index], self.settings)
         return self._kept[index]
 
 
@@ -125,25 +139,23 @@ def _batched(columns, batch):
 
 
 def hierarchical_folds(
-    cells: ArrayLike,
+    counts: xr.DataArray | ArrayLike,
     *,
-    concentration: ArrayLike | None = None,
+    concentration: Any = None,
     spread: float | None = None,
     separation: float | None = None,
     rho: float | None = None,
-    n_folds: int | None = None,
-    test_share: float | None = None,
-    fixed_totals: bool = True,
-    prevalence: ArrayLike | None = None,
+    fixed_totals: bool | None = None,
+    prevalence: Any = None,
 ) -> HierarchicalFolds:
     """
     Return the posterior of the folds of a cross-validation, partially pooled.
 
     Parameters
     ----------
-    cells : array_like, shape (..., M, C, C)
-        Counts of the M folds; of repeats in one row, one repeat after the other. Index 1 of two
-        classes is the positive one.
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
+        Counts of the folds. The scalar coords ``n_folds``, ``test_share`` and ``fixed_totals`` say
+        how they came about, where that is not to be seen.
     concentration : array_like, optional
         Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
         default.
@@ -154,12 +166,8 @@ def hierarchical_folds(
     rho : float, optional
         Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
         share for the separation and 0.4 for the threshold.
-    n_folds : int, optional
-        Folds of one cross-validation; M / n_folds is the number of repeats. By default M.
-    test_share : float, optional
-        Size of a test set over that of all data; ``1 / n_folds`` by default.
-    fixed_totals : bool, default True
-        Whether the design fixed the class totals.
+    fixed_totals : bool, optional
+        Whether the design fixed the class totals; by default as the counts say.
     prevalence : array_like, optional
         Share of each actual class, (C,), or of the positive one. By default the sample's, or
         unknown where the class totals are not fixed.
@@ -182,42 +190,40 @@ def hierarchical_folds(
     >>> posterior.distribution(resolve("recall")).eti(0.95).round(1)
     array([0.4, 0.8])
     """
-    cells = np.asarray(cells, float)
-    repeats = _repeats(cells, n_folds)
-    share = repeats / cells.shape[-3] if test_share is None else test_share
-    pairs = (THRESHOLD_RHO, 1 - share) if rho is None else (_within(rho, "rho"), rho)
-    design = Design(
-        prior=_prior(cells, concentration),
+    table = labelled(counts, "fold")
+    known, folds = design(table), stack(table).values
+    repeats = _repeats(folds, known["n_folds"])
+    pairs = (THRESHOLD_RHO, 1 - known["test_share"])
+    shares = shares_of(prevalence, counts, table)
+    settings = Design(
+        prior=_prior(folds, prior_of(concentration, counts, (*table.dims[:-3], *FOLDS))),
         spread=_positive(SPREAD if spread is None else spread, "spread"),
         separation=_positive(SEPARATION if separation is None else separation, "separation"),
-        rho=pairs,
+        rho=pairs if rho is None else (_within(rho, "rho"), rho),
         repeats=repeats,
         disagreement=DISAGREEMENT,
-        fixed=bool(fixed_totals),
-        shares=None if prevalence is None else _shares(prevalence, cells.shape[-1]),
+        fixed=bool(known["fixed_totals"] if fixed_totals is None else fixed_totals),
+        shares=None if shares is None else _shares(shares, folds.shape[-1]),
     )
-    return HierarchicalFolds(cells, design)
+    return HierarchicalFolds(table, settings)
 
 
-def _repeats(cells, n_folds):
-    folds = cells.shape[-3] if cells.ndim > 2 else 0
-    if folds < 2:
-        todo = "pass the counts of every fold, or use dirichlet_multinomial"
-        raise fail("a cross-validation has two folds or more", cells.shape, "(..., M, C, C)", todo)
-    if (cells.sum((-3, -1)) == 0).any():
+def _repeats(folds, n_folds):
+    number = folds.shape[-3]
+    if (folds.sum((-3, -1)) == 0).any():
         todo = "leave the class out of the counts"
         raise fail("a class has no examples in any fold", 0, "at least one example each", todo)
-    n_folds = folds if n_folds is None else int(n_folds)
-    if n_folds < 2 or folds % n_folds:
+    if n_folds < 2 or number % n_folds:
         todo = "correct the coordinate n_folds"
-        divisors = [each for each in range(2, folds + 1) if folds % each == 0]
+        divisors = [each for each in range(2, number + 1) if number % each == 0]
         raise fail("n_folds does not divide the folds", n_folds, f"{divisors}", todo)
-    return folds // n_folds
+    return number // int(n_folds)
 
 
 def _prior(cells, concentration):
     classes = cells.shape[-1]
-    prior = np.asarray(2 / classes**2 if concentration is None else concentration, float)
+    default = default_concentration(classes)
+    prior = np.asarray(default if concentration is None else concentration, float)
     if not ((prior > 0) & (prior < np.inf)).all():
         todo = "pass e.g. concentration=0.5"
         raise fail("a concentration is not a pseudo-count", concentration, "numbers > 0", todo)

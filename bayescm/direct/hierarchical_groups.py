@@ -1,4 +1,4 @@
-"""The exact sibling of `bayescm.models.hierarchical_groups`: quadrature over the groups' effects.
+"""The direct sibling of `bayescm.models.hierarchical_groups`: quadrature over the groups' effects.
 
 References
 ----------
@@ -8,28 +8,37 @@ measures in diagnostic reviews. Journal of Clinical Epidemiology 58, 982-990.
 doi:10.1016/j.jclinepi.2005.02.022
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
+from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
 from bayescm.direct.groups.random_effects import Block
+from bayescm.distributions.dirichlet import default_concentration
+from bayescm.evidence.counts import CELLS
 from bayescm.validate import fail
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalGroups:
+class HierarchicalGroups(Posterior):
     """
     The posterior of matrices of groups.
 
+    ``"parameter"`` is the typical group, ``"population"`` the average over all groups there may be:
+    that of examples, if groups are of a size. The more the groups differ the further the two are
+    apart, since an average of rates is nearer to one half than the rate of the middle group.
+    ``"finite"`` is the mean over the groups at hand, ``"new"`` one group not seen yet.
+
     Attributes
     ----------
-    cells : ndarray, shape (..., G, C, C)
-        The counts.
+    counts : DataArray, dims (..., group, actual, predicted)
     concentration : ndarray, shape (C, C)
         Prior pseudo-counts of the typical group.
     spread : float
@@ -39,51 +48,48 @@ class HierarchicalGroups:
         Share of the positive class in the population, where it is known.
     """
 
-    cells: np.ndarray
+    uses = ("group",)
+    estimands = {  # noqa: RUF012
+        "parameter": "theta",
+        "population": "theta_population",
+        "finite": "theta_group",
+        "new": "theta_new",
+        "predictive": "theta_new",
+    }
+    sampling_method = "importance"
+    counts: xr.DataArray
     concentration: np.ndarray
     spread: float
     prevalence: float | None
 
-    def distribution(self, kernel: Callable) -> None:
-        """Return None: measures are drawn."""
-        return None
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        """How the draws are made, and how many independent ones they are worth at most."""
+        return f"importance sampling ({self.effective:.0f} effective draws)"
 
-    def measure(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the measures of the typical group."""
-        theta = self.draws(size, rng, groups=False)["theta"]
-        return [kernel(theta) for kernel in kernels]
-
-    def draws(
-        self, size: int, rng: np.random.Generator, *, groups: bool = True
-    ) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """
         Return draws (size, ...) of the variables of the PyMC model of the same name.
 
-        ``theta`` of the typical group, ``theta_new`` of a group not seen yet, and ``theta_group``,
-        which takes most of the time.
+        ``theta`` of the typical group, ``theta_new`` of a group not seen yet, and ``theta_group``.
         """
-        batch = self.cells.shape[:-3]
-        parts = [each.draws(size, rng, groups) for each in self._each]
-        names = parts[0]
-        joined = {name: np.stack([part[name] for part in parts], axis=1) for name in names}
+        return self._joined([each.draws(size, rng, True) for each in self._each], size)
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
+        if of == "population":
+            parts = [{"theta": each.average(size, rng)} for each in self._each]
+            return self._joined(parts, size)["theta"]
+        if of == "finite":
+            return self.variables(size, rng)["theta_group"]
+        # The groups' own matrices take most of the time.
+        parts = [each.draws(size, rng, False) for each in self._each]
+        return self._joined(parts, size)[self.estimands[of]]
+
+    def _joined(self, parts, size):
+        batch = self.batch.shape
+        joined = {name: np.stack([part[name] for part in parts], axis=1) for name in parts[0]}
         return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
-
-    def average(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """
-        Return draws (size, ..., [C]) of the measures of the average over all groups there may be.
-
-        That is the population of examples, if groups are of a size; the typical group, of which
-        `measure` speaks, is its middle. The more the groups differ the further the two are apart:
-        an average of rates is nearer to one half than the rate of the middle group.
-        """
-        parts = [each.average(size, rng) for each in self._each]
-        theta = np.stack(parts, axis=1)
-        theta = theta.reshape(size, *self.cells.shape[:-3], *theta.shape[2:])
-        return [kernel(theta) for kernel in kernels]
 
     @property
     def effective(self) -> float:
@@ -92,8 +98,9 @@ class HierarchicalGroups:
 
     @cached_property
     def _each(self):
-        kind = _Two if self.cells.shape[-1] == 2 else _Many
-        flat = self.cells.reshape(-1, *self.cells.shape[-3:])
+        cells = self.counts.values.astype(float)
+        kind = _Two if cells.shape[-1] == 2 else _Many
+        flat = cells.reshape(-1, *cells.shape[-3:])
         return [kind(each, self.concentration, self.spread, self.prevalence) for each in flat]
 
 
@@ -202,30 +209,32 @@ class _Many:
 
 
 def hierarchical_groups(
-    cells: ArrayLike,
+    counts: xr.DataArray | xr.Dataset | ArrayLike,
     *,
-    concentration: ArrayLike | None = None,
+    concentration: Any = None,
     spread: float = 1.0,
     prevalence: float | None = None,
-) -> HierarchicalGroups:
+) -> Posterior:
     """
     Return the posterior of the confusion matrices of groups that differ.
 
     Parameters
     ----------
-    cells : array_like, shape (..., G, C, C)
-        Counts of G >= 2 groups; a group may lack a class.
-    concentration : float or array_like, shape (C, C), optional
+    counts : DataArray, dims (..., group, actual, predicted), or array_like, (..., G, C, C)
+        Counts of G >= 2 groups; a group may lack a class. Outcomes of several classifiers are
+        paired within every group (`grouped_outcomes`).
+    concentration : float, array_like or DataArray, shape (C, C), optional
         Prior pseudo-counts > 0 of the typical group; by default ``2 / C**2``.
     spread : float, default 1
         Scale of the half-normal prior of the standard deviations between groups, on the logit
         scale; > 0.
     prevalence : float, optional
-        Share of the positive class in the population, inside (0, 1), where it is known.
+        Share of the positive class in the population, inside (0, 1), where it is known; by default
+        that of the scalar coord ``prevalence``.
 
     Returns
     -------
-    HierarchicalGroups
+    HierarchicalGroups or GroupedOutcomes
 
     Raises
     ------
@@ -234,26 +243,37 @@ def hierarchical_groups(
 
     Examples
     --------
-    >>> from bayescm.measures.catalogue import resolve
+    >>> from bayescm.measures import resolve
     >>> cells = [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]]]
     >>> posterior = hierarchical_groups(cells)
-    >>> (recall,) = posterior.measure([resolve("recall")], 4000, np.random.default_rng(0))
+    >>> (recall,) = posterior.draw([resolve("recall")], 4000, np.random.default_rng(0))
     >>> float(recall.mean().round(2))
     0.82
     """
-    cells = np.asarray(cells, float)
-    if cells.ndim < 3 or cells.shape[-3] < 2:
-        todo = "use dirichlet_multinomial for one group"
-        raise fail("there are not several groups", cells.shape[:-2], "two or more", todo)
-    weight = 2 / cells.shape[-1] ** 2 if concentration is None else concentration
-    weight = np.broadcast_to(np.asarray(weight, float), cells.shape[-2:])
+    if isinstance(counts, xr.Dataset):
+        _check(spread, prevalence)
+        return grouped_outcomes(counts, concentration=concentration, spread=spread)
+    table = labelled(counts, "group")
+    if table.sizes.get("group", 0) < 2:
+        todo = "name the axis: from_predictions(..., by={'group': site})"
+        raise fail("there are not several groups", table.dims, "two or more along group", todo)
+    table = table.transpose(..., "group", *CELLS)
+    classes = table.sizes["actual"]
+    weight = prior_of(concentration, counts, ("group",))
+    weight = default_concentration(classes) if weight is None else weight
+    weight = np.broadcast_to(np.asarray(weight, float), (classes, classes))
     if not ((weight > 0) & np.isfinite(weight)).all():
         todo = "pass e.g. concentration=0.5"
         raise fail("a concentration is not a pseudo-count", concentration, "numbers > 0", todo)
+    prevalence = shares_of(prevalence, counts, table)
+    _check(spread, prevalence)
+    return HierarchicalGroups(table, weight, float(spread), prevalence)
+
+
+def _check(spread, prevalence):
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
         todo = "pass spread=1.0; a function goes to fit"
         raise fail("spread is not a scale", spread, "a number > 0", todo)
     if prevalence is not None and not 0 < prevalence < 1:
         todo = "pass the share of positives, e.g. 0.01"
         raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
-    return HierarchicalGroups(cells, weight, float(spread), prevalence)

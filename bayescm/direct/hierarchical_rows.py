@@ -1,17 +1,18 @@
-"""The exact sibling of `bayescm.models.hierarchical_rows`: what the classes share, on grids.
+"""The direct sibling of `bayescm.models.hierarchical_rows`: what the classes share, on grids.
 
 Given the common accuracy and its spread the rows are conjugate, given the weight of the class
 shares so are these; both are summed over a grid, and what comes out are independent draws.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, gammaln, log_expit
 
+from bayescm.direct.base import Posterior, labelled
 from bayescm.distributions import dirichlet
 from bayescm.validate import fail
 
@@ -20,14 +21,13 @@ _EVEN = (np.arange(240) + 0.5) / 240
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalRows:
+class HierarchicalRows(Posterior):
     """
     The posterior of one matrix, or of a batch, whose classes share strength.
 
     Attributes
     ----------
-    cells : ndarray, shape (..., C, C)
-        The counts.
+    counts : DataArray, dims (..., actual, predicted)
     concentration : float
         Prior pseudo-counts of the common accuracy, right and wrong.
     spread : float
@@ -36,32 +36,23 @@ class HierarchicalRows:
         Prior pseudo-counts of a row's errors, together.
     """
 
-    cells: np.ndarray
+    how = "quadrature"
+    sampling_method = "quadrature"
+    counts: xr.DataArray
     concentration: float
     spread: float
     errors: float
 
-    def distribution(self, kernel: Callable) -> None:
-        """Return None: measures are drawn."""
-        return None
-
-    def measure(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the measures, all from the same matrices."""
-        theta = self.draws(size, rng)["theta"]
-        return [kernel(theta) for kernel in kernels]
-
-    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         parts = [each.draws(size, rng) for each in self._each]
-        batch = self.cells.shape[:-2]
+        batch = self.batch.shape
         joined = {name: np.stack([part[name] for part in parts], axis=1) for name in parts[0]}
         return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
 
     @cached_property
     def _each(self):
-        flat = self.cells.reshape(-1, *self.cells.shape[-2:])
+        flat = self.pooled.astype(float).reshape(-1, *self.pooled.shape[-2:])
         return [_One(each, self.concentration, self.spread, self.errors) for each in flat]
 
 
@@ -143,7 +134,7 @@ def _normalised(heights):
 
 
 def hierarchical_rows(
-    cells: ArrayLike,
+    counts: xr.DataArray | ArrayLike,
     *,
     concentration: float = 0.5,
     spread: float = 1.0,
@@ -154,7 +145,7 @@ def hierarchical_rows(
 
     Parameters
     ----------
-    cells : array_like, shape (..., C, C)
+    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
         Counts of C >= 3 classes; a class may be absent.
     concentration : float, default 0.5
         Beta parameters, both, of the common accuracy; > 0.
@@ -176,16 +167,16 @@ def hierarchical_rows(
     --------
     >>> from bayescm.measures.catalogue import resolve
     >>> posterior = hierarchical_rows([[4, 1, 0], [0, 5, 1], [1, 0, 3]])
-    >>> (drawn,) = posterior.measure([resolve("f1_macro")], 4000, np.random.default_rng(0))
+    >>> (drawn,) = posterior.draw([resolve("f1_macro")], 4000, np.random.default_rng(0))
     >>> bool(0.7 < drawn.mean() < 0.85)
     True
     """
-    cells = np.asarray(cells, float)
-    if cells.ndim < 2 or cells.shape[-1] < 3:
+    table = labelled(counts)
+    if table.sizes["actual"] < 3:
         todo = "use dirichlet_multinomial for two classes"
-        raise fail("the classes are too few to share", cells.shape, "three or more", todo)
+        raise fail("the classes are too few to share", table.shape, "three or more", todo)
     given = {"concentration": concentration, "spread": spread, "errors": errors}
     for name, value in given.items():
         if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
             raise fail(f"{name} is not positive", value, "one number > 0", f"correct {name}")
-    return HierarchicalRows(cells, float(concentration), float(spread), float(errors))
+    return HierarchicalRows(table, float(concentration), float(spread), float(errors))

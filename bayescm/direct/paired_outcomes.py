@@ -1,18 +1,22 @@
 """Several classifiers on the same examples: the exact posterior, drawn without enumeration."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import lgamma
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from scipy.special import gammaln
 
+from bayescm.direct.base import Posterior, prior_of
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.groups.joint_table import base_measure, draw_prior, own_priors
 from bayescm.distributions import dirichlet
 from bayescm.distributions.differences import discordant
 from bayescm.evidence.joint_cells import arrays, pour
+from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.measures import catalogue as measures
 from bayescm.validate import fail
 
@@ -23,7 +27,7 @@ WRITE_OUT = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class PairedOutcomes:
+class PairedOutcomes(Posterior):
     """The posterior of the joint outcome probabilities of several classifiers.
 
     The prior is a Dirichlet over the whole joint table whose base measure makes the answers
@@ -32,7 +36,9 @@ class PairedOutcomes:
 
     Attributes
     ----------
-    counts : ndarray, shape (..., M)
+    counts : DataArray, dims (..., classifier, actual, predicted)
+        Each classifier's own matrix.
+    outcomes : ndarray, shape (..., M)
         How often each of the M outcomes that occurred did so.
     actual : ndarray of int, shape (M,)
         Class index of the truth of each outcome.
@@ -42,74 +48,58 @@ class PairedOutcomes:
         Each classifier's own prior pseudo-counts; equal row sums over classifiers.
     """
 
-    counts: np.ndarray
+    takes = "outcomes"
+    pairs = ("classifier",)
+    counts: xr.DataArray
+    outcomes: np.ndarray
     actual: np.ndarray
     predicted: np.ndarray
     prior: np.ndarray
 
-    @property
-    def matrices(self) -> np.ndarray:
-        """Each classifier's own confusion matrix, shape ``(..., J, C, C)``."""
-        return pour(self.counts, self.actual, self.predicted, self.prior.shape[-1])
-
-    def theta(self, size: int, rng: np.random.Generator) -> np.ndarray:
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw every classifier's cell probabilities jointly, shape ``(size, ..., J, C, C)``."""
-        if self.weight > 0 and self.cells <= ENUMERATE:
+        if self.weight > 0 and self.size <= ENUMERATE:
             return self._sums(self._gammas(size, rng))
         classes = self.prior.shape[-1]
-        seen = rng.standard_gamma(self.counts, (size, *self.counts.shape))
+        seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
         total = pour(seen, self.actual, self.predicted, classes)
         if self.weight > 0:
-            share = self.weight / (self.weight + self.counts.sum(-1).min())
+            share = self.weight / (self.weight + self.outcomes.sum(-1).min())
             lead = total.shape[:-3]
             mass = rng.standard_gamma(self.weight, lead)[..., None, None, None]
             total += mass * draw_prior(self.prior, lead, share, rng)
         return total / total.sum((-2, -1), keepdims=True)
 
-    def measure(
-        self, kernels: Iterable[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Draw every measure from the same draws, each ``(size, ..., J[, C])``."""
-        theta = self.theta(size, rng)
-        return [kernel(theta) for kernel in kernels]
-
-    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Draw the variables of the PyMC model, which writes every joint cell out."""
-        if self.cells > WRITE_OUT:
+        if self.size > WRITE_OUT:
             todo = "use compare, ranks and joint_interval, which never write the cells out"
             raise fail(
-                "the joint table is too large for a tree", self.cells, f"<= {WRITE_OUT} cells", todo
+                "the joint table is too large for a tree", self.size, f"<= {WRITE_OUT} cells", todo
             )
         cells = self._gammas(size, rng)
         theta = np.maximum(cells / cells.sum(-1, keepdims=True), np.finfo(float).tiny)
         return {"theta_outcome": theta, "theta": self._sums(theta)}
 
-    def distribution(self, kernel: Callable):
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure of each classifier, or None where there is none."""
-        own = dirichlet_multinomial(self.matrices, concentration=self.prior)
-        return own.distribution(kernel)
+        own = dirichlet_multinomial(self.counts, concentration=self.prior)
+        return own.distribution(measure, of=of, n=n)
 
-    def difference(self, kernel: Callable, first: int, second: int, *, at=(), label=None):
+    def difference(self, measure: Callable, first: Mapping, second: Mapping) -> Any:
         """
-        Return the exact distribution of a difference of two classifiers, or None.
+        Return the distribution of a difference of two classifiers, or None.
 
-        Parameters
-        ----------
-        kernel : callable
-            Accuracy, error rate, recall, specificity and their complements have one.
-        first, second : int
-            Indices of the two classifiers.
-        at : tuple of int
-            Index of the leading axes of the counts.
-        label : int, optional
-            The class of a measure of one of many classes.
+        Accuracy, error rate, recall, specificity and their complements have one. Parameters as of
+        `Posterior.difference`.
         """
-        found = _right_of(kernel, self.prior.shape[-1], label)
-        if found is None:
+        found = _right_of(measure, self.prior.shape[-1], first.get("class"))
+        if found is None or first["classifier"] == second["classifier"]:
             return None
         events, wrong = found
-        pair = (second, first) if wrong else (first, second)
-        wins, losses, rest = self.discordant(events, *pair)[at]
+        pair = first["classifier"], second["classifier"]
+        at = tuple(first[dim] for dim in self.batch.dims[:-1])
+        wins, losses, rest = self.discordant(events, *(pair[::-1] if wrong else pair))[at]
         return discordant(wins, losses, rest)
 
     def discordant(self, events: np.ndarray, first: int, second: int) -> np.ndarray:
@@ -132,7 +122,7 @@ class PairedOutcomes:
         one = right[first] & ~right[second] & seen
         two = right[second] & ~right[first] & seen
         prior = self._prior_discordant(events, first, second)
-        counts = self.counts.astype(float)
+        counts = self.outcomes.astype(float)
         parts = [
             counts[..., one].sum(-1),
             counts[..., two].sum(-1),
@@ -148,15 +138,15 @@ class PairedOutcomes:
         one, two = rows @ (hit[0] * (1 - hit[1])), rows @ (hit[1] * (1 - hit[0]))
         return np.array([one, two, rows.sum() - one - two])
 
-    def logpdf(self, theta: np.ndarray) -> np.ndarray:
-        """Return the log density of the joint cell probabilities, shape ``(..., cells)``."""
-        return dirichlet.logpdf(np.asarray(theta), self._weights)
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log density of the joint cell probabilities theta_outcome (..., cells)."""
+        return dirichlet.logpdf(np.asarray(variables["theta_outcome"]), self._weights)
 
     def log_marginal(self) -> np.ndarray:
         """Return the log probability of the joint counts, the prior averaged out."""
         own = base_measure(self.prior, self.actual, self.predicted)
-        n = self.counts.sum(-1)
-        seen = gammaln(self.counts + own) - gammaln(own) - gammaln(self.counts + 1)
+        n = self.outcomes.sum(-1)
+        seen = gammaln(self.outcomes + own) - gammaln(own) - gammaln(self.outcomes + 1)
         norm = gammaln(n + 1) + lgamma(self.weight) - gammaln(n + self.weight)
         return norm + seen.sum(-1)
 
@@ -166,7 +156,7 @@ class PairedOutcomes:
         return float(self.prior[0].sum())
 
     @property
-    def cells(self) -> int:
+    def size(self) -> int:
         """The number of cells of the joint table."""
         judges, classes = self.prior.shape[:2]
         return classes ** (1 + judges)
@@ -183,8 +173,8 @@ class PairedOutcomes:
         judges, classes = self.prior.shape[:2]
         place = np.ravel_multi_index((self.actual, *self.predicted), (classes,) * (1 + judges))
         own = base_measure(self.prior, self._every[0], self._every[1:])
-        weights = np.tile(own, (*self.counts.shape[:-1], 1))
-        weights[..., place] += self.counts
+        weights = np.tile(own, (*self.outcomes.shape[:-1], 1))
+        weights[..., place] += self.outcomes
         return weights
 
     def _gammas(self, size, rng):
@@ -237,6 +227,10 @@ def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
     Sethuraman, J. (1994). A constructive definition of Dirichlet priors. Statistica Sinica 4,
     639-650.
     """
+    outcomes = as_outcomes(outcomes)
+    matrices = counts_of(outcomes)
     counts, actual, predicted = arrays(outcomes)
-    prior = own_priors(concentration, len(predicted), outcomes["label"].size)
-    return PairedOutcomes(counts, actual, predicted, prior)
+    first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
+    own = prior_of(concentration, first)
+    prior = own_priors(own, len(predicted), outcomes["label"].size)
+    return PairedOutcomes(matrices, counts, actual, predicted, prior)

@@ -1,5 +1,5 @@
 """
-The exact sibling of `bayescm.models.pooled_folds`: a Dirichlet of the discounted, summed counts.
+The direct sibling of `bayescm.models.pooled_folds`: a Dirichlet of the discounted, summed counts.
 
 Every measure has the distribution that it has for one confusion matrix. F1 on blocked 3x2 folds
 with
@@ -17,12 +17,17 @@ Data Engineering, 27(3), 651-659. doi:10.1109/TKDE.2014.2359667
 
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.direct.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
+from bayescm.direct.base import labelled, prior_of
+from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
+from bayescm.distributions import dirichlet
+from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.validate import fail
 
 
@@ -33,48 +38,45 @@ class PooledFolds(DirichletMultinomial):
 
     Attributes
     ----------
-    cells : ndarray, shape (..., C, C)
-        The discounted counts of all folds together.
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
     weights : ndarray, shape (..., C, C)
         Prior pseudo-counts plus discounted counts.
-    folds : ndarray, shape (..., K, C, C)
+    folds : ndarray, shape (..., M, C, C)
         The counts of every fold.
     omega : float
         The discount.
     """
 
+    uses = FOLDS
     folds: np.ndarray
     omega: float
 
     def log_marginal(self) -> np.ndarray:
         """Return the log of the discounted likelihood, integrated over the prior."""
-        prior = self.weights - self.cells
+        prior = self.weights - self.omega * self.folds.sum(-3)
         ways = special.gammaln(self.folds.sum((-2, -1)) + 1).sum(-1)
         ways = ways - special.gammaln(self.folds + 1).sum((-3, -2, -1))
         return self.omega * ways + _log_beta(self.weights) - _log_beta(prior)
 
 
 def pooled_folds(
-    cells: ArrayLike,
+    counts: xr.DataArray | ArrayLike,
     *,
-    concentration: ArrayLike | None = None,
+    concentration: Any = None,
     omega: float | None = None,
-    n_folds: int | None = None,
 ) -> PooledFolds:
     """
     Return the posterior of the cell probabilities that all folds share.
 
     Parameters
     ----------
-    cells : array_like, shape (..., M, C, C)
-        Counts >= 0 of every fold of every repeat, fractional ones too; index 1 of two classes is
-        the positive one.
-    concentration : array_like, optional
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
+        Counts >= 0 of every fold of every repeat, fractional ones too. The scalar coord ``n_folds``
+        is the number K of folds of one cross-validation, where that is not the length of ``fold``.
+    concentration : float, array_like or DataArray, optional
         Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
     omega : float, optional
         Discount in ``[1 / M, 1]``; by default ``(K + 1) / (2 M)``.
-    n_folds : int, optional
-        Number K of folds of one cross-validation; M by default.
 
     Returns
     -------
@@ -93,20 +95,15 @@ def pooled_folds(
     >>> pooled_folds(cells).distribution(resolve("recall")).eti(0.95).round(3)
     array([0.384, 0.789])
     """
-    folds = np.asarray(cells, float)
-    matrices = folds.shape[-3] if folds.ndim > 2 else 1
-    if matrices < 2:
-        raise fail(
-            "one fold is not a cross-validation",
-            folds.shape,
-            "shape (..., M, C, C) with M >= 2",
-            "use dirichlet_multinomial for one test set",
-        )
+    table = labelled(counts, "fold")
+    known, folds = design(table), stack(table).values.astype(float)
+    matrices = folds.shape[-3]
     if omega is None:
-        omega = min(max(((n_folds or matrices) + 1) / 2, 1), matrices) / matrices
+        omega = min(max((known["n_folds"] + 1) / 2, 1), matrices) / matrices
     omega = _check_omega(omega, matrices)
-    posterior = dirichlet_multinomial(omega * folds.sum(-3), concentration=concentration)
-    return PooledFolds(posterior.cells, posterior.weights, folds, omega)
+    prior, labels = prior_of(concentration, counts, FOLDS), table.indexes["actual"].tolist()
+    weights = dirichlet.pseudo_counts(omega * folds.sum(-3), prior, labels)
+    return PooledFolds(table, weights, folds, omega)
 
 
 def _check_omega(omega, matrices):

@@ -1,5 +1,5 @@
 """
-Measures of the next test set, by enumeration of all that it may be, or by draws.
+Measures of the next test set, by enumeration of all that it may be.
 
 The next n examples have a share of positives, and a share of right answers among the positives and
 among the negatives, that are unknown: each is a beta variable, so that each count of the next
@@ -18,104 +18,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
-from bayescm.direct.fixed_totals import FixedTotals
-from bayescm.direct.hierarchical_folds import HierarchicalFolds
-from bayescm.distributions.beta import PointMass
-from bayescm.distributions.discrete import Discrete, Empirical, Stack
-from bayescm.validate import fail
+from bayescm.distributions.discrete import Discrete, Stack
 
 # Confusion matrices that are enumerated, for the whole batch: 200 examples make 1.4 million.
 _MOST = 1_500_000
 
 
-def predictive_distribution(posterior: Any, kernel: Callable, n: ArrayLike, draws: int, rng) -> Any:
+def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: ArrayLike) -> Any:
     """
-    Return the distribution of a measure of a future test set of n examples.
+    Return the distribution of a measure of a future test set of n examples, of two classes.
 
     Parameters
     ----------
-    posterior
-        From a function of `bayescm.direct`.
-    kernel : Kernel
+    measure : callable
+    weights : ndarray, shape (..., C, C)
+        Of every row the parameters of its Dirichlet distribution.
+    share : ndarray, shape (..., 2)
+        The beta parameters of the share of positives, or the share and NaN where it is known.
     n : int or array_like (...)
         Size of the test set, one for all or one for each member of the batch.
-    draws : int
-        How many test sets are drawn where there are too many to enumerate.
-    rng : numpy.random.Generator
 
     Returns
     -------
-    Discrete, Stack of these, or Empirical
-
-    Raises
-    ------
-    ValueError
-        Where the model has no theta of a next test set.
-
-    Examples
-    --------
-    >>> from bayescm.direct import dirichlet_multinomial
-    >>> from bayescm.measures.catalogue import resolve
-    >>> posterior = dirichlet_multinomial([[30, 30], [30, 50]], concentration=0)
-    >>> distribution = predictive_distribution(posterior, resolve("accuracy"), 10, 0, None)
-    >>> distribution.how, round(float(distribution.mean()), 4)
-    ('enumeration', 0.5714)
+    Discrete, Stack of these, or None
+        None where there are more than two classes, or too many test sets to enumerate.
     """
-    known = isinstance(posterior, (DirichletMultinomial, FixedTotals))
-    if known and posterior.weights.shape[-1] == 2:
-        batch = posterior.weights.shape[:-2]
-        sizes = np.broadcast_to(np.asarray(n, int), batch)
-        if special.comb(sizes + 3, 3).sum() <= _MOST:
-            return _enumerated(posterior, kernel, sizes)
-    theta = _next_theta(posterior, draws, rng)
-    return Empirical(kernel(_next_counts(theta, np.asarray(n, int), rng)))
-
-
-def _next_theta(posterior, draws, rng):
-    drawn = posterior.draws(draws, rng)
-    theta = drawn.get("theta_new", drawn.get("theta"))
-    if theta is None:
-        raise fail(
-            f"{type(posterior).__name__} does not say what one next test set is of",
-            "of='predictive'",
-            "models with one theta, or a new one",
-            "take model='hierarchical_folds' or 'pooled_folds'",
-        )
-    if not isinstance(posterior, HierarchicalFolds):
-        return theta
-    # The next test set is of one classifier: one of the training sets of equal weight.
-    chosen = rng.integers(theta.shape[-3], size=theta.shape[:-3])
-    return np.take_along_axis(theta, chosen[..., None, None, None], axis=-3)[..., 0, :, :]
-
-
-def _next_counts(theta, n, rng):
-    flat = theta.reshape(*theta.shape[:-2], -1)
-    # Rounding may leave a sum just above 1, which the generator refuses.
-    counts = rng.multinomial(np.broadcast_to(n, flat.shape[:-1]), flat / flat.sum(-1)[..., None])
-    return counts.reshape(theta.shape)
-
-
-def _enumerated(posterior, kernel, sizes):
-    shares = _share_of_positives(posterior)
-    distributions = np.empty(sizes.shape, dtype=object)
+    sizes = np.broadcast_to(np.asarray(n, int), weights.shape[:-2])
+    if weights.shape[-1] > 2 or special.comb(sizes + 3, 3).sum() > _MOST:
+        return None
+    found = np.empty(sizes.shape, dtype=object)
     for index in np.ndindex(sizes.shape):
-        values, weights = _every_table(
-            kernel, int(sizes[index]), posterior.weights[index], shares[index]
-        )
-        distributions[index] = Discrete.of(values, weights)
-    return distributions[()] if not sizes.shape else Stack(distributions)
-
-
-def _share_of_positives(posterior):
-    """Return the beta parameters of the share, or the share and NaN where it is known."""
-    rows = posterior.weights.sum(axis=-1)
-    if isinstance(posterior, FixedTotals):
-        distribution = posterior._prevalence()
-        if isinstance(distribution, PointMass):
-            return np.stack([distribution.at, np.full_like(distribution.at, np.nan)], axis=-1)
-        return np.stack([distribution.a, distribution.b], axis=-1)
-    return rows[..., ::-1]
+        tables = _every_table(measure, int(sizes[index]), weights[index], share[index])
+        found[index] = Discrete.of(*tables)
+    return found[()] if not sizes.shape else Stack(found)
 
 
 def _every_table(kernel, n, weights, share):

@@ -1,5 +1,5 @@
 """
-The exact sibling of `bayescm.models.scores`: the joint posterior of ROC curves.
+The direct sibling of `bayescm.models.scores`: the joint posterior of ROC curves.
 
 The weights of a class on its slots are the parameters of a Dirichlet distribution, and so are those
 on the common cells of several classifiers (or of each class against the rest); the prevalence is a
@@ -7,15 +7,17 @@ beta, independent of both. How much weighs where is in `bayescm.direct.roc.slots
 several classifiers are tied more closely than their curves, in `bayescm.direct.roc.paired_areas`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaln, gammaln
 
+from bayescm.direct.base import Posterior
 from bayescm.direct.roc import slots
 from bayescm.direct.roc.curve import Curve
 from bayescm.distributions import dirichlet
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import fail
 
 # Gammas held at once: 160 MB.
@@ -23,7 +25,7 @@ _AT_ONCE = 2e7
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Posterior):
     """
     The joint posterior of the curves of one or more views of the same examples.
 
@@ -44,6 +46,8 @@ class Scores:
         The curve that a view belongs to; the views of one curve share its slots.
     """
 
+    takes = "scores"
+    estimands = {"parameter": "curve"}  # noqa: RUF012
     views: tuple[slots.View, ...]
     weights: np.ndarray
     codes: np.ndarray
@@ -124,12 +128,12 @@ class Scores:
         keys, inverse = np.unique(keys, axis=1, return_inverse=True)
         return np.bincount(inverse.ravel(), shape), keys
 
-    def measure(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator
+    def draw(  # type: ignore[override]
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, V) of functions of a curve, all from the same curves."""
         curves = self.curves(size, rng)
-        return [np.stack([kernel(each) for each in curves], axis=1) for kernel in kernels]
+        return [np.stack([kernel(each) for each in curves], axis=1) for kernel in measures]
 
     def concentration(self) -> dict[str, np.ndarray]:
         """Return the Dirichlet parameters of both classes' cells; for two classes."""
@@ -137,27 +141,27 @@ class Scores:
         positive = keys[0] >= len(self.views[0].tied)
         return {"negative_mass": shape[~positive], "positive_mass": shape[positive]}
 
-    def draws(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         prevalence = self.prevalence(size, rng)[0]
         both = self.concentration()
         drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in both.items()}
         return {"prevalence": prevalence, **drawn}
 
-    def logpdf(self, *, prevalence: float, **masses: np.ndarray) -> float:
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the variables of the PyMC model."""
-        both = self.concentration()
-        total = sum(float(dirichlet.logpdf(masses[name], both[name])) for name in both)
+        both, prevalence = self.concentration(), variables["prevalence"]
+        total = sum(dirichlet.logpdf(variables[name], both[name]) for name in both)
         rest, share = self.shares
         beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
-        return total + beta - betaln(share, rest)
+        return np.asarray(total + beta - betaln(share, rest))
 
-    def log_marginal(self) -> float:
+    def log_marginal(self) -> np.ndarray:
         """Return the log probability of the number of positives, all that is observed as such."""
         totals = np.bincount(self.codes, self.weights, 2)
         rest, share = self.shares
         ways = gammaln(totals.sum() + 1) - gammaln(totals + 1).sum()
-        return float(ways + betaln(share, rest) - betaln(share - totals[1], rest - totals[0]))
+        return ways + betaln(share, rest) - betaln(share - totals[1], rest - totals[0])
 
 
 def _pour(gammas, key, out):
@@ -211,10 +215,11 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     >>> import bayescm as bcm
     >>> from bayescm.direct.roc.curve import auc
     >>> evidence = bcm.from_scores([0, 0, 1, 1, 1], [1, 2, 3, 4, 5])
-    >>> (draws,) = scores(evidence).measure([auc], 1000, np.random.default_rng(1))
+    >>> (draws,) = scores(evidence).draw([auc], 1000, np.random.default_rng(1))
     >>> draws.shape
     (1000, 1)
     """
+    evidence = as_scores(evidence)
     if "fold" in evidence:
         todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
         raise fail("scores of several folds have no common curve", "fold", "one sample", todo)

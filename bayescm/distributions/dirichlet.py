@@ -9,9 +9,22 @@ from bayescm.validate import fail
 _TINY_SHAPE = 0.1
 
 
-def pseudo_counts(cells, concentration):
+def default_concentration(classes):
+    """Return the default prior pseudo-counts of a cell: each class has 2 / C to spread."""
+    return 2 / classes**2
+
+
+def pseudo_counts(cells, concentration, labels=None):
     """
     Return prior plus observed counts, (..., C, C), the parameters of the posterior.
+
+    Parameters
+    ----------
+    cells : array_like, shape (..., C, C)
+    concentration : float or array_like, optional
+        One number or (..., C, C); by default `default_concentration`.
+    labels : sequence, optional
+        The classes, for the message of an error; by default their places.
 
     Raises
     ------
@@ -21,7 +34,7 @@ def pseudo_counts(cells, concentration):
     """
     cells = np.asarray(cells, float)
     if concentration is None:
-        concentration = 2 / cells.shape[-1] ** 2
+        concentration = default_concentration(cells.shape[-1])
     prior = np.asarray(concentration, float)
     if not ((prior >= 0) & (prior < np.inf)).all():
         raise fail(
@@ -32,10 +45,11 @@ def pseudo_counts(cells, concentration):
         )
     weights = cells + prior
     if (weights == 0).any():
-        _, actual, predicted = (np.argwhere(weights[None] == 0)[0])[[0, -2, -1]]
+        names = range(cells.shape[-1]) if labels is None else labels
+        actual, predicted = (names[place] for place in np.argwhere(weights == 0)[0][-2:])
         raise fail(
-            f"the posterior is improper: cell (actual {actual}, predicted {predicted}) is empty",
-            0,
+            f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
+            "no count and concentration 0",
             "concentration > 0 in every empty cell",
             "pass concentration=0.5, or leave it out",
         )

@@ -21,12 +21,14 @@ class Drawn:
 
     Attributes
     ----------
-    posterior
-        With ``take(index)``, as of `dirichlet_multinomial`.
+    posterior : Posterior
+        Whose members are to be had apart, by ``part(index)``.
     kernel : Kernel
     size : int
         Draws of each matrix.
     seed : int
+    of : str
+        The estimand.
     """
 
     how: ClassVar[str] = "draws"
@@ -34,6 +36,7 @@ class Drawn:
     kernel: Callable
     size: int
     seed: int
+    of: str = "parameter"
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return the share of the draws of at most x."""
@@ -84,7 +87,7 @@ class Drawn:
         """Return the Monte Carlo standard error of a quantile that came out as x."""
         shape = np.shape(self._ask(lambda distribution: distribution.undefined))
         points = np.broadcast_to(x, shape)
-        batch = self.posterior.weights.shape[:-2]
+        batch = self.posterior.batch.shape
         rows = iter(np.split(points.reshape(-1, *shape[len(batch) :]), _cuts(self)))
         return self._ask(lambda distribution: distribution.error_at(next(rows)))
 
@@ -104,14 +107,13 @@ def together(distributions: Sequence[Drawn], question: Callable) -> list[np.ndar
         From an `Empirical` distribution to an array whose first axes are its batch.
     """
     first = distributions[0]
-    batch = first.posterior.weights.shape[:-2]
+    batch = first.posterior.batch.shape
     index = np.arange(int(np.prod(batch)))
     answers: list[list[np.ndarray]] = [[] for _ in distributions]
     for number, part in enumerate(np.split(index, _cuts(first))):
         rng = np.random.default_rng(np.random.SeedSequence(first.seed, spawn_key=(number,)))
-        values = first.posterior.take(part).measure(
-            [distribution.kernel for distribution in distributions], first.size, rng
-        )
+        kernels = [each.kernel for each in distributions]
+        values = first.posterior.part(part).draw(kernels, first.size, rng, of=first.of)
         for answer, draws in zip(answers, values, strict=True):
             answer.append(question(Empirical(draws)))
     joined = [np.concatenate(answer) for answer in answers]
@@ -120,6 +122,6 @@ def together(distributions: Sequence[Drawn], question: Callable) -> list[np.ndar
 
 def _cuts(distribution):
     """Return where the flat batch is cut."""
-    cells = distribution.posterior.weights.shape[-1] ** 2
+    cells = distribution.posterior.counts.shape[-1] ** 2
     rows = max(1, _NUMBERS // (distribution.size * cells))
-    return np.arange(rows, int(np.prod(distribution.posterior.weights.shape[:-2])), rows)
+    return np.arange(rows, distribution.posterior.batch.size, rows)

@@ -4,7 +4,7 @@ Evidence: labelled counts from cells, matrices, predictions, tables and files.
 What counts are, and the check that every public function makes on entry, is in ``counts``.
 """
 
-from bayescm.evidence.counts import align, as_counts, at_prevalence, default_model, positive
+from bayescm.evidence.counts import align, as_counts, at_prevalence, positive
 from bayescm.evidence.matrices import combine, from_cells, from_matrix
 from bayescm.evidence.predictions import from_frame, from_predictions
 from bayescm.evidence.reading import read
@@ -14,7 +14,6 @@ __all__ = [
     "as_counts",
     "at_prevalence",
     "combine",
-    "default_model",
     "from_cells",
     "from_frame",
     "from_matrix",

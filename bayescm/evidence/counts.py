@@ -249,8 +249,8 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
     --------
     >>> counts = make_counts(np.array([[30, 35], [15, 65]]), np.array([0, 1]))
     >>> rare = at_prevalence(counts, 0.01)
-    >>> default_model(rare), rare.prevalence.item()
-    ('fixed_totals', 0.01)
+    >>> rare.prevalence.item()
+    0.01
     """
     if isinstance(counts, xr.Dataset) and "score" in counts:
         from bayescm.evidence import rescored
@@ -264,15 +264,3 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
         todo = "pass the share of positives, e.g. 0.01"
         raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
     return counts.assign_coords(prevalence=float(prevalence))
-
-
-def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
-    """Return the name of the model that fits the evidence when none is asked for."""
-    if isinstance(evidence, xr.Dataset):
-        return "paired_outcomes" if "outcome" in evidence.dims else "scores"
-    if "prevalence" in evidence.coords:
-        return "fixed_totals"
-    for dim in ("fold", "group"):
-        if dim in evidence.dims:
-            return f"hierarchical_{dim}s"
-    return "dirichlet_multinomial"

@@ -1,18 +1,14 @@
 """What the folds of a cross-validation have in common: their design and their order."""
 
-import inspect
-from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, DESIGN, with_design
-from bayescm.evidence.steps import check_series
 from bayescm.validate import fail
 
-# The models that use up the dims repeat and fold: one posterior for all folds together.
-MODELS = ("pooled_folds", "averaged_folds", "hierarchical_folds")
+# The dims of a cross-validation: its models have one posterior for all of their members.
+FOLDS = ("repeat", "fold")
 
 
 def design(counts: xr.DataArray) -> dict[str, Any]:
@@ -54,43 +50,6 @@ def stack(counts: xr.DataArray) -> xr.DataArray:
         .rename(every="fold")
         .transpose(..., "fold", *CELLS)
     )
-
-
-def sibling_input(
-    function: Callable, counts: xr.DataArray, keywords: Mapping[str, Any]
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """
-    Return cells and keywords as an exact sibling takes them.
-
-    Parameters
-    ----------
-    function : callable
-        A function of `bayescm.direct`.
-    counts : DataArray
-        Canonical counts.
-    keywords : mapping
-        The keywords given by the user.
-
-    Returns
-    -------
-    cells : ndarray
-        ``(..., C, C)``; for a model of folds ``(..., K, C, C)``, all repeats in one row.
-    keywords : dict
-        With what the function asks for of the design: ``n_folds``, ``test_share``,
-        ``fixed_totals``.
-    """
-    if function.__name__ == "drifting":
-        check_series(counts)
-    if function.__name__ == "hierarchical_groups":
-        if "group" not in counts.dims:
-            todo = "name the axis: from_predictions(..., by={'group': site})"
-            raise fail("there are no groups", counts.dims, "counts with a dim group", todo)
-        return counts.transpose(..., "group", *CELLS).values, dict(keywords)
-    if function.__name__ not in MODELS:
-        return counts.values, dict(keywords)
-    asked = inspect.signature(function).parameters
-    worked_out = {name: value for name, value in design(counts).items() if name in asked}
-    return stack(counts).values, {**worked_out, **keywords}
 
 
 def _with_folds(counts):

@@ -165,6 +165,11 @@ def _canonical(labels, codes, positive):
     return labels, codes, positive
 
 
+def is_outcomes(evidence: Any) -> bool:
+    """Say whether evidence is outcomes of several classifiers on the same examples."""
+    return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
+
+
 def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     """
     Check outcomes and return them in canonical form: the positive class of two last in ``label``.
@@ -184,7 +189,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
         Where a part is missing, a count is not one, or a label is unknown.
     """
     allowed = "outcomes as from_classifiers returns them"
-    if not isinstance(evidence, xr.Dataset) or "outcome" not in evidence.dims:
+    if not is_outcomes(evidence):
         got = dict(getattr(evidence, "sizes", {})) or type(evidence).__name__
         scores = isinstance(evidence, xr.Dataset) and "score" in evidence
         todo = "compare scores with curves.compare" if scores else "use from_classifiers"

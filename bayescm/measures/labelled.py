@@ -1,21 +1,23 @@
 """Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
+from bayescm.evidence.folds import FOLDS
+from bayescm.evidence.outcomes import counts_of, is_outcomes
 from bayescm.measures.catalogue import Kernel, names, resolve
-from bayescm.validate import check_choice, fail
+from bayescm.validate import fail
 
 
 def measure(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measures: str | Callable | Sequence[str | Callable],
     *,
-    of: Literal["parameter", "predictive", "fitted"] = "parameter",
+    of: str = "parameter",
     group: str = "posterior",
     variable: str | None = None,
 ) -> xr.Dataset:
@@ -28,16 +30,15 @@ def measure(
         Counts, outcomes of several classifiers, or a tree as ``fit`` returns it.
     measures : name, function, or sequence of these
         As ``measures.resolve`` takes them.
-    of : {"parameter", "predictive", "fitted"}
-        Of a tree: the measure at the cell probabilities, or of the predicted counts of a test set
-        of the same size. Of a fit by `hierarchical_folds`, whose parameter is the expected measure
-        over training sets, also that of the classifiers at hand, averaged over the folds.
+    of : str, default "parameter"
+        Of a tree: the measure at the cell probabilities, or another estimand that its model
+        declares, such as ``"finite"``, the mean over the folds or groups at hand, or ``"new"``;
+        ``"predictive"`` is the measure of the predicted counts of a test set of the same size.
     group : str, default "posterior"
         Or ``"prior"``.
     variable : str, optional
-        The cell probabilities to take, dims (..., actual, predicted): default ``theta``, or where
-        there is none the mean of the measure over training sets at ``theta_new``, or over folds at
-        ``theta_fold``.
+        The cell probabilities to take, dims (..., actual, predicted), as they are; by default those
+        of the estimand, the measure averaged over what the model uses up (folds, training sets).
 
     Returns
     -------
@@ -58,42 +59,61 @@ def measure(
     >>> float(values["recall"]), round(float(values["f1"]), 4)
     (0.8125, 0.7222)
     """
-    check_choice("of", of, ["parameter", "predictive", "fitted"])
     if not isinstance(evidence, xr.DataTree):
         if of != "parameter":
             todo = f"use interval(counts, measure, of={of!r}), or pass the tree of fit(counts)"
-            raise fail("counts predict nothing by themselves", of, "parameter", todo)
-        cells = as_counts(_matrices(evidence))
+            raise fail("counts are of no estimand but one", of, "parameter", todo)
+        cells = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)
         return _dataset(cells, kernels(measures, cells))
-    if of == "fitted":
-        return _fitted(evidence, measures, group)
-    cells = _predicted(evidence, group) if of == "predictive" else _cells(evidence, group, variable)
-    values = _dataset(cells, kernels(measures, cells))
     if variable is not None:
-        return values
-    if cells.name == "theta_fold":
-        return _over_folds(values, evidence)
-    return values.mean("training") if cells.name == "theta_new" else values
-
-
-def _fitted(tree, measures, group):
-    """Return the measures of the classifiers at hand, averaged over the folds of all repeats."""
-    if "theta_new" not in _group(tree, group):
-        raise no_fitted("this fit")
-    cells = _cells(tree, group, "theta_fold")
+        cells = cells_of(evidence, group, variable)
+        return _dataset(cells, kernels(measures, cells))
+    name = _variable(evidence, group, of)
+    cells = cells_of(evidence, group, name)
+    if of == "predictive":
+        cells = _predicted(evidence, group, cells)
     values = _dataset(cells, kernels(measures, cells))
-    return values.mean([dim for dim in ("repeat", "fold") if dim in values.dims], skipna=False)
+    over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims]
+    return _averaged(values, over, evidence) if over and of != "predictive" else values
 
 
-def no_fitted(model: str) -> Exception:
-    """Return the error where a model knows no classifiers at hand apart from its parameter."""
-    todo = "leave of= out, or take model='hierarchical_folds'"
-    return fail(
-        f"{model} has no classifiers at hand apart from its parameter",
-        "of='fitted'",
-        "folds and hierarchical_folds",
-        todo,
-    )
+def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
+    """Return the variable of each estimand of a tree, as `fit` declares them or by their names."""
+    known = json.loads(tree.attrs.get("estimands", "{}"))
+    if known:
+        return known
+    draws = _group(tree, group)
+    name = next((each for each in ("theta", "theta_new", "theta_fold") if each in draws), "theta")
+    finite = {"finite": "theta_fold"} if name == "theta_new" and "theta_fold" in draws else {}
+    return {"parameter": name, "predictive": name} | finite
+
+
+def listed(tree: xr.DataTree, name: str) -> list[str]:
+    """Return an attribute of a tree that is a list of dims: ``uses`` or ``pairs``."""
+    return json.loads(tree.attrs.get(name, "[]"))
+
+
+def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list:
+    """Return the dims of cell probabilities that a measure is averaged over."""
+    if "estimands" in tree.attrs:
+        kept = listed(tree, "batch")
+    else:  # a tree of pm.sample: what is not a dim of the counts, and folds
+        data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
+        counts = set(data["counts"].dims) - set(FOLDS) if "counts" in data else set()
+        alone = cells.name == "theta" or not counts
+        kept = [dim for dim in cells.dims if alone or dim in counts]
+    return [dim for dim in cells.dims if dim not in (*kept, "chain", "draw", *CELLS)]
+
+
+def _variable(tree, group, of):
+    """Return the name of the variable that an estimand is read off."""
+    known = variables_of(tree, group)
+    folds = set(FOLDS) & set(listed(tree, "uses")) or known.get("finite") == "theta_fold"
+    name = "finite" if of == "fitted" and folds else of
+    if name not in known:
+        todo = "pass one of these, or fit another model"
+        raise fail("this fit has no such estimand", f"of={of!r}", ", ".join(known), todo)
+    return known[name]
 
 
 def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
@@ -123,15 +143,6 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
             if getattr(kernel, "needs_positive", False):
                 raise _no_positive(kernel, cells)
     return found
-
-
-def _matrices(evidence):
-    """Return the matrix of every classifier where the evidence is outcomes."""
-    if not (isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims):
-        return evidence
-    from bayescm.evidence.outcomes import counts_of
-
-    return counts_of(evidence)
 
 
 def _no_positive(kernel, cells):
@@ -168,36 +179,35 @@ def _dataset(cells, found):
     return xr.Dataset({kernel.__name__: apply(kernel, cells) for kernel in found})
 
 
-def _over_folds(values, tree):
-    """Return the average over folds as the model of averaged folds has it."""
-    folds = [dim for dim in ("repeat", "fold") if dim in values.dims]
+def _averaged(values, over, tree):
+    """Return the average over dims; of folds that the model averages afterwards, stretched."""
     stretch = float(_group(tree, "constant_data").get("stretch", 1.0))
-    if np.isnan(stretch):  # a mixture: the draws take the folds in turn
-        rows = values.stack(every=folds, create_index=False)
-        turn = xr.DataArray(np.arange(values.sizes["draw"]) % rows.sizes["every"], dims="draw")
-        return rows.isel(every=turn).drop_vars(folds, errors="ignore")
-    mean = values.mean(folds, skipna=False)
-    center = mean.mean(("chain", "draw"))
-    every = ("chain", "draw", *folds)
-    stretched = (center + stretch * (mean - center)).clip(values.min(every), values.max(every))
-    return stretched.transpose("chain", "draw", ...)
+    if stretch == 1.0:
+        return values.mean(over, skipna=False)
+    rows = values.stack(every=over, create_index=False).drop_vars(over, errors="ignore")
+    found = {}
+    for name, each in rows.data_vars.items():
+        draws = each.transpose("chain", "draw", ..., "every")
+        flat = draws.values.reshape(-1, *draws.shape[2:])
+        mean = average_draws(flat, flat.ndim - 1, stretch)
+        found[name] = draws.isel(every=0, drop=True).copy(data=mean.reshape(draws.shape[:-1]))
+    return xr.Dataset(found)
 
 
-def _cells(tree, group, variable):
+def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
+    """Return cell probabilities of a tree by their name, the positive class last."""
     draws = _group(tree, group)
-    wanted = [variable] if variable else ["theta", "theta_new", "theta_fold"]
-    name = next((each for each in wanted if each in draws.data_vars), None)
-    if name is None or not set(CELLS) <= set(draws[name].dims):
+    if name not in draws.data_vars or not set(CELLS) <= set(draws[name].dims):
         having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
         todo = "pass variable= one of these, or fit a model that has cell probabilities"
-        raise fail("the tree has no such cell probabilities", wanted, str(having), todo)
+        raise fail("the tree has no such cell probabilities", name, str(having), todo)
     return in_order(draws[name])
 
 
-def _predicted(tree, group):
+def _predicted(tree, group, cells):
     """Return predicted counts; their flat dim `cell` runs over predicted within actual."""
     draws = _group(tree, f"{group}_predictive")
-    labels = _cells(tree, group, None).indexes["actual"]
+    labels = cells.indexes["actual"]
     # Repeats of folds have one more observation, which is no table.
     counts = next(each for each in draws.values() if {"cell", "predicted"} & set(each.dims))
     if "cell" in counts.dims:
@@ -214,3 +224,33 @@ def _group(tree, name):
         todo = "fit the evidence first: fit(counts)"
         raise fail("the tree has no such group", name, ", ".join(tree.children) or "none", todo)
     return tree[name].to_dataset()
+
+
+def average_draws(values: np.ndarray, axis: int, stretch: float) -> np.ndarray:
+    """
+    Return draws of the average from draws of every fold.
+
+    Parameters
+    ----------
+    values : ndarray, shape (size, ...)
+        Draws of the measure in every fold; NaN where it is undefined.
+    axis : int
+        The axis of the folds.
+    stretch : float
+        Factor by which the average is stretched about its mean, draw by draw. What leaves the range
+        of the folds' draws is put at its end. NaN is a mixture: the draws take the folds in turn.
+
+    Returns
+    -------
+    ndarray, without the axis of the folds
+    """
+    if np.isnan(stretch):
+        size, folds = values.shape[0], values.shape[axis]
+        turn = (np.arange(size) % folds).reshape(-1, *[1] * (values.ndim - 1))
+        return np.take_along_axis(values, turn, axis).squeeze(axis)
+    mean = values.mean(axis=axis)
+    if stretch == 1:
+        return mean
+    center = np.nanmean(mean, axis=0)
+    ends = np.nanmin(values, axis=(0, axis)), np.nanmax(values, axis=(0, axis))
+    return np.clip(center + stretch * (mean - center), *ends)

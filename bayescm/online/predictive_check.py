@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
+from bayescm.direct.base import labelled
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import F1, Beta
@@ -74,7 +75,7 @@ def surprise(
 
 def _tails(kernel, cells, weights):
     """Return the predictive probabilities of at most and at least what each batch shows."""
-    distribution = DirichletMultinomial(weights - weights, weights).distribution(kernel)
+    distribution = _known(kernel, weights)
     if not isinstance(distribution, Beta | F1):
         return _drawn_tails(kernel, cells, weights)
     if (cells != np.floor(cells)).any():
@@ -82,11 +83,16 @@ def _tails(kernel, cells, weights):
         raise fail(
             "fractional counts have no predictive distribution", "fractions", "whole numbers", todo
         )
-    seen = DirichletMultinomial(cells, cells).distribution(kernel)
+    seen = _known(kernel, cells)
     hits, size = np.broadcast_arrays(seen.a, seen.a + seen.b)
     low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)
     high = 1 - beta_binomial_cdf(hits - 1, size, distribution.a, distribution.b)
     return np.where(size > 0, low, np.nan), np.where(size > 0, high, np.nan)
+
+
+def _known(kernel, weights):
+    """Return the distribution of a measure at Dirichlet parameters (..., C, C), or None."""
+    return DirichletMultinomial(labelled(weights), weights).distribution(kernel)
 
 
 def _drawn_tails(kernel, cells, weights):

@@ -114,7 +114,7 @@ def _drawn_worse(kernel, counts, reference, concentration):
     prior, rng = as_prior(concentration, counts).values, np.random.default_rng(0)
 
     def draws(cells):
-        return dirichlet_multinomial(cells, concentration=prior).measure([kernel], _DRAWS, rng)[0]
+        return dirichlet_multinomial(cells, concentration=prior).draw([kernel], _DRAWS, rng)[0]
 
     then, batch = draws(reference.values), counts.shape[:-2]
     worse = [(draws(counts.values[index]) < then).mean(axis=0) for index in np.ndindex(batch)]

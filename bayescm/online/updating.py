@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct import dirichlet_multinomial
+from bayescm.direct.base import DRAWS
+from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
+from bayescm.distributions import dirichlet
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
 from bayescm.measures.labelled import kernels
 from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
 
-DRAWS = 20_000
 _OURS = (*CELLS, "positive")
 
 
@@ -143,9 +144,7 @@ def intervals(
     """
     prob, kind = check_prob(prob), check_kind(kind)
     counts = state["counts"]
-    posterior = dirichlet_multinomial(
-        counts.values, concentration=_broadcast(state["concentration"], counts)
-    )
+    posterior = posterior_of(counts, _broadcast(state["concentration"], counts))
     named = counts.coords.variables.items()
     coords = {k: v for k, v in named if not set(CELLS) & set(v.dims)}
     coords["bound"] = np.array(["lower", "upper"])
@@ -163,7 +162,7 @@ def intervals(
 def _distribution(posterior, kernel, random_seed):
     distribution = posterior.distribution(kernel)
     if distribution is None:
-        (draws,) = posterior.measure([kernel], DRAWS, np.random.default_rng(random_seed))
+        (draws,) = posterior.draw([kernel], DRAWS, np.random.default_rng(random_seed))
         distribution = Empirical(draws)
     return distribution
 
@@ -173,9 +172,12 @@ def distribution_at(
 ) -> Any:
     """Return the distribution of a measure given canonical counts, each leading index by itself."""
     prior = as_prior(concentration, counts).values
-    return _distribution(
-        dirichlet_multinomial(counts.values, concentration=prior), kernel, random_seed
-    )
+    return _distribution(posterior_of(counts, prior), kernel, random_seed)
+
+
+def posterior_of(counts: xr.DataArray, prior: np.ndarray) -> DirichletMultinomial:
+    """Return the posterior of canonical counts, of which nothing needs to be checked again."""
+    return DirichletMultinomial(counts, dirichlet.pseudo_counts(counts.values, prior))
 
 
 def _broadcast(concentration, counts):

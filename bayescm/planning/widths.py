@@ -157,7 +157,7 @@ def _dirichlet(pilot):
     """Return the Dirichlet parameters of the unknown truth: a concentration, or prior + counts."""
     if pilot.name == "concentration":
         return np.asarray(align(pilot, pilot), float)
-    return dirichlet_multinomial(as_counts(pilot).values).weights
+    return dirichlet_multinomial(pilot).weights
 
 
 def _distributions(kernel, expect, pilot):

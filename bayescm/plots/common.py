@@ -1,13 +1,15 @@
 """What all pictures share: colours, draws, words."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import counts_of, sibling_posterior, template_of
-from bayescm.measures.labelled import kernels, measure
+from bayescm.answers.asking import wanted
+from bayescm.answers.draws import labelled_draws
+from bayescm.measures.labelled import measure
+from bayescm.posterior.route import posterior_of
 from bayescm.validate import fail
 
 # Okabe and Ito's colours, told apart by colour-blind readers too; markers say the same twice.
@@ -34,7 +36,7 @@ def draws_of(
     measures: Any,
     *,
     group: str = "posterior",
-    of: Literal["parameter", "predictive"] = "parameter",
+    of: str = "parameter",
     model: str | None = None,
     draws: int = 20_000,
     random_seed: int = 0,
@@ -61,18 +63,11 @@ def draws_of(
     if isinstance(evidence, xr.DataTree):
         values = measure(evidence, measures, group=group, of=of)
         return _defined(values.stack(every=("chain", "draw"), create_index=False))
-    if of != "parameter":
-        todo = "pass the tree of fit(counts)"
-        raise fail("counts predict nothing by themselves", of, "parameter", todo)
-    counts = counts_of(evidence)
-    found = kernels(measures, counts)
-    posterior, used = sibling_posterior(evidence, counts, model, keywords)
-    drawn = posterior.measure(found, draws, np.random.default_rng(random_seed))
-    labelled = {}
-    for kernel, values in zip(found, drawn, strict=True):
-        template = template_of(counts, kernel, used).expand_dims(every=draws)
-        labelled[kernel.__name__] = template.copy(data=values)
-    return _defined(xr.Dataset(labelled))
+    posterior = posterior_of(evidence, model, **keywords)
+    found, of = wanted(posterior, measures, of)
+    rng = np.random.default_rng(random_seed)
+    drawn = labelled_draws(posterior, found, draws, rng, of=of)
+    return _defined(drawn.rename(draw="every"))
 
 
 def _defined(values):

@@ -10,7 +10,7 @@ from bayescm.answers.interval import interval, mean
 from bayescm.classical import fold_t
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
-from bayescm.evidence.folds import design, stack
+from bayescm.evidence.folds import stack
 from bayescm.measures.labelled import kernels
 from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.plots import common
@@ -173,7 +173,7 @@ def plot_omega(
     wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
     counts = _one_evaluation(counts, *wanted)
     matrices = stack(counts).sizes["fold"]
-    known = pooled_folds(stack(counts).values, n_folds=design(counts)["n_folds"])
+    known = pooled_folds(counts)
     omegas = np.unique([*np.linspace(1 / matrices, 1, 40), known.omega])
     keywords: dict[str, Any] = {"model": "pooled_folds", "prob": prob, "kind": kind}
     if concentration is not None:

@@ -1,5 +1,6 @@
 """The posterior as an ArviZ tree: exact draws where the model has them, NUTS where not."""
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from bayescm.evidence.counts import CELLS
 from bayescm.posterior import nuts as sampling
 from bayescm.posterior import route, tree
 from bayescm.validate import check_choice, fail
@@ -23,17 +25,18 @@ def fit(
     evidence: xr.DataArray | xr.Dataset,
     model: str | Callable | None = None,
     *,
-    method: Literal["auto", "exact", "nuts"] = "auto",
+    method: Literal["auto", "direct", "nuts"] = "auto",
+    direct: Callable | None = None,
     draws: int = 1000,
     chains: int = 4,
     tune: int = 1000,
-    random_seed: int | None = None,
+    random_seed: int = 0,
     **keywords: Any,
 ) -> xr.DataTree:
     """
     Fit a model to the evidence and return its posterior as an ArviZ tree.
 
-    The tree has the same groups, dims and coordinates whether its draws are exact or by NUTS, and
+    The tree has the same groups, dims and coordinates whether its draws are direct or by NUTS, and
     PyMC's and ArviZ's own functions take it.
 
     Parameters
@@ -45,13 +48,16 @@ def fit(
     model : str or callable, optional
         Name of a model in ``bayescm.models``, or a function ``f(counts, **keywords)`` that returns
         a ``pymc.Model``. By default the model that fits the evidence.
-    method : {"auto", "exact", "nuts"}, default "auto"
-        Exact, independent draws, or NUTS; "auto" takes the exact ones where there are any.
+    method : {"auto", "direct", "nuts"}, default "auto"
+        Direct, independent draws, or NUTS; "auto" takes the direct ones where there are any.
+    direct : callable, optional
+        The direct sibling of a model of your own: a function of the same evidence and keywords that
+        returns a `bayescm.direct.base.Posterior`.
     draws, chains : int
         Posterior draws of each chain, and the number of chains.
     tune : int, default 1000
         Further draws of each chain by which NUTS adapts.
-    random_seed : int, optional
+    random_seed : int, default 0
         Seed; the same seed gives the same tree.
     **keywords
         Keywords of the model, such as ``concentration=0.5``. A function from a name to a PyMC
@@ -63,13 +69,14 @@ def fit(
         Groups ``posterior``, ``posterior_predictive``, ``log_likelihood``, ``log_prior``,
         ``prior``, ``prior_predictive``, ``observed_data``, ``constant_data``, and from NUTS
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
-        keywords, and the method with its reason. An improper prior (concentration 0) has no groups
+        keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance" or "nuts") with
+        its reason, and the estimands. An improper prior (concentration 0) has no groups
         of the prior, fractional counts have none of the likelihood.
 
     Raises
     ------
     ValueError
-        Where the evidence is no table of counts, or the model is unknown or has no exact draws.
+        Where the evidence is no table of counts, or the model is unknown or has no direct draws.
     TypeError
         Where the model does not take one of the keywords.
 
@@ -87,30 +94,45 @@ def fit(
     >>> import bayescm as bcm
     >>> tree = fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), random_seed=1)
     >>> tree.attrs["model"], tree.attrs["sampling_method"]
-    ('dirichlet_multinomial', 'exact')
+    ('dirichlet_multinomial', 'conjugate')
     >>> tree["posterior"]["theta"].dims
     ('chain', 'draw', 'actual', 'predicted')
     """
-    check_choice("method", method, ["auto", "exact", "nuts"])
-    counts, function, keywords = route.prepare(evidence, model, keywords)
-    _check_sizes(counts, draws=draws, chains=chains, tune=tune)
-    # Models do not validate: the exact sibling judges the keywords for either route.
-    posterior = route.exact_posterior(function, counts, keywords)
-    exact, why = _choose(method, route.obstacle(function, keywords))
-    attrs = route.describe(function, keywords) | {
-        "sampling_method": "exact" if exact else "nuts",
-        "sampling_reason": why,
-    }
+    check_choice("method", method, ["auto", "direct", "nuts"])
+    known, function, aligned = route.prepare(evidence, model, keywords)
+    _check_sizes(known, draws=draws, chains=chains, tune=tune)
+    # Models do not validate: the direct sibling judges the keywords for either route.
+    posterior = route.direct_posterior(function, evidence, keywords, direct)
+    directly, why = _choose(method, route.obstacle(function, keywords, direct))
+    built = function(known, **aligned)
+    attrs = route.describe(function, aligned) | _estimands(built, posterior, known)
+    method = posterior.sampling_method if directly and posterior else "nuts"
+    attrs |= {"sampling_method": method, "sampling_reason": why}
     seeds = np.random.SeedSequence(random_seed).spawn(2)
-    built = function(counts, **keywords)
-    if exact:
+    if directly:
         groups = _draw(posterior, built, chains, draws, seeds[0])
     else:
-        _check_samplable(built, counts)
+        _check_samplable(built, known)
         groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
-    scalars = {name: each.variable for name, each in counts.coords.items() if each.ndim == 0}
-    whole = _whole(counts)
+    scalars = {name: each.variable for name, each in known.coords.items() if each.ndim == 0}
+    whole = _whole(known)
     return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
+
+
+def _estimands(model, posterior, evidence):
+    """Return what a tree can be asked: its estimands, their variables and their dims."""
+    names = {each.name for each in (*model.free_RVs, *model.deterministics)}
+    if posterior is None:
+        known = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
+        kept = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
+        dims = _numbers(evidence).dims
+        told = {"uses": [dim for dim in dims if dim not in (*kept, *CELLS)], "pairs": []}
+    else:
+        known = {of: name for of, name in posterior.estimands.items() if name in names}
+        kept = list(posterior.batch.dims) if known else []
+        told = {"uses": list(posterior.uses), "pairs": list(posterior.pairs)}
+    told |= {"estimands": known, "batch": kept}
+    return {name: json.dumps(each) for name, each in told.items()} if known else {}
 
 
 def _numbers(evidence):
@@ -128,13 +150,13 @@ def _whole(evidence):
 
 
 def _choose(method, obstacle):
-    """Say whether to draw exactly, and why."""
-    if method == "exact" and obstacle:
+    """Say whether to draw directly, and why."""
+    if method == "direct" and obstacle:
         todo = "leave method out, or pass method='nuts'"
-        raise fail("there are no exact draws", obstacle, "a model and prior with a sibling", todo)
+        raise fail("there are no direct draws", obstacle, "a model and prior with a sibling", todo)
     if method == "nuts":
         return False, "asked for"
-    return not obstacle, obstacle or "the model has an exact sibling"
+    return not obstacle, obstacle or "the model has a direct sibling"
 
 
 def _check_sizes(counts, **sizes):
@@ -152,9 +174,9 @@ def _check_sizes(counts, **sizes):
 
 
 def _draw(posterior, model, chains, draws, seed):
-    """Return the group of exact draws of the model's free variables."""
+    """Return the group of direct draws of the model's free variables."""
     started = time.perf_counter()
-    drawn = posterior.draws(chains * draws, np.random.default_rng(seed))
+    drawn = posterior.variables(chains * draws, np.random.default_rng(seed))
     attrs = {**tree.ORIGIN, "sampling_time": time.perf_counter() - started}
     free = {}
     for name in (variable.name for variable in model.free_RVs):
@@ -175,7 +197,7 @@ def _check_samplable(model, counts):
             "NUTS is not reliable for a concentration this small",
             least,
             f">= {_SMALLEST}",
-            "leave method out (exact draws take any), or raise the concentration",
+            "leave method out (direct draws take any), or raise the concentration",
         )
 
 

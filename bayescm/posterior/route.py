@@ -1,142 +1,199 @@
-"""Which model, with which keywords, and whether it can be drawn from exactly."""
+"""Which model answers which evidence, and its direct posterior."""
 
 import inspect
 import json
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bayescm import direct
-from bayescm.evidence import align, as_counts, default_model
-from bayescm.evidence.folds import sibling_input
-from bayescm.evidence.outcomes import as_outcomes, counts_of
+from bayescm.direct.base import Posterior, shares_of
+from bayescm.direct.folds.correlated_t import CorrelatedT
+from bayescm.evidence.counts import align, as_counts
+from bayescm.evidence.outcomes import as_outcomes, counts_of, is_outcomes
 from bayescm.evidence.scores import as_scores
-from bayescm.evidence.steps import check_series
+from bayescm.posterior.fitted import Fitted
 from bayescm.validate import check_keywords, fail, suggest
 
+# The models that share strength between the members of a dim, the default where it is there.
+_POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 
-def prepare(evidence, model, keywords):
+
+def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
+    """Return the name of the model that fits the evidence when none is asked for."""
+    if isinstance(evidence, xr.Dataset):
+        return "paired_outcomes" if is_outcomes(evidence) else "scores"
+    if "prevalence" in evidence.coords:
+        return "fixed_totals"
+    pooling = (model for dim, model in _POOLING.items() if dim in evidence.dims)
+    return next(pooling, "dirichlet_multinomial")
+
+
+def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords: Any) -> Posterior:
+    """
+    Return the posterior that answers for the evidence, without a sampler.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts, outcomes of several classifiers, or a fit.
+    model : str or callable, optional
+        Name of a model, or a direct sibling: a function from the evidence to a `Posterior`. By
+        default the model that fits the evidence.
+    **keywords
+        The model's own.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where there is no such model, it has no direct sibling, or does not take a keyword.
+    """
+    if isinstance(evidence, xr.DataTree):
+        return Fitted(evidence)
+    if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims):
+        evidence = counts_of(evidence)  # there is no pooling of pairs but by name
+    if model is None:
+        model = default_model(evidence)
+    sibling = _sibling(model) or model
+    if not callable(sibling):
+        known = ", ".join(direct.__all__)
+        todo = f"{suggest(model, direct.__all__)}; other models go through fit"
+        raise fail("no direct answers from this model", model, known, todo)
+    check_keywords(sibling, keywords)
+    found = sibling(evidence, **keywords)
+    if not isinstance(found, Posterior):
+        todo = "pass its direct sibling, or fit(evidence, model) and ask the tree"
+        raise fail("the model is not a direct sibling", name_of(sibling), "a Posterior", todo)
+    return found
+
+
+def comparison_of(
+    evidence: Any, dim: str, model: str | Callable | None = None, **keywords: Any
+) -> Posterior:
+    """
+    Return the posterior in which the members of a dim are compared.
+
+    By default classifiers on the same examples are paired; those of one cross-validation too, fold
+    by fold; and other members are judged each by itself, without partial pooling.
+    """
+    if model is not None or isinstance(evidence, xr.DataTree) or dim not in _members(evidence):
+        return posterior_of(evidence, model, **keywords)
+    if "fold" in evidence.dims and dim != "fold":
+        counts = counts_of(evidence) if is_outcomes(evidence) else as_counts(evidence)
+        check_keywords(CorrelatedT, keywords)
+        return CorrelatedT(counts, dim)
+    if is_outcomes(evidence):
+        return posterior_of(evidence, "paired_outcomes", **keywords)
+    alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
+    return posterior_of(evidence, alone, **keywords)
+
+
+def _members(evidence):
+    """Return the dims whose members may be compared."""
+    return (*getattr(evidence, "dims", ()), *(["classifier"] if is_outcomes(evidence) else []))
+
+
+def prepare(
+    evidence: Any, model: str | Callable | None, keywords: dict[str, Any]
+) -> tuple[Any, Callable, dict[str, Any]]:
     """Return canonical evidence, the function of the model, and its keywords in the same order."""
     from bayescm import models
 
-    counts = _canonical(evidence)
-    model = default_model(counts) if model is None else model
+    known = canonical(evidence)
+    model = default_model(known) if model is None else model
     if isinstance(model, str):
         if model not in models.__all__:
-            raise fail(
-                "unknown model", model, ", ".join(models.__all__), suggest(model, models.__all__)
-            )
+            todo = suggest(model, models.__all__)
+            raise fail("unknown model", model, ", ".join(models.__all__), todo)
         model = getattr(models, model)
     if not callable(model):
         allowed = "a name, or a function from counts to a pymc.Model"
         raise fail("this is not a model", model, allowed, "pass the function itself", TypeError)
     check_keywords(model, keywords)
-    if model is models.drifting:
-        check_series(counts, batches=False)
-    return counts, model, aligned(evidence, counts, model, keywords)
+    return known, model, _aligned(evidence, known, model, keywords)
 
 
-def _canonical(evidence):
+def canonical(evidence: Any) -> xr.DataArray | xr.Dataset:
+    """Return counts, outcomes or scores in canonical form."""
     if not isinstance(evidence, xr.Dataset):
         return as_counts(evidence)
-    return as_outcomes(evidence) if "outcome" in evidence.dims else as_scores(evidence)
+    return as_outcomes(evidence) if is_outcomes(evidence) else as_scores(evidence)
 
 
-def _matrices(evidence):
-    outcomes = isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
-    return counts_of(evidence) if outcomes else evidence
-
-
-def aligned(evidence, counts, model, keywords):
+def _aligned(evidence, counts, model, keywords):
     """Bring arrays that go by class to the order of the counts, and add what the counts carry."""
     keywords = dict(keywords)
     if "concentration" in keywords and not callable(keywords["concentration"]):
-        keywords["concentration"] = align(keywords["concentration"], _matrices(evidence))
-    if "prevalence" in counts.coords and "prevalence" in inspect.signature(model).parameters:
-        keywords.setdefault("prevalence", counts.coords["prevalence"].item())
-    if np.ndim(keywords.get("prevalence")) and not isinstance(keywords["prevalence"], tuple):
-        keywords["prevalence"] = _by_class(keywords["prevalence"], evidence, counts)
+        matrices = counts_of(evidence) if is_outcomes(evidence) else evidence
+        keywords["concentration"] = align(keywords["concentration"], matrices)
+    if "prevalence" in inspect.signature(model).parameters:
+        shares = keywords.get("prevalence")
+        shares = shares if callable(shares) else shares_of(shares, evidence, counts)
+        keywords |= {} if shares is None else {"prevalence": shares}
     return keywords
 
 
-def _by_class(shares, evidence, counts):
-    """Return shares of the actual classes, ``(..., C)``, in the order of the counts."""
-    two = counts.sizes["actual"] == 2
-    if not isinstance(shares, xr.DataArray):
-        shares = np.asarray(shares, float)
-        if two and shares.shape == counts.shape[:-2]:
-            return shares
-        dims = [*counts.dims[:-2], "actual"][-shares.ndim :]
-        shares = xr.DataArray(shares, dims=dims)
-        if shares.sizes["actual"] == counts.sizes["actual"]:
-            shares = shares.assign_coords(actual=evidence["actual"].values)
-    if "actual" not in shares.dims:
-        return shares.values
-    labels, given = (each["actual"].values.tolist() for each in (counts, shares))
-    if set(labels) != set(given):
-        raise fail("prevalence has other classes", given, str(labels), "pass one share of each")
-    return shares.sel(actual=counts["actual"].values).transpose(..., "actual").values
-
-
-def exact_posterior(function, counts, keywords):
+def direct_posterior(
+    model: Callable, evidence: Any, keywords: dict[str, Any], sibling: Callable | None = None
+) -> Posterior | None:
     """
-    Return the posterior of the exact sibling of a model, or None where it has no sibling.
+    Return the posterior of the direct sibling of a model, or None where it has no sibling.
 
     Raises
     ------
     ValueError
-        Where a keyword is out of range, whether or not the draws will be exact.
+        Where a keyword is out of range, whether or not the draws will be direct.
     """
-    form = _sibling(function)
+    form = sibling or _sibling(model)
     if form is None:
         return None
     taken = inspect.signature(form).parameters
     known = {k: value for k, value in keywords.items() if k in taken and not callable(value)}
-    if isinstance(counts, xr.Dataset):
-        return form(counts, **known)
-    cells, settings = sibling_input(form, counts, known)
-    return form(cells, **settings)
+    return form(evidence, **known)
 
 
-def _sibling(function):
-    """Return the exact sibling of a model of the catalogue, or None."""
-    from bayescm import models
-
-    name = getattr(function, "__name__", "")
-    ours = getattr(models, name, None) is function
-    return getattr(direct, name, None) if ours else None
+def _sibling(model) -> Callable | None:
+    """Return the direct sibling of a model of the catalogue, given by name or itself, or None."""
+    if isinstance(model, str):
+        return getattr(direct, model) if model in direct.__all__ else None
+    return getattr(direct, model.__name__) if _is_ours(model) else None
 
 
-def obstacle(function, keywords) -> str:
-    """Say why there are no exact draws, or nothing where there are."""
-    form = _sibling(function)
+def _is_ours(model):
+    """Say whether a function is a model of the catalogue (without loading PyMC to know)."""
+    name, module = (getattr(model, key, "") for key in ("__name__", "__module__"))
+    return name in direct.__all__ and module == f"bayescm.models.{name}"
+
+
+def obstacle(model: Callable, keywords: dict[str, Any], sibling: Callable | None = None) -> str:
+    """Say why there are no direct draws, or nothing where there are."""
+    form = sibling or _sibling(model)
     if form is None:
-        return f"{name_of(function)} has no exact sibling"
+        return f"{name_of(model)} has no direct sibling"
     for name, value in keywords.items():
         if callable(value):
             return f"{name} has a prior of another family"
         if name not in inspect.signature(form).parameters:
-            return f"the exact draws take no {name}"
+            return f"the direct draws take no {name}"
     return ""
 
 
-def describe(function, keywords) -> dict[str, str]:
+def describe(model: Callable, keywords: dict[str, Any]) -> dict[str, str]:
     """Return the model and its keywords as attributes that any file format takes."""
     plain = {name: _plain(value) for name, value in keywords.items()}
-    return {"model": name_of(function), "model_keywords": json.dumps(plain)}
+    return {"model": name_of(model), "model_keywords": json.dumps(plain)}
 
 
-def name_of(function) -> str:
+def name_of(model: Callable) -> str:
     """Return the name of a model: short for one of the catalogue, with its module for another."""
-    from bayescm import models
-
-    name = getattr(function, "__qualname__", repr(function))
-    ours = getattr(models, name, None) is function
-    return name if ours else f"{getattr(function, '__module__', '?')}.{name}"
+    name = getattr(model, "__qualname__", repr(model))
+    return name if _is_ours(model) else f"{getattr(model, '__module__', '?')}.{name}"
 
 
 def _plain(value):
     """Return a keyword as JSON takes it: numbers as they are, a function by its name."""
     if callable(value):
         return getattr(value, "__qualname__", repr(value))
-    return value.tolist() if hasattr(value, "tolist") else value
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

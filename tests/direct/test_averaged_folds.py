@@ -76,7 +76,7 @@ def distributions_of(average, rho=None, name="f1"):
 @pytest.mark.parametrize("name", ["recall", "f1"])
 def test_draws_have_the_moments_and_quantiles_of_the_distribution(average, name):
     posterior = averaged_folds(CELLS, average=average)
-    (drawn,) = posterior.measure([resolve(name)], 60_000, np.random.default_rng(1))
+    (drawn,) = posterior.draw([resolve(name)], 60_000, np.random.default_rng(1))
     distribution = posterior.distribution(resolve(name))
     assert drawn.shape == (60_000, 2)
     np.testing.assert_allclose(drawn.mean(0), distribution.mean(), atol=0.003)
@@ -181,7 +181,7 @@ def test_classes_of_many_each_have_a_distribution():
     for group in range(2):
         parts = dirichlet_multinomial(cells[group]).distribution(resolve("recall"))
         np.testing.assert_allclose(distribution.mean()[group], parts.mean().mean(0))
-    (drawn,) = posterior.measure([resolve("recall")], 20_000, np.random.default_rng(0))
+    (drawn,) = posterior.draw([resolve("recall")], 20_000, np.random.default_rng(0))
     np.testing.assert_allclose(drawn.mean(0), distribution.mean(), atol=0.01)
 
 
@@ -190,7 +190,7 @@ def test_f1_of_every_class_too(average):
     cells = RNG.integers(1, 9, (4, 3, 3))
     posterior = averaged_folds(cells, average=average)
     distribution = posterior.distribution(resolve("f1"))
-    (drawn,) = posterior.measure([resolve("f1")], 20_000, np.random.default_rng(0))
+    (drawn,) = posterior.draw([resolve("f1")], 20_000, np.random.default_rng(0))
     assert drawn.shape == (20_000, 3)
     if distribution is not None:
         np.testing.assert_allclose(
@@ -200,7 +200,7 @@ def test_f1_of_every_class_too(average):
 
 def test_measures_come_from_the_same_draws():
     kernels = [resolve("recall"), resolve("fnr")]
-    recall, fnr = averaged_folds(CELLS).measure(kernels, 100, np.random.default_rng(0))
+    recall, fnr = averaged_folds(CELLS).draw(kernels, 100, np.random.default_rng(0))
     np.testing.assert_allclose(recall + fnr, 1)
 
 

@@ -134,7 +134,7 @@ def test_draws_have_the_distributions():
     posterior = direct.drifting(TABLES)
     rng = np.random.default_rng(1)
     names = ["recall", "specificity", "prevalence", "f1"]
-    values = posterior.measure([resolve(name) for name in names], 40_000, rng)
+    values = posterior.draw([resolve(name) for name in names], 40_000, rng)
     for name, drawn in zip(names[:3], values[:3], strict=True):
         distribution = posterior.distribution(resolve(name))
         np.testing.assert_allclose(

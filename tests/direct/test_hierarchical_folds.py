@@ -97,7 +97,7 @@ def test_odd_folds_have_an_answer(name):
     for kernel in (RECALL, ACCURACY, resolve("mcc")):
         low, middle, high = posterior.distribution(kernel).quantile(Q)
         assert -1 <= low < middle < high <= 1
-    drawn = posterior.draws(50, np.random.default_rng(1))
+    drawn = posterior.variables(50, np.random.default_rng(1))
     assert all(np.isfinite(each).all() for each in drawn.values())
 
 
@@ -107,14 +107,14 @@ def test_a_batch_is_its_members(cells):
     together = hierarchical_folds(batch).distribution(RECALL).eti(0.95)
     alone = np.stack([hierarchical_folds(each).distribution(RECALL).eti(0.95) for each in batch])
     np.testing.assert_array_equal(together, alone)
-    drawn = hierarchical_folds(batch).measure([RECALL], 100, np.random.default_rng(0))[0]
+    drawn = hierarchical_folds(batch).draw([RECALL], 100, np.random.default_rng(0))[0]
     assert drawn.shape == (100, *together.shape[:-1])
 
 
 def test_draws_follow_the_distribution():
     posterior = hierarchical_folds(FOLDS)
-    (measured,) = posterior.measure([PRECISION], 4000, np.random.default_rng(3))
-    theta = posterior.draws(4000, np.random.default_rng(4))["theta_new"]
+    (measured,) = posterior.draw([PRECISION], 4000, np.random.default_rng(3))
+    theta = posterior.variables(4000, np.random.default_rng(4))["theta_new"]
     distribution = posterior.distribution(PRECISION).quantile(Q)
     np.testing.assert_allclose(np.quantile(measured, Q), distribution, atol=0.003)
     np.testing.assert_allclose(np.quantile(PRECISION(theta).mean(1), Q), distribution, atol=0.012)

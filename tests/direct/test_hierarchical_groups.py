@@ -41,7 +41,7 @@ def studies(name, **only):
 def test_the_bivariate_model_of_meta_analysis(name, only):
     cells = studies(name, **only)
     middle, error, _ = reitsma(cells, everywhere=False)
-    drawn = direct.hierarchical_groups(cells).draws(8000, np.random.default_rng(0), groups=False)
+    drawn = direct.hierarchical_groups(cells).variables(8000, np.random.default_rng(0))
     logits = logit(drawn["rates"][:, 1:])
     # Same model, but for the normal approximation within studies and the continuity correction.
     np.testing.assert_allclose(expit(np.median(logits, 0)), expit(middle), atol=0.035)
@@ -64,7 +64,7 @@ def test_the_published_estimates_of_audit_c():
 
 def test_the_published_telomerase_estimates():
     cells = studies("bamdit_glas.csv", marker="Telomerase")
-    drawn = direct.hierarchical_groups(cells).draws(8000, np.random.default_rng(0), groups=False)
+    drawn = direct.hierarchical_groups(cells).variables(8000, np.random.default_rng(0))
     # Glas et al. (2003): sensitivity .75, specificity .86 (.71 to .94).
     sensitivity, specificity = np.median(drawn["rates"][:, 1:], axis=0)
     assert sensitivity == pytest.approx(0.75, abs=0.03)
@@ -79,7 +79,7 @@ def test_no_variation_is_pooling(cells):
     posterior = direct.hierarchical_groups(cells, spread=1e-3)
     pooled = direct.dirichlet_multinomial(cells.sum(0))
     kernel = resolve("accuracy")
-    (drawn,) = posterior.measure([kernel], 6000, np.random.default_rng(0))
+    (drawn,) = posterior.draw([kernel], 6000, np.random.default_rng(0))
     distribution = pooled.distribution(kernel)
     assert drawn.mean() == pytest.approx(distribution.mean(), abs=0.05 * distribution.sd())
     assert drawn.std() == pytest.approx(distribution.sd(), rel=0.06)
@@ -97,7 +97,7 @@ def test_infinite_variation_leaves_groups_to_themselves():
 
 
 def test_groups_are_drawn_towards_the_others():
-    drawn = direct.hierarchical_groups(SITES).draws(6000, np.random.default_rng(0))
+    drawn = direct.hierarchical_groups(SITES).variables(6000, np.random.default_rng(0))
     recall = resolve("recall")
     shrunken = recall(drawn["theta_group"]).mean(0)
     raw = recall(SITES[:3])
@@ -171,14 +171,14 @@ def test_weights_stay_even_for_two_classes():
 def test_a_known_prevalence_moves_what_depends_on_it():
     posterior = direct.hierarchical_groups(SITES, prevalence=0.01)
     rng = np.random.default_rng(0)
-    share, precision = posterior.measure([resolve("prevalence"), resolve("precision")], 500, rng)
+    share, precision = posterior.draw([resolve("prevalence"), resolve("precision")], 500, rng)
     np.testing.assert_allclose(share, 0.01)
     assert precision.mean() < 0.1
 
 
 def test_batches_are_collections_of_their_own():
     both = direct.hierarchical_groups(np.stack([SITES, SITES[::-1]]))
-    drawn = both.draws(2000, np.random.default_rng(0))
+    drawn = both.variables(2000, np.random.default_rng(0))
     assert drawn["theta"].shape == (2000, 2, 2, 2)
     assert drawn["theta_group"].shape == (2000, 2, 4, 2, 2)
     recall = resolve("recall")(drawn["theta_group"]).mean(0)
@@ -207,7 +207,7 @@ BAD = {
 def test_bad_input_is_named(case):
     given, keywords, message = BAD[case]
     with pytest.raises(ValueError, match=message):
-        direct.hierarchical_groups(*given, **keywords).measure(
+        direct.hierarchical_groups(*given, **keywords).draw(
             [resolve("accuracy")], 2, np.random.default_rng(0)
         )
 
@@ -222,7 +222,7 @@ def test_extreme_groups_have_finite_draws(index):
     """Images whose pixels repeat each other: many are all positive, or wholly right or wrong."""
     counts, _ = Chains(0.95)(generator(0, index))
     posterior = direct.hierarchical_groups(counts.isel(batch=0).values)
-    drawn = posterior.draws(500, np.random.default_rng(0))
+    drawn = posterior.variables(500, np.random.default_rng(0))
     for name in ("rates", "spread", "theta", "theta_group", "theta_new"):
         assert np.isfinite(drawn[name]).all(), name
     assert posterior.effective > 200
@@ -255,7 +255,7 @@ def test_wide_spreads_leave_the_weights_even(spread):
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
 def test_perfect_and_hopeless_groups(scale):
     cells = np.array([[[50, 0], [0, 50]], [[0, 50], [50, 0]], [[9, 0], [0, 0]]])
-    drawn = direct.hierarchical_groups(cells, spread=scale).draws(400, np.random.default_rng(0))
+    drawn = direct.hierarchical_groups(cells, spread=scale).variables(400, np.random.default_rng(0))
     assert all(np.isfinite(each).all() for each in drawn.values())
 
 
@@ -264,7 +264,7 @@ def test_the_average_over_groups_is_that_of_new_ones():
     rng = np.random.default_rng(0)
     recall = resolve("recall")
     (average,) = posterior.average([recall], 20_000, rng)
-    drawn = posterior.draws(20_000, rng, groups=False)
+    drawn = posterior.variables(20_000, rng)
     assert average.mean() == pytest.approx(recall(drawn["theta_new"]).mean(), abs=0.01)
     typical = recall(drawn["theta"]).mean()
     assert 0.5 < average.mean() < typical

@@ -29,7 +29,7 @@ def test_macro_f1_of_ten_classes_with_fifty_examples(accuracy):
         theta = simulated(rng, 10, accuracy)
         cells = rng.multinomial(50, theta.ravel()).reshape(10, 10)
         for name in covered:
-            (drawn,) = getattr(direct, name)(cells).measure([MACRO], 500, rng)
+            (drawn,) = getattr(direct, name)(cells).draw([MACRO], 500, rng)
             low, high = np.quantile(drawn, [0.025, 0.975])
             covered[name] += low <= MACRO(theta) <= high
     assert covered["hierarchical_rows"] / 200 >= 0.90
@@ -42,7 +42,7 @@ def test_many_examples_leave_nothing_to_share():
     for name in ("f1_macro", "accuracy", "mcc"):
         kernel = resolve(name)
         ours, flat = (
-            getattr(direct, model)(cells).measure([kernel], 4000, rng)[0]
+            getattr(direct, model)(cells).draw([kernel], 4000, rng)[0]
             for model in ("hierarchical_rows", "dirichlet_multinomial")
         )
         assert ours.mean() == pytest.approx(flat.mean(), abs=0.2 * flat.std())
@@ -51,7 +51,7 @@ def test_many_examples_leave_nothing_to_share():
 
 def test_no_spread_is_one_accuracy_for_all():
     cells = np.array([[4, 1, 0], [0, 9, 1], [1, 0, 3]])
-    drawn = direct.hierarchical_rows(cells, spread=1e-3).draws(4000, np.random.default_rng(0))
+    drawn = direct.hierarchical_rows(cells, spread=1e-3).variables(4000, np.random.default_rng(0))
     np.testing.assert_allclose(drawn["accuracy"] - drawn["common"][:, None], 0, atol=0.01)
     # 16 right of 19, and Jeffreys' prior.
     assert drawn["common"].mean() == pytest.approx(16.5 / 20, abs=0.006)
@@ -59,7 +59,7 @@ def test_no_spread_is_one_accuracy_for_all():
 
 def test_cells_are_probabilities_and_classes_may_be_absent():
     cells = np.array([[4, 1, 0], [0, 0, 0], [1, 0, 3]])
-    theta = direct.hierarchical_rows(cells).draws(200, np.random.default_rng(0))["theta"]
+    theta = direct.hierarchical_rows(cells).variables(200, np.random.default_rng(0))["theta"]
     np.testing.assert_allclose(theta.sum((1, 2)), 1)
     assert (theta > 0).all()
 
@@ -68,7 +68,7 @@ def test_the_order_of_the_classes_does_not_matter():
     cells = np.array([[40, 6, 2], [1, 30, 9], [3, 0, 20]])
     turned = cells[::-1, ::-1]
     one, two = (
-        direct.hierarchical_rows(each).measure([MACRO], 20_000, np.random.default_rng(0))[0]
+        direct.hierarchical_rows(each).draw([MACRO], 20_000, np.random.default_rng(0))[0]
         for each in (cells, turned)
     )
     np.testing.assert_allclose(

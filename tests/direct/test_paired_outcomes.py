@@ -44,7 +44,7 @@ def test_each_classifier_keeps_its_own_posterior(judges, classes, n, measure):
     outcomes = simulated(judges, classes, n)
     posterior = direct.paired_outcomes(outcomes)
     kernel = resolve(measure)
-    (draws,) = posterior.measure([kernel], 2000, np.random.default_rng(1))
+    (draws,) = posterior.draw([kernel], 2000, np.random.default_rng(1))
     distribution = posterior.distribution(kernel)
     for index in np.ndindex(draws.shape[1:]):
         own = bcm.direct.dirichlet_multinomial(posterior.matrices[index[0]]).distribution(kernel)
@@ -57,7 +57,7 @@ def test_each_classifier_keeps_its_own_posterior(judges, classes, n, measure):
 def test_a_wrong_distribution_is_noticed():
     outcomes = simulated(2, 2, 40)
     posterior = direct.paired_outcomes(outcomes)
-    (draws,) = posterior.measure([resolve("accuracy")], SIZE // 4, np.random.default_rng(1))
+    (draws,) = posterior.draw([resolve("accuracy")], SIZE // 4, np.random.default_rng(1))
     distribution = posterior.distribution(resolve("accuracy"))
     assert distance(draws[:, 0], distribution.a[0] + 2, distribution.b[0]) > 1.95
 
@@ -142,5 +142,5 @@ def test_priors_must_agree_on_the_classes():
 def test_a_tree_of_a_huge_table_is_refused():
     posterior = direct.paired_outcomes(simulated(20, 2, 10))
     with pytest.raises(ValueError, match="too large for a tree"):
-        posterior.draws(10, np.random.default_rng(0))
+        posterior.variables(10, np.random.default_rng(0))
     assert isinstance(posterior, PairedOutcomes)

@@ -86,7 +86,7 @@ def test_a_batch_is_its_members():
 
 def test_draws_follow_the_distribution():
     posterior = pooled_folds(CELLS)
-    (f1,) = posterior.measure([resolve("f1")], 40_000, np.random.default_rng(1))
+    (f1,) = posterior.draw([resolve("f1")], 40_000, np.random.default_rng(1))
     distribution = posterior.distribution(resolve("f1"))
     np.testing.assert_allclose(
         f1.mean(0), distribution.mean(), atol=4 * distribution.sd().max() / 200

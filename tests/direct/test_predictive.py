@@ -45,7 +45,7 @@ def test_enumeration_agrees_with_draws(prevalence):
     rng = np.random.default_rng(1)
     exact = predictive_distribution(posterior, resolve("f1"), 30, 0, rng)
     assert exact.how == "enumeration"
-    theta = posterior.draws(100_000, rng)["theta"].reshape(-1, 4)
+    theta = posterior.variables(100_000, rng)["theta"].reshape(-1, 4)
     values = resolve("f1")(rng.multinomial(30, theta / theta.sum(-1)[:, None]).reshape(-1, 2, 2))
     for x in (0.5, 0.6, 0.7, 0.8):
         assert float(exact.cdf(x)) == pytest.approx(np.nanmean(values <= x), abs=0.006)
@@ -54,7 +54,7 @@ def test_enumeration_agrees_with_draws(prevalence):
 def test_undefined_mass_is_reported():
     posterior = dirichlet_multinomial([[7.0, 0.0], [5.0, 0.0]])
     distribution = predictive_distribution(posterior, resolve("precision"), 5, 0, None)
-    theta = posterior.draws(200_000, np.random.default_rng(0))["theta"]
+    theta = posterior.variables(200_000, np.random.default_rng(0))["theta"]
     none_predicted = (theta[:, :, 0].sum(-1) ** 5).mean()
     assert distribution.undefined == pytest.approx(none_predicted, abs=0.003)
 

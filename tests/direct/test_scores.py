@@ -133,7 +133,7 @@ def test_pairs_of_an_example_count_as_one_observation():
 
 def test_functions_of_the_same_curves():
     posterior = scores(bcm.from_scores(*sample()))
-    areas, twice = posterior.measure(
+    areas, twice = posterior.draw(
         [curve.auc, lambda c: 2 * curve.auc(c)], 50, np.random.default_rng(1)
     )
     assert areas.shape == (50, 1)

@@ -62,7 +62,7 @@ def test_mcc_reference(case):
 def test_agrees_with_draws(name, cells):
     posterior = dirichlet_multinomial(cells, concentration=0.5)
     kernel = measures.resolve(name)
-    (draws,) = posterior.measure([kernel], 100_000, np.random.default_rng(0))
+    (draws,) = posterior.draw([kernel], 100_000, np.random.default_rng(0))
     distribution = posterior.distribution(kernel)
     levels = np.array([0.025, 0.5, 0.975])
     shares = [(draws <= x).mean() for x in distribution.quantile(levels)]
@@ -80,7 +80,7 @@ def test_fixed_totals_agree_with_draws(name, prevalence):
         pytest.skip("a point")
     posterior = fixed_totals(CELLS, concentration=0.5, prevalence=prevalence)
     kernel = measures.resolve(name)
-    (draws,) = posterior.measure([kernel], 100_000, np.random.default_rng(0))
+    (draws,) = posterior.draw([kernel], 100_000, np.random.default_rng(0))
     levels = np.array([0.025, 0.5, 0.975])
     shares = [(draws <= x).mean() for x in posterior.distribution(kernel).quantile(levels)]
     assert shares == pytest.approx(levels, abs=0.008)

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
 from bayescm.models import averaged_folds
-from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
 from bayescm import direct
-from bayescm.evidence.folds import sibling_input
 
 PLAIN = Mode("py", None)
 RNG = np.random.default_rng(4)
@@ -21,27 +19,6 @@ THREE = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
     ("counts", "keywords"),
     [
         (FOLDS, {}),
-        (FOLDS, {"concentration": np.array([[1.0, 2.0], [3.0, 0.5]])}),
-        (REPEATED, {}),
-        (THREE, {"concentration": 1.0}),
-    ],
-)
-def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywords):
-    cells, settings = sibling_input(direct.averaged_folds, counts, keywords)
-    posterior = direct.averaged_folds(cells, **settings)
-    drawn = posterior.draws(4, np.random.default_rng(1))
-    model = remove_value_transforms(averaged_folds(counts, **keywords))
-    logp = model.compile_logp(jacobian=False, mode=PLAIN)
-    conditional = posterior.logpdf(drawn["theta_fold"]).reshape(4, -1).sum(-1)
-    free = drawn["theta_fold_cell"].reshape(4, *counts.shape[:-2], -1)
-    joint = [float(logp({"theta_fold_cell": each})) for each in free]
-    np.testing.assert_allclose(joint - conditional, posterior.log_marginal().sum(), atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("counts", "keywords"),
-    [
-        (FOLDS, {}),
         (FOLDS, {"rho": 0.5}),
         (FOLDS, {"average": "independent"}),
         (REPEATED, {}),
@@ -49,9 +26,8 @@ def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywo
     ],
 )
 def test_stretch_is_that_of_the_sibling(counts, keywords):
-    cells, settings = sibling_input(direct.averaged_folds, counts, keywords)
     stretch = averaged_folds(counts, **keywords)["stretch"].get_value()
-    assert stretch == pytest.approx(direct.averaged_folds(cells, **settings).stretch)
+    assert stretch == pytest.approx(direct.averaged_folds(counts, **keywords).stretch)
 
 
 @pytest.mark.parametrize("average", ["correlated", "independent", "mixture"])
@@ -61,8 +37,9 @@ def test_measure_of_a_fit_is_the_average_over_folds(counts, average):
     tree = bcm.fit(counts, "averaged_folds", **settings)
     f1 = bcm.measure(tree, "f1")["f1"]
     assert f1.dims == ("chain", "draw", *counts.dims[:-4])
-    cells, asked = sibling_input(direct.averaged_folds, counts, {"average": average})
-    distribution = direct.averaged_folds(cells, **asked).distribution(bcm.measures.resolve("f1"))
+    distribution = direct.averaged_folds(counts, average=average).distribution(
+        bcm.measures.resolve("f1")
+    )
     np.testing.assert_allclose(f1.mean(("chain", "draw")), distribution.mean(), atol=0.015)
     np.testing.assert_allclose(f1.std(("chain", "draw")), distribution.sd(), rtol=0.09)
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from pymc.model.transform.conditioning import remove_value_transforms
-from pytensor.compile.mode import Mode
 
 import bayescm as bcm
 from bayescm import direct, models
@@ -26,23 +24,6 @@ MANY = bcm.from_matrix(
 )
 
 
-def log_density(model, point, variables):
-    function = model.compile_logp(vars=variables, jacobian=False, mode=Mode("py", None))
-    needed = {each.name for each in function.f.maker.fgraph.inputs}
-    return float(function({name: value for name, value in point.items() if name in needed}))
-
-
-def test_pairs_differ_from_their_sibling_by_the_marginal_likelihood_alone():
-    model = remove_value_transforms(models.paired_outcomes(PAIRS))
-    posterior = direct.paired_outcomes(PAIRS)
-    theta = posterior.draws(4, np.random.default_rng(0))["theta_outcome"]
-    (free,) = model.free_RVs
-    name = model.rvs_to_values[free].name
-    every = [log_density(model, {name: each}, None) for each in theta]
-    difference = every - posterior.logpdf(theta)
-    np.testing.assert_allclose(difference, posterior.log_marginal(), atol=1e-8)
-
-
 @pytest.mark.parametrize(
     ("name", "evidence"),
     [
@@ -55,7 +36,7 @@ def test_pairs_differ_from_their_sibling_by_the_marginal_likelihood_alone():
 def test_draws_have_the_models_variables(name, evidence):
     model = getattr(models, name)(evidence)
     given = evidence if name == "paired_outcomes" else evidence.values
-    drawn = getattr(direct, name)(given).draws(7, np.random.default_rng(0))
+    drawn = getattr(direct, name)(given).variables(7, np.random.default_rng(0))
     for variable in model.free_RVs:
         assert drawn[variable.name].shape == (7, *variable.shape.eval()), variable.name
 
@@ -66,7 +47,7 @@ def test_draws_have_the_models_variables(name, evidence):
 def test_the_model_computes_the_siblings_cells(name, evidence):
     """The deterministic cells of the tree are those that the sibling drew itself."""
     model = getattr(models, name)(evidence)
-    drawn = getattr(direct, name)(evidence.values).draws(3, np.random.default_rng(0))
+    drawn = getattr(direct, name)(evidence.values).variables(3, np.random.default_rng(0))
     names = [each.name for each in model.deterministics]
     free = [model[each.name] for each in model.free_RVs]
     cells = [model[each] for each in names]
@@ -82,7 +63,7 @@ def test_the_model_computes_the_siblings_cells(name, evidence):
 @pytest.mark.slow
 def test_nuts_agrees_with_the_quadrature_of_groups():
     fitted = bcm.fit(SITES, method="nuts", draws=800, chains=2, random_seed=1)
-    quick = direct.hierarchical_groups(SITES.values).draws(8000, np.random.default_rng(0))
+    quick = direct.hierarchical_groups(SITES.values).variables(8000, np.random.default_rng(0))
     for name in ("rates", "spread"):
         sampled = fitted["posterior"][name].values.reshape(-1, 3)
         np.testing.assert_allclose(sampled.mean(0), quick[name].mean(0), atol=0.05)

@@ -30,10 +30,11 @@ CASES = {
 }
 
 
-def log_joint(cells, repeats, drawn, keywords):
+def log_joint(counts, drawn, keywords):
     """Return the log density of the model at the draws, written down once more."""
-    posterior = direct.hierarchical_folds(cells, n_folds=len(cells) // repeats, **keywords)
-    design, prior = posterior.design, posterior.design.prior
+    posterior = direct.hierarchical_folds(counts, **keywords)
+    cells, repeats = posterior.folds, counts.sizes.get("repeat", 1)
+    design, prior = posterior.settings, posterior.settings.prior
     totals = cells.sum((0, 2)) / repeats
     error = 1 / np.sqrt(totals)
     unit = np.sqrt(2 * (error**2).mean())
@@ -67,21 +68,19 @@ def log_joint(cells, repeats, drawn, keywords):
 @pytest.mark.parametrize("name", CASES)
 def test_model_and_sibling_have_one_density(name):
     cells, dims, keywords = CASES[name]
-    row = cells.reshape(-1, *cells.shape[-2:])
-    repeats = len(cells) if "repeat" in dims else 1
-    posterior = direct.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
-    drawn = posterior.draws(6, np.random.default_rng(1))
-    model = remove_value_transforms(models.hierarchical_folds(labelled(cells, dims), **keywords))
+    counts = labelled(cells, dims)
+    drawn = direct.hierarchical_folds(counts, **keywords).variables(6, np.random.default_rng(1))
+    model = remove_value_transforms(models.hierarchical_folds(counts, **keywords))
     function = model.compile_logp(jacobian=False, mode=Mode("py", None))
     free = {model.rvs_to_values[each].name: drawn[each.name] for each in model.free_RVs}
     got = np.array([function({key: draws[i] for key, draws in free.items()}) for i in range(6)])
-    difference = got - log_joint(row, repeats, drawn, keywords)
+    difference = got - log_joint(counts, drawn, keywords)
     np.testing.assert_allclose(difference, difference[0], atol=1e-6)
 
 
 def test_the_fence_notices_another_correlation():
-    drawn = direct.hierarchical_folds(FOLDS, rho=0.5).draws(6, np.random.default_rng(1))
-    one, other = (log_joint(FOLDS, 1, drawn, {"rho": rho}) for rho in (0.5, 0.6))
+    drawn = direct.hierarchical_folds(FOLDS, rho=0.5).variables(6, np.random.default_rng(1))
+    one, other = (log_joint(labelled(FOLDS), drawn, {"rho": rho}) for rho in (0.5, 0.6))
     assert np.ptp(one - other) > 0.01
 
 
@@ -99,11 +98,10 @@ def test_priors_are_functions_from_a_name():
 @pytest.mark.parametrize("name", CASES)
 def test_draws_fit_the_model(name):
     cells, dims, keywords = CASES[name]
-    row = cells.reshape(-1, *cells.shape[-2:])
-    model = models.hierarchical_folds(labelled(cells, dims), **keywords)
-    repeats = len(cells) if "repeat" in dims else 1
-    posterior = direct.hierarchical_folds(row, n_folds=len(row) // repeats, **keywords)
-    drawn = posterior.draws(3, np.random.default_rng(1))
+    counts = labelled(cells, dims)
+    model = models.hierarchical_folds(counts, **keywords)
+    posterior = direct.hierarchical_folds(counts, **keywords)
+    drawn = posterior.variables(3, np.random.default_rng(1))
     for variable in [*model.free_RVs, *model.deterministics]:
         shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims[variable.name]]
         assert drawn[variable.name].shape == (3, *shape), variable.name
@@ -120,5 +118,5 @@ def test_nuts_draws_from_the_posterior_of_the_nodes():
         tolerance = 0.1 * sampled.std()
         np.testing.assert_allclose(np.quantile(sampled, Q), nodes, atol=tolerance)
     spread = tree["posterior"]["spread"].values
-    drawn = posterior.draws(8000, np.random.default_rng(0))["spread"]
+    drawn = posterior.variables(8000, np.random.default_rng(0))["spread"]
     np.testing.assert_allclose(spread.mean(), drawn.mean(), rtol=0.05)

@@ -2,13 +2,10 @@ import numpy as np
 import pymc as pm
 import pytest
 from bayescm.models import pooled_folds
-from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 from scipy.stats import multinomial
 
 import bayescm as bcm
-from bayescm import direct
-from bayescm.evidence.folds import sibling_input
 
 PLAIN = Mode("py", None)
 RNG = np.random.default_rng(4)
@@ -17,36 +14,6 @@ REPEATED = bcm.from_matrix(
     RNG.integers(1, 9, (2, 3, 4, 2, 2)), dims=("classifier", "repeat", "fold")
 )
 THREE = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
-
-
-@pytest.mark.parametrize(
-    ("counts", "keywords"),
-    [
-        (FOLDS, {}),
-        (FOLDS, {"omega": 1.0, "concentration": 1.0}),
-        (FOLDS, {"omega": 0.2, "concentration": np.array([[1.0, 2.0], [3.0, 0.5]])}),
-        (REPEATED, {}),
-        (REPEATED[0].transpose("fold", ...), {"omega": 0.3}),
-        (THREE, {}),
-    ],
-)
-def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(counts, keywords):
-    cells, settings = sibling_input(direct.pooled_folds, counts, keywords)
-    posterior = direct.pooled_folds(cells, **settings)
-    drawn = posterior.draws(4, np.random.default_rng(1))
-    model = remove_value_transforms(pooled_folds(counts, **keywords))
-    logp = model.compile_logp(jacobian=False, mode=PLAIN)
-    conditional = posterior.logpdf(drawn["theta"]).reshape(4, -1).sum(-1)
-    joint = [float(logp({"theta_cell": each})) for each in drawn["theta_cell"]]
-    np.testing.assert_allclose(joint - conditional, posterior.log_marginal().sum(), atol=1e-8)
-
-
-def test_the_fence_notices_another_discount():
-    posterior = direct.pooled_folds(FOLDS.values, omega=0.5)
-    drawn = posterior.draws(4, np.random.default_rng(1))
-    logp = remove_value_transforms(pooled_folds(FOLDS)).compile_logp(jacobian=False, mode=PLAIN)
-    joint = [float(logp({"theta_cell": each})) for each in drawn["theta_cell"]]
-    assert np.ptp(joint - posterior.logpdf(drawn["theta"])) > 0.1
 
 
 @pytest.mark.parametrize(
@@ -94,7 +61,7 @@ def test_another_prior_is_shared_by_all_cells():
 def test_nuts_draws_from_the_exact_posterior():
     settings = {"draws": 2000, "random_seed": 3, "omega": 0.4}
     nuts = bcm.fit(FOLDS, "pooled_folds", method="nuts", **settings)["posterior"]["theta"].values
-    iid = bcm.fit(FOLDS, "pooled_folds", method="exact", **settings)["posterior"]["theta"].values
+    iid = bcm.fit(FOLDS, "pooled_folds", method="direct", **settings)["posterior"]["theta"].values
     for q in (0.025, 0.5, 0.975):
         np.testing.assert_allclose(
             np.quantile(nuts, q, (0, 1)),

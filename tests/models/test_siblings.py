@@ -1,4 +1,4 @@
-"""Every model with an exact sibling: the sibling is its posterior. A new model is one line."""
+"""Every model and its direct sibling are one posterior. A new model is one line."""
 
 from typing import NamedTuple
 
@@ -10,71 +10,138 @@ from pytensor.compile.mode import Mode
 import bayescm as bcm
 from bayescm import direct, models
 
+RNG = np.random.default_rng(4)
+WEIGHTS = np.array([[1.0, 0.3], [0.2, 2.0]])
 TWO = bcm.from_matrix([[30, 35], [15, 65]], labels=["well", "sick"], positive="sick")
 THREE = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))
 BATCH = bcm.from_cells(tp=[65, 3, 0], fn=[15, 0, 9], fp=[35, 4, 1], tn=[30, 5, 60])
-WEIGHTS = np.array([[1.0, 0.3], [0.2, 2.0]])
+FOLDS = bcm.from_matrix(RNG.integers(1, 9, (5, 2, 2)), dims=("fold",))
+THREE_FOLDS = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
+REPEATED = bcm.from_matrix(
+    RNG.integers(1, 9, (2, 3, 4, 2, 2)), dims=("classifier", "repeat", "fold")
+)
+TABLES = [[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]]
+SERIES = bcm.from_matrix(TABLES, labels=["well", "sick"], positive="sick", dims=("step",))
+SITES = bcm.from_matrix(
+    [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]],
+    labels=["well", "sick"],
+    positive="sick",
+    dims=("group",),
+)
+MANY = bcm.from_matrix(
+    [[[9, 1, 0], [2, 7, 3], [0, 0, 5]], [[6, 2, 2], [1, 9, 0], [1, 2, 4]]],
+    labels=list("abc"),
+    dims=("group",),
+)
+ACTUAL = np.tile([1, 0, 1, 1, 0, 0], 15)
+ANSWERS = {"a": np.roll(ACTUAL, 1), "b": np.where(np.arange(90) % 7, ACTUAL, 1 - ACTUAL)}
+PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS)
+TRUTH = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
+SCORE = np.round(RNG.normal(TRUTH, 1), 1)
+OTHER = np.round(SCORE + RNG.normal(size=10))
+SCORES = bcm.from_scores(TRUTH, SCORE)
+PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
+WEIGHTED = bcm.from_scores(TRUTH, OTHER, weights=np.arange(10) % 3 + 1)
 
 
 class Case(NamedTuple):
     model: str
-    counts: object
+    evidence: object
     keywords: dict
-    free: str
-    at: str
+    other: dict | None = None  # another prior, of which the fence must take notice
 
 
-CASES = [
-    Case("dirichlet_multinomial", TWO, {}, "theta_cell", "theta"),
-    Case("dirichlet_multinomial", TWO, {"concentration": WEIGHTS}, "theta_cell", "theta"),
-    Case("dirichlet_multinomial", THREE, {"concentration": 0.7}, "theta_cell", "theta"),
-    Case("dirichlet_multinomial", BATCH, {}, "theta_cell", "theta"),
-    Case("fixed_totals", TWO, {"concentration": WEIGHTS}, "rates", "rates"),
-    Case("fixed_totals", THREE, {"prevalence": [0.2, 0.3, 0.5]}, "rates", "rates"),
-    Case("fixed_totals", BATCH, {"prevalence": 0.1}, "rates", "rates"),
-    Case("fixed_totals", TWO, {"prevalence": (2, 8)}, "rates", "rates"),
+FENCED = [
+    Case("dirichlet_multinomial", TWO, {}, {"concentration": 0.6}),
+    Case("dirichlet_multinomial", TWO, {"concentration": WEIGHTS}),
+    Case("dirichlet_multinomial", THREE, {"concentration": 0.7}),
+    Case("dirichlet_multinomial", BATCH, {}),
+    Case("fixed_totals", TWO, {"concentration": WEIGHTS}, {"concentration": 0.6}),
+    Case("fixed_totals", THREE, {"prevalence": [0.2, 0.3, 0.5]}),
+    Case("fixed_totals", BATCH, {"prevalence": 0.1}),
+    Case("fixed_totals", TWO, {"prevalence": (2, 8)}),
+    Case("pooled_folds", FOLDS, {}, {"omega": 0.5}),
+    Case("pooled_folds", FOLDS, {"omega": 0.2, "concentration": WEIGHTS}),
+    Case("pooled_folds", REPEATED, {}),
+    Case("pooled_folds", REPEATED[0].transpose("fold", ...), {"omega": 0.3}),
+    Case("pooled_folds", THREE_FOLDS, {}),
+    Case("averaged_folds", FOLDS, {"concentration": WEIGHTS}, {"concentration": 0.6}),
+    Case("averaged_folds", REPEATED, {}),
+    Case("averaged_folds", THREE_FOLDS, {"concentration": 1.0}),
+    Case("paired_outcomes", PAIRS, {}, {"concentration": 0.6}),
+    Case("drifting", SERIES, {}, {"drift": 0.3}),
+    Case("drifting", SERIES, {"drift": 0.4, "concentration": np.array([[1.0, 2], [3, 4]])}),
+    Case("scores", SCORES, {}, {"prevalence": (2, 8)}),
+    Case("scores", PAIRED_SCORES, {}),
+    Case("scores", WEIGHTED, {"prevalence": (2, 8)}),
+    Case("binormal", SCORES, {}, {"concentration": 2}),
+    Case("binormal", SCORES, {"concentration": 2, "prevalence": (2, 8)}),
 ]
-SAMPLED = [CASES[0], CASES[-1]]  # one for each model
-IDS = [f"{each.model}-{index}" for index, each in enumerate(CASES)]
+# The groups' effects, or grids, are integrated out by importance or quadrature: no closed density.
+OPEN = [
+    Case("hierarchical_folds", FOLDS, {}),
+    Case("hierarchical_folds", REPEATED, {}),
+    Case("hierarchical_groups", SITES, {}),
+    Case("hierarchical_groups", MANY, {}),
+    Case("hierarchical_rows", THREE, {}),
+]
+SAMPLED = [FENCED[0], FENCED[7], FENCED[8]]
+
+
+def names(cases):
+    return [f"{each.model}-{index}" for index, each in enumerate(cases)]
 
 
 def log_joint(case, drawn):
-    """Return the model's log density of the free variable and the counts, at every draw."""
-    model = remove_value_transforms(getattr(models, case.model)(case.counts, **case.keywords))
-    variables = [model[case.free], *model.observed_RVs]
-    function = model.compile_logp(vars=variables, jacobian=False, mode=Mode("py", None))
-    point = {model.rvs_to_values[each].name: drawn[each.name] for each in model.free_RVs}
-    needed = {each.name for each in function.f.maker.fgraph.inputs if each.name in point}
-    size = len(drawn[case.free])
-    return np.array([function({name: point[name][i] for name in needed}) for i in range(size)])
+    """Return the model's log density of its free variables and the evidence, at every draw."""
+    model = remove_value_transforms(getattr(models, case.model)(case.evidence, **case.keywords))
+    taken = {each for each in model.free_RVs if case.model != "fixed_totals"}
+    taken |= {each for each in model.free_RVs if each.name == "rates"}
+    observed = [*(each for each in model.free_RVs if each in taken), *model.observed_RVs]
+    mode = Mode("py", None)
+    function = model.compile_logp(vars=[*observed, *model.potentials], jacobian=False, mode=mode)
+    needed = {each.name for each in function.f.maker.fgraph.inputs}
+    free = {model.rvs_to_values[each].name: each.name for each in model.free_RVs}
+    size = len(next(iter(drawn.values())))
+    shapes = {
+        key: [len(model.coords[d]) for d in model.named_vars_to_dims.get(rv, ())]
+        for key, rv in free.items()
+    }
+    points = [
+        {key: drawn[rv][i].reshape(shapes[key]) for key, rv in free.items() if key in needed}
+        for i in range(size)
+    ]
+    return np.array([float(function(point)) for point in points])
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+def log_density(posterior, drawn):
+    """Return the sibling's log density at every draw, summed over its batch."""
+    size = len(next(iter(drawn.values())))
+    points = [{name: values[i] for name, values in drawn.items()} for i in range(size)]
+    return np.array([np.sum(posterior.log_density(point)) for point in points])
+
+
+@pytest.mark.parametrize("case", FENCED, ids=names(FENCED))
 def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
-    posterior = getattr(direct, case.model)(case.counts.values, **case.keywords)
-    drawn = posterior.draws(5, np.random.default_rng(1))
-    conditional = posterior.logpdf(drawn[case.at]).reshape(5, -1).sum(-1)
-    difference = log_joint(case, drawn) - conditional
-    np.testing.assert_allclose(difference, posterior.log_marginal().sum(), atol=1e-8)
+    posterior = getattr(direct, case.model)(case.evidence, **case.keywords)
+    drawn = posterior.variables(4, np.random.default_rng(1))
+    difference = log_joint(case, drawn) - log_density(posterior, drawn)
+    np.testing.assert_allclose(difference, np.sum(posterior.log_marginal()), atol=1e-6)
+    if case.other:
+        other = getattr(direct, case.model)(case.evidence, **(case.keywords | case.other))
+        assert np.ptp(log_joint(case, drawn) - log_density(other, drawn)) > 0.01
 
 
-def test_the_fence_notices_another_prior():
-    case = CASES[0]
-    other = direct.dirichlet_multinomial(case.counts.values, concentration=0.6)
-    drawn = other.draws(5, np.random.default_rng(1))
-    difference = log_joint(case, drawn) - other.logpdf(drawn["theta"])
-    assert np.ptp(difference) > 0.01
-
-
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@pytest.mark.parametrize("case", FENCED + OPEN, ids=names(FENCED + OPEN))
 def test_draws_have_the_variables_of_the_model(case):
-    model = getattr(models, case.model)(case.counts, **case.keywords)
-    posterior = getattr(direct, case.model)(case.counts.values, **case.keywords)
-    drawn = posterior.draws(3, np.random.default_rng(1))
+    model = getattr(models, case.model)(case.evidence, **case.keywords)
+    posterior = getattr(direct, case.model)(case.evidence, **case.keywords)
+    drawn = posterior.variables(3, np.random.default_rng(1))
     assert {each.name for each in model.free_RVs} <= set(drawn)
-    for name, values in drawn.items():
-        dims = model.named_vars_to_dims.get(name, ())
-        assert values.shape == (3, *(len(model.coords[dim]) for dim in dims))
+    for variable in model.free_RVs:
+        dims = model.named_vars_to_dims.get(variable.name, ())
+        shape = [len(model.coords[dim]) for dim in dims]
+        assert drawn[variable.name].size == 3 * np.prod(shape), variable.name
 
 
 def summary(draws):
@@ -84,12 +151,12 @@ def summary(draws):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SAMPLED, ids=lambda case: case.model)
-def test_nuts_draws_from_the_exact_posterior(case):
-    settings = {"draws": 4000, "random_seed": 3, **case.keywords}
-    nuts = bcm.fit(case.counts, case.model, method="nuts", **settings)
-    iid = bcm.fit(case.counts, case.model, method="exact", **settings)
+def test_nuts_draws_from_the_posterior_of_the_sibling(case):
+    settings = {"draws": 2000, "random_seed": 3, **case.keywords}
+    nuts = bcm.fit(case.evidence, case.model, method="nuts", **settings)
+    iid = bcm.fit(case.evidence, case.model, method="direct", **settings)
     for name in iid["posterior"].data_vars:
         sampled, drawn = nuts["posterior"][name].values, iid["posterior"][name].values
-        # A 2.5 % quantile has a standard error of 2.67 sd / sqrt(ess); ess >= 5000 gives 0.04 sd.
-        tolerance = 0.2 * drawn.std(axis=(0, 1)).max()
+        # A 2.5 % quantile has a standard error of 2.67 sd / sqrt(ess); ess >= 2500 gives 0.05 sd.
+        tolerance = 0.25 * drawn.std(axis=(0, 1)).max()
         np.testing.assert_allclose(summary(sampled), summary(drawn), atol=tolerance, rtol=0)

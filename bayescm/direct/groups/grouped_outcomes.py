@@ -1,21 +1,23 @@
 """Several classifiers on the same examples of several data sets: paired, and partially pooled."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import xarray as xr
 
+from bayescm.direct.base import Posterior, prior_of
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.joint_table import base_measure, own_priors
 from bayescm.evidence.joint_cells import arrays, pour
+from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.validate import fail
 
 _MOST = 100
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedOutcomes:
+class GroupedOutcomes(Posterior):
     """
     The posterior of joint outcomes whose probabilities differ between groups.
 
@@ -24,49 +26,63 @@ class GroupedOutcomes:
 
     Attributes
     ----------
-    counts : ndarray, shape (G, M)
-        Of all M joint outcomes.
+    counts : DataArray, dims (group, classifier, actual, predicted)
+        Each classifier's own matrices.
+    outcomes : ndarray, shape (G, M)
+        How often each of the M joint outcomes occurred.
     actual, predicted : ndarray of int, shape (M,) and (J, M)
     prior : ndarray, shape (J, C, C)
     spread : float
         Scale of the half-normal prior of the spreads between groups, on the logit scale.
     """
 
-    counts: np.ndarray
+    takes = "outcomes"
+    uses = ("group",)
+    pairs = ("classifier",)
+    estimands = {  # noqa: RUF012
+        "parameter": "theta",
+        "new": "theta_new",
+        "predictive": "theta_new",
+    }
+    how = "importance sampling"
+    sampling_method = "importance"
+    counts: xr.DataArray
+    outcomes: np.ndarray
     actual: np.ndarray
     predicted: np.ndarray
     prior: np.ndarray
     spread: float
 
-    def measure(
-        self, kernels: Sequence[Callable], size: int, rng: np.random.Generator, *, new: bool = False
-    ) -> list[np.ndarray]:
-        """Return draws (size, J, [C]) of the measures of the typical group, or of a new one."""
-        theta = self.theta(size, rng, new=new)
-        return [kernel(theta) for kernel in kernels]
-
-    def theta(self, size: int, rng: np.random.Generator, *, new: bool = False) -> np.ndarray:
-        """Draw the classifiers' cell probabilities in the typical group, (size, J, C, C)."""
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the classifiers' matrices in the typical group or in a new one, (size, J, C, C)."""
         drawn = []
         for block in (self._shares, *self._rows):
             points = block.points.draw(size, rng)
-            drawn.append(block.draw_new(points, rng) if new else block.split(points)[0])
+            typical = of == "parameter"
+            drawn.append(block.split(points)[0] if typical else block.draw_new(points, rng))
         cells = np.empty((size, len(self.actual)))
         for place, rows in enumerate(drawn[1:]):
             cells[:, self.actual == place] = drawn[0][:, [place]] * rows
         return pour(cells, self.actual, self.predicted, self.prior.shape[-1])
 
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws of the matrices of the typical group and of a new one, each by itself."""
+        known = {"theta": "parameter", "theta_new": "new"}
+        return {name: self.cells(of, size, rng) for name, of in known.items()}
+
     @cached_property
     def _shares(self):
         classes = range(self.prior.shape[-1])
-        totals = np.stack([self.counts[:, self.actual == each].sum(1) for each in classes], axis=1)
+        totals = np.stack(
+            [self.outcomes[:, self.actual == each].sum(1) for each in classes], axis=1
+        )
         return DirichletBlock(totals, self.prior[0].sum(-1), self.spread)
 
     @cached_property
     def _rows(self):
         weight = base_measure(self.prior, self.actual, self.predicted)
         own = [self.actual == each for each in range(self.prior.shape[-1])]
-        return [DirichletBlock(self.counts[:, each], weight[each], self.spread) for each in own]
+        return [DirichletBlock(self.outcomes[:, each], weight[each], self.spread) for each in own]
 
 
 def grouped_outcomes(outcomes, *, concentration=None, spread: float = 1.0) -> GroupedOutcomes:
@@ -86,6 +102,8 @@ def grouped_outcomes(outcomes, *, concentration=None, spread: float = 1.0) -> Gr
     -------
     GroupedOutcomes
     """
+    outcomes = as_outcomes(outcomes)
+    matrices = counts_of(outcomes)
     counts, actual, predicted = arrays(outcomes)
     judges, classes = len(predicted), outcomes["label"].size
     if counts.ndim != 2 or len(counts) < 2:
@@ -98,5 +116,5 @@ def grouped_outcomes(outcomes, *, concentration=None, spread: float = 1.0) -> Gr
     place = np.ravel_multi_index((actual, *predicted), (classes,) * (1 + judges))
     every = np.zeros((len(counts), cells.shape[1]))
     every[:, place] = counts
-    prior = own_priors(concentration, judges, classes)
-    return GroupedOutcomes(every, cells[0], cells[1:], prior, float(spread))
+    prior = own_priors(prior_of(concentration, matrices, ("group",)), judges, classes)
+    return GroupedOutcomes(matrices, every, cells[0], cells[1:], prior, float(spread))

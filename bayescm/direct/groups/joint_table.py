@@ -10,7 +10,7 @@ from bayescm.validate import fail
 
 def own_priors(concentration, judges: int, classes: int) -> np.ndarray:
     """Return each classifier's own pseudo-counts, shape ``(J, C, C)``."""
-    own = 2 / classes**2 if concentration is None else concentration
+    own = dirichlet.default_concentration(classes) if concentration is None else concentration
     own = np.broadcast_to(np.asarray(own, float), (judges, classes, classes))
     if not ((own > 0).all() or (own == 0).all()) or not np.isfinite(own).all():
         raise fail(

@@ -205,7 +205,7 @@ def _share(total, size):
 def sharing(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the intervals of the model whose classes share strength."""
     kernels = [resolve(name) for name in AVERAGES]
-    drawn = hierarchical_rows(counts.values).measure(kernels, 1000, np.random.default_rng(0))
+    drawn = hierarchical_rows(counts.values).draw(kernels, 1000, np.random.default_rng(0))
     ends = [np.quantile(each, [0.025, 0.975]) for each in drawn]
     return dict(zip(AVERAGES, ends, strict=True))
 

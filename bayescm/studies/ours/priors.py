@@ -81,7 +81,7 @@ def equal_tails(counts: xr.DataArray, *, rule: str, draws: int = 1000) -> Mappin
     posterior = dirichlet_multinomial(counts.values, concentration=weight)
     # A seed of the evidence's own: the same draws whatever ran before.
     rng = np.random.default_rng(counts.values.ravel().tolist())
-    values = posterior.measure([resolve(name) for name in MEASURES], draws, rng)
+    values = posterior.draw([resolve(name) for name in MEASURES], draws, rng)
     ends = [np.quantile(each, [0.025, 0.975]) for each in values]
     return dict(zip(MEASURES, ends, strict=True))
 

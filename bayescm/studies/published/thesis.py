@@ -185,13 +185,15 @@ def design(counts: xr.DataArray) -> Mapping[str, Any]:
 
 def typical(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the interval of the typical image, which is not the average one."""
-    (drawn,) = _pooled(counts).measure([resolve("recall")], 4000, np.random.default_rng(0))
+    (drawn,) = _pooled(counts).draw([resolve("recall")], 4000, np.random.default_rng(0))
     return {"recall": np.quantile(drawn, [0.025, 0.975])}
 
 
 def average(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the interval of the average over images, partially pooled."""
-    (drawn,) = _pooled(counts).average([resolve("recall")], 4000, np.random.default_rng(0))
+    (drawn,) = _pooled(counts).draw(
+        [resolve("recall")], 4000, np.random.default_rng(0), of="population"
+    )
     return {"recall": np.quantile(drawn, [0.025, 0.975])}
 
 

@@ -26,8 +26,10 @@ from bayescm.answers.joint import envelope
 from bayescm.classical.delta import moments
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.samples import Samples, samples
+from bayescm.direct.base import labelled
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
+from bayescm.evidence.joint_cells import pour
 from bayescm.studies.populations import find_data
 from bayescm.studies.tables import Settings, beside, published
 from bayescm.validate import check_choice, fail
@@ -187,8 +189,9 @@ def _intervals(setting: Samples, counts, own, rng) -> dict[str, np.ndarray]:
     middle = estimate[own]
     ends = {how: np.stack([middle - half, middle + half], axis=1) for how, half in halves.items()}
     prior = own_priors(None, len(setting.predicted), 2)
-    posterior = PairedOutcomes(counts, setting.actual, setting.predicted, prior)
-    drawn = setting.evaluate(posterior.theta(_DRAWS, rng)).reshape(_DRAWS, -1)
+    matrices = labelled(pour(counts, setting.actual, setting.predicted, 2), "classifier")
+    posterior = PairedOutcomes(matrices, counts, setting.actual, setting.predicted, prior)
+    drawn = setting.evaluate(posterior.cells("parameter", _DRAWS, rng)).reshape(_DRAWS, -1)
     return ends | {"posterior": envelope(drawn[:, own], 0.95)[0]}
 
 

@@ -37,8 +37,8 @@ def test_a_new_group_is_less_certain_than_the_typical_one():
     outcomes = bcm.from_classifiers(*simulated(spread=1.0)[:2], by={"group": simulated()[2]})
     posterior = grouped_outcomes(outcomes)
     rng = np.random.default_rng(0)
-    (typical,) = posterior.measure([resolve("accuracy")], 4000, rng)
-    (new,) = posterior.measure([resolve("accuracy")], 4000, rng, new=True)
+    (typical,) = posterior.draw([resolve("accuracy")], 4000, rng)
+    (new,) = posterior.draw([resolve("accuracy")], 4000, rng, new=True)
     assert new.std(0).min() > 1.5 * typical.std(0).max()
 
 

@@ -1,0 +1,202 @@
+"""Draws of measures of several classifiers, folds, groups or fits, as jointly as they are known."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.asking import Wanted, check_draws, check_size, template, wanted
+from bayescm.direct.base import Posterior
+from bayescm.evidence.counts import as_counts, positive
+from bayescm.posterior.route import comparison_of
+from bayescm.validate import fail
+
+type Members = Mapping[str, xr.DataArray | xr.DataTree]
+type Evidence = xr.DataArray | xr.Dataset | xr.DataTree | Members
+
+_CHUNK = 2e6  # numbers held at once
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """
+    Draws of measures, and what is known beyond them.
+
+    Attributes
+    ----------
+    values : Dataset
+        A variable per measure, dims ``(draw, ..., [class])``; NaN where undefined.
+    measures : list of callables
+    paired : bool
+        Whether the draws along the dim compared belong together, being of the same examples.
+    distribution : callable
+        From (measure, place) to the distribution of one member, or None; a place maps the dims of
+        the values, but draw, to indices.
+    difference : callable
+        From (measure, place of the first, place of the second) to the distribution of the
+        difference of two members that belong together, or None.
+    """
+
+    values: xr.Dataset
+    measures: list
+    paired: bool
+    distribution: Callable
+    difference: Callable
+
+
+def draw_measures(
+    evidence: Evidence,
+    measures: Wanted,
+    *,
+    dim: str = "classifier",
+    model: str | Callable | None = None,
+    draws: int | None = None,
+    random_seed: Any = 0,
+    of: str = "parameter",
+    n: int | None = None,
+    **keywords: Any,
+) -> Joint:
+    """
+    Draw measures from the joint posterior of whatever the evidence holds.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset, DataTree or mapping
+        Counts, outcomes or a fit. The members of a mapping are independent, even if their fits
+        were given the same seed.
+    measures : name, function, or sequence of these
+    dim : str, default "classifier"
+        The dim that will be compared; the name of the dim that the members of a mapping get.
+    model : str or callable, optional
+        As of `bayescm.interval`; by default that of `posterior.route.comparison_of`.
+    draws : int, optional
+        Default 50,000 for small tables, 10,000 for large ones.
+    random_seed : int, default 0
+    of, n
+        As of `bayescm.interval`.
+    **keywords
+        Of the model, such as ``concentration=0.5``.
+
+    Returns
+    -------
+    Joint
+    """
+    check_draws(draws)
+    rng = np.random.default_rng(random_seed)
+    options = {"model": model, "draws": draws, "of": of, "n": check_size(n), **keywords}
+    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset):
+        return _of_members(evidence, measures, dim, rng, options)
+    posterior = comparison_of(evidence, dim, model, **keywords).members(dim)
+    found, of = wanted(posterior, measures, of)
+    paired = dim in posterior.pairs
+    if not paired:
+        _warn_if_paired(_classifiers(posterior.counts, dim))
+    number = draws or posterior.draws_by_default(of, joint=True)
+    values = labelled_draws(posterior, found, number, rng, of=of, n=n)
+
+    whole = cache(lambda measure: posterior.distribution(measure, of=of, n=n))
+
+    def distribution(measure, place):
+        if whole(measure) is None or whole(measure).how == "draws":
+            return None
+        _, *dims = values[measure.__name__].dims
+        index = [place[each] for each in dims]
+        shape = [values.sizes[each] for each in dims]
+        return whole(measure).take(np.ravel_multi_index(index, shape) if dims else 0)
+
+    def difference(measure, first, second):
+        return posterior.difference(measure, first, second) if of == "parameter" else None
+
+    return Joint(values, found, paired, distribution, difference)
+
+
+def labelled_draws(
+    posterior: Posterior,
+    measures: Sequence[Callable],
+    size: int,
+    rng: np.random.Generator,
+    *,
+    of: str = "parameter",
+    n: int | None = None,
+) -> xr.Dataset:
+    """Draw all measures at once, some draws at a time; dims (draw, ..., [class])."""
+    cells = posterior.batch.size * posterior.counts.shape[-1] ** 2
+    step = max(1, int(_CHUNK / cells)) if size * cells > _CHUNK else size
+    sizes = np.diff([*range(0, size, step), size])
+    parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
+    arrays = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    labelled = {}
+    for measure, array in zip(measures, arrays, strict=True):
+        labels = template(posterior, measure)
+        coords = {k: v for k, v in labels.coords.items() if k != measure.__name__}
+        labelled[measure.__name__] = xr.DataArray(array, coords, ("draw", *labels.dims))
+    return xr.Dataset(labelled)
+
+
+def _of_members(members, measures, dim, rng, options):
+    """Draw each member by itself, in an order of its own: equal seeds must not make pairs."""
+    if not members:
+        raise fail("there is no evidence", {}, "two or more", 'pass {"a": counts_a, "b": counts_b}')
+    matrices = {name: each for name, each in members.items() if isinstance(each, xr.DataArray)}
+    _check_positive(matrices)
+    _warn_if_paired(matrices)
+    parts, values = {}, []
+    for name, member in members.items():
+        seed = np.random.SeedSequence(int(rng.integers(2**63)))
+        part = draw_measures(member, measures, dim="", random_seed=seed, **options)
+        if dim in part.values.dims:
+            todo = "select one of it, or compare over another dim"
+            raise fail(f"a member has a dim {dim} of its own", name, "members without it", todo)
+        parts[name] = part
+    size = min(part.values.sizes["draw"] for part in parts.values())
+    for part in parts.values():
+        order = rng.permutation(part.values.sizes["draw"])[:size]
+        values.append(part.values.isel(draw=order).drop_vars("positive", errors="ignore"))
+    index = xr.Variable(dim, list(parts))
+    joined = xr.concat(values, index, join="exact", coords="minimal", compat="override")
+    joined = joined.transpose("draw", dim, ...)
+
+    def distribution(measure, place):
+        own = {each: where for each, where in place.items() if each != dim}
+        return list(parts.values())[place[dim]].distribution(measure, own)
+
+    found = next(iter(parts.values())).measures
+    return Joint(joined, found, False, distribution, lambda *_: None)
+
+
+def _check_positive(members):
+    """Raise where the same labels have one positive class here and another one there."""
+    seen: dict[frozenset, Any] = {}
+    for name, counts in members.items():
+        own, labels = positive(counts), frozenset(as_counts(counts).indexes["actual"])
+        if own is not None and seen.setdefault(labels, own) != own:
+            todo = f"give all members positive={seen[labels]!r}"
+            raise fail(f"{name} has another positive class", own, repr(seen[labels]), todo)
+
+
+def _warn_if_paired(members):
+    """Warn where matrices that are taken for independent have the same class totals."""
+    totals = {name: counts.sum("predicted").values.tolist() for name, counts in members.items()}
+    for one, two in combinations(totals, 2):
+        if totals[one] == totals[two]:
+            warnings.warn(
+                f"{one} and {two} have the same class totals: they look as if tested on the same "
+                "examples, but are compared as independent, which makes intervals too wide. To "
+                "pair them pass their answers through from_classifiers.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return
+
+
+def _classifiers(counts, dim):
+    """Return the counts of each classifier by name, where classifiers are compared."""
+    if dim != "classifier" or dim not in counts.dims or (counts.values % 1).any():
+        return {}
+    names = counts.coords.get(dim, np.arange(counts.sizes[dim])).values.tolist()
+    return {name: counts.isel({dim: place}) for place, name in enumerate(names)}

@@ -1,0 +1,272 @@
+"""
+What every direct sibling returns: a `Posterior`, declared once.
+
+A posterior is asked for the distribution of a measure, and where it has none for draws. Nothing
+outside a sibling asks for the name of its model, nor which dims it uses up.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS, align, as_counts, make_counts
+from bayescm.validate import check_counts, fail
+
+# Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
+# take more of them while a draw is small; effects drawn for every member of the evidence are slow.
+DRAWS = 20_000
+PAIRED_DRAWS, LARGE_DRAWS = 50_000, 10_000
+FINITE_DRAWS = 4_000
+_SMALL = 256  # numbers of one draw
+
+
+class Posterior:
+    """
+    The posterior of a model given labelled evidence, without MCMC.
+
+    A subclass has ``counts`` and `variables`; everything else follows, and is overridden where
+    there is more to say.
+
+    Attributes
+    ----------
+    takes : {"counts", "outcomes", "scores"}
+        The kind of evidence.
+    uses : tuple of str
+        The dims of the evidence that it uses up: one posterior for all of their members.
+    pairs : tuple of str
+        The dims whose members belong together, being tested on the same examples.
+    estimands : mapping of str to str
+        The values of ``of`` that it answers, and the variable (..., C, C) that each is read off.
+        Further axes of the variable, between the batch and the cells, are averaged over; the next
+        test set (``"predictive"``) is of one of their members.
+    how : str
+        How its draws are made, in words.
+    sampling_method : {"conjugate", "quadrature", "importance"}
+        The same in one word, for the tree of a fit.
+    counts : DataArray, dims (..., actual, predicted)
+        The evidence, canonical; of outcomes, the matrix of every classifier.
+    """
+
+    takes: str = "counts"
+    uses: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
+    how: str = "draws"
+    sampling_method: str = "conjugate"
+    counts: xr.DataArray
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        raise NotImplementedError
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of every member, with the dims and coords that remain."""
+        gone = (*self.uses, *CELLS)
+        dims = [dim for dim in self.counts.dims if dim not in gone]
+        coords = {k: v for k, v in self.counts.coords.items() if set(v.dims) <= set(dims)}
+        axes = tuple(place for place, dim in enumerate(self.counts.dims) if dim in gone)
+        return xr.DataArray(self.counts.values.sum(axis=axes), dims=dims, coords=coords)
+
+    @cached_property
+    def pooled(self) -> np.ndarray:
+        """The counts of every member of the batch, (..., C, C)."""
+        axes = [place for place, dim in enumerate(self.counts.dims) if dim in self.uses]
+        return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
+
+    def check_of(self, of: str) -> str:
+        """Return the estimand, or raise where the posterior has none of this name."""
+        name = "finite" if of == "fitted" and "fold" in self.uses else of
+        if name not in self.estimands:
+            raise fail(
+                f"{type(self).__name__} has no such estimand",
+                f"of={of!r}",
+                ", ".join(self.estimands),
+                "pass one of these, or another model",
+            )
+        return name
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the plug-in estimate, (..., [C])."""
+        if self.check_of(of) != "finite":
+            return measure(self.pooled)
+        used = [dim for dim in self.uses if dim in self.counts.dims]
+        apart = self.counts.transpose(*used, *self.batch.dims, *CELLS).values
+        return np.nanmean(measure(apart), axis=tuple(range(len(used))))
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of a measure, shape (..., [C]), or None where it is drawn."""
+        return None
+
+    def difference(self, measure: Callable, first: Mapping, second: Mapping) -> Any:
+        """
+        Return the distribution of a difference of two members that belong together, or None.
+
+        Parameters
+        ----------
+        measure : callable
+        first, second : mapping of str to int
+            Their places along the dims of the batch, and of ``class`` if the measure has one.
+        """
+        return None
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
+        return self.variables(size, rng)[self.estimands[of]]
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """
+        Draw several measures jointly.
+
+        Parameters
+        ----------
+        measures : sequence of callable
+        size : int
+        rng : numpy.random.Generator
+        of : str
+            One of the estimands.
+        n : int or array_like, optional
+            Size of the next test set, for ``"predictive"``; by default that of the evidence.
+
+        Returns
+        -------
+        list of ndarray, shape (size, ..., [C])
+        """
+        cells = self.cells(of, size, rng)
+        axes = tuple(range(1 + self.batch.ndim, cells.ndim - 2))
+        if of == "predictive":
+            sizes = np.asarray(self.batch.values if n is None else n).astype(int)
+            cells, axes = next_counts(_one_of(cells, axes, rng), sizes, rng), ()
+        values = [measure(cells) for measure in measures]
+        return [each.mean(axis=axes) for each in values] if axes else values
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for."""
+        if of == "finite":
+            return FINITE_DRAWS
+        if not joint:
+            return DRAWS
+        return (
+            PAIRED_DRAWS if self.batch.size * self.counts.shape[-1] ** 2 <= _SMALL else LARGE_DRAWS
+        )
+
+    def part(self, index: np.ndarray) -> "Posterior | None":
+        """Return some members of the flat batch, or None where they are not to be had apart."""
+        return None
+
+    def members(self, dim: str) -> "Posterior":
+        """Return the posterior of every member of a dim that is used up, such as each group."""
+        if dim in self.uses:
+            return Members(self, dim)
+        return self
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log posterior density of the free variables of the PyMC model."""
+        raise NotImplementedError(f"{type(self).__name__} has no density in closed form")
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log marginal likelihood of each member of the batch."""
+        raise NotImplementedError(f"{type(self).__name__} has no marginal likelihood")
+
+
+class Members(Posterior):
+    """Every member of a dim that a posterior uses up: of groups, each one's own matrix."""
+
+    def __init__(self, whole: Posterior, dim: str):
+        self.whole, self.dim, self.counts = whole, dim, whole.counts
+        self.uses = tuple(each for each in whole.uses if each != dim)
+        self.how = whole.how
+        self.estimands = {"parameter": f"theta_{dim}"}
+
+    def variables(self, size, rng):
+        """Return draws of the variables of the whole model."""
+        drawn = self.whole.variables(size, rng)
+        if f"theta_{self.dim}" not in drawn:
+            todo = "compare over another dim, or take another model"
+            got, having = f"theta_{self.dim}", ", ".join(drawn)
+            raise fail(f"the model knows no single {self.dim}", got, having, todo)
+        return drawn
+
+
+def _one_of(cells, axes, rng):
+    """Take one member of the further axes for each draw: the next test set is of one classifier."""
+    for _ in axes:
+        axis = axes[0]
+        chosen = rng.integers(cells.shape[axis], size=cells.shape[:axis])
+        place = chosen.reshape(*chosen.shape, *[1] * (cells.ndim - axis))
+        cells = np.take_along_axis(cells, place, axis=axis).squeeze(axis)
+    return cells
+
+
+def next_counts(theta: np.ndarray, n: Any, rng: np.random.Generator) -> np.ndarray:
+    """Draw the confusion matrix of a test set of n examples for every theta (..., C, C)."""
+    flat = theta.reshape(*theta.shape[:-2], -1)
+    # Rounding may leave a sum just above 1, which the generator refuses.
+    counts = rng.multinomial(np.broadcast_to(n, flat.shape[:-1]), flat / flat.sum(-1)[..., None])
+    return counts.reshape(theta.shape)
+
+
+def labelled(evidence: Any, *own: str) -> xr.DataArray:
+    """
+    Return canonical counts; a bare array (..., C, C) gets labels, and dims as a model expects them.
+
+    Parameters
+    ----------
+    evidence : DataArray or array_like
+    *own : str
+        The dims of an array before its last two axes; those before them are a batch.
+    """
+    if isinstance(evidence, xr.DataArray | xr.Dataset):
+        return as_counts(evidence)  # type: ignore[arg-type]
+    table = check_counts(evidence, fractional=True)
+    if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
+        allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"
+        raise fail("an array is not a table of counts", table.shape, allowed, "correct its shape")
+    lead = table.ndim - 2 - len(own)
+    dims = [f"batch_{place}" if lead > 1 else "batch" for place in range(lead)]
+    return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *own))
+
+
+def prior_of(concentration: Any, evidence: Any, uses: Sequence[str] = ()) -> Any:
+    """Return a concentration in the order of the canonical counts, without the dims used up."""
+    if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
+        return concentration
+    if not isinstance(evidence, xr.DataArray):
+        return np.asarray(concentration, float)
+    first = {dim: 0 for dim in uses if dim in evidence.dims}
+    return align(concentration, evidence.isel(first, drop=True) if first else evidence)
+
+
+def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
+    """Return known shares of the actual classes in the order of the counts; the coord's if None."""
+    if prevalence is None and "prevalence" in counts.coords:
+        return counts.coords["prevalence"].item()
+    if np.ndim(prevalence) == 0 or isinstance(prevalence, tuple):
+        return prevalence
+    shares = prevalence
+    if not isinstance(shares, xr.DataArray):
+        shares = np.asarray(shares, float)
+        if not isinstance(evidence, xr.DataArray):
+            return shares
+        if counts.sizes["actual"] == 2 and shares.shape == counts.shape[:-2]:
+            return shares
+        shares = xr.DataArray(shares, dims=[*counts.dims[:-2], "actual"][-shares.ndim :])
+        if shares.sizes["actual"] == counts.sizes["actual"]:
+            shares = shares.assign_coords(actual=evidence["actual"].values)
+    if "actual" not in shares.dims:
+        return shares.values
+    labels, given = (each["actual"].values.tolist() for each in (counts, shares))
+    if set(labels) != set(given):
+        raise fail("prevalence has other classes", given, str(labels), "pass one share of each")
+    return shares.sel(actual=counts["actual"].values).transpose(..., "actual").values

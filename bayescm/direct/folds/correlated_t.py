@@ -1,0 +1,106 @@
+"""The correlated t: mean measures over the folds of one cross-validation, members paired."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from bayescm.direct.base import Posterior
+from bayescm.distributions.student_t import StudentT
+from bayescm.evidence.counts import CELLS
+from bayescm.evidence.folds import FOLDS, design, stack
+from bayescm.validate import fail
+
+
+class CorrelatedT(Posterior):
+    """
+    The posterior of the members' mean measures, normal and equally correlated over the folds.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
+    dim : str
+        The dim whose members are paired, being tested on the same folds.
+
+    References
+    ----------
+    Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-validated algorithms
+    on multiple data sets. Machine Learning 100, 285-304. doi:10.1007/s10994-015-5486-z
+    """
+
+    uses = FOLDS
+    estimands = {"parameter": "mean over folds"}  # noqa: RUF012
+    how = "correlated t"
+
+    def __init__(self, counts: xr.DataArray, dim: str):
+        self.counts, self.pairs = counts, (dim,)
+        self.rho = design(counts)["test_share"]
+        rows = stack(counts).transpose(..., dim, "fold", *CELLS)
+        self.counts = counts.transpose(*rows.dims[:-3], ..., *CELLS)
+        self._rows = rows.values
+
+    def difference(self, measure: Callable, first: Mapping, second: Mapping) -> StudentT:
+        """Return the distribution of the mean difference of two members."""
+        values = measure(self._rows)
+        dims = self.batch.dims
+        one, two = (values[tuple(at[dim] for dim in dims)] for at in (first, second))
+        if "class" in first:
+            one, two = one[:, first["class"]], two[:, second["class"]]
+        return mean_difference(one - two, self.rho)
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Return draws (size, ..., [C]) of the members' means, joint along the dim compared."""
+        return [self._drawn(measure(self._rows), size, rng) for measure in measures]
+
+    def _drawn(self, values, size, rng):
+        lead = self.batch.ndim - 1
+        values = np.moveaxis(values, (lead, lead + 1), (-2, -1))
+        drawn = np.empty((size, *values.shape[:-1]))
+        for index in np.ndindex(values.shape[:-2]):
+            drawn[(slice(None), *index)] = _multivariate(values[index], self.rho, size, rng)
+        return np.moveaxis(drawn, -1, 1 + lead)
+
+
+def _multivariate(folds, rho, size, rng):
+    """Draw the members' means, (size, J), from the folds (J, n) in which all are defined."""
+    folds = folds[:, ~np.isnan(folds).any(axis=0)]
+    if folds.shape[1] < 2:
+        return np.full((size, len(folds)), np.nan)
+    freedom = folds.shape[1] - 1
+    covariance = np.atleast_2d(np.cov(folds)) * (1 / folds.shape[1] + rho / (1 - rho))
+    values, vectors = np.linalg.eigh(covariance)
+    factor = vectors * np.sqrt(np.maximum(values, 0))
+    normal = rng.standard_normal((size, len(folds))) @ factor.T
+    return folds.mean(axis=1) + normal / np.sqrt(rng.chisquare(freedom, (size, 1)) / freedom)
+
+
+def mean_difference(differences: ArrayLike, rho: float) -> StudentT:
+    """
+    Return the posterior of the mean difference, of one cross-validation.
+
+    Parameters
+    ----------
+    differences : array_like, shape (n,)
+        Difference of every fold (of every repeat), two or more.
+    rho : float
+        Correlation between folds through their common training data, in [0, 1): the test share.
+    """
+    values = np.ravel(np.asarray(differences, float))
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        raise fail("too few folds", len(values), "two or more", "use more folds")
+    if not 0 <= rho < 1:
+        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "pass the share tested")
+    flat = np.ptp(values) == 0
+    spread = 0.0 if flat else values.var(ddof=1) * (1 / len(values) + rho / (1 - rho))
+    return StudentT(float(values.mean()), float(spread**0.5), len(values) - 1)

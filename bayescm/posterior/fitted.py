@@ -1,0 +1,97 @@
+"""A fitted tree as a posterior: it answers by its draws."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.direct.base import Posterior
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.counts import CELLS
+from bayescm.measures.labelled import cells_of, extra_dims, listed, measure, variables_of
+
+
+class Fitted(Posterior):
+    """
+    The posterior of a fit, by the draws of its tree.
+
+    Parameters
+    ----------
+    tree : DataTree
+        As `fit` returns it, or with a group ``posterior`` that holds cell probabilities.
+    variable : str, optional
+        The cell probabilities of the parameter, where they are others than usual.
+    """
+
+    sampling_method = "draws of a fit"
+
+    def __init__(self, tree: xr.DataTree, variable: str | None = None):
+        self.tree, self.variable = tree, variable
+        self.estimands = {"parameter": variable} if variable else variables_of(tree)
+        self.uses = () if variable else tuple(listed(tree, "uses"))
+        self.pairs = tuple(listed(tree, "pairs"))
+        cells = cells_of(tree, "posterior", self.estimands["parameter"])
+        over = [] if variable else extra_dims(tree, cells)
+        self.counts = cells.isel(dict.fromkeys(("chain", "draw", *over), 0), drop=True)
+        self.chains, self.size = cells.sizes["chain"], cells.sizes["chain"] * cells.sizes["draw"]
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return the number of draws of the tree."""
+        return self.size
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the median."""
+        return self.distribution(measure, of=of).quantile(0.5)
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of the draws, which counts effective ones for its error."""
+        return Empirical(self._values([measure], of, n)[0], chains=self.chains)
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Return draws of the tree: all of them as they are, or some at random."""
+        values = self._values(measures, of, n)
+        if size == self.size:
+            return values
+        chosen = rng.integers(self.size, size=size)
+        return [each[chosen] for each in values]
+
+    def _values(self, measures, of, n):
+        if of == "predictive" and (self.uses or n is not None):
+            # The predicted counts of the tree are of the same groups, and of the same size.
+            rng = np.random.default_rng(0)
+            return super().draw(measures, self.size, rng, of=of, n=n)
+        found = measure(self.tree, list(measures), of=of, variable=self.variable)
+        arrays = [found[each.__name__].transpose("chain", "draw", ...) for each in measures]
+        return [each.values.reshape(self.size, *each.shape[2:]) for each in arrays]
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return all draws (size, ..., C, C) of the variable that an estimand is read off."""
+        found = cells_of(self.tree, "posterior", self.estimands[of])
+        order = ("chain", "draw", *self.batch.dims, ..., *CELLS)
+        array = found.transpose(*order).values
+        return array.reshape(self.size, *array.shape[2:])
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of every member, with the dims and coords that remain."""
+        bare = super().batch
+        if "constant_data" not in self.tree.children:
+            return bare
+        seen = self.tree["constant_data"].to_dataset().get("counts", xr.DataArray(np.nan))
+        total = seen.sum([dim for dim in seen.dims if dim not in bare.dims])
+        return bare.copy(data=total.broadcast_like(bare).transpose(*bare.dims).values)
+
+    def members(self, dim: str) -> "Posterior":
+        """Return the posterior of every member of a dim that is used up, such as each group."""
+        name = f"theta_{dim}"
+        return Fitted(self.tree, name) if name in self.tree["posterior"].data_vars else self
