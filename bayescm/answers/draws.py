@@ -89,13 +89,13 @@ def draw_measures(
     check_draws(draws)
     rng = np.random.default_rng(random_seed)
     options = {"model": model, "draws": draws, "of": of, "n": check_size(n), **keywords}
-    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset):
+    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
         return _of_members(evidence, measures, dim, rng, options)
     posterior = comparison_of(evidence, dim, model, **keywords).members(dim)
     found, of = wanted(posterior, measures, of)
     paired = dim in posterior.pairs
     if not paired:
-        _warn_if_paired(_classifiers(posterior.counts, dim))
+        _warn_if_paired(_classifiers(posterior.seen, dim))
     number = draws or posterior.draws_by_default(of, joint=True)
     values = labelled_draws(posterior, found, number, rng, of=of, n=n)
 
@@ -196,7 +196,7 @@ def _warn_if_paired(members):
 
 def _classifiers(counts, dim):
     """Return the counts of each classifier by name, where classifiers are compared."""
-    if dim != "classifier" or dim not in counts.dims or (counts.values % 1).any():
+    if dim != "classifier" or dim not in counts.dims or "predicted" not in counts.dims:
         return {}
     names = counts.coords.get(dim, np.arange(counts.sizes[dim])).values.tolist()
     return {name: counts.isel({dim: place}) for place, name in enumerate(names)}

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, align, as_counts, make_counts
+from bayescm.evidence.outcomes import counts_of, is_outcomes
 from bayescm.validate import check_counts, fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
@@ -70,6 +71,11 @@ class Posterior:
         coords = {k: v for k, v in self.counts.coords.items() if set(v.dims) <= set(dims)}
         axes = tuple(place for place, dim in enumerate(self.counts.dims) if dim in gone)
         return xr.DataArray(self.counts.values.sum(axis=axes), dims=dims, coords=coords)
+
+    @property
+    def seen(self) -> xr.DataArray:
+        """The counts that the evidence holds."""
+        return self.counts
 
     @cached_property
     def pooled(self) -> np.ndarray:
@@ -223,12 +229,13 @@ def labelled(evidence: Any, *own: str) -> xr.DataArray:
 
     Parameters
     ----------
-    evidence : DataArray or array_like
+    evidence : DataArray, Dataset or array_like
+        Of outcomes, each classifier's own matrix: that they are paired is forgotten.
     *own : str
         The dims of an array before its last two axes; those before them are a batch.
     """
     if isinstance(evidence, xr.DataArray | xr.Dataset):
-        return as_counts(evidence)  # type: ignore[arg-type]
+        return as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)
     table = check_counts(evidence, fractional=True)
     if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
         allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"

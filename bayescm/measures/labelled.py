@@ -99,9 +99,8 @@ def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list:
         kept = listed(tree, "batch")
     else:  # a tree of pm.sample: what is not a dim of the counts, and folds
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
-        counts = set(data["counts"].dims) - set(FOLDS) if "counts" in data else set()
-        alone = cells.name == "theta" or not counts
-        kept = [dim for dim in cells.dims if alone or dim in counts]
+        counts = set(data["counts"].dims if "counts" in data else cells.dims) - set(FOLDS)
+        kept = [dim for dim in cells.dims if cells.name == "theta" or dim in counts]
     return [dim for dim in cells.dims if dim not in (*kept, "chain", "draw", *CELLS)]
 
 

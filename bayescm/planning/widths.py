@@ -9,7 +9,7 @@ from scipy import special
 
 from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions.beta import Beta
-from bayescm.evidence import align, as_counts, from_matrix
+from bayescm.evidence import align, from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.planning.sizes import (
     LARGEST,

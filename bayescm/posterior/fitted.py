@@ -81,14 +81,19 @@ class Fitted(Posterior):
         array = found.transpose(*order).values
         return array.reshape(self.size, *array.shape[2:])
 
+    @property
+    def seen(self) -> xr.DataArray:
+        """The counts that the tree holds, NaN where there are none."""
+        held = "constant_data" in self.tree.children
+        data = self.tree["constant_data"].to_dataset() if held else xr.Dataset()
+        return data.get("counts", xr.DataArray(np.nan))
+
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member, with the dims and coords that remain."""
         bare = super().batch
-        if "constant_data" not in self.tree.children:
-            return bare
-        seen = self.tree["constant_data"].to_dataset().get("counts", xr.DataArray(np.nan))
-        total = seen.sum([dim for dim in seen.dims if dim not in bare.dims])
+        over = [dim for dim in self.seen.dims if dim not in bare.dims]
+        total = self.seen.sum(over, skipna=False)
         return bare.copy(data=total.broadcast_like(bare).transpose(*bare.dims).values)
 
     def members(self, dim: str) -> "Posterior":

@@ -8,7 +8,7 @@ from oracle import cases
 
 import bayescm as bcm
 from bayescm.answers.decision import check_rope, sentence
-from bayescm.answers.joint_draws import draw_measures
+from bayescm.answers.draws import draw_measures
 from bayescm.evidence.outcomes import counts_of
 from bayescm.studies.ours.comparisons import Pairs
 

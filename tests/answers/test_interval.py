@@ -118,7 +118,7 @@ def test_coverage_of_a_credible_interval_is_the_reference(case, method, concentr
         ({"prob": 0}, ValueError, "prob must lie inside"),
         ({"prob": "0.9"}, TypeError, "one number"),
         ({"kind": "hpd"}, ValueError, "unknown kind"),
-        ({"of": "future"}, ValueError, "unknown of"),
+        ({"of": "future"}, ValueError, "no such estimand"),
         ({"model": "dirichlet"}, ValueError, "dirichlet_multinomial"),
         ({"concentraton": 1}, TypeError, "concentration"),
         ({"concentration": -1}, ValueError, "concentration"),

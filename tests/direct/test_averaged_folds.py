@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import bayescm as bcm
 from bayescm.direct import averaged_folds, dirichlet_multinomial
 from bayescm.direct.averaged_folds import average_draws
 from bayescm.distributions.beta import F1, Beta
@@ -157,7 +158,8 @@ def test_inflation_is_that_of_lemma_4():
 
 
 def test_rho_of_repeats_is_that_of_one_cross_validation():
-    assert averaged_folds(CELLS, n_folds=3).rho == pytest.approx(1 / 3)
+    few = bcm.from_matrix(CELLS, dims=("batch", "fold")).assign_coords(n_folds=3)
+    assert averaged_folds(few).rho == pytest.approx(1 / 3)
     assert averaged_folds(CELLS).rho == pytest.approx(1 / 6)
 
 
@@ -206,7 +208,7 @@ def test_measures_come_from_the_same_draws():
 
 def test_mixture_takes_the_folds_in_turn():
     values = np.arange(12.0).reshape(6, 2) * [1, 10]
-    assert average_draws(values, 1, "mixture", 1.0).tolist() == [0, 30, 4, 70, 8, 110]
+    assert average_draws(values, 1, np.nan).tolist() == [0, 30, 4, 70, 8, 110]
 
 
 @pytest.mark.parametrize(
@@ -218,8 +220,8 @@ def test_mixture_takes_the_folds_in_turn():
         (CELLS, {"rho": "x"}, "rho is not a correlation"),
         (CELLS, {"average": "median"}, "unknown average"),
         (CELLS[:, :1], {}, "one fold is not a cross-validation"),
-        (CELLS[0, 0], {}, "one fold is not a cross-validation"),
-        (np.zeros((4, 2, 2)), {"concentration": 0}, "improper"),
+        (CELLS[0, 0], {}, "not a table of counts"),
+        (CELLS[0] * [[1, 1], [0, 1]], {"concentration": 0}, "improper"),
     ],
 )
 def test_bad_input(cells, keywords, message):

@@ -202,7 +202,7 @@ def test_intervals_by_name_keep_the_steps():
 @pytest.mark.parametrize(
     ("cells", "keywords", "message"),
     [
-        (TABLES[0], {}, "series of two-class tables"),
+        (TABLES[0], {}, "not a table of counts"),
         (np.ones((4, 3, 3)), {}, "series of two-class tables"),
         (TABLES, {"concentration": 0}, "improper"),
         (TABLES, {"drift": 0}, "drift is not a scale"),

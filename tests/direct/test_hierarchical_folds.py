@@ -19,6 +19,10 @@ RECALL, PRECISION, ACCURACY = (resolve(name) for name in ("recall", "precision",
 Q = [0.025, 0.5, 0.975]
 
 
+def in_repeats(cells, n_folds):
+    return bcm.from_matrix(cells, dims=("fold",)).assign_coords(n_folds=n_folds)
+
+
 def quantiles(cells, kernel=RECALL, **keywords):
     return np.asarray(hierarchical_folds(cells, **keywords).distribution(kernel).quantile(Q))
 
@@ -63,7 +67,7 @@ def test_the_order_of_the_folds_is_no_evidence():
 
 def test_repeats_that_say_the_same_say_little_more():
     alone = np.diff(quantiles(FOLDS)[[0, 2]])
-    same = np.diff(quantiles(np.tile(FOLDS, (50, 1, 1)), n_folds=4)[[0, 2]])
+    same = np.diff(quantiles(in_repeats(np.tile(FOLDS, (50, 1, 1)), 4))[[0, 2]])
     taken_for_new = np.diff(quantiles(np.tile(FOLDS, (50, 1, 1)))[[0, 2]])
     assert 0.85 * alone < same < 1.01 * alone
     assert taken_for_new < 0.5 * alone
@@ -76,7 +80,7 @@ def test_repeats_that_differ_say_more():
     cells[:, [0, 1], [0, 1]] = repeats.reshape(24, 2)
     cells[:, [0, 1], [1, 0]] = 20 - repeats.reshape(24, 2)
     one = np.diff(quantiles(cells[:4])[[0, 2]])
-    assert np.diff(quantiles(cells, n_folds=4)[[0, 2]]) < 0.9 * one
+    assert np.diff(quantiles(in_repeats(cells, 4))[[0, 2]]) < 0.9 * one
 
 
 ODD = {
@@ -198,14 +202,14 @@ def test_one_cross_validation_takes_milliseconds():
 @pytest.mark.parametrize(
     ("cells", "keywords", "words"),
     [
-        (FOLDS[:1], {}, "two folds or more"),
+        (FOLDS[:1], {}, "one fold is not a cross-validation"),
         (FOLDS, {"rho": 1.0}, "0 <= rho < 1"),
         (FOLDS, {"rho": -0.1}, "0 <= rho < 1"),
         (FOLDS, {"rho": "x"}, "0 <= rho < 1"),
         (FOLDS, {"spread": 0}, "not a spread"),
         (FOLDS, {"separation": -1}, "not a spread"),
         (FOLDS, {"concentration": 0}, "not a pseudo-count"),
-        (FOLDS, {"n_folds": 3}, "does not divide"),
+        (in_repeats(FOLDS, 3), {}, "does not divide"),
         (FOLDS, {"prevalence": 1.5}, "not a share"),
         (FOLDS * [[1, 1], [0, 0]], {}, "no examples"),
     ],
@@ -227,7 +231,7 @@ def test_intervals_of_labelled_folds():
 def test_perfect_repeats_say_little_more_than_one():
     perfect = np.tile([[10.0, 0], [0, 10]], (5, 1, 1))
     alone, _, _ = quantiles(perfect)
-    many, _, _ = quantiles(np.tile(perfect, (20, 1, 1)), n_folds=5)
+    many, _, _ = quantiles(in_repeats(np.tile(perfect, (20, 1, 1)), 5))
     assert 0.85 * (1 - alone) < 1 - many < 1.05 * (1 - alone)
 
 
@@ -236,5 +240,5 @@ def test_repeats_whose_folds_jump_are_wider():
     step = np.array([[3.0, -3], [-3, 3]])
     jumping = still + np.resize([1, -1], 30)[:, None, None] * step * [[1], [-1]]
     np.testing.assert_array_equal(still.sum(0), jumping.sum(0))
-    width = [np.ptp(quantiles(cells, n_folds=5)[[0, 2]]) for cells in (still, jumping)]
+    width = [np.ptp(quantiles(in_repeats(cells, 5))[[0, 2]]) for cells in (still, jumping)]
     assert width[1] > 1.3 * width[0]

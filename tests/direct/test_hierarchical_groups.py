@@ -195,7 +195,7 @@ def test_intervals_use_the_groups_up():
 
 BAD = {
     "one group": ((SITES[:1],), {}, "not several groups"),
-    "no group": ((SITES[0],), {}, "not several groups"),
+    "no group": ((SITES[0],), {}, "not a table of counts"),
     "spread": ((SITES,), {"spread": -1}, "spread is not a scale"),
     "concentration": ((SITES,), {"concentration": 0}, "not a pseudo-count"),
     "prevalence": ((SITES,), {"prevalence": 1.5}, "not a share"),
@@ -213,7 +213,7 @@ def test_bad_input_is_named(case):
 
 
 def test_counts_without_groups_are_refused():
-    with pytest.raises(ValueError, match="there are no groups"):
+    with pytest.raises(ValueError, match="there are not several groups"):
         bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1", model="hierarchical_groups")
 
 
@@ -263,7 +263,7 @@ def test_the_average_over_groups_is_that_of_new_ones():
     posterior = direct.hierarchical_groups(np.concatenate([SITES, 3 * SITES[::-1]]))
     rng = np.random.default_rng(0)
     recall = resolve("recall")
-    (average,) = posterior.average([recall], 20_000, rng)
+    (average,) = posterior.draw([recall], 20_000, rng, of="population")
     drawn = posterior.variables(20_000, rng)
     assert average.mean() == pytest.approx(recall(drawn["theta_new"]).mean(), abs=0.01)
     typical = recall(drawn["theta"]).mean()

@@ -47,7 +47,9 @@ def test_each_classifier_keeps_its_own_posterior(judges, classes, n, measure):
     (draws,) = posterior.draw([kernel], 2000, np.random.default_rng(1))
     distribution = posterior.distribution(kernel)
     for index in np.ndindex(draws.shape[1:]):
-        own = bcm.direct.dirichlet_multinomial(posterior.matrices[index[0]]).distribution(kernel)
+        own = bcm.direct.dirichlet_multinomial(posterior.counts.values[index[0]]).distribution(
+            kernel
+        )
         np.testing.assert_array_equal(distribution.a[index[0]], own.a)
     # The distribution of one class of the last classifier: what adding the others must not change.
     last = (len(draws[0]) - 1, *(() if draws.ndim == 2 else (0,)))
@@ -65,9 +67,9 @@ def test_a_wrong_distribution_is_noticed():
 @pytest.mark.parametrize(("judges", "classes"), [(2, 2), (3, 2), (2, 3)])
 def test_lazy_draws_have_the_moments_of_the_whole_table(judges, classes, monkeypatch):
     posterior = direct.paired_outcomes(simulated(judges, classes, 6))
-    whole = posterior.theta(SIZE, np.random.default_rng(1)).reshape(SIZE, -1)
+    whole = posterior.cells("parameter", SIZE, np.random.default_rng(1)).reshape(SIZE, -1)
     monkeypatch.setattr(sys.modules[PairedOutcomes.__module__], "ENUMERATE", 0)
-    lazy = posterior.theta(SIZE, np.random.default_rng(2)).reshape(SIZE, -1)
+    lazy = posterior.cells("parameter", SIZE, np.random.default_rng(2)).reshape(SIZE, -1)
     sd = whole.std(axis=0)
     np.testing.assert_allclose(lazy.mean(0), whole.mean(0), atol=5 * sd.max() / SIZE**0.5)
     scale = np.outer(sd, sd) + 1e-12
@@ -78,7 +80,7 @@ def test_classifiers_that_answer_alike_do_not_differ():
     actual = [1, 1, 1, 0, 0, 0, 1, 0] * 200
     answers = [1, 0, 1, 0, 0, 1, 1, 0] * 200
     twins = bcm.from_classifiers(actual, {"a": answers, "b": answers})
-    theta = direct.paired_outcomes(twins).theta(1000, np.random.default_rng(0))
+    theta = direct.paired_outcomes(twins).cells("parameter", 1000, np.random.default_rng(0))
     assert np.abs(theta[:, 0] - theta[:, 1]).max() < 0.02
 
 
@@ -95,18 +97,18 @@ def test_prior_weighs_the_same_for_any_number_of_classifiers():
 def test_concentration_zero_is_the_bayesian_bootstrap():
     outcomes = simulated(3, 4, 30)
     posterior = direct.paired_outcomes(outcomes, concentration=0)
-    theta = posterior.theta(2000, np.random.default_rng(0))
-    assert (theta[:, posterior.matrices == 0] == 0).all()
-    share = posterior.matrices / 30
+    theta = posterior.cells("parameter", 2000, np.random.default_rng(0))
+    assert (theta[:, posterior.counts.values == 0] == 0).all()
+    share = posterior.counts.values / 30
     np.testing.assert_allclose(theta.mean(0), share, atol=0.01)
 
 
 def test_a_selection_merges_outcomes():
     outcomes = simulated(3, 2, 50)
     merged = direct.paired_outcomes(outcomes.isel(classifier=[0]))
-    assert merged.counts.shape == (4,)
-    alone = direct.paired_outcomes(outcomes).matrices[0]
-    np.testing.assert_array_equal(merged.matrices[0], alone)
+    assert merged.outcomes.shape == (4,)
+    alone = direct.paired_outcomes(outcomes).counts.values[0]
+    np.testing.assert_array_equal(merged.counts.values[0], alone)
 
 
 def test_marginal_likelihood_is_scipys():
@@ -123,7 +125,7 @@ def test_leading_dims_are_kept():
     answers = {"a": rng.integers(2, size=60), "b": rng.integers(2, size=60)}
     outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
     posterior = direct.paired_outcomes(outcomes)
-    assert posterior.theta(5, rng).shape == (5, 3, 2, 2, 2)
+    assert posterior.cells("parameter", 5, rng).shape == (5, 3, 2, 2, 2)
     assert posterior.log_marginal().shape == (3,)
 
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import bayescm as bcm
 from bayescm.direct import dirichlet_multinomial, pooled_folds
 from bayescm.measures import resolve
 from tests.oracle import cases
@@ -66,7 +67,9 @@ def test_omega_1_is_plain_pooling_and_1_over_m_the_average_matrix(name):
     ("n_folds", "omega"), [(None, 11 / 20), (10, 11 / 20), (5, 6 / 20), (2, 3 / 20), (50, 1)]
 )
 def test_default_discount_of_one_and_of_repeated_cross_validation(n_folds, omega):
-    assert pooled_folds(CELLS, n_folds=n_folds).omega == pytest.approx(omega)
+    counts = bcm.from_matrix(CELLS, dims=("batch", "fold"))
+    counts = counts if n_folds is None else counts.assign_coords(n_folds=n_folds)
+    assert pooled_folds(counts).omega == pytest.approx(omega)
 
 
 def test_longer_intervals_for_smaller_omega():
@@ -113,8 +116,8 @@ def test_averaged_counts_are_accepted():
         (CELLS, {"omega": "x"}, "omega is not a discount"),
         (CELLS, {"omega": [0.5, 0.6]}, "omega is not a discount"),
         (CELLS[:, :1], {}, "one fold is not a cross-validation"),
-        (CELLS[0, 0], {}, "one fold is not a cross-validation"),
-        (np.zeros((4, 2, 2)), {"concentration": 0}, "improper"),
+        (CELLS[0, 0], {}, "not a table of counts"),
+        (CELLS[0] * [[1, 1], [0, 1]], {"concentration": 0}, "improper"),
     ],
 )
 def test_bad_input(cells, keywords, message):

@@ -6,7 +6,6 @@ from scipy import stats
 
 import bayescm as bcm
 from bayescm.direct import dirichlet_multinomial, fixed_totals
-from bayescm.direct.predictive import predictive_distribution
 from bayescm.measures import resolve
 from tests.oracle import cases
 
@@ -29,8 +28,8 @@ def test_mcc_of_the_next_test_set_is_the_reference(case):
 
 
 def test_accuracy_is_beta_binomial():
-    distribution = predictive_distribution(
-        dirichlet_multinomial(CELLS), resolve("accuracy"), 40, 0, None
+    distribution = dirichlet_multinomial(CELLS).distribution(
+        resolve("accuracy"), of="predictive", n=40
     )
     exact = stats.betabinom(40, 96, 51)
     x = np.arange(41)
@@ -43,7 +42,7 @@ def test_enumeration_agrees_with_draws(prevalence):
     if prevalence is not None:
         posterior = fixed_totals(CELLS, prevalence=prevalence)
     rng = np.random.default_rng(1)
-    exact = predictive_distribution(posterior, resolve("f1"), 30, 0, rng)
+    exact = posterior.distribution(resolve("f1"), of="predictive", n=30)
     assert exact.how == "enumeration"
     theta = posterior.variables(100_000, rng)["theta"].reshape(-1, 4)
     values = resolve("f1")(rng.multinomial(30, theta / theta.sum(-1)[:, None]).reshape(-1, 2, 2))
@@ -53,20 +52,21 @@ def test_enumeration_agrees_with_draws(prevalence):
 
 def test_undefined_mass_is_reported():
     posterior = dirichlet_multinomial([[7.0, 0.0], [5.0, 0.0]])
-    distribution = predictive_distribution(posterior, resolve("precision"), 5, 0, None)
+    distribution = posterior.distribution(resolve("precision"), of="predictive", n=5)
     theta = posterior.variables(200_000, np.random.default_rng(0))["theta"]
     none_predicted = (theta[:, :, 0].sum(-1) ** 5).mean()
     assert distribution.undefined == pytest.approx(none_predicted, abs=0.003)
 
 
 def test_large_test_sets_and_many_classes_are_drawn():
-    rng = np.random.default_rng(2)
-    large = predictive_distribution(dirichlet_multinomial(CELLS), resolve("f1"), 10**6, 4000, rng)
-    parameter = dirichlet_multinomial(CELLS).distribution(resolve("f1"))
-    assert large.how == "draws"
-    assert large.eti(0.9) == pytest.approx(parameter.eti(0.9), abs=0.006)
+    posterior, f1 = dirichlet_multinomial(CELLS), resolve("f1")
+    asked = {"of": "predictive", "n": 10**6}
+    assert posterior.distribution(f1, **asked) is None
+    (large,) = posterior.draw([f1], 4000, np.random.default_rng(2), **asked)
+    ends = posterior.distribution(f1).eti(0.9)
+    assert np.quantile(large, [0.05, 0.95]) == pytest.approx(ends, abs=0.006)
     three = dirichlet_multinomial(np.eye(3) * 9 + 1)
-    assert predictive_distribution(three, resolve("mcc"), 50, 1000, rng).draws.shape == (1000,)
+    assert three.distribution(resolve("mcc"), of="predictive", n=50) is None
 
 
 def test_the_next_test_set_of_a_cross_validation_is_of_one_classifier():
@@ -83,5 +83,5 @@ def test_the_next_test_set_of_a_cross_validation_is_of_one_classifier():
         np.tile(np.eye(3) * 5 + 1, (4, 1, 1)), labels=list("abc"), dims=("fold",)
     )
     assert bcm.interval(many, "f1_macro", of="predictive", draws=500).shape == (2,)
-    with pytest.raises(ValueError, match="hierarchical_folds"):
+    with pytest.raises(ValueError, match="no such estimand"):
         bcm.interval(counts, "accuracy", of="predictive", model="averaged_folds")

@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence.folds import design, sibling_input, stack
+from bayescm.evidence.folds import design, stack
 from bayescm.measures.over_folds import fold_macro, fold_micro
 
 RNG = np.random.default_rng(8)
@@ -64,25 +64,6 @@ def test_classes_of_many_keep_their_dim():
     counts = bcm.from_matrix(RNG.integers(0, 9, (5, 3, 3)), dims=("fold",))
     assert fold_macro(counts, "recall").dims == ("class",)
     assert fold_micro(counts, "f1_macro").dims == ()
-
-
-def test_siblings_get_the_folds_in_a_row_and_what_they_ask_for():
-    def pooled_folds(cells, *, concentration=None, omega=None, n_folds=None):
-        """Stand for the sibling of this name."""
-
-    cells, keywords = sibling_input(pooled_folds, REPEATED, {"omega": 0.3})
-    assert cells.shape == (2, 12, 2, 2)
-    assert keywords == {"n_folds": 4, "omega": 0.3}
-    assert sibling_input(pooled_folds, REPEATED, {"n_folds": 2})[1] == {"n_folds": 2}
-
-
-def test_other_siblings_get_every_fold_by_itself():
-    def dirichlet_multinomial(cells, *, concentration=None):
-        """Stand for the sibling of this name."""
-
-    cells, keywords = sibling_input(dirichlet_multinomial, REPEATED, {})
-    assert cells.shape == CELLS.shape
-    assert keywords == {}
 
 
 @pytest.mark.parametrize("function", [fold_micro, fold_macro])

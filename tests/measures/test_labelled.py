@@ -110,7 +110,7 @@ def test_counts_predict_nothing():
     counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
     with pytest.raises(ValueError, match="interval"):
         bcm.measure(counts, "f1", of="predictive")
-    with pytest.raises(ValueError, match="parameter, predictive"):
+    with pytest.raises(ValueError, match="of no estimand but one"):
         bcm.measure(counts, "f1", of="posterior")
 
 

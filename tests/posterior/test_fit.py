@@ -232,7 +232,7 @@ def test_a_model_of_the_users_own(monkeypatch):
     fitted = fit(COUNTS, float_total, chains=2)
     assert fitted["posterior"]["theta_cell"].shape == (2, 500, 4)
     assert fitted["posterior_predictive"]["y"].sum("y_dim_0").values.min() == 145
-    assert fitted.attrs["sampling_reason"].endswith("float_total has no exact sibling")
+    assert fitted.attrs["sampling_reason"].endswith("float_total has no direct sibling")
 
 
 @pytest.mark.parametrize(
@@ -262,9 +262,9 @@ def test_a_prior_of_another_family_goes_to_nuts():
 
 
 def test_exact_where_there_is_no_exact_form():
-    with pytest.raises(ValueError, match=r"no exact draws.*prior of another family"):
+    with pytest.raises(ValueError, match=r"no direct draws.*prior of another family"):
         fit(COUNTS, concentration=lambda name: pm.HalfNormal(name, 1), method="direct")
-    with pytest.raises(ValueError, match=r"baked_in has no exact sibling"):
+    with pytest.raises(ValueError, match=r"baked_in has no direct sibling"):
         fit(COUNTS, baked_in, method="direct")
 
 
@@ -341,7 +341,7 @@ def test_same_seed_same_tree(iid):
     [
         ({"model": "dirichlet_multinomal"}, ValueError, "did you mean dirichlet_multinomial"),
         ({"model": 3}, TypeError, "not a model"),
-        ({"method": "mcmc"}, ValueError, "unknown method.*auto, exact, nuts"),
+        ({"method": "mcmc"}, ValueError, "unknown method.*auto, direct, nuts"),
         ({"concentraton": 1}, TypeError, "did you mean concentration"),
         ({"draws": 0}, ValueError, "draws is not a number"),
         ({"chains": 2.5}, ValueError, "chains is not a number"),

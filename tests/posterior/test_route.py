@@ -83,8 +83,8 @@ def test_a_function_of_the_same_name_is_not_ours():
     def dirichlet_multinomial(counts):
         return None
 
-    assert "no exact sibling" in route.obstacle(dirichlet_multinomial, {})
-    assert route.exact_posterior(dirichlet_multinomial, COUNTS, {}) is None
+    assert "no direct sibling" in route.obstacle(dirichlet_multinomial, {})
+    assert route.direct_posterior(dirichlet_multinomial, COUNTS, {}) is None
     name = route.describe(dirichlet_multinomial, {"size": np.float64(2)})
     assert name["model"].startswith("tests.") or "test_route" in name["model"]
     assert name["model_keywords"] == '{"size": 2.0}'

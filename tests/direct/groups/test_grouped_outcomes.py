@@ -24,9 +24,11 @@ def simulated(groups=6, n=600, spread=0.0, seed=2):
 def test_no_variation_is_the_joint_table_of_all_groups():
     actual, answers, group = simulated()
     outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
-    theta = grouped_outcomes(outcomes, spread=1e-3).theta(8000, np.random.default_rng(0))
+    theta = grouped_outcomes(outcomes, spread=1e-3).cells(
+        "parameter", 8000, np.random.default_rng(0)
+    )
     pooled = direct.paired_outcomes(bcm.from_classifiers(actual, answers))
-    distribution = pooled.difference(resolve("accuracy"), 0, 1)
+    distribution = pooled.difference(resolve("accuracy"), {"classifier": 0}, {"classifier": 1})
     accuracy = resolve("accuracy")(theta)
     difference = accuracy[:, 0] - accuracy[:, 1]
     assert difference.mean() == pytest.approx(distribution.mean(), abs=0.06 * distribution.sd())
@@ -38,7 +40,7 @@ def test_a_new_group_is_less_certain_than_the_typical_one():
     posterior = grouped_outcomes(outcomes)
     rng = np.random.default_rng(0)
     (typical,) = posterior.draw([resolve("accuracy")], 4000, rng)
-    (new,) = posterior.draw([resolve("accuracy")], 4000, rng, new=True)
+    (new,) = posterior.draw([resolve("accuracy")], 4000, rng, of="new")
     assert new.std(0).min() > 1.5 * typical.std(0).max()
 
 
