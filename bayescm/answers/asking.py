@@ -131,7 +131,7 @@ def check_draws(draws: Any) -> int | None:
     raise fail("draws is not a number of draws", draws, "2, 3, ...", "pass draws=20000")
 
 
-def check_size(n: Any) -> int | None:
+def check_size(n: Any) -> Any:
     """Return the size of a test set, or raise where it is none."""
     if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
         return n

@@ -5,7 +5,7 @@ A posterior is asked for the distribution of a measure, and where it has none fo
 outside a sibling asks for the name of its model, nor which dims it uses up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, align, as_counts, make_counts
-from bayescm.evidence.outcomes import counts_of, is_outcomes
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.validate import check_counts, fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
@@ -235,7 +235,7 @@ def labelled(evidence: Any, *own: str) -> xr.DataArray:
         The dims of an array before its last two axes; those before them are a batch.
     """
     if isinstance(evidence, xr.DataArray | xr.Dataset):
-        return as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)
+        return as_counts(matrices_of(evidence))
     table = check_counts(evidence, fractional=True)
     if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
         allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"
@@ -245,7 +245,7 @@ def labelled(evidence: Any, *own: str) -> xr.DataArray:
     return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *own))
 
 
-def prior_of(concentration: Any, evidence: Any, uses: Sequence[str] = ()) -> Any:
+def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
     """Return a concentration in the order of the canonical counts, without the dims used up."""
     if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
         return concentration

@@ -217,6 +217,11 @@ def _with_classifier(evidence):
     return bare.assign_coords(predicted=answers, classifier=[name])
 
 
+def matrices_of(evidence: Any) -> Any:
+    """Return the evidence as it is, or of outcomes each classifier's own confusion matrix."""
+    return counts_of(evidence) if is_outcomes(evidence) else evidence
+
+
 def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     """
     Return each classifier's own confusion matrix.

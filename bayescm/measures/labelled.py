@@ -1,14 +1,14 @@
 """Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
 from bayescm.evidence.folds import FOLDS
-from bayescm.evidence.outcomes import counts_of, is_outcomes
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.catalogue import Kernel, names, resolve
 from bayescm.validate import fail
 
@@ -63,7 +63,7 @@ def measure(
         if of != "parameter":
             todo = f"use interval(counts, measure, of={of!r}), or pass the tree of fit(counts)"
             raise fail("counts are of no estimand but one", of, "parameter", todo)
-        cells = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)
+        cells = as_counts(matrices_of(evidence))
         return _dataset(cells, kernels(measures, cells))
     if variable is not None:
         cells = cells_of(evidence, group, variable)
@@ -93,10 +93,10 @@ def listed(tree: xr.DataTree, name: str) -> list[str]:
     return json.loads(tree.attrs.get(name, "[]"))
 
 
-def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list:
+def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
     """Return the dims of cell probabilities that a measure is averaged over."""
     if "estimands" in tree.attrs:
-        kept = listed(tree, "batch")
+        kept: Sequence[Hashable] = listed(tree, "batch")
     else:  # a tree of pm.sample: what is not a dim of the counts, and folds
         data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
         counts = set(data["counts"].dims if "counts" in data else cells.dims) - set(FOLDS)

@@ -106,8 +106,8 @@ def fit(
     directly, why = _choose(method, route.obstacle(function, keywords, direct))
     built = function(known, **aligned)
     attrs = route.describe(function, aligned) | _estimands(built, posterior, known)
-    method = posterior.sampling_method if directly and posterior else "nuts"
-    attrs |= {"sampling_method": method, "sampling_reason": why}
+    used = posterior.sampling_method if directly and posterior else "nuts"
+    attrs |= {"sampling_method": used, "sampling_reason": why}
     seeds = np.random.SeedSequence(random_seed).spawn(2)
     if directly:
         groups = _draw(posterior, built, chains, draws, seeds[0])
@@ -126,7 +126,8 @@ def _estimands(model, posterior, evidence):
         known = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
         kept = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
         dims = _numbers(evidence).dims
-        told = {"uses": [dim for dim in dims if dim not in (*kept, *CELLS)], "pairs": []}
+        uses = [dim for dim in dims if dim not in (*kept, *CELLS)]
+        told: dict[str, Any] = {"uses": uses, "pairs": []}
     else:
         known = {of: name for of, name in posterior.estimands.items() if name in names}
         kept = list(posterior.batch.dims) if known else []

@@ -12,7 +12,7 @@ from bayescm import direct
 from bayescm.direct.base import Posterior, shares_of
 from bayescm.direct.folds.correlated_t import CorrelatedT
 from bayescm.evidence.counts import align, as_counts
-from bayescm.evidence.outcomes import as_outcomes, counts_of, is_outcomes
+from bayescm.evidence.outcomes import as_outcomes, is_outcomes, matrices_of
 from bayescm.evidence.scores import as_scores
 from bayescm.posterior.fitted import Fitted
 from bayescm.validate import check_keywords, fail, suggest
@@ -53,7 +53,7 @@ def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords:
     if isinstance(evidence, xr.DataTree):
         return Fitted(evidence)
     if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims):
-        evidence = counts_of(evidence)  # there is no pooling of pairs but by name
+        evidence = matrices_of(evidence)  # there is no pooling of pairs but by name
     if model is None:
         model = default_model(evidence)
     sibling = _sibling(model) or model
@@ -81,9 +81,8 @@ def comparison_of(
     if model is not None or isinstance(evidence, xr.DataTree) or dim not in _members(evidence):
         return posterior_of(evidence, model, **keywords)
     if "fold" in evidence.dims and dim != "fold":
-        counts = counts_of(evidence) if is_outcomes(evidence) else as_counts(evidence)
         check_keywords(CorrelatedT, keywords)
-        return CorrelatedT(counts, dim)
+        return CorrelatedT(as_counts(matrices_of(evidence)), dim)
     if is_outcomes(evidence):
         return posterior_of(evidence, "paired_outcomes", **keywords)
     alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
@@ -126,8 +125,7 @@ def _aligned(evidence, counts, model, keywords):
     """Bring arrays that go by class to the order of the counts, and add what the counts carry."""
     keywords = dict(keywords)
     if "concentration" in keywords and not callable(keywords["concentration"]):
-        matrices = counts_of(evidence) if is_outcomes(evidence) else evidence
-        keywords["concentration"] = align(keywords["concentration"], matrices)
+        keywords["concentration"] = align(keywords["concentration"], matrices_of(evidence))
     if "prevalence" in inspect.signature(model).parameters:
         shares = keywords.get("prevalence")
         shares = shares if callable(shares) else shares_of(shares, evidence, counts)

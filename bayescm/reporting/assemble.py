@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence.counts import as_counts, default_model
+from bayescm.evidence.counts import as_counts
+from bayescm.posterior.route import default_model
 from bayescm.reporting import content, facts, pictures
 from bayescm.reporting.cautions import cautions
 from bayescm.reporting.parts import Section

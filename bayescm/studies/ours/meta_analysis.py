@@ -26,6 +26,7 @@ from scipy.special import expit
 
 from bayescm import __version__
 from bayescm.direct import hierarchical_groups
+from bayescm.direct.groups.random_effects import Block
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
@@ -101,7 +102,9 @@ def reitsma(cells: np.ndarray, *, everywhere: bool = True) -> tuple[np.ndarray, 
 
 def likeliest(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the means of the logits, and what is between studies, of the binomial model."""
-    block = hierarchical_groups(cells)._each[0].rates
+    (tn, fp), (fn, tp) = np.asarray(cells, float).transpose(1, 2, 0)
+    hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
+    block = Block(hits, totals, np.full((2, 2), 0.5), 1.0)
 
     def loss(point):
         return float(-(block.log_posterior(point[None]) - block.log_prior(point[None]))[0])
