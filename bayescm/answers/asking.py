@@ -19,6 +19,8 @@ from bayescm.posterior.route import posterior_of
 from bayescm.validate import fail
 
 _LARGE = 2**22  # numbers of all draws that may be in memory at once
+# What is asked of a posterior; other keywords are the model's own.
+ASKED = ("of", "n", "draws", "random_seed")
 Wanted = str | Callable | Sequence[str | Callable]
 
 

@@ -7,13 +7,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.asking import answers_of, wanted
+from bayescm.answers.asking import ASKED, answers_of, wanted
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_kind, check_prob
 
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
-_ASKED = ("of", "n", "draws", "random_seed")
 
 
 def summary(
@@ -53,7 +52,7 @@ def summary(
     1         f1  0.722  0.644  0.791
     """
     check_prob(prob), check_kind(kind)
-    asked = {name: keywords.pop(name) for name in _ASKED if name in keywords}
+    asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
     posterior = posterior_of(evidence, **keywords)
     found = answers_of(posterior, measures, **asked)
     kernels, of = wanted(posterior, measures, asked.get("of", "parameter"))

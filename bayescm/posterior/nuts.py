@@ -121,7 +121,8 @@ def _warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
     from arviz_stats import rhat
 
     divergent = int(tree["sample_stats"]["diverging"].sum())
-    disagreement = rhat(tree["posterior"].to_dataset()[free])
+    drawn = tree["posterior"].to_dataset()[free]
+    disagreement = rhat(drawn) if drawn.sizes["chain"] > 1 else {}
     worst = max((float(np.nanmax(each)) for each in disagreement.values()), default=0.0)
     troubles = []
     if divergent:

@@ -6,8 +6,10 @@ import numpy as np
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.evidence.counts import as_counts
-from bayescm.posterior.route import default_model
+from bayescm.answers.asking import ASKED
+from bayescm.evidence.counts import CELLS, as_counts
+from bayescm.evidence.outcomes import matrices_of
+from bayescm.posterior.route import default_model, posterior_of
 from bayescm.reporting import content, facts, pictures
 from bayescm.reporting.cautions import cautions
 from bayescm.reporting.parts import Section
@@ -16,6 +18,8 @@ from bayescm.validate import fail
 
 # From so many cells on a report draws less: what it draws would take minutes.
 _MANY_CELLS, _FEWER_DRAWS = 2_500, 500
+# The dims that a report knows how to speak of, beside those that its model uses up.
+_DIMS = ("fold", "repeat", "group", "classifier", "step")
 
 
 def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]:
@@ -34,7 +38,7 @@ def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]
 
 
 def _of_counts(evidence, measures, settings, keywords):
-    whole = _counts(evidence)
+    whole = _counts(evidence, keywords)
     counts = whole.sum("step") if "step" in whole.dims else whole
     wanted = content.check_measures(measures, counts)
     prob, kind, rope = settings["prob"], settings["kind"], settings["rope"]
@@ -65,13 +69,10 @@ def _of_counts(evidence, measures, settings, keywords):
     ]
 
 
-def _counts(evidence):
-    if isinstance(evidence, xr.Dataset):
-        from bayescm.evidence.outcomes import counts_of
-
-        return counts_of(evidence)
-    counts = as_counts(evidence)
-    known = {"fold", "repeat", "group", "classifier", "step", "actual", "predicted"}
+def _counts(evidence, keywords):
+    counts = as_counts(matrices_of(evidence))
+    own = {name: each for name, each in keywords.items() if name not in ASKED}
+    known = {*_DIMS, *CELLS, *posterior_of(evidence, **own).uses}
     strange = [dim for dim in counts.dims if dim not in known]
     if strange:
         dim = strange[0]

@@ -13,12 +13,12 @@ from bayescm.evidence import (
     align,
     as_counts,
     at_prevalence,
-    default_model,
     from_cells,
     from_matrix,
     positive,
 )
 from bayescm.evidence import counts as entry
+from bayescm.posterior.route import default_model
 
 distributions = settings(deadline=None, derandomize=True, max_examples=50)
 

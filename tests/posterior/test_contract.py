@@ -1,0 +1,115 @@
+"""A model with a dim of its own, defined here alone, gets every answer without an edit anywhere."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+
+import bayescm as bcm
+from bayescm.direct.base import Posterior, labelled
+from bayescm.distributions import dirichlet
+
+RNG = np.random.default_rng(5)
+SITES = bcm.from_matrix(
+    RNG.integers(3, 30, (4, 2, 2)), labels=["well", "sick"], positive="sick", dims=("site",)
+)
+BOTH = bcm.from_matrix(
+    RNG.integers(3, 30, (2, 4, 2, 2)),
+    labels=["well", "sick"],
+    positive="sick",
+    dims=("classifier", "site"),
+)
+
+
+def toy(counts, *, concentration=0.5) -> pm.Model:
+    """Model sites that have one table in common, each with a share of its counts lost."""
+    counts = counts.transpose(..., "site", "actual", "predicted")
+    lead, cells = counts.dims[:-3], ("actual", "predicted")
+    coords = {dim: counts[dim].values for dim in counts.dims if dim in counts.coords}
+    coords |= {"site": np.arange(counts.sizes["site"]), "cell": range(4)}
+    with pm.Model(coords=coords) as model:
+        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        flat = data.reshape((*counts.shape[:-2], 4))
+        prior = np.full((*(counts.sizes[dim] for dim in lead), 4), concentration)
+        theta = pm.Dirichlet("theta_cell", prior, dims=(*lead, "cell"))
+        total = flat.sum(-1).astype("int64")
+        pm.Multinomial(
+            "seen", n=total, p=theta[..., None, :], observed=flat, dims=(*lead, "site", "cell")
+        )
+        pm.Deterministic("theta", theta.reshape((*prior.shape[:-1], 2, 2)), dims=(*lead, *cells))
+    return model
+
+
+class Toy(Posterior):
+    """Its direct sibling: what it uses up, and its draws."""
+
+    uses = ("site",)
+
+    def __init__(self, counts, concentration):
+        self.counts = counts
+        self.weights = self.pooled + concentration
+
+    def variables(self, size, rng):
+        theta = dirichlet.draw(self.weights, size, rng, axes=2)
+        return {"theta_cell": theta.reshape(*theta.shape[:-2], 4), "theta": theta}
+
+
+def sibling(counts, *, concentration=0.5):
+    return Toy(
+        labelled(counts, "site").transpose(..., "site", "actual", "predicted"), concentration
+    )
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return bcm.fit(SITES, toy, direct=sibling, draws=500)
+
+
+def test_intervals_are_those_of_the_pooled_table():
+    known = bcm.interval(SITES.sum("site"), ["recall", "mcc"], concentration=0.5, draws=20_000)
+    found = bcm.interval(SITES, ["recall", "mcc"], model=sibling, concentration=0.5)
+    np.testing.assert_allclose(found, known, atol=0.01)
+    assert found.dims == known.dims
+
+
+def test_predictive_and_summary():
+    wide = bcm.interval(SITES, "recall", model=sibling, of="predictive", n=30)
+    narrow = bcm.interval(SITES, "recall", model=sibling)
+    assert np.ptp(wide.values) > np.ptp(narrow.values)
+    table = bcm.summary(SITES, "recall", model=sibling)
+    assert table["point"].item() == pytest.approx(bcm.measure(SITES.sum("site"), "recall").recall)
+    with pytest.raises(ValueError, match="no such estimand"):
+        bcm.summary(SITES, "recall", model=sibling, of="new")
+
+
+def test_comparison_joint_and_region():
+    table = bcm.compare(BOTH, "f1", model=sibling)
+    assert table[["first", "second"]].values.tolist() == [[0, 1]]
+    plain = bcm.compare(BOTH.sum("site"), "f1", concentration=0.5)
+    assert table["mean"].item() == pytest.approx(plain["mean"].item(), abs=0.005)
+    assert bcm.joint_interval(SITES, ["f1", "mcc"], model=sibling).f1.shape == (2,)
+    assert bcm.region(SITES, ("recall", "precision"), model=sibling).area.ndim == 0
+
+
+def test_a_tree_says_what_it_can_be_asked(tree):
+    assert tree.attrs["uses"] == '["site"]'
+    assert tree.attrs["sampling_method"] == "conjugate"
+    found = bcm.interval(tree, "recall")
+    known = bcm.interval(SITES, "recall", model=sibling, concentration=0.5)
+    np.testing.assert_allclose(found, known, atol=0.02)
+    next_one = bcm.interval(tree, "recall", of="predictive", n=30)
+    assert np.ptp(next_one.values) > np.ptp(found.values)
+    assert "theta[well, sick]" in az.summary(tree, var_names=["theta"]).index
+
+
+def test_without_a_sibling_the_tree_is_sampled():
+    model = bcm.fit(SITES, toy, draws=100, tune=100, chains=1)
+    assert model.attrs["sampling_method"] == "nuts"
+    assert bcm.interval(model, "f1").shape == (2,)
+
+
+def test_pictures_and_a_report(tree, tmp_path):
+    assert len(bcm.plot_posterior(SITES, "f1", model=sibling, draws=500).axes) == 1
+    assert len(bcm.plot_posterior(tree, "f1").axes) == 1
+    path = bcm.report(SITES, tmp_path / "sites.md", model=sibling, measures=["f1", "recall"])
+    assert "recall" in path.read_text()
