@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.draws import Evidence, Joint, draw_measures
-from bayescm.classical.samples import check_pairs
+from bayescm.measures.labelled import check_pairs
 from bayescm.validate import check_prob, fail
 
 

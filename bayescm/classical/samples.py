@@ -10,9 +10,8 @@ import xarray as xr
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, counts_of
-from bayescm.measures.catalogue import resolve
+from bayescm.measures.labelled import check_pairs
 from bayescm.measures.labelled import kernels as as_kernels
-from bayescm.validate import fail, suggest
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,21 +107,3 @@ def samples(
     names = np.atleast_1d(leading.coords.get("classifier", "")).tolist()
     wanted = check_pairs(pairs, names, [kernel.__name__ for kernel in kernels])
     return Samples(counts, actual, predicted, sample, kernels, wanted, labels, leading)
-
-
-def check_pairs(pairs, names: Sequence, known: Sequence[str]) -> np.ndarray:
-    """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
-    if pairs is None:
-        return np.ones((len(names), len(known)), bool)
-    if not len(pairs):
-        todo = 'pass e.g. [("a", "f1")], or leave pairs out for all'
-        raise fail("there are no pairs", pairs, "one or more (classifier, measure)", todo)
-    wanted = np.zeros((len(names), len(known)), bool)
-    for classifier, measure in pairs:
-        measure = resolve(measure).__name__
-        if classifier not in names or measure not in known:
-            strange = (classifier, names) if classifier not in names else (measure, known)
-            got, allowed = (classifier, measure), f"{list(names)} x {list(known)}"
-            raise fail("a pair is not of the evidence", got, allowed, suggest(*strange))
-        wanted[names.index(classifier), known.index(measure)] = True
-    return wanted

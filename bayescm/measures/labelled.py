@@ -10,7 +10,7 @@ from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
 from bayescm.evidence.folds import FOLDS
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.catalogue import Kernel, names, resolve
-from bayescm.validate import fail
+from bayescm.validate import fail, suggest
 
 
 def measure(
@@ -142,6 +142,24 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
             if getattr(kernel, "needs_positive", False):
                 raise _no_positive(kernel, cells)
     return found
+
+
+def check_pairs(pairs, names: Sequence, known: Sequence[str]) -> np.ndarray:
+    """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
+    if pairs is None:
+        return np.ones((len(names), len(known)), bool)
+    if not len(pairs):
+        todo = 'pass e.g. [("a", "f1")], or leave pairs out for all'
+        raise fail("there are no pairs", pairs, "one or more (classifier, measure)", todo)
+    wanted = np.zeros((len(names), len(known)), bool)
+    for classifier, measure in pairs:
+        measure = resolve(measure).__name__
+        if classifier not in names or measure not in known:
+            strange = (classifier, names) if classifier not in names else (measure, known)
+            got, allowed = (classifier, measure), f"{list(names)} x {list(known)}"
+            raise fail("a pair is not of the evidence", got, allowed, suggest(*strange))
+        wanted[names.index(classifier), known.index(measure)] = True
+    return wanted
 
 
 def _no_positive(kernel, cells):

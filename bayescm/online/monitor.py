@@ -267,10 +267,10 @@ class Monitor:
         -------
         matplotlib.figure.Figure
         """
-        from bayescm.plots.online import plot_history
+        import bayescm as bcm  # plots stand above this room; they are reached by the public face
 
         history = self.history(prob=prob, kind=kind)
-        return plot_history(
+        return bcm.plot_history(
             history,
             batches=self.batches(),
             alarms=self.alarms(**keywords),
