@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.ndimage import gaussian_filter
 
+from bayescm.answers.region import region
 from bayescm.plots import common
 from bayescm.validate import check_prob, fail
 
-_GRID = 160
 _RATES = {"precision", "recall", "specificity", "npv", "f1", "accuracy", "jaccard"}
 
 
@@ -54,9 +53,10 @@ def plot_region(
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
         todo = 'pass measures=("recall", "precision")'
         raise fail("a region needs two measures", measures, "a pair", todo)
-    values = common.draws_of(evidence, list(measures), **keywords).transpose("chain", "draw", ...)
-    across, up = (values[name] for name in values.data_vars)
-    members = common.places(across, ("chain", "draw"))
+    values = region(evidence, tuple(measures), prob=prob, **keywords)
+    inner = region(evidence, tuple(measures), prob=0.5, **keywords)
+    across, up = (values.coords[name] for name in values["density"].dims[-2:])
+    members = common.places(values["level"], ())
     if len(members) > len(common.PALETTE):
         todo = "select some of them"
         raise fail(
@@ -67,17 +67,19 @@ def plot_region(
     fills = (0.2, 0.35) if len(members) == 1 else (0.06, 0.35)
     ends = []
     for place, where in enumerate(members):
-        x, y = (each.sel(where).values.ravel() for each in (across, up))
+        density = values["density"].sel(where).values
+        levels = [float(each["level"].sel(where)) for each in (values, inner)]
         axes.plot(
-            x.mean(),
-            y.mean(),
+            np.average(across, weights=density.sum(1)),
+            np.average(up, weights=density.sum(0)),
             common.MARKERS[place],
             color="white",
             markeredgecolor=common.PALETTE[place],
             linestyle="none",
             label=", ".join(f"{k} {v}" for k, v in where.items()) or None,
         )
-        ends.append(_region(axes, _density(x, y), (prob, 0.5), common.PALETTE[place], fills))
+        grid = (across.values, up.values), density
+        ends.append(_region(axes, grid, levels, common.PALETTE[place], fills))
     _frame(axes, across, up, np.array(ends))
     if len(members) > 1:
         # Beside the axes: "best" does not see the regions, and would hide one.
@@ -87,37 +89,14 @@ def plot_region(
     return common.finish(figure)
 
 
-def _region(axes, grid, masses, paint, fills):
+def _region(axes, grid, levels, paint, fills):
     """Draw the regions of one member, the outer one first; return their ends on both axes."""
     (x, y), density = grid
-    inside = density >= _level(density, masses[0])
-    for mass, fill in zip(masses, fills, strict=True):
-        levels = [_level(density, mass), 2 * density.max()]
-        axes.contourf(x, y, density.T, levels, colors=[paint], alpha=fill)
-        axes.contour(x, y, density.T, levels[:1], colors=[paint], linewidths=1.3)
+    inside = density >= levels[0]
+    for level, fill in zip(levels, fills, strict=True):
+        axes.contourf(x, y, density.T, [level, 2 * density.max()], colors=[paint], alpha=fill)
+        axes.contour(x, y, density.T, [level], colors=[paint], linewidths=1.3)
     return [each[inside.any(axis)][[0, -1]] for each, axis in ((x, 1), (y, 0))]
-
-
-def _density(x, y):
-    """Return a smooth density of the draws on a grid, mass reflected at the edges 0 and 1."""
-    edges, widths = [], []
-    for values in (x, y):
-        bandwidth = 1.6 * values.std() * len(values) ** (-1 / 6)
-        low, high = values.min() - 4 * bandwidth, values.max() + 4 * bandwidth
-        if values.min() >= 0 and values.max() <= 1:
-            low, high = max(low, 0.0), min(high, 1.0)
-        edges.append(np.linspace(low, high, _GRID + 1))
-        widths.append(bandwidth / (high - low) * _GRID)
-    histogram, *_ = np.histogram2d(x, y, bins=edges)
-    middles = [(each[1:] + each[:-1]) / 2 for each in edges]
-    return middles, gaussian_filter(histogram, widths, mode="reflect")
-
-
-def _level(density, mass):
-    """Return the density above which the mass lies."""
-    falling = np.sort(density, axis=None)[::-1]
-    inside = np.searchsorted(falling.cumsum(), mass * falling.sum())
-    return falling[min(inside, falling.size - 1)]
 
 
 def _frame(axes, across, up, ends):
