@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import DRAWS
+from bayescm.answers.asking import answers_of
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
-from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
-from bayescm.measures.labelled import kernels
 from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -145,26 +143,12 @@ def intervals(
     prob, kind = check_prob(prob), check_kind(kind)
     counts = state["counts"]
     posterior = posterior_of(counts, _broadcast(state["concentration"], counts))
-    named = counts.coords.variables.items()
-    coords = {k: v for k, v in named if not set(CELLS) & set(v.dims)}
-    coords["bound"] = np.array(["lower", "upper"])
-    found, answers = kernels(measures, counts), {}
-    for kernel in found:
-        ends = getattr(_distribution(posterior, kernel, random_seed), kind)(prob)
-        dims = [*counts.dims[:-2], *(["class"] if ends.ndim == counts.ndim else []), "bound"]
-        answers[kernel.__name__] = dims, ends
-        if "class" in dims:
-            coords["class"] = counts.indexes["actual"].values
-    coords = {name: each for name, each in coords.items() if name not in answers}
-    return xr.Dataset(answers, coords)
-
-
-def _distribution(posterior, kernel, random_seed):
-    distribution = posterior.distribution(kernel)
-    if distribution is None:
-        (draws,) = posterior.draw([kernel], DRAWS, np.random.default_rng(random_seed))
-        distribution = Empirical(draws)
-    return distribution
+    variables, coords = {}, {"bound": np.array(["lower", "upper"])}
+    for distribution, labels in answers_of(posterior, measures, random_seed=random_seed):
+        ends = getattr(distribution, kind)(prob)
+        variables[labels.name] = (*labels.dims, "bound"), ends
+        coords |= labels.coords.variables
+    return xr.Dataset(variables, {k: v for k, v in coords.items() if k not in variables})
 
 
 def distribution_at(
@@ -172,7 +156,9 @@ def distribution_at(
 ) -> Any:
     """Return the distribution of a measure given canonical counts, each leading index by itself."""
     prior = as_prior(concentration, counts).values
-    return _distribution(posterior_of(counts, prior), kernel, random_seed)
+    posterior = posterior_of(counts, prior)
+    ((distribution, _),) = answers_of(posterior, kernel, random_seed=random_seed)
+    return distribution
 
 
 def posterior_of(counts: xr.DataArray, prior: np.ndarray) -> DirichletMultinomial:

@@ -53,8 +53,8 @@ def plot_region(
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
         todo = 'pass measures=("recall", "precision")'
         raise fail("a region needs two measures", measures, "a pair", todo)
-    values = region(evidence, tuple(measures), prob=prob, **keywords)
-    inner = region(evidence, tuple(measures), prob=0.5, **keywords)
+    values = region(evidence, (measures[0], measures[1]), prob=prob, **keywords)
+    inner = region(evidence, (measures[0], measures[1]), prob=0.5, **keywords)
     across, up = (values.coords[name] for name in values["density"].dims[-2:])
     members = common.places(values["level"], ())
     if len(members) > len(common.PALETTE):
