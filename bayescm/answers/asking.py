@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.base import Posterior
+from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.discrete import Empirical
-from bayescm.distributions.drawn import Drawn
 from bayescm.measures.labelled import kernels
 from bayescm.posterior.route import posterior_of
 from bayescm.validate import fail
@@ -144,7 +144,7 @@ def _drawn(posterior, measures, size, seed, of, n):
     """Return distributions by draws, all measures from the same ones."""
     large = posterior.counts.size * size > _LARGE
     if large and posterior.batch.ndim and posterior.part(np.arange(1)) is not None and n is None:
-        return [Drawn(posterior, each, size, seed, of) for each in measures]
+        return [LazyDraws(posterior, each, size, seed, of) for each in measures]
     rng = np.random.default_rng(seed)
     part = max(1, _LARGE // posterior.counts.size) if large else size
     sizes = np.diff([*range(0, size, part), size])

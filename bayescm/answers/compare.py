@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.decision import Draws, check_rope, decide, sentence
+from bayescm.answers.decision import check_rope, decide, sentence
 from bayescm.answers.draws import Evidence, Joint, draw_measures
-from bayescm.distributions.differences import Independent, Tails
-from bayescm.distributions.discrete import Discrete
+from bayescm.distributions.differences import Independent
+from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.quadrature import Quadrature
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
@@ -215,16 +215,16 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
     if contrast == "ratio":
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = first / second - 1
-        return Draws(-excess if less else excess), None
+        return Empirical(-excess if less else excess), None
     known = drawn.difference(kernel, *at)
     if known is not None:
         return known, None
     distributions = [] if drawn.paired else [drawn.distribution(kernel, each) for each in at]
     if not distributions or any(each is None for each in distributions):
-        return Draws(first - second), None
+        return Empirical(first - second), None
     if all(each.how == "closed form" for each in distributions):
         return Independent(*distributions), None
-    return Draws(first - second), _tails(distributions)
+    return Empirical(first - second), _tails(distributions)
 
 
 def _tails(distributions):
@@ -232,7 +232,7 @@ def _tails(distributions):
     if all(isinstance(each, Discrete) for each in distributions):
         return Independent(*distributions)
     quick = all(isinstance(each, Quadrature) or each.how == "closed form" for each in distributions)
-    return Tails(*distributions) if quick else None
+    return Independent(*distributions) if quick else None
 
 
 def _turned(numbers, less, contrast):

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from bayescm.distributions.base import Distribution
 from bayescm.validate import fail
 
 
@@ -38,25 +39,29 @@ def check_rope(rope: Any) -> tuple[float, float]:
 
 
 def decide(
-    distribution: Any, *, rope: tuple[float, float], prob: float, kind: str, tails: Any = None
+    distribution: Distribution,
+    *,
+    rope: tuple[float, float],
+    prob: float,
+    kind: str,
+    tails: Distribution | None = None,
 ) -> dict[str, float]:
     """
     Return what the distribution of a difference says, from the first's point of view.
 
     Parameters
     ----------
-    distribution : distribution
-        Of one difference (first - second, higher is better): ``cdf``, ``sf``, ``mean``, ``sd``,
-        ``shortfall`` and the intervals.
+    distribution : Distribution
+        Of one difference (first - second, higher is better).
     rope, prob, kind
         As :func:`bayescm.compare` takes them, checked.
-    tails : distribution, optional
+    tails : Distribution, optional
         A better source of the probabilities.
     """
     tails = distribution if tails is None else tails
     low, high = rope
     better = float(tails.sf(high))
-    worse = float(tails.cdf(low)) - (tails.mass_at(low) if hasattr(tails, "mass_at") else 0.0)
+    worse = float(tails.cdf(low) - tails.mass_at(low))
     between = 1 - better - worse
     lower, upper = getattr(distribution, kind)(prob)
     mean, loss = float(distribution.mean()), float(distribution.shortfall())
@@ -71,40 +76,6 @@ def decide(
         "expected_loss": loss,
         "expected_loss_second": max(0.0, mean + loss),
     }
-
-
-class Draws:
-    """The distribution of a difference that is known by draws, NaN left out."""
-
-    def __init__(self, draws: np.ndarray):
-        from bayescm.distributions.discrete import Empirical
-
-        valid = draws[~np.isnan(draws)]
-        self.undefined = 1 - len(valid) / max(len(draws), 1)
-        self.draws = valid if len(valid) else np.array([np.nan, np.nan])
-        self._distribution = Empirical(self.draws)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._distribution, name)
-
-    def sf(self, x: float) -> float:
-        """Return the share of the draws above x, NaN where none is defined."""
-        return self._share(self.draws > x)
-
-    def cdf(self, x: float) -> float:
-        """Return the share of the draws of at most x."""
-        return self._share(self.draws <= x)
-
-    def mass_at(self, x: float) -> float:
-        """Return the share of the draws that are x."""
-        return self._share(self.draws == x)
-
-    def shortfall(self) -> float:
-        """Return the mean of max(0, -draw)."""
-        return float(np.maximum(-self.draws, 0).mean())
-
-    def _share(self, hits):
-        return float("nan") if np.isnan(self.draws[0]) else float(hits.mean())
 
 
 def sentence(

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.asking import distribution_of, distributions_of
-from bayescm.distributions.drawn import Drawn, together
+from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
@@ -100,13 +100,13 @@ def _common_template(templates, measure):
 
 def _answers(distributions, prob, kind):
     """Return of each distribution the ends, and what the attributes say: how, error, undefined."""
-    drawn = [distribution for distribution in distributions if isinstance(distribution, Drawn)]
+    drawn = [distribution for distribution in distributions if isinstance(distribution, LazyDraws)]
     at_once = iter(
         together(drawn, lambda distribution: _packed(distribution, prob, kind)) if drawn else ()
     )
     answers = []
     for distribution in distributions:
-        if isinstance(distribution, Drawn):
+        if isinstance(distribution, LazyDraws):
             packed = next(at_once)
             answers.append(
                 (packed[..., :2], distribution.how, packed[..., 2].max(), packed[..., 3].max())

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.decision import Draws, check_rope, decide, sentence
+from bayescm.answers.decision import check_rope, decide, sentence
 from bayescm.curves import drawing
 from bayescm.curves.numbers import number_draws
+from bayescm.distributions.discrete import Empirical
 from bayescm.validate import check_kind, check_prob, fail, suggest
 
 
@@ -75,7 +76,8 @@ def compare(
         part = values.isel(dict(zip(others, place, strict=True)))
         where = {dim: part[dim].item() for dim in others}
         for first, second in _pairs(names, reference):
-            distribution = Draws((part.sel(classifier=first) - part.sel(classifier=second)).values)
+            gap = part.sel(classifier=first) - part.sel(classifier=second)
+            distribution = Empirical(gap.values)
             row: dict[Any, Any] = {**where, "measure": values.name}
             row |= {"first": first, "second": second}
             row |= decide(distribution, rope=region, prob=prob, kind=kind)

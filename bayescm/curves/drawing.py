@@ -20,7 +20,7 @@ from bayescm.validate import check_choice, fail
 CURVES, NUMBERS = 2000, 4000
 
 
-class Drawn(NamedTuple):
+class DrawnCurves(NamedTuple):
     """Curves along leading dims, all of one fold from the same draws."""
 
     curves: list[Curve]
@@ -34,7 +34,7 @@ class Drawn(NamedTuple):
         """Return a function of each curve, dims (draw, ..., *tail)."""
         return self.label([function(curve) for curve in self.curves], name, tail)
 
-    def lowest(self) -> "Drawn":
+    def lowest(self) -> "DrawnCurves":
         """Return the curves as low as the open ends allow, where the model leaves them open."""
         pairs = zip(self.curves, self.views, strict=bool(self.views))
         return self._replace(
@@ -72,7 +72,7 @@ def draw(
     thresholds: np.ndarray | None = None,
     pooled: bool = False,
     model: str | None = None,
-) -> Drawn:
+) -> DrawnCurves:
     """
     Draw the curves of scores.
 
@@ -104,16 +104,16 @@ def draw(
         keep = None if thresholds is None else [each.place(thresholds) for each in first]
         curves += posterior.curves(draws, rng, resolution=resolution, keep=keep)
         views += first
-    return Drawn(curves, views, *_labels(evidence, pooled))
+    return DrawnCurves(curves, views, *_labels(evidence, pooled))
 
 
 def _draw_binormal(evidence, draws, random_seed):
     rng = np.random.default_rng(random_seed)
     parts = [binormal(part).curves(draws, rng) for part in samples(evidence)]
-    return Drawn([each for part in parts for each in part], [], *_labels(evidence, False))
+    return DrawnCurves([each for part in parts for each in part], [], *_labels(evidence, False))
 
 
-def observe(evidence: xr.Dataset, *, pooled: bool = False) -> Drawn:
+def observe(evidence: xr.Dataset, *, pooled: bool = False) -> DrawnCurves:
     """Return the curves that the examples themselves draw, each as a single draw."""
     evidence = as_scores(evidence)
     known = evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
@@ -129,7 +129,7 @@ def observe(evidence: xr.Dataset, *, pooled: bool = False) -> Drawn:
             else:
                 pairs = [(each, codes == index, weights) for index, each in enumerate(row)]
             curves += [empirical(*pair, known)[0] for pair in pairs]
-    return Drawn(curves, [], *_labels(evidence, pooled))
+    return DrawnCurves(curves, [], *_labels(evidence, pooled))
 
 
 def samples(evidence: xr.Dataset) -> Iterable[xr.Dataset]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from bayescm.curves.drawing import Drawn, samples
+from bayescm.curves.drawing import DrawnCurves, samples
 from bayescm.direct.roc import curve
 from bayescm.direct.roc.paired_areas import couple
 from bayescm.direct.scores import arrays
@@ -13,7 +13,7 @@ from bayescm.evidence.scores import as_scores
 
 
 def tied_areas(
-    evidence: xr.Dataset, draw: Callable[[xr.Dataset], Drawn], random_seed: int | None
+    evidence: xr.Dataset, draw: Callable[[xr.Dataset], DrawnCurves], random_seed: int | None
 ) -> xr.DataArray:
     """
     Draw the areas of classifiers, each as if it were alone, and tie those of the same examples.

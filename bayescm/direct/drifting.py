@@ -19,8 +19,8 @@ from scipy import special
 from bayescm.direct.base import Posterior, labelled, prior_of
 from bayescm.direct.series.lattice import Lattice
 from bayescm.direct.series.walk import Walk, draw
+from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.distributions.discrete import Stack
 from bayescm.evidence.steps import check_series
 from bayescm.measures import catalogue as measures
 from bayescm.validate import fail

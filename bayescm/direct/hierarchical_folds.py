@@ -8,9 +8,8 @@ integrated out at every point (`exact.fold_effects`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -19,8 +18,9 @@ from numpy.typing import ArrayLike
 from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
 from bayescm.direct.folds import nodes as fold_nodes
 from bayescm.direct.folds.nodes import Design, Nodes
+from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.distributions.discrete import Discrete, Stack
+from bayescm.distributions.discrete import WeightedNodes
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.validate import fail
 
@@ -31,23 +31,6 @@ THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
 
 _KEPT = 64  # data sets whose nodes are kept for the next measure
-
-
-@dataclass(frozen=True, eq=False)
-class Quadrature(Discrete):
-    """A distribution as weighted nodes of a continuous one: its quantiles are interpolated."""
-
-    how: ClassVar[str] = "quadrature"
-
-    def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the mass q."""
-        return np.interp(np.asarray(q), self._below - self.weights / 2, self.values)
-
-    def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the numerical error of a quantile: at most that of as many independent draws."""
-        level, size = self.cdf(x), 1 / (self.weights**2).sum()
-        width = np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
-        return (self.quantile(level + width) - self.quantile(level - width)) / 2
 
 
 class HierarchicalFolds(Posterior):
@@ -129,7 +112,7 @@ def _distributions(kernel, nodes):
     values = nodes.expected(kernel)
     distributions = np.empty(values.shape[1:], object)
     for index in np.ndindex(distributions.shape):
-        distributions[index] = Quadrature.of(values[:, *index], nodes.weights)
+        distributions[index] = WeightedNodes.of(values[:, *index], nodes.weights)
     return distributions
 
 

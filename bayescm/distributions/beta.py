@@ -1,38 +1,14 @@
-"""
-Distributions of a measure: the distribution of one number, or of a batch of them.
-
-Every distribution here, and every distribution that a sibling in this folder returns, answers the
-same calls, all vectorised over the batch, whose shape is that of its parameters:
-
-``cdf(x)``, ``sf(x)``
-    Probability of at most, and of more than, x; elementwise against the batch.
-``quantile(q)``, ``pdf(x)``
-    Elementwise against the batch.
-``mean()``, ``sd()``, ``skewness()``, ``mode()``
-    Of the shape of the batch; the mode is NaN where no single point is one.
-``eti(prob)``, ``hdi(prob)``
-    Shape ``(..., 2)``. Where the region of highest density is not one interval, `hdi` returns the
-    equal-tailed interval.
-``hdi_kind(prob)``
-    Of the shape of the batch: ``interior``, ``one-sided lower`` (starts at the lower end of the
-    support), ``one-sided upper``, or why the equal-tailed interval stands in: ``flat``,
-    ``U-shaped``, ``not unimodal``.
-``error_at(x)``
-    Numerical error of a quantile that came out as x.
-``how``, ``undefined``
-    How the numbers are made; the mass on which the measure is 0/0, which is left out.
-"""
+"""The beta distribution, that of F1 which follows from it, and a point mass."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta_hdi import beta_highest
-from bayescm.distributions.discrete import Discrete, Empirical, Stack
 from bayescm.distributions.hdi import (
     FLAT,
     INTERIOR,
@@ -44,27 +20,9 @@ from bayescm.distributions.hdi import (
 )
 from bayescm.distributions.incomplete import betainc, betaincc, betainccinv, betaincinv, logpdf
 
-__all__ = ["F1", "Beta", "Discrete", "Empirical", "PointMass", "Stack"]
-
-
-class Continuous:
-    """What follows from the quantiles alone."""
-
-    how: ClassVar[str] = "closed form"
-    undefined: float | np.ndarray = 0.0
-
-    def eti(self, prob: float) -> np.ndarray:
-        """Return the equal-tailed interval, shape (..., 2)."""
-        tail = (1 - prob) / 2
-        return np.stack([self.quantile(tail), self.quantile(1 - tail)], axis=-1)  # type: ignore[attr-defined]
-
-    def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the numerical error of a quantile: rounding."""
-        return np.spacing(np.abs(x))
-
 
 @dataclass(frozen=True, eq=False)
-class Beta(Continuous):
+class Beta(Distribution):
     """
     The beta distribution, for counts of any size: ``a`` and ``b`` > 0, of one shape.
 
@@ -81,66 +39,60 @@ class Beta(Continuous):
 
     a: np.ndarray
     b: np.ndarray
+    support = 0.0, 1.0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(np.shape(self.a), np.shape(self.b))
 
     def take(self, index: np.ndarray) -> "Beta":
-        """Return the distributions of some of the batch, taken as flat."""
         a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))
-        return Beta(a.ravel()[index], b.ravel()[index])
+        return type(self)(a.ravel()[index], b.ravel()[index])
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
         return betainc(self.a, self.b, np.clip(x, 0, 1))
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
         return betaincc(self.a, self.b, np.clip(x, 0, 1))
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the mass q."""
         return betaincinv(self.a, self.b, q)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the density at x."""
         return np.exp(logpdf(self.a, self.b, x))
 
     def mean(self) -> np.ndarray:
-        """Return the mean."""
         return self.a / (np.asarray(self.a) + self.b)
 
     def sd(self) -> np.ndarray:
-        """Return the standard deviation."""
         total = np.asarray(self.a) + self.b
         return np.sqrt(self.a / total * (self.b / total) / (total + 1))
 
     def skewness(self) -> np.ndarray:
-        """Return the third standardised moment."""
         total = np.asarray(self.a) + self.b
         spread = np.sqrt((total + 1) / self.a / self.b)
         return 2 * (np.asarray(self.b) - self.a) / (total + 2) * spread
 
     def mode(self) -> np.ndarray:
-        """Return the mode, NaN where the density is flat or U-shaped."""
         with np.errstate(divide="ignore", invalid="ignore"):
             inside = (np.asarray(self.a) - 1) / (np.asarray(self.a) + self.b - 2)
-        return _by_shape(self._shape, inside, 0.0, 1.0)
+        return _by_shape(self._kind, inside, 0.0, 1.0)
 
     def hdi(self, prob: float) -> np.ndarray:
-        """Return the interval of highest density, shape (..., 2)."""
-        return _highest(self, prob, self._shape, power=0)
+        return _highest(self, prob, self._kind, power=0)
 
     def hdi_kind(self, prob: float) -> np.ndarray:
-        """Return what kind of interval `hdi` is."""
-        return self._shape
+        return self._kind
 
     @cached_property
-    def _shape(self):
+    def _kind(self):
         a, b = np.broadcast_arrays(self.a, self.b)
         rules = [(a > 1) & (b > 1), (a == 1) & (b == 1), (a < 1) & (b < 1), a > b]
         return np.select(rules, [INTERIOR, FLAT, U_SHAPED, UPPER], LOWER)
 
 
 @dataclass(frozen=True, eq=False)
-class F1(Continuous):
+class F1(Distribution):
     """
     The distribution of F1: of 2u/(1 + u) with the Jaccard index u ~ Beta(a, b).
 
@@ -165,28 +117,27 @@ class F1(Continuous):
 
     a: np.ndarray
     b: np.ndarray
+    support = 0.0, 1.0
+    shape = Beta.shape
+    take = Beta.take
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
         return betainc(self.a, self.b, _jaccard(x))
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
         return betaincc(self.a, self.b, _jaccard(x))
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the mass q."""
         return _f1(betaincinv(self.a, self.b, q))
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the density at x."""
         u = np.asarray(x) / (2 - np.asarray(x))
         with np.errstate(invalid="ignore"):
             density = np.exp(logpdf(self.a, self.b, u) + 2 * np.log1p(u)) / 2
         return np.nan_to_num(density, posinf=np.inf)
 
     def mean(self) -> np.ndarray:
-        """Return the mean: a / (a + b) times 2F1(1, b; a + b + 1; 1/2), a sum of positive terms."""
+        # a / (a + b) times 2F1(1, b; a + b + 1; 1/2), a sum of positive terms.
         a, b = np.asarray(self.a, float), np.asarray(self.b, float)
         term = total = np.ones(np.broadcast_shapes(a.shape, b.shape))
         for step in range(60):
@@ -195,11 +146,9 @@ class F1(Continuous):
         return a / (a + b) * total
 
     def sd(self) -> np.ndarray:
-        """Return the standard deviation."""
         return np.sqrt(self._central[0])
 
     def skewness(self) -> np.ndarray:
-        """Return the third standardised moment."""
         second, third = self._central
         return third / second**1.5
 
@@ -223,28 +172,25 @@ class F1(Continuous):
         return second - first**2, third - 3 * first * second + 2 * first**3
 
     def mode(self) -> np.ndarray:
-        """Return the mode, NaN where there is more than one local maximum."""
         a, b = np.asarray(self.a, float), np.asarray(self.b, float)
         half = b + 2 * a - 5
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.sqrt(half**2 + 16 * (a - 1))
             inside = np.where(half > 0, 4 * (a - 1) / (half + root), (root - half) / 4)
-        return _by_shape(self._shape, inside, 0.0, 1.0)
+        return _by_shape(self._kind, inside, 0.0, 1.0)
 
     def hdi(self, prob: float) -> np.ndarray:
-        """Return the interval of highest density, shape (..., 2)."""
         return _highest(self, prob, self.hdi_kind(prob), power=2)
 
     def hdi_kind(self, prob: float) -> np.ndarray:
-        """Return what kind of interval `hdi` is."""
-        finite_at_0 = (self._shape == INTERIOR) & (np.asarray(self.a) == 1)
+        finite_at_0 = (self._kind == INTERIOR) & (np.asarray(self.a) == 1)
         if not finite_at_0.any():
-            return self._shape
+            return self._kind
         reaches_0 = finite_at_0 & (self.pdf(0.0) >= self.pdf(self.quantile(prob)))
-        return np.where(reaches_0, LOWER, self._shape)
+        return np.where(reaches_0, LOWER, self._kind)
 
     @cached_property
-    def _shape(self):
+    def _kind(self):
         # The slope of the log density has the sign of (a - 1) + (3 - b) u - (a + b) u**2.
         a, b = np.broadcast_arrays(np.asarray(self.a, float), self.b)
         hump = (b < 3) & ((3 - b) ** 2 > 4 * (a + b) * (1 - a))
@@ -258,52 +204,49 @@ class F1(Continuous):
 
 
 @dataclass(frozen=True, eq=False)
-class PointMass(Continuous):
+class PointMass(Distribution):
     """All the mass in one point: a prevalence that is known."""
 
     at: np.ndarray
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.shape(self.at)
+
     def take(self, index: np.ndarray) -> "PointMass":
-        """Return the distributions of some of the batch, taken as flat."""
         return PointMass(np.ravel(self.at)[index])
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
         return np.where(np.asarray(x) >= self.at, 1.0, 0.0)
 
-    def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
-        return 1.0 - self.cdf(x)
+    def mass_at(self, x: ArrayLike) -> np.ndarray:
+        return np.where(np.asarray(x) == self.at, 1.0, 0.0)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point itself."""
         return np.asarray(self.at) + np.zeros_like(q, float)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        """Return infinity at the point, 0 elsewhere."""
         return np.where(np.asarray(x) == self.at, np.inf, 0.0)
 
     def mean(self) -> np.ndarray:
-        """Return the point itself."""
         return np.asarray(self.at, float)
 
     mode = mean
 
     def sd(self) -> np.ndarray:
-        """Return 0."""
         return np.zeros_like(self.at, float)
 
     def skewness(self) -> np.ndarray:
-        """Return NaN: there is no spread."""
         return np.full_like(self.at, np.nan, float)
 
+    def shortfall(self) -> np.ndarray:
+        return np.maximum(-self.mean(), 0)
+
     def hdi(self, prob: float) -> np.ndarray:
-        """Return the point twice."""
         return self.eti(prob)
 
     def hdi_kind(self, prob: float) -> np.ndarray:
-        """Return ``interior``."""
-        return np.full(np.shape(self.at), INTERIOR)
+        return np.full(self.shape, INTERIOR)
 
 
 def _jaccard(f1):

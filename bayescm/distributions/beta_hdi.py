@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayescm.distributions.hdi import both_ends
 from bayescm.distributions.incomplete import betainc, betainccinv, betaincinv, density_of_log_odds
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -147,11 +148,10 @@ class _Density:
     def step(self, low, high, excess):
         """Take one Newton step that keeps the mode between the ends; return its size too."""
         (level_low, rise), (level_high, fall) = self.level(low), self.level(high)
-        mass_low, mass_high, gap = self.mass(low), self.mass(high), level_high - level_low
+        masses, gap = (self.mass(low), self.mass(high)), level_high - level_low
         with np.errstate(divide="ignore", invalid="ignore"):
-            scale = 1 / (mass_high * rise - mass_low * fall)
-            new_low = low + (gap * mass_high - excess * fall) * scale
-            new_high = high + (gap * mass_low - excess * rise) * scale
+            move_low, move_high = both_ends(gap, excess, masses, (rise, fall))
+        new_low, new_high = low + move_low, high + move_high
         new_low = np.where(new_low < self.mode, new_low, (low + self.mode) / 2)
         new_high = np.where(new_high > self.mode, new_high, (high + self.mode) / 2)
         new_low, new_high = np.maximum(new_low, -_LIMIT), np.minimum(new_high, _LIMIT)

@@ -9,11 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayescm.distributions.base import Distribution, one_by_one
+from bayescm.distributions.hdi import INTERIOR
+
 _SAME = 1e-12  # atoms that differ by rounding only are one
 
 
 @dataclass(frozen=True, eq=False)
-class Discrete:
+class Discrete(Distribution):
     """
     Finitely many values and their weights: a measure of every possible test set.
 
@@ -29,6 +32,7 @@ class Discrete:
     """
 
     how: ClassVar[str] = "enumeration"
+    shape = ()
     values: np.ndarray
     weights: np.ndarray
     undefined: float = 0.0
@@ -49,49 +53,51 @@ class Discrete:
         weights = np.add.reduceat(weights, starts)
         return cls(values[starts], weights / weights.sum(), undefined)
 
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.values[0], self.values[-1]
+
     @cached_property
     def _below(self):
         return np.minimum(np.cumsum(self.weights), 1)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
         near = np.asarray(x, float) + _SAME * np.maximum(1, np.abs(x))
         return np.append(0, self._below)[np.searchsorted(self.values, near, side="right")]
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
         near = np.asarray(x, float) + _SAME * np.maximum(1, np.abs(x))
         above = np.append(np.cumsum(self.weights[::-1])[::-1], 0)
         return above[np.searchsorted(self.values, near, side="right")]
 
+    def mass_at(self, x: ArrayLike) -> np.ndarray:
+        x = np.asarray(x, float)
+        return self.cdf(x) - self.cdf(x - 2 * _SAME * np.maximum(1, np.abs(x)))
+
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the smallest value that the mass q does not exceed."""
         index = np.searchsorted(self._below, np.asarray(q) - _SAME)
         return self.values[np.minimum(index, len(self.values) - 1)]
 
+    def pdf(self, x: ArrayLike) -> np.ndarray:
+        return np.where(self.mass_at(x) > 0, np.inf, 0.0)
+
     def mean(self) -> np.ndarray:
-        """Return the mean."""
         return self.weights @ self.values
 
     def sd(self) -> np.ndarray:
-        """Return the standard deviation."""
         return np.sqrt(self.weights @ (self.values - self.mean()) ** 2)
 
     def skewness(self) -> np.ndarray:
-        """Return the third standardised moment."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.weights @ (self.values - self.mean()) ** 3 / self.sd() ** 3
 
+    def shortfall(self) -> np.ndarray:
+        return self.weights @ np.maximum(-self.values, 0)
+
     def mode(self) -> np.ndarray:
-        """Return the most probable value."""
         return self.values[np.argmax(self.weights)]
 
-    def eti(self, prob: float) -> np.ndarray:
-        """Return the equal-tailed interval, shape (2,)."""
-        return self.quantile([(1 - prob) / 2, (1 + prob) / 2])
-
     def hdi(self, prob: float) -> np.ndarray:
-        """Return the shortest interval with at least the mass, shape (2,)."""
         start = self._below - self.weights
         stop = np.searchsorted(self._below, start + prob - _SAME)
         fits = np.flatnonzero(stop < len(self.values))
@@ -99,16 +105,27 @@ class Discrete:
         return self.values[[best, stop[best]]]
 
     def hdi_kind(self, prob: float) -> np.ndarray:
-        """Return ``interior``."""
-        return np.asarray("interior")
-
-    def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the numerical error of a quantile: rounding."""
-        return np.spacing(np.abs(x))
+        return np.asarray(INTERIOR)
 
 
 @dataclass(frozen=True, eq=False)
-class Empirical:
+class WeightedNodes(Discrete):
+    """A continuous distribution as weighted nodes: its quantiles are interpolated."""
+
+    how: ClassVar[str] = "quadrature"
+
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        return np.interp(np.asarray(q), self._below - self.weights / 2, self.values)
+
+    def error_at(self, x: ArrayLike) -> np.ndarray:
+        # At most that of as many independent draws.
+        level, size = self.cdf(x), 1 / (self.weights**2).sum()
+        width = np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
+        return (self.quantile(level + width) - self.quantile(level - width)) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical(Distribution):
     """
     The distribution of draws.
 
@@ -133,8 +150,14 @@ class Empirical:
 
     @property
     def undefined(self) -> np.ndarray:
-        """The share of undefined draws."""
         return np.isnan(self.draws).mean(axis=0)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.draws.shape[1:]
+
+    def take(self, index: np.ndarray) -> "Empirical":
+        return Empirical(self.draws.reshape(len(self.draws), -1)[:, index], self.chains)
 
     @cached_property
     def _sorted(self):
@@ -143,16 +166,25 @@ class Empirical:
         return rows, (~np.isnan(rows)).sum(axis=-1)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the share of the draws of at most x."""
-        return 1 - self.sf(x)
+        return self._share(np.less_equal, x)
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the share of the draws above x."""
-        with np.errstate(invalid="ignore"):
-            return (self.draws > np.asarray(x)).sum(axis=0) / self._sorted[1]
+        return self._share(np.greater, x)
+
+    def mass_at(self, x: ArrayLike) -> np.ndarray:
+        return self._share(np.equal, x)
+
+    def _share(self, relation, x):
+        def ask(x):
+            with np.errstate(invalid="ignore"):  # no draw is defined: NaN
+                return relation(self.draws, x).sum(axis=0) / self._sorted[1]
+
+        return one_by_one(ask, x, self.shape)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the share q, interpolated linearly as in numpy."""
+        return one_by_one(self._interpolated, q, self.shape)  # linearly, as in numpy
+
+    def _interpolated(self, q):
         rows, valid = self._sorted
         at = np.clip(q, 0, 1) * np.maximum(valid - 1, 0)
         left = np.floor(at).astype(int)
@@ -162,16 +194,27 @@ class Empirical:
         with np.errstate(invalid="ignore"):
             return np.where(low == high, low, low + (high - low) * (at - left))
 
+    def pdf(self, x: ArrayLike) -> np.ndarray:
+        return one_by_one(self._estimate, x, self.shape)
+
+    def _estimate(self, x):
+        """Return a kernel density estimate at x, one number for each member of the batch."""
+        x, found = np.broadcast_to(x, self.shape), np.empty(self.shape)
+        for index in np.ndindex(self.shape):
+            found[index] = np.interp(x[index], *self._kernels[index], 0.0, 0.0)
+        return found[()]
+
+    @cached_property
+    def _kernels(self):
+        return self._per_column(lambda column: np.stack(_array_stats().kde(column)[:2]), 2, 512)
+
     def mean(self) -> np.ndarray:
-        """Return the mean of the defined draws."""
         return self._moment(lambda draws: np.nanmean(draws, axis=0))
 
     def sd(self) -> np.ndarray:
-        """Return the standard deviation of the defined draws."""
         return self._moment(lambda draws: np.nanstd(draws, axis=0))
 
     def skewness(self) -> np.ndarray:
-        """Return the third standardised moment of the defined draws."""
         third = self._moment(lambda draws: np.nanmean((draws - self.mean()) ** 3, axis=0))
         with np.errstate(divide="ignore", invalid="ignore"):
             return third / self.sd() ** 3
@@ -182,24 +225,19 @@ class Empirical:
             return function(self.draws)
 
     def mode(self) -> np.ndarray:
-        """Return the mode of a kernel density estimate."""
         return self._per_column(lambda column: _array_stats().mode(column))
 
-    def eti(self, prob: float) -> np.ndarray:
-        """Return the equal-tailed interval, shape (..., 2)."""
-        tail = (1 - prob) / 2
-        return np.stack([self.quantile(tail), self.quantile(1 - tail)], axis=-1)
+    def shortfall(self) -> np.ndarray:
+        return self._moment(lambda draws: np.nanmean(np.maximum(-draws, 0), axis=0))
 
     def hdi(self, prob: float) -> np.ndarray:
-        """Return the shortest interval with the mass, as ArviZ does, shape (..., 2)."""
         rows, valid = self._sorted
         if (valid == rows.shape[-1]).all():
             return _array_stats().hdi(rows, prob=prob, axis=-1)
         return self._per_column(lambda column: _array_stats().hdi(column, prob=prob), 2)
 
     def hdi_kind(self, prob: float) -> np.ndarray:
-        """Return ``interior``."""
-        return np.full(self.draws.shape[1:], "interior")
+        return np.full(self.shape, INTERIOR)
 
     def _per_column(self, function, *shape):
         rows, valid = self._sorted
@@ -210,7 +248,6 @@ class Empirical:
         return found
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the Monte Carlo standard error of a quantile that came out as x."""
         _, valid = self._sorted
         # Where no draw is defined any level will do: its quantile is undefined as well.
         level = np.nan_to_num(self.cdf(x), nan=0.5)
@@ -228,35 +265,7 @@ class Empirical:
 
 
 def _array_stats():
-    from arviz_stats.base import (
-        array_stats,  # a second to import, and exact distributions do not need it
-    )
+    # A second to import, and distributions that are not draws do not need it.
+    from arviz_stats.base import array_stats
 
     return array_stats
-
-
-@dataclass(frozen=True, eq=False)
-class Stack:
-    """
-    A batch of distributions that share no arrays.
-
-    Attributes
-    ----------
-    distributions : ndarray of objects, shape (...)
-        The distribution of each member.
-    """
-
-    distributions: np.ndarray
-
-    def __getattr__(self, name):
-        found = [getattr(distribution, name) for distribution in self.distributions.flat]
-        if name == "how":
-            return found[0]
-        if not callable(found[0]):
-            return np.asarray(found).reshape(self.distributions.shape)
-        return lambda *points: self._each(found, *points)
-
-    def _each(self, methods, *points):
-        flat = [np.broadcast_to(each, self.distributions.shape).ravel() for each in points]
-        results = [method(*each) for method, *each in zip(methods, *flat, strict=True)]
-        return np.asarray(results).reshape(*self.distributions.shape, *np.shape(results[0]))

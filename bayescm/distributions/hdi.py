@@ -1,27 +1,105 @@
-"""The interval of highest density of a distribution known by its cdf and density."""
+"""The interval of highest density and the mode of any distribution with a cdf and a density."""
+
+from typing import Any
 
 import numpy as np
+from scipy import special
 
 INTERIOR, LOWER, UPPER = "interior", "one-sided lower", "one-sided upper"
 FLAT, U_SHAPED, NOT_UNIMODAL = "flat", "U-shaped", "not unimodal"
 ONE_INTERVAL = (INTERIOR, LOWER, UPPER)
 
 _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
+_AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])  # widths of the interval, where there is no end
+_INSIDE = np.r_[1e-6, 1e-3, 0.1:0.95:0.1, 1 - 1e-3, 1 - 1e-6]
 _TOLERANCE = 0.01  # of the densities that are compared, on a rough grid
+_LIMIT = 600.0  # of the scale of a link: exp stays finite
 
 
-def highest(rows, prob):
+class Link:
+    """A scale y in (-600, 600) for a number in (low, high): log odds, a log or asinh."""
+
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+        self.from_low, self.to_high = np.isfinite(low).all(), np.isfinite(high).all()
+
+    def to_x(self, y):
+        """Return the number."""
+        if self.from_low and self.to_high:
+            return self.low + (self.high - self.low) * special.expit(y)
+        if self.from_low:
+            return self.low + np.exp(y)
+        return self.high - np.exp(-y) if self.to_high else np.sinh(y)
+
+    def to_y(self, x):
+        """Return the scale, kept inside its limits."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            y = 0.0 if self.from_low or self.to_high else np.arcsinh(x)
+            if self.from_low:
+                y = np.log(x - self.low)
+            if self.to_high:
+                y = y - np.log(self.high - x)
+        return np.clip(np.nan_to_num(y, nan=0.0), -_LIMIT, _LIMIT)
+
+    def slope(self, y):
+        """Return dx/dy."""
+        if self.from_low and self.to_high:
+            return (self.high - self.low) * special.expit(y) * special.expit(-y)
+        return np.exp(y if self.from_low else -y) if self.from_low or self.to_high else np.cosh(y)
+
+    def step(self, y, q, below, density):
+        """Return Newton's step towards the quantile in the normal scale, and where it is known."""
+        known = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)
+        z = special.ndtri(np.where(known, below, 0.5))
+        with np.errstate(all="ignore"):
+            rate = density * self.slope(y) * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
+            return np.where(known, (special.ndtri(q) - z) / rate, 0.0), known
+
+
+class Members:
+    """Some members of a batch in rows, as `highest` and `peak` ask them: points are (m, P)."""
+
+    def __init__(self, distribution: Any, index: np.ndarray | None = None):
+        self.distribution, self.shape = distribution, distribution.shape
+        size = int(np.prod(self.shape))
+        self.index = np.arange(size) if index is None else index
+        ends = (np.broadcast_to(end, self.shape).ravel() for end in distribution.support)
+        self.link = Link(*(end[self.index, None] for end in ends))
+
+    def take(self, index):
+        """Return some of the rows."""
+        return Members(self.distribution, self.index[index])
+
+    def quantiles(self, q):
+        """Return the quantiles."""
+        q = np.broadcast_to(q, (len(self.index), np.shape(q)[-1]))
+        return self._ask(self.distribution.quantile, q)
+
+    def probabilities(self, x, rough=False):
+        """Return the distribution function and the density, infinite ends allowed."""
+        with np.errstate(all="ignore"):
+            return self._ask(self.distribution.cdf, x), self._ask(self.distribution.pdf, x)
+
+    def _ask(self, function, points):
+        """Ask the whole batch, the points of the members that are not meant filled up."""
+        every = np.broadcast_to(points[:1], (int(np.prod(self.shape)), points.shape[1])).copy()
+        every[self.index] = points
+        found = np.asarray(function(every.T.reshape(-1, *self.shape)))
+        return found.reshape(len(found), -1).T[self.index]
+
+
+def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
     """
     Return intervals of highest density and their kinds.
 
     A candidate is taken where the density is nowhere lower inside and nowhere higher outside, on a
     grid that gets dense towards the ends. The candidates are the interval with equal levels at both
     ends, and those that start or stop at the end of the support. Where none will do, the density
-    has several humps, and the equal-tailed interval stands in.
+    is flat or has several humps, and the interval falls back to the equal-tailed one.
 
     Parameters
     ----------
-    rows : object
+    rows : Members or Rows
         With ``quantiles(q)``, ``probabilities(x)``, ``take(index)`` and ``link``, for m
         distributions.
     prob : float
@@ -30,10 +108,9 @@ def highest(rows, prob):
     -------
     ndarray (m, 2), ndarray of str (m,)
     """
-    tails = np.array([[(1 - prob) / 2, (1 + prob) / 2]])
-    central = rows.quantiles(tails)
-    ends, kinds = np.array(central), np.full(len(central), NOT_UNIMODAL, dtype="<U15")
-    open_ = np.arange(len(central))
+    central = rows.quantiles(np.array([[(1 - prob) / 2, (1 + prob) / 2]]))
+    ends, kinds = np.array(central), _kinds_without(rows, central)
+    open_ = np.flatnonzero(kinds != FLAT)
     for kind, candidate in [(INTERIOR, _equal_levels), (LOWER, _from_low), (UPPER, _to_high)]:
         if not len(open_):
             break
@@ -43,6 +120,55 @@ def highest(rows, prob):
         ends[open_[right]], kinds[open_[right]] = found[right], kind
         open_ = open_[~right]
     return ends, kinds
+
+
+def peak(rows: Any) -> np.ndarray:
+    """Zoom in on the greatest density, (m,); NaN where the HDI is not one interval."""
+    spread = rows.quantiles(np.array([[0.001, *np.linspace(0.05, 0.95, 10), 0.999]]))
+    low, high = (np.broadcast_to(end, (len(spread), 1)) for end in (rows.link.low, rows.link.high))
+    steps = np.linspace(0, 1, 4, endpoint=False)
+    between = (spread[:, :-1, None] + np.diff(spread)[..., None] * steps).reshape(len(spread), -1)
+    ends = np.maximum(low, -1e300), spread[:, -1:], np.minimum(high, 1e300)
+    x = np.concatenate([ends[0], between, *ends[1:]], axis=-1)
+    each = np.arange(len(x))
+    for rough in [True] + 14 * [False]:
+        best = rows.probabilities(x, rough)[1].argmax(-1)
+        left, right = x[each, np.maximum(best - 1, 0)], x[each, np.minimum(best + 1, len(x.T) - 1)]
+        x = np.linspace(left, right, 9, axis=-1)
+    mode, scale = x[:, 4:5], 1e-8 * (spread[:, -1:] - spread[:, :1])
+    mode = np.where(mode - low < scale, low, np.where(high - mode < scale, high, mode))[:, 0]
+    return np.where(np.isin(highest(rows, 0.95)[1], ONE_INTERVAL), mode, np.nan)
+
+
+def both_ends(gap, excess, masses, slopes):
+    """
+    Return Newton's step of both ends towards equal levels and the mass that is asked for.
+
+    Parameters
+    ----------
+    gap, excess : ndarray
+        Log density at the upper end less that at the lower; mass less that asked for.
+    masses, slopes : pair of ndarray
+        At either end, the density and the slope of its log.
+    """
+    (low, high), (rise, fall) = masses, slopes
+    scale = 1 / (high * rise - low * fall)
+    return (gap * high - excess * fall) * scale, (gap * low - excess * rise) * scale
+
+
+def _kinds_without(rows, central):
+    """Say why there is no interval of highest density, should there be none."""
+    left, right = central[:, :1], central[:, 1:]
+    inside = left + (right - left) * np.array([0, 0.3, 0.5, 0.7, 1])
+    before, after = left - 0.9 * (left - rows.link.low), right + 0.9 * (rows.link.high - right)
+    x = np.concatenate([before, inside, after], axis=-1)
+    density = rows.probabilities(x, rough=True)[1]
+    highest, lowest = density[:, 1:-1].max(axis=-1), density[:, 1:-1].min(axis=-1)
+    flat = highest - lowest < 1e-6 * highest
+    sides = np.minimum(density[:, [0, -1]], density[:, [1, -2]]) >= density[:, [1, -2]]
+    sagging = (density[:, 2:-2] < density[:, [1, -2]].min(axis=-1, keepdims=True)).all(axis=-1)
+    kinds = np.select([flat, sagging & sides.all(axis=-1)], [FLAT, U_SHAPED], NOT_UNIMODAL)
+    return kinds.astype("<U15")
 
 
 def _equal_levels(rows, prob, start):
@@ -66,23 +192,21 @@ def _step(rows, y, prob, rough):
     below, density = rows.probabilities(rows.link.to_x(points), rough)
     with np.errstate(all="ignore"):
         level = np.log(density)
-        rise, fall = (level[:, 1] - level[:, 0]) / shift, (level[:, 3] - level[:, 2]) / shift
-        mass = density[:, [0, 3]] * rows.link.slope(y)
+        slopes = (level[:, 1] - level[:, 0]) / shift, (level[:, 3] - level[:, 2]) / shift
+        masses = (density[:, [0, 3]] * rows.link.slope(y)).T
         excess, gap = below[:, 3] - below[:, 0] - prob, level[:, 3] - level[:, 0]
-        scale = 1 / (mass[:, 1] * rise - mass[:, 0] * fall)
-        moves = [gap * mass[:, 1] - excess * fall, gap * mass[:, 0] - excess * rise]
-        move = np.stack(moves, axis=-1) * scale[:, None]
+        move = np.stack(both_ends(gap, excess, masses, slopes), axis=-1)
     return y + np.clip(move, -0.4 * width[:, None], 0.4 * width[:, None])
 
 
 def _from_low(rows, prob, start):
-    low = np.full(len(start), rows.link.low)
-    return np.stack([low, rows.quantiles(np.array([[prob]]))[:, 0]], axis=-1)
+    end = rows.quantiles(np.array([[prob]]))
+    return np.concatenate([np.broadcast_to(rows.link.low, end.shape), end], axis=-1)
 
 
 def _to_high(rows, prob, start):
-    high = np.full(len(start), rows.link.high)
-    return np.stack([rows.quantiles(np.array([[1 - prob]]))[:, 0], high], axis=-1)
+    end = rows.quantiles(np.array([[1 - prob]]))
+    return np.concatenate([end, np.broadcast_to(rows.link.high, end.shape)], axis=-1)
 
 
 def _is_highest(rows, ends):
@@ -90,11 +214,12 @@ def _is_highest(rows, ends):
     known = np.isfinite(ends[:, 0]) & ~np.isnan(ends[:, 1]) & (ends[:, 0] < ends[:, 1])
     low, high = rows.link.low, rows.link.high
     left, right = np.where(known[:, None], ends, 0.5).T[..., None]
-    shares = np.r_[_SHARES, 1 - _SHARES[:3]]
-    inside = left + (np.minimum(right, 1e300) - left) * shares
+    inside = left + (np.minimum(right, 1e300) - left) * _INSIDE
     with np.errstate(invalid="ignore", over="ignore"):
-        after = right + (high - right) * shares if np.isfinite(high) else right / _SHARES[::-1]
-    parts = [left, right, inside, low + (left - low) * shares, after]
+        away = (np.minimum(right, 1e300) - left) * _AWAY
+        before = low + (left - low) * _SHARES if rows.link.from_low else left - away
+        after = right + (high - right) * _SHARES if rows.link.to_high else right + away
+    parts = [left, right, inside, before, after]
     density = rows.probabilities(np.concatenate(parts, axis=-1), rough=True)[1]
     cuts = np.cumsum([part.shape[-1] for part in parts])[:-1]
     at_left, at_right, inner, before, beyond = np.split(density, cuts, axis=-1)

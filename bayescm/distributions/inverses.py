@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bayescm.distributions.nodes import Share
+from bayescm.distributions.incomplete import Share
 
 INFINITE = np.inf
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayescm.distributions import inverses
 from bayescm.distributions.beta import F1, Beta, PointMass
-from bayescm.distributions.nodes import Share
+from bayescm.distributions.incomplete import Share
 from bayescm.distributions.quadrature import Quadrature
 from bayescm.measures import catalogue as measures
 from bayescm.measures import kernel as kernels

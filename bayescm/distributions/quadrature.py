@@ -8,8 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.distributions.beta import Beta, Continuous, PointMass
-from bayescm.distributions.hdi import highest
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.beta import Beta, PointMass
+from bayescm.distributions.hdi import highest, peak
 from bayescm.distributions.inverses import Inverse
 from bayescm.distributions.rows import Rows
 
@@ -17,7 +18,7 @@ _ROOM = 400_000  # numbers in a temporary array
 
 
 @dataclass(frozen=True, eq=False)
-class Quadrature(Continuous):
+class Quadrature(Distribution):
     """
     The distribution of a measure that is monotone in a beta variable t, given other beta variables.
 
@@ -50,65 +51,47 @@ class Quadrature(Continuous):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the batch."""
         return np.shape(self.inner.a)
 
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.inverse.support
+
+    def take(self, index: np.ndarray) -> "Quadrature":
+        outer = tuple(each.take(index) for each in self.outer)
+        return Quadrature(self.inverse, self.inner.take(index), outer, self.forward)
+
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
         return self._elementwise(lambda rows, x: rows.probabilities(x)[0], x)
 
-    def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
-        return 1 - self.cdf(x)
-
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the density at x."""
         return self._elementwise(lambda rows, x: rows.probabilities(x)[1], x)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the mass q."""
         return self._elementwise(lambda rows, q: rows.quantiles(q), q)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the estimated error of a quantile that came out as x: two grids compared."""
         return self._elementwise(lambda rows, x: rows.errors(x), x, remember=True)
 
     def eti(self, prob: float) -> np.ndarray:
-        """Return the equal-tailed interval, shape (..., 2)."""
         tails = np.array([[(1 - prob) / 2, (1 + prob) / 2]])
         return self._by_rows(lambda rows: rows.quantiles(tails), 2)
 
-    def hdi(self, prob: float) -> np.ndarray:
-        """Return the interval of highest density, shape (..., 2)."""
-        return self._highest(prob)[0]
-
-    def hdi_kind(self, prob: float) -> np.ndarray:
-        """Return what kind of interval `hdi` is."""
-        return self._highest(prob)[1]
-
     def mode(self) -> np.ndarray:
-        """Return the mode, NaN where there is more than one hump."""
-        return self._by_rows(lambda rows: rows.modes())
+        return self._by_rows(peak)
 
     def mean(self) -> np.ndarray:
-        """Return the mean, infinite where it is."""
         return self._moments[..., 0]
 
     def sd(self) -> np.ndarray:
-        """Return the standard deviation, infinite where it is."""
         return self._moments[..., 1]
 
     def skewness(self) -> np.ndarray:
-        """Return the third standardised moment, NaN where the third moment is infinite."""
         return self._moments[..., 2]
 
     @cached_property
     def _moments(self):
         return self._by_rows(lambda rows: rows.moments(), 3)
-
-    @cached_property
-    def _found(self):
-        return {}
 
     def _highest(self, prob):
         if prob not in self._found:
@@ -129,16 +112,14 @@ class Quadrature(Continuous):
         return np.full(self.inner.a.size, -1)
 
     def _elementwise(self, function, x, remember=False):
-        """Apply a function of rows and points (m, 1) to points that broadcast with the batch."""
+        """Apply a function of rows and points (m, P) to points that broadcast with the batch."""
         x = np.asarray(x, float)
-        shape = np.broadcast_shapes(x.shape, self.shape)
-        index = np.broadcast_to(np.arange(self.inner.a.size).reshape(self.shape), shape)
-        points = np.broadcast_to(x, shape).reshape(-1, 1)
-        index = np.ravel(index)
-        found = np.empty(len(index))
-        for part, rows in self._rows(index, remember):
-            found[part] = function(rows, points[part])[:, 0]
-        return found.reshape(shape)[()]
+        shape, size = np.broadcast_shapes(x.shape, self.shape), self.inner.a.size
+        points = np.broadcast_to(x, shape).reshape(-1, size).T
+        found = np.empty(points.shape)
+        for part, rows in self._rows(np.arange(size), remember, points.shape[1]):
+            found[part] = function(rows, points[part])
+        return found.T.reshape(shape)[()]
 
     def _by_rows(self, function, *trailing):
         """Apply a function to all rows."""
@@ -148,10 +129,10 @@ class Quadrature(Continuous):
             self._choice[part] = rows.choice
         return found.reshape((*self.shape, *trailing))[()]
 
-    def _rows(self, index, remember):
+    def _rows(self, index, remember, columns=1):
         """Yield a few rows at a time, so that the memory stays small."""
         spread = sum(isinstance(each, Beta) for each in self.outer)
-        size = max(1, _ROOM // (4 * 32**spread))
+        size = max(1, _ROOM // (max(4, columns) * 32**spread))
         for start in range(0, len(index), size):
             part = slice(start, start + size)
             inner, *outer = (each.take(index[part]) for each in (self.inner, *self.outer))

@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from bayescm.distributions.beta import Beta, PointMass
-from bayescm.distributions.hdi import ONE_INTERVAL, highest
-from bayescm.distributions.incomplete import betainc, logpdf
-from bayescm.distributions.nodes import Grid, Share, pieces, whole
+from bayescm.distributions.hdi import Link
+from bayescm.distributions.incomplete import Grid, Share, betainc, logpdf, pieces, whole
 
 # Tried in this order, for one and for two outer variables. A coarse grid over everything is enough
 # unless a bound of the inner variable makes the integrand rough, which happens where counts are
@@ -223,21 +221,6 @@ class Rows:
         by_nodes = np.stack([np.isnan(moment) for moment in raw], -1)
         return np.where(narrow[:, None] | by_nodes, found, closed)
 
-    def modes(self):
-        """Zoom in on the greatest density, (m,); NaN where there is more than one hump."""
-        low, high = self.inverse.support
-        spread = self.quantiles(np.array([[0.001, *np.linspace(0.05, 0.95, 10), 0.999]]))
-        ends = [np.full((len(spread), 1), low), np.full((len(spread), 1), min(high, 1e300))]
-        x, rows = np.concatenate([ends[0], spread, ends[1]], -1), np.arange(len(spread))
-        for _ in range(14):
-            best = self.probabilities(x)[1].argmax(-1)
-            left = x[rows, np.maximum(best - 1, 0)]
-            right = x[rows, np.minimum(best + 1, x.shape[-1] - 1)]
-            x = np.linspace(left, right, 9, axis=-1)
-        mode, scale = x[:, 4], 1e-8 * (spread[:, -1] - spread[:, 0])
-        mode = np.where(mode - low < scale, low, np.where(high - mode < scale, high, mode))
-        return np.where(np.isin(highest(self, 0.95)[1], ONE_INTERVAL), mode, np.nan)
-
 
 def _at(a, b, t):
     """Return the mass of Beta(a, b) below t, and the density there, from the small side."""
@@ -247,39 +230,3 @@ def _at(a, b, t):
     mass = betainc(small, large, v)
     density = np.where((t.v <= 0) | (t.c <= 0), 0.0, np.exp(logpdf(small, large, v)))
     return np.where(swapped, 1 - mass, mass), density
-
-
-class Link:
-    """A scale y in (-inf, inf) for a measure in (low, high): log odds, or the log."""
-
-    def __init__(self, low, high):
-        self.low, self.high = low, high
-
-    def to_x(self, y):
-        """Return the measure."""
-        if np.isinf(self.high):
-            return self.low + np.exp(y)
-        return self.low + (self.high - self.low) * special.expit(y)
-
-    def to_y(self, x):
-        """Return the scale, kept inside (-600, 600)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if np.isinf(self.high):
-                y = np.log(x - self.low)
-            else:
-                y = np.log(x - self.low) - np.log(self.high - x)
-        return np.clip(np.nan_to_num(y, nan=0.0), -600.0, 600.0)
-
-    def step(self, y, q, below, density):
-        """Return Newton's step towards the quantile in the normal scale, and where it is known."""
-        known = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)
-        z = special.ndtri(np.where(known, below, 0.5))
-        with np.errstate(all="ignore"):
-            rate = density * self.slope(y) * np.sqrt(2 * np.pi) * np.exp(z**2 / 2)
-            return np.where(known, (special.ndtri(q) - z) / rate, 0.0), known
-
-    def slope(self, y):
-        """Return dx/dy."""
-        if np.isinf(self.high):
-            return np.exp(y)
-        return (self.high - self.low) * special.expit(y) * special.expit(-y)

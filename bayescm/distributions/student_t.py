@@ -7,11 +7,16 @@ from numpy.typing import ArrayLike
 from scipy.special import beta as beta_function
 from scipy.special import stdtr, stdtrit
 
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.hdi import INTERIOR
+
 
 @dataclass(frozen=True, eq=False)
-class StudentT:
+class StudentT(Distribution):
     """
     Student's t distribution with a location and a scale; a point mass where the scale is 0.
+
+    The mean is the location also where the distribution has none.
 
     Attributes
     ----------
@@ -24,51 +29,60 @@ class StudentT:
     location: float
     scale: float
     freedom: float
+    support = -np.inf, np.inf
+    shape = ()
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
         x = np.asarray(x, float)
         if self.scale == 0:
             return (self.location <= x).astype(float)
         return stdtr(self.freedom, (x - self.location) / self.scale)
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
         x = np.asarray(x, float)
         if self.scale == 0:
             return (self.location > x).astype(float)
         return stdtr(self.freedom, (self.location - x) / self.scale)
 
-    def mass_at(self, x: float) -> float:
-        """Return the probability of x itself."""
-        return float(self.scale == 0 and self.location == x)
+    def mass_at(self, x: ArrayLike) -> np.ndarray:
+        return np.where((np.asarray(x) == self.location) & (self.scale == 0), 1.0, 0.0)
 
-    def mean(self) -> float:
-        """Return the mean, which is the location also where the distribution has no mean."""
-        return self.location
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        return self.location + self.scale * np.nan_to_num(stdtrit(self.freedom, q))
 
-    def sd(self) -> float:
-        """Return the standard deviation, infinite up to two degrees of freedom."""
+    def pdf(self, x: ArrayLike) -> np.ndarray:
         if self.scale == 0:
-            return 0.0
-        return (
-            self.scale * (self.freedom / (self.freedom - 2)) ** 0.5 if self.freedom > 2 else np.inf
-        )
+            return np.where(np.asarray(x) == self.location, np.inf, 0.0)
+        return self._standard((np.asarray(x) - self.location) / self.scale) / self.scale
 
-    def eti(self, prob: float) -> np.ndarray:
-        """Return the central interval, shape (2,)."""
-        reach = self.scale * stdtrit(self.freedom, (1 + prob) / 2)
-        return np.array([self.location - reach, self.location + reach])
+    def mean(self) -> np.ndarray:
+        return np.asarray(self.location)
 
-    hdi = eti
+    mode = mean
 
-    def shortfall(self) -> float:
-        """Return the mean of max(0, -X), infinite where the distribution has no mean."""
+    def sd(self) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            ratio = np.divide(self.freedom, max(self.freedom - 2, 0.0))
+        return np.asarray(self.scale and self.scale * np.sqrt(ratio))
+
+    def skewness(self) -> np.ndarray:
+        return np.asarray(0.0 if self.freedom > 3 and self.scale else np.nan)
+
+    def hdi(self, prob: float) -> np.ndarray:
+        return self.eti(prob)
+
+    def hdi_kind(self, prob: float) -> np.ndarray:
+        return np.asarray(INTERIOR)
+
+    def shortfall(self) -> np.ndarray:
         if self.scale == 0:
-            return max(0.0, -self.location)
+            return np.asarray(max(0.0, -self.location))
         if self.freedom <= 1:
-            return np.inf
+            return np.asarray(np.inf)
         nu, c = self.freedom, self.location / self.scale
-        density = (1 + c**2 / nu) ** (-(nu + 1) / 2) / (nu**0.5 * beta_function(0.5, nu / 2))
-        spread = (nu + c**2) / (nu - 1) * density
-        return float(self.scale * spread - self.location * stdtr(nu, -c))
+        spread = (nu + c**2) / (nu - 1) * self._standard(c)
+        return np.asarray(self.scale * spread - self.location * stdtr(nu, -c))
+
+    def _standard(self, z):
+        nu = self.freedom
+        return (1 + z**2 / nu) ** (-(nu + 1) / 2) / (nu**0.5 * beta_function(0.5, nu / 2))

@@ -68,10 +68,4 @@ def _density(distribution):
     points = np.linspace(
         float(distribution.quantile(1e-4)), float(distribution.quantile(1 - 1e-4)), _POINTS
     )
-    if hasattr(distribution, "pdf"):
-        return points, np.array([float(distribution.pdf(x)) for x in points])
-    from arviz_stats.base import array_stats
-
-    draws = distribution.draws[~np.isnan(distribution.draws)]
-    grid, density, _ = array_stats.kde(draws)
-    return grid, density
+    return points, distribution.pdf(points)

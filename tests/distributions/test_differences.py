@@ -77,10 +77,10 @@ def test_the_interval_is_the_shortest(distribution):
     np.testing.assert_allclose(*distribution.pdf(hdi), rtol=1e-5)
 
 
-def test_where_the_density_has_no_hill_the_tails_are_equal():
+def test_where_the_density_only_rises_the_interval_reaches_the_end():
     distribution = discordant(5.5, 0.5, 0.5)
-    assert distribution.hdi_kind(0.95) == "not unimodal"
-    np.testing.assert_array_equal(distribution.hdi(0.95), distribution.eti(0.95))
+    assert distribution.hdi_kind(0.95) == "one-sided upper"
+    np.testing.assert_allclose(distribution.hdi(0.95), [distribution.quantile(0.05), 1])
 
 
 def test_the_difference_reversed_is_its_negative():

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from bayescm.distributions.base import Distribution
+
 _FINE = 16  # points of the table between two of the lattice
 _FLOOR = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
+class Lattice(Distribution):
     """
     The distribution of a rate, as masses of a smooth density on a lattice of its logit.
 
@@ -33,9 +35,10 @@ class Lattice:
     """
 
     how: ClassVar[str] = "quadrature"
-    undefined: ClassVar[float] = 0.0
     logits: np.ndarray
     masses: np.ndarray
+    support = 0.0, 1.0
+    shape = ()
 
     @cached_property
     def _curve(self):
@@ -60,72 +63,33 @@ class Lattice:
         return fine, below / below[-1]
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of at most x."""
         with np.errstate(divide="ignore"):
             logits = special.logit(np.clip(np.asarray(x, float), 0, 1))
         fine, below = self._table
         return np.interp(logits, fine, below, left=0.0, right=1.0)
 
-    def sf(self, x: ArrayLike) -> np.ndarray:
-        """Return the probability of more than x."""
-        return 1 - self.cdf(x)
-
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        """Return the point below which lies the mass q."""
         fine, below = self._table
         return special.expit(np.interp(np.asarray(q, float), below, fine))
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        """Return the density at x."""
         x = np.asarray(x, float)
         with np.errstate(divide="ignore", invalid="ignore"):
             density = self._curve.derivative()(special.logit(x), extrapolate=False) / (x * (1 - x))
         return np.maximum(np.nan_to_num(density, posinf=0.0), 0.0)
 
     def mean(self) -> np.ndarray:
-        """Return the mean."""
         return self.masses @ self._values
 
     def sd(self) -> np.ndarray:
-        """Return the standard deviation."""
         return np.sqrt(self.masses @ (self._values - self.mean()) ** 2)
 
     def skewness(self) -> np.ndarray:
-        """Return the third standardised moment."""
         return self.masses @ (self._values - self.mean()) ** 3 / self.sd() ** 3
 
     @cached_property
     def _values(self):
         return special.expit(self.logits)
 
-    def mode(self) -> np.ndarray:
-        """Return the mode."""
-        points = special.expit(self._table[0])
-        return points[np.argmax(self.pdf(points))]
-
-    def eti(self, prob: float) -> np.ndarray:
-        """Return the equal-tailed interval, shape (2,)."""
-        return self.quantile([(1 - prob) / 2, (1 + prob) / 2])
-
-    def hdi(self, prob: float) -> np.ndarray:
-        """Return the shortest interval with the mass, shape (2,)."""
-        tail = self._tail(prob)
-        return self.quantile([tail, tail + prob])
-
-    def _tail(self, prob):
-        """Return the mass below the shortest interval: two passes over a grid."""
-        tails = np.linspace(0, 1 - prob, 401)
-        for _ in range(2):
-            best = int(np.argmin(self.quantile(tails + prob) - self.quantile(tails)))
-            tails = np.linspace(tails[max(best - 1, 0)], tails[min(best + 1, 400)], 401)
-        return tails[200]
-
-    def hdi_kind(self, prob: float) -> np.ndarray:
-        """Return ``interior``, or which end of the support it reaches."""
-        tail = self._tail(prob) / (1 - prob)
-        ends = "one-sided upper" if tail > 1 - 1e-4 else "interior"
-        return np.asarray("one-sided lower" if tail < 1e-4 else ends)
-
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        """Return the numerical error of a quantile: 1e-4 standard deviations, see the tests."""
         return np.full(np.shape(x), 1e-4 * float(self.sd()))

@@ -1,0 +1,159 @@
+"""Batches whose members are asked in turn: distributions of any kind, and draws that are lazy."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bayescm.distributions.base import Distribution, one_by_one
+from bayescm.distributions.discrete import Empirical
+from bayescm.distributions.hdi import INTERIOR
+
+_NUMBERS = 2**18  # of all cells of a chunk: they stay in the processor's cache
+
+
+def _asking(name):
+    def method(self, *points):
+        return self._ask(name, *points)
+
+    method.__name__ = name
+    return method
+
+
+class _Members(Distribution):
+    """Every question goes to ``_ask(name, *points)``, where a point belongs to its member."""
+
+    cdf, sf, mass_at = _asking("cdf"), _asking("sf"), _asking("mass_at")
+    quantile, pdf, error_at = _asking("quantile"), _asking("pdf"), _asking("error_at")
+    mean, sd, skewness = _asking("mean"), _asking("sd"), _asking("skewness")
+    mode, shortfall = _asking("mode"), _asking("shortfall")
+    eti, hdi, hdi_kind = _asking("eti"), _asking("hdi"), _asking("hdi_kind")
+
+    def _ask(self, name: str, *points: Any) -> np.ndarray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Stack(_Members):
+    """
+    A batch of distributions that share no arrays.
+
+    Attributes
+    ----------
+    distributions : ndarray of objects, shape (...)
+        The distribution of each member.
+    """
+
+    distributions: np.ndarray
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        return self.distributions.flat[0].how
+
+    @property
+    def undefined(self) -> np.ndarray:
+        found = [np.asarray(each.undefined) for each in self.distributions.flat]
+        return np.reshape(found, self.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.distributions.shape
+
+    @property
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
+        ends = np.array([each.support for each in self.distributions.flat])
+        return ends[:, 0].reshape(self.shape), ends[:, 1].reshape(self.shape)
+
+    def take(self, index: np.ndarray) -> "Stack":
+        return Stack(self.distributions.ravel()[index])
+
+    def _ask(self, name, *points):
+        def ask(x):
+            flat = zip(self.distributions.flat, np.broadcast_to(x, self.shape).flat, strict=True)
+            found = np.asarray([getattr(each, name)(*[at] * len(points)) for each, at in flat])
+            return found.reshape(*self.shape, *found.shape[1:])
+
+        return one_by_one(ask, points[0], self.shape) if points else ask(np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class LazyDraws(_Members):
+    """
+    The distribution of draws of many matrices that are never all in memory.
+
+    They are made anew for every question, a few matrices at a time, and depend on the seed and on
+    the place of the matrix in the batch only. The answers are those of `Empirical`.
+
+    Attributes
+    ----------
+    posterior : Posterior
+        Whose members are to be had apart, by ``part(index)``.
+    kernel : Kernel
+    size : int
+        Draws of each matrix.
+    seed : int
+    of : str
+        The estimand.
+    """
+
+    how: ClassVar[str] = "draws"
+    posterior: Any
+    kernel: Callable
+    size: int
+    seed: int
+    of: str = "parameter"
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        classes = self.posterior.counts.shape[-1]
+        return (*self.posterior.batch.shape, *np.shape(self.kernel(np.ones((classes, classes)))))
+
+    @property
+    def undefined(self) -> np.ndarray:
+        return together([self], lambda drawn: drawn.undefined)[0]
+
+    def hdi_kind(self, prob: float) -> np.ndarray:
+        return np.full(self.shape, INTERIOR)
+
+    def _ask(self, name, *points):
+        def ask(x):
+            parts = iter(_in_parts(self, np.broadcast_to(x, self.shape)))
+            return together([self], lambda drawn: getattr(drawn, name)(next(parts)))[0]
+
+        if name in ("eti", "hdi") or not points:
+            return together([self], lambda drawn: getattr(drawn, name)(*points))[0]
+        return one_by_one(ask, points[0], self.shape)
+
+
+def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.ndarray]:
+    """
+    Return the answers of several distributions of one posterior, all from the same draws.
+
+    Parameters
+    ----------
+    distributions : sequence of LazyDraws
+        With the same posterior, size and seed.
+    question : callable
+        From an `Empirical` distribution to an array whose first axes are its batch.
+    """
+    first = distributions[0]
+    batch = first.posterior.batch.shape
+    kernels = [each.kernel for each in distributions]
+    answers: list[list[np.ndarray]] = [[] for _ in distributions]
+    for number, part in enumerate(_in_parts(first, np.arange(int(np.prod(batch))).reshape(batch))):
+        rng = np.random.default_rng(np.random.SeedSequence(first.seed, spawn_key=(number,)))
+        values = first.posterior.part(part).draw(kernels, first.size, rng, of=first.of)
+        for answer, draws in zip(answers, values, strict=True):
+            answer.append(question(Empirical(draws)))
+    joined = [np.concatenate(answer) for answer in answers]
+    return [each.reshape((*batch, *each.shape[1:])) for each in joined]
+
+
+def _in_parts(distribution, values):
+    """Cut the flat batch into a few matrices at a time."""
+    classes, batch = distribution.posterior.counts.shape[-1], distribution.posterior.batch.shape
+    flat = values.reshape(-1, *values.shape[len(batch) :])
+    rows = max(1, _NUMBERS // (distribution.size * classes**2))
+    return np.split(flat, np.arange(rows, len(flat), rows))
