@@ -141,6 +141,8 @@ class Distribution:
 
     def shortfall(self) -> np.ndarray:
         """Return the mean of max(0, -x)."""
+        if np.min(self.support[0]) >= 0:
+            return np.zeros(self.shape)
         below = self.cdf(0.0)
         nodes = _NODES.reshape(-1, *[1] * len(self.shape))
         values = np.tensordot(_WEIGHTS, self.quantile(nodes * below), 1)

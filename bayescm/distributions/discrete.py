@@ -201,7 +201,8 @@ class Empirical(Distribution):
         """Return a kernel density estimate at x, one number for each member of the batch."""
         x, found = np.broadcast_to(x, self.shape), np.empty(self.shape)
         for index in np.ndindex(self.shape):
-            found[index] = np.interp(x[index], *self._kernels[index], 0.0, 0.0)
+            grid, density = self._kernels[index]
+            found[index] = np.interp(x[index], grid, density, left=0.0, right=0.0)
         return found[()]
 
     @cached_property

@@ -128,8 +128,10 @@ def peak(rows: Any) -> np.ndarray:
     low, high = (np.broadcast_to(end, (len(spread), 1)) for end in (rows.link.low, rows.link.high))
     steps = np.linspace(0, 1, 4, endpoint=False)
     between = (spread[:, :-1, None] + np.diff(spread)[..., None] * steps).reshape(len(spread), -1)
-    ends = np.maximum(low, -1e300), spread[:, -1:], np.minimum(high, 1e300)
-    x = np.concatenate([ends[0], between, *ends[1:]], axis=-1)
+    # Far out, where a support has no end, there is no mode: Q(0.001) and Q(0.999) will do.
+    first = np.where(np.isfinite(low), low, spread[:, :1])
+    last = np.where(np.isfinite(high), high, spread[:, -1:])
+    x = np.concatenate([first, between, spread[:, -1:], last], axis=-1)
     each = np.arange(len(x))
     for rough in [True] + 14 * [False]:
         best = rows.probabilities(x, rough)[1].argmax(-1)

@@ -5,7 +5,7 @@ Both take the distribution of one measure in every fold, the folds along the las
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,12 +29,13 @@ class _OfFolds(Distribution):
         return self.parts.shape[:-1]
 
     @property
-    def undefined(self) -> np.ndarray:  # type: ignore[override]
+    def undefined(self) -> np.ndarray:
         return np.broadcast_to(self.parts.undefined, self.parts.shape).mean(axis=-1)
 
     def take(self, index: np.ndarray) -> Distribution:
         folds = self.parts.shape[-1]
-        return replace(self, parts=self.parts.take(index[:, None] * folds + np.arange(folds)))  # type: ignore[type-var]
+        parts = self.parts.take(np.asarray(index)[:, None] * folds + np.arange(folds))
+        return replace(cast(Any, self), parts=parts)
 
     def mean(self) -> np.ndarray:
         return self._center
@@ -103,9 +104,9 @@ class MeanOfFolds(_OfFolds):
         return np.maximum((wave + 0.5) / _WINDOW, 0) / self.sd()
 
     @cached_property
-    def support(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+    def support(self) -> tuple[np.ndarray, np.ndarray]:
         # The folds' own range: what a stretch moves beyond is put at its ends.
-        return tuple(end.mean(axis=-1) for end in self._ends)  # type: ignore[return-value]
+        return tuple(end.mean(axis=-1) for end in self._ends)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         _, phi = self._series
