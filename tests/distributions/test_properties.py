@@ -65,8 +65,7 @@ def by_quadrature(name, cells=TABLES):
 CONTINUOUS = {
     "beta": lambda: Beta(A, B),
     "f1": lambda: F1(A, B),
-    "quadrature of two variables": lambda: by_quadrature("balanced_accuracy"),
-    "quadrature of three variables": lambda: by_quadrature("mcc", TABLES[0]),
+    "quadrature": lambda: by_quadrature("balanced_accuracy"),
     "ratio": lambda: by_quadrature("diagnostic_odds_ratio"),
     "mean of folds": lambda: MeanOfFolds(F1(A[:2] + 9, B[:2] + 9), 1.3),
     "mixture of folds": lambda: MixtureOfFolds(Beta(A + 1, B + 1)),
@@ -76,7 +75,6 @@ CONTINUOUS = {
     "stack": lambda: Stack(np.array([lattice(), Beta(4.0, 9.0), discordant(3.0, 4.0, 9.0)])),
     "student t": lambda: StudentT(0.3, 0.5, 7),
     "cdf alone": lambda: OfCdf(stats.gamma(np.array([0.5, 1.0, 4.2]))),
-    "quantile alone": lambda: OfQuantile(stats.expon()),
 }
 LISTS = {
     "discrete": nodes,
@@ -247,6 +245,14 @@ def test_all_follows_from_the_distribution_function(known, kind, mode):
         np.testing.assert_allclose(known.pdf(low), known.pdf(high), rtol=1e-6)
     near = 1e-6 if smooth else 0.01
     np.testing.assert_allclose(distribution.mode(), mode, rtol=near, atol=near)
+
+
+def test_all_follows_from_the_quantiles():
+    distribution, known = OfQuantile(stats.expon()), stats.expon()
+    np.testing.assert_allclose(distribution.cdf([0.1, 2.0]), known.cdf([0.1, 2.0]), atol=1e-12)
+    np.testing.assert_allclose(distribution.pdf(0.7), known.pdf(0.7), rtol=1e-6)
+    np.testing.assert_allclose([distribution.mean(), distribution.sd()], 1, rtol=1e-9)
+    np.testing.assert_allclose(distribution.hdi(0.9), [0, known.ppf(0.9)], atol=1e-9)
 
 
 def test_two_hills_apart_fall_back_to_the_equal_tailed_interval():
