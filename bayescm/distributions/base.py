@@ -68,8 +68,10 @@ class Distribution:
         """Smallest and largest value."""
         return self.quantile(0.0), self.quantile(1.0)
 
-    def take(self, index: np.ndarray) -> "Distribution":
-        """Return the distributions of some members of the batch, taken as flat."""
+    def take(self, index: Any) -> "Distribution":
+        """Return the distributions of some members of the flat batch; an int takes one."""
+        if self.shape == () and index == 0:
+            return self
         raise NotImplementedError(f"{type(self).__name__} has no members to take")
 
     def cdf(self, x: ArrayLike) -> np.ndarray:

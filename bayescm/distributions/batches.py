@@ -66,8 +66,9 @@ class Stack(_Members):
         ends = np.array([each.support for each in self.distributions.flat])
         return ends[:, 0].reshape(self.shape), ends[:, 1].reshape(self.shape)
 
-    def take(self, index: np.ndarray) -> "Stack":
-        return Stack(self.distributions.ravel()[index])
+    def take(self, index: Any) -> Distribution:
+        found = self.distributions.ravel()[index]
+        return Stack(found) if isinstance(found, np.ndarray) else found
 
     def _ask(self, name, *points):
         def ask(x):

@@ -34,7 +34,7 @@ class _OfFolds(Distribution):
 
     def take(self, index: np.ndarray) -> Distribution:
         folds = self.parts.shape[-1]
-        parts = self.parts.take(np.asarray(index)[:, None] * folds + np.arange(folds))
+        parts = self.parts.take(np.asarray(index)[..., None] * folds + np.arange(folds))
         return replace(cast(Any, self), parts=parts)
 
     def mean(self) -> np.ndarray:
