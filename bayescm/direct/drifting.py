@@ -6,7 +6,7 @@ other (`exact.walk`). Measures of one of them have a distribution; of the others
 independent from step to step, each from its own posterior.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

@@ -23,7 +23,7 @@ class Drawn:
     ----------
     posterior : Posterior
         Whose members are to be had apart, by ``part(index)``.
-    kernel : Kernel
+    kernel : Measure
     size : int
         Draws of each matrix.
     seed : int

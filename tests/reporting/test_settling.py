@@ -39,5 +39,7 @@ def test_open_comparison_names_a_size_and_a_settled_one_nothing():
 
 def test_equal_classifiers_are_not_told_to_be_told_apart():
     alike = outcomes(200, 8, 8)
-    (said,) = open_questions(alike, bcm.compare(alike, "accuracy_score"), ["accuracy_score"], 0.95, 0.0)
+    (said,) = open_questions(
+        alike, bcm.compare(alike, "accuracy_score"), ["accuracy_score"], 0.95, 0.0
+    )
     assert "equivalent" in said
