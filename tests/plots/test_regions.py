@@ -30,7 +30,7 @@ def test_from_a_tree(tree):
 def test_the_region_holds_its_mass(two, mass):
     fitted = bcm.plots.common.draws_of(two, ["recall", "precision"])
     x, y = (fitted[name].values.ravel() for name in ("recall", "precision"))
-    (across, up), density = _density(x, y, [(0, 1), (0, 1)])
+    (across, up), density = _density(x, y)
     other = bcm.plots.common.draws_of(two, ["recall", "precision"], random_seed=2)
     x, y = (other[name].values.ravel() for name in ("recall", "precision"))
     place = np.searchsorted(across, x).clip(0, 159), np.searchsorted(up, y).clip(0, 159)
