@@ -14,11 +14,11 @@ from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.quadrature import Quadrature
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
-_LOWER_IS_BETTER = {"error_rate", "fpr", "fnr", "fdr", "for_", "negative_likelihood_ratio"}
 _COLUMNS = ["measure", "first", "second", "mean", "sd", "lower", "upper"]
 _COLUMNS += ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_second"]
 _COLUMNS += ["paired", "sentence"]
 _KNOWN = set(_COLUMNS)
+_ASSUMED = " Higher is assumed to be better."
 
 
 def compare(
@@ -68,8 +68,9 @@ def compare(
         interval (``lower``, ``upper``) of first - second, the probabilities that the first is
         better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), the expected loss of
         choosing the first (``expected_loss``) and the second, ``paired``, and a ``sentence`` that
-        says what the three probabilities say, and where. Of error rates, losses and costs less is
-        better. Further dims of the evidence are columns in front; a measure of one of many classes
+        says what the three probabilities say, and where. For error rates, losses and costs lower
+        is better; for functions of your own see `bayescm.measures.measure`. Further dims of the
+        evidence are columns in front; a measure of one of many classes
         is named ``recall[cat]``.
 
     Raises
@@ -102,7 +103,7 @@ def compare(
     drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
     rows = []
     for kernel, place, names in _places(drawn, dim):
-        less = _less_is_better(kernel)
+        less = kernel.lower_is_better
         for pair in _pairs(names, reference, dim):
             distribution, tails = _distributions(
                 drawn, kernel, {**place, dim: pair}, dim, contrast, less
@@ -112,7 +113,7 @@ def compare(
             row = _labels(drawn, kernel, place) | _turned(numbers, less, contrast)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)
-            row["sentence"] = _said(row, words)
+            row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
             rows.append(row)
     leading = [key for key in rows[0] if key not in _KNOWN]
     return pd.DataFrame(rows, columns=[*leading, *_COLUMNS])
@@ -155,7 +156,7 @@ def ranks(
     rows = []
     for kernel, place, names in _places(drawn, dim):
         values = drawn.values[kernel.__name__].isel(place).transpose("draw", dim).values
-        numbers = _rank(-values if _less_is_better(kernel) else values)
+        numbers = _rank(-values if kernel.lower_is_better else values)
         labels = _labels(drawn, kernel, place)
         for index, name in enumerate(names):
             own = {key: array[index] for key, array in numbers.items()}
@@ -263,10 +264,3 @@ def _said(row, words):
     if not places:
         return words
     return f"For {', '.join(places)}, {words.replace('It is open', 'it is open', 1)}"
-
-
-def _less_is_better(kernel):
-    name = kernel.__name__
-    for average in ("_macro", "_micro", "_weighted"):
-        name = name.removesuffix(average)
-    return name in _LOWER_IS_BETTER or name.startswith("cost(")

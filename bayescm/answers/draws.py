@@ -107,7 +107,8 @@ def draw_measures(
         _, *dims = values[measure.__name__].dims
         index = [place[each] for each in dims]
         shape = [values.sizes[each] for each in dims]
-        return whole(measure).take(np.ravel_multi_index(index, shape) if dims else 0)
+        found = whole(measure)
+        return found.take(np.ravel_multi_index(index, shape)) if dims else found
 
     def difference(measure, first, second):
         return posterior.difference(measure, first, second) if of == "parameter" else None

@@ -82,7 +82,7 @@ def _only(drawn: Joint, pairs):
         raise fail("pairs are of classifiers and measures", pairs, "None", todo)
     names = drawn.values.coords["classifier"].values.tolist()
     known = [kernel.__name__ for kernel in drawn.measures]
-    wanted = xr.DataArray(check_pairs(pairs, names, known), dims=("classifier", "measure"))
+    wanted = xr.DataArray(check_pairs(pairs, names, drawn.measures), dims=("classifier", "measure"))
     kept = {
         name: drawn.values[name].where(wanted.isel(measure=place))
         for place, name in enumerate(known)

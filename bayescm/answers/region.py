@@ -58,8 +58,9 @@ def region(
     True
     """
     prob = check_prob(prob)
-    values, names = _two(evidence, measures, random_seed, options)
-    grids = [_grid(values[name].values) for name in names]
+    values, kernels = _two(evidence, measures, random_seed, options)
+    names = [kernel.__name__ for kernel in kernels]
+    grids = [_grid(values[kernel.__name__].values, kernel.range) for kernel in kernels]
     stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
     leading = [dim for dim in stacked.dims if dim not in ("measure", "draw")]
     stacked = stacked.transpose(*leading, "measure", "draw")
@@ -85,20 +86,18 @@ def _two(evidence, measures, random_seed, options):
     allowed = "two measures, each one number per classifier"
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
         raise fail("a region is of two measures", measures, allowed, 'pass ("recall", "precision")')
-    values = draw_measures(evidence, measures, random_seed=random_seed, **options).values
-    names = [str(name) for name in values.data_vars]
-    if "class" in values.dims:
+    drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
+    if "class" in drawn.values.dims:
         todo = "use averages such as f1_macro, or a function of the cells for one class"
-        raise fail("a measure has a value per class", names, allowed, todo)
-    return values, names
+        raise fail("a measure has a value per class", list(drawn.values), allowed, todo)
+    return drawn.values, drawn.measures
 
 
-def _grid(draws):
-    """Return points that cover the draws, with some room, but not beyond their natural range."""
+def _grid(draws, ends):
+    """Return points that cover the draws, with some room, but not beyond the measure's range."""
     low, high = np.nanmin(draws), np.nanmax(draws)
     room = 0.08 * (high - low) + 1e-9
-    least = next((each for each in (0.0, -1.0) if low >= each), -np.inf)
-    most = 1.0 if high <= 1 else np.inf
+    least, most = ends
     return np.linspace(max(low - room, least), min(high + room, most), _GRID)
 
 

@@ -105,5 +105,5 @@ def samples(
     labels = matrices["actual"].values
     leading = matrices.isel(actual=0, predicted=0, drop=True)
     names = np.atleast_1d(leading.coords.get("classifier", "")).tolist()
-    wanted = check_pairs(pairs, names, [kernel.__name__ for kernel in kernels])
+    wanted = check_pairs(pairs, names, kernels)
     return Samples(counts, actual, predicted, sample, kernels, wanted, labels, leading)

@@ -37,7 +37,7 @@ def best_threshold(
     measure : str or callable
         As of `threshold`.
     lower_is_better : bool, optional
-        By default whether the measure is a cost or an error rate.
+        By default what the measure says of itself: costs and error rates are to be low.
     prob : float, default 0.95
     draws, random_seed
         As of `threshold`.
@@ -73,7 +73,7 @@ def best_threshold(
     check_prob(prob)
     evidence = two_classes(evidence)
     kernel = catalogue.resolve(measure)
-    less = _is_loss(kernel) if lower_is_better is None else lower_is_better
+    less = kernel.lower_is_better if lower_is_better is None else lower_is_better
     tried = thresholds(evidence)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
     sign = -1.0 if less else 1.0
@@ -143,8 +143,3 @@ def _replicate(curve: Curve, view: View, rng) -> Curve:
 def _observed(curve: Curve, kernel):
     """Return the measure at every threshold that the examples themselves tell apart."""
     return kernel(cells_at(curve, np.arange(len(curve.at), dtype=float)))[0]
-
-
-def _is_loss(kernel):
-    losses = ("cost(", "error_rate", "fpr", "fnr", "fdr", "for_", "negative_likelihood_ratio")
-    return kernel.__name__.startswith(losses)

@@ -6,7 +6,7 @@ other (`exact.walk`). Measures of one of them have a distribution; of the others
 independent from step to step, each from its own posterior.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,18 +22,17 @@ from bayescm.direct.series.walk import Walk, draw
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.steps import check_series
-from bayescm.measures import catalogue as measures
 from bayescm.validate import fail
 
 DRIFT = 0.2  # as in the model, where it is explained
 
-# Of which walk a measure is the rate, and whether it is the complement.
-_RATES = {
-    measures.prevalence: (0, False),
-    measures.recall: (1, False),
-    measures.specificity: (2, False),
-    measures.fnr: (1, True),
-    measures.fpr: (2, True),
+# By the form of a measure: of which walk it is the rate, and whether it is the complement.
+_RATES: dict[Any, tuple[int, bool]] = {
+    ("tp+fn", "fp+tn"): (0, False),
+    ("tp", "fn"): (1, False),
+    ("tn", "fp"): (2, False),
+    ("fn", "tp"): (1, True),
+    ("fp", "tn"): (2, True),
 }
 
 
@@ -87,11 +86,11 @@ class Drifting(Posterior):
             self._known[which] = walk.filtered() if self.only_past else walk.smoothed()
         return self._known[which]
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+    def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure of one walk at every step, (..., T), or None."""
-        if measure not in _RATES or of != "parameter":
+        if measure.form not in _RATES or of != "parameter":
             return None
-        rate, complement = _RATES[measure]
+        rate, complement = _RATES[measure.form]
         distributions = np.empty(self._cells.shape[:-2], object)
         for index in np.ndindex(self._cells.shape[:-3]):
             lattice = self._walks[(*index, rate)].lattice

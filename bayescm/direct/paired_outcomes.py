@@ -17,7 +17,6 @@ from bayescm.distributions import dirichlet
 from bayescm.distributions.differences import discordant
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, counts_of
-from bayescm.measures import catalogue as measures
 from bayescm.validate import fail
 
 # Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
@@ -189,11 +188,11 @@ def _right_of(kernel, classes, label):
     """Return the classes of which a measure is the share right, or wrong, or None."""
     positive = 1 if label is None else label
     one, every = np.arange(classes) == positive, np.ones(classes, bool)
-    shares = {measures.accuracy: (every, False), measures.error_rate: (every, True)}
-    shares |= {measures.recall: (one, False), measures.fnr: (one, True)}
+    shares = {("right", "wrong"): (every, False), ("wrong", "right"): (every, True)}
+    shares |= {("tp", "fn"): (one, False), ("fn", "tp"): (one, True)}
     if classes == 2:
-        shares |= {measures.specificity: (~one, False), measures.fpr: (~one, True)}
-    return shares.get(kernel)
+        shares |= {("tn", "fp"): (~one, False), ("fp", "tn"): (~one, True)}
+    return shares.get(kernel.form)
 
 
 def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:

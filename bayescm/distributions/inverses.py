@@ -92,24 +92,24 @@ DIFFERENCE = Inverse(  # t - f
     lambda x, f: Share(x + f.v, f.c - x), (lambda x: [1 - x, -x],), support=(-1.0, 1.0)
 )
 RATES = {
-    "informedness": DIFFERENCE,
-    "balanced_accuracy": Inverse(
+    "difference": DIFFERENCE,
+    "mean": Inverse(
         lambda x, f: Share(2 * x - f.c, 2 * (1 - x) - f.v), (lambda x: [1 - 2 * x, 2 - 2 * x],)
     ),
-    "positive_likelihood_ratio": Inverse(
+    "ratio": Inverse(
         lambda x, f: _t(x * f.v),
         (lambda x: [1 / x],),
         support=(0.0, INFINITE),
         moment=lambda k, t, f: _power(t.a, t.b, k) * _power(f.a, f.b, -k),
     ),
-    "negative_likelihood_ratio": Inverse(
+    "ratio of complements": Inverse(
         lambda x, f: _c(x * f.c),
         (lambda x: [1 - 1 / x],),
         increasing=False,
         support=(0.0, INFINITE),
         moment=lambda k, t, f: _power(t.b, t.a, k) * _power(f.b, f.a, -k),
     ),
-    "diagnostic_odds_ratio": Inverse(
+    "odds ratio": Inverse(
         lambda x, f: _odds(x * f.v / f.c),
         support=(0.0, INFINITE),
         moment=lambda k, t, f: _odds_power(t.a, t.b, k) * _odds_power(f.b, f.a, k),
@@ -132,8 +132,8 @@ def _fowlkes_mallows_of_errors(x, r):
 
 
 ERRORS = {
-    "fowlkes_mallows": Inverse(_fowlkes_mallows_of_errors),
-    "overlap": Inverse(
+    "geometric mean": Inverse(_fowlkes_mallows_of_errors),
+    "larger": Inverse(
         lambda x, r: _odds(x / (1 - x) * np.minimum(r.v, r.c)), (lambda x: [np.full(x.shape, 0.5)],)
     ),
 }
@@ -184,9 +184,9 @@ def _kappa_cut(x):
     return [(1 - least) / 2, (1 + least) / 2]
 
 
-SHARES = {
-    "mcc": Inverse(_mcc_of_shares, (_no_cuts, _no_cuts), False, (-1.0, 1.0)),
-    "cohen_kappa": Inverse(_kappa_of_shares, (_kappa_cut, _no_cuts), False, (-1.0, 1.0)),
+ANSWERS = {
+    "correlation": Inverse(_mcc_of_shares, (_no_cuts, _no_cuts), False, (-1.0, 1.0)),
+    "agreement": Inverse(_kappa_of_shares, (_kappa_cut, _no_cuts), False, (-1.0, 1.0)),
 }
 
 
@@ -230,6 +230,16 @@ LIFT = Inverse(
     support=(0.0, INFINITE),
     moment=lambda k, p, t, f: np.where(p.a + f.a > k, np.nan, np.inf),
 )
+
+
+# Functions of independent shares by their names, as the forms of measures have them.
+FUNCTIONS = {
+    "rates": RATES,
+    "columns": RATES,
+    "errors": ERRORS,
+    "answers": ANSWERS,
+    "table": {"lift": LIFT},
+}
 
 
 # Of the prevalence and the rates
@@ -298,51 +308,52 @@ def _linear_cut(x, p):
     return [x / p.c, (x - p.v) / p.c]
 
 
+# By the form of the measure.
 TABLE = {
-    "mcc": Inverse(_mcc, (_no_cuts, _mcc_cut), support=(-1.0, 1.0)),
-    "cohen_kappa": Inverse(_kappa, (_kappa_break, _kappa_edge), support=(-1.0, 1.0)),
-    "lift": Inverse(
+    ("answers", "correlation"): Inverse(_mcc, (_no_cuts, _mcc_cut), support=(-1.0, 1.0)),
+    ("answers", "agreement"): Inverse(_kappa, (_kappa_break, _kappa_edge), support=(-1.0, 1.0)),
+    ("table", "lift"): Inverse(
         _lift,
         (lambda x: [1 / x], lambda x, p: [(1 / x - p.v) / p.c]),
         support=(0.0, INFINITE),
     ),
-    "markedness": Inverse(
+    ("columns", "difference"): Inverse(
         _markedness, (lambda x: [np.abs(x)], _markedness_cut), support=(-1.0, 1.0)
     ),
-    "precision": Inverse(
+    ("tp", "fp"): Inverse(
         lambda x, p, f: _t(x * p.c * f.v / (p.v * (1 - x))), (lambda x: [x], _precision_cut)
     ),
-    "fdr": Inverse(
+    ("fp", "tp"): Inverse(
         lambda x, p, f: _t((1 - x) * p.c * f.v / (p.v * x)),
         (lambda x: [1 - x], lambda x, p: [p.v * x / ((1 - x) * p.c)]),
         increasing=False,
     ),
-    "npv": Inverse(
+    ("tn", "fn"): Inverse(
         lambda x, p, f: _c(p.c * f.c * (1 - x) / (x * p.v)),
         (lambda x: [1 - x], lambda x, p: [1 - x * p.v / (p.c * (1 - x))]),
     ),
-    "for_": Inverse(
+    ("fn", "tn"): Inverse(
         lambda x, p, f: _c(p.c * f.c * x / ((1 - x) * p.v)),
         (lambda x: [x], lambda x, p: [1 - (1 - x) * p.v / (p.c * x)]),
         increasing=False,
     ),
-    "accuracy": Inverse(
+    ("right", "wrong"): Inverse(
         lambda x, p, f: _t((x - p.c * f.c) / p.v),
         (lambda x: [x, 1 - x], lambda x, p: [1 - x / p.c, (1 - x) / p.c]),
     ),
-    "error_rate": Inverse(
+    ("wrong", "right"): Inverse(
         lambda x, p, f: _c((x - p.c * f.v) / p.v),
         (lambda x: [x, 1 - x], _linear_cut),
         increasing=False,
     ),
-    "predicted_prevalence": Inverse(
+    ("tp+fp", "fn+tn"): Inverse(
         lambda x, p, f: _t((x - p.c * f.v) / p.v), (lambda x: [x, 1 - x], _linear_cut)
     ),
-    "fowlkes_mallows": Inverse(
+    ("errors", "geometric mean"): Inverse(
         lambda x, p, f: _t(x * (x + np.sqrt(x**2 + 4 * f.v * p.c / p.v)) / 2),
         (lambda x: [x**2], lambda x, p: [p.v * (1 - x**2) / (x**2 * p.c)]),
     ),
-    "overlap": Inverse(
+    ("errors", "larger"): Inverse(
         _overlap, (lambda x: [x], lambda x, p: [*_precision_cut(x, p), p.v * (1 - x) / p.c])
     ),
 }

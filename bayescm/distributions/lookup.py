@@ -1,9 +1,11 @@
 """
-Which measure has which exact distribution.
+Which measure has which distribution: read from what the measure says of its form.
 
-A new measure has one as soon as it is a beta variable (an entry in ``_BETAS``), or as soon as
-`bayescm.distributions.inverses` knows where it takes a given value.
+A beta or F1 distribution where the form is one, else an integral, where
+`bayescm.distributions.inverses` knows where the measure takes a given value; else None.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,163 +13,119 @@ from bayescm.distributions import inverses
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
 from bayescm.distributions.quadrature import Quadrature
-from bayescm.measures import catalogue as measures
-from bayescm.measures import kernel as kernels
+from bayescm.measures.kernel import Cost, Function, Overlap, Proportion, off_diagonal
 
-# Of a two-class Dirichlet: the cells whose parameters are summed, for either parameter of a beta.
-_TN, _FP, _FN, _TP = (0, 0), (0, 1), (1, 0), (1, 1)
-_ROWS = {
-    measures.recall: ([_TP], [_FN]),
-    measures.specificity: ([_TN], [_FP]),
-    measures.fpr: ([_FP], [_TN]),
-    measures.fnr: ([_FN], [_TP]),
+_CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}
+_ROWS = {Proportion(*pair) for pair in (("tp", "fn"), ("fn", "tp"), ("tn", "fp"), ("fp", "tn"))}
+_PREVALENCE = Proportion("tp+fn", "fp+tn")
+# The independent proportions that a function of two classes is one of: that which is solved for
+# first. Below, the cells that they make.
+_SHARES = {
+    "rates": [("tp", "fn"), ("fp", "tn")],
+    "columns": [("tp", "fp"), ("fn", "tn")],
+    "errors": [("tp", "fp+fn"), ("fn", "fp")],
+    "answers": [("fp+fn", "tp+tn"), ("fn", "fp"), ("tp", "tn")],
+    "table": [_PREVALENCE, ("tp", "fn"), ("fp", "tn")],
 }
-_BETAS = _ROWS | {
-    measures.precision: ([_TP], [_FP]),
-    measures.npv: ([_TN], [_FN]),
-    measures.fdr: ([_FP], [_TP]),
-    measures.for_: ([_FN], [_TN]),
-    measures.jaccard: ([_TP], [_FP, _FN]),
-    measures.prevalence: ([_TP, _FN], [_FP, _TN]),
-    measures.predicted_prevalence: ([_TP, _FP], [_FN, _TN]),
+_HALF = Share(np.array(0.5), np.array(0.5))
+
+
+def _table(p, t, f):
+    return _square(p.c * f.c, p.c * f.v, p.v * t.c, p.v * t.v)
+
+
+_FORWARD: dict[str, Callable] = {
+    "rates": lambda t, f: _table(_HALF, t, f),
+    "columns": lambda t, f: _square(f.c, t.c, f.v, t.v),
+    "errors": lambda t, r: _square(np.zeros_like(t.v), t.c * r.c, t.c * r.v, t.v),
+    "answers": lambda e, r, s: _square(e.c * s.c, e.v * r.c, e.v * r.v, e.c * s.v),
+    "table": _table,
 }
-_MICRO_ACCURACY = ("precision_micro", "recall_micro", "f1_micro", "fowlkes_mallows_micro")
-_MICRO_ERROR = ("fdr_micro", "fnr_micro")
 
 
-def distribution(kernel, weights):
+def distribution(measure, weights):
     """
     Return the distribution of a measure at theta ~ Dirichlet(weights), or None where there is none.
 
     Parameters
     ----------
-    kernel : Kernel
+    measure : Measure
     weights : ndarray, shape (..., C, C)
         For more than two classes only measures of right against wrong have a distribution; those of
         one class come as the two-class Dirichlet of ``one_vs_rest``.
     """
-    side = _right_or_wrong(kernel)
-    if side:
-        right = np.einsum("...ii->...", weights)
-        wrong = kernels.off_diagonal(weights)
-        return Beta(right, wrong) if side == "right" else Beta(wrong, right)
-    if weights.shape[-1] > 2:
+    form = measure.form
+    if isinstance(form, Proportion) and (weights.shape[-1] == 2 or "right" in form):
+        return _beta(weights, form)
+    if form is None or weights.shape[-1] > 2:
         return None
-    if kernel in _BETAS:
-        return _beta(weights, *_BETAS[kernel])
-    if kernel is measures.f1:
-        return F1(_sum(weights, [_TP]), _sum(weights, [_FP, _FN]))
-    ways = (_of_errors, _of_columns, _of_rates, _of_shares, _of_lift, _of_cost)
-    return next((found for way in ways if (found := way(kernel, weights))), None)
+    if isinstance(form, Cost):
+        return _of_cost(form.matrix, weights)
+    if form == Overlap(1, 1):
+        return _beta(weights, ("tp", "fp+fn"))
+    if form == Overlap(0.5, 0.5):
+        return F1(_sum(weights, "tp"), _sum(weights, "fp+fn"))
+    return _integral(measure, weights)
 
 
-def distribution_of_rows(kernel, weights):
+def distribution_of_rows(measure, weights):
     """Return the distribution of a measure of each class, (..., C), from its row alone, or None."""
-    if kernel not in (measures.recall, measures.fnr):
+    if measure.form not in (("tp", "fn"), ("fn", "tp")):
         return None
     found = np.einsum("...ii->...i", weights)
     missed = np.einsum("...ij,ij->...i", weights, 1 - np.eye(weights.shape[-1]))
-    return Beta(found, missed) if kernel is measures.recall else Beta(missed, found)
+    return Beta(found, missed) if measure.form.part == "tp" else Beta(missed, found)
 
 
-def distribution_at_prevalence(kernel, weights, prevalence):
+def distribution_at_prevalence(measure, weights, prevalence):
     """Return the distribution of a measure given that of the prevalence, or None."""
-    if kernel is measures.prevalence:
+    form = measure.form
+    if form == _PREVALENCE:
         return prevalence
-    if kernel in _ROWS:
-        return _beta(weights, *_ROWS[kernel])
-    side = _right_or_wrong(kernel)
-    if side:
-        kernel = measures.accuracy if side == "right" else measures.error_rate
-    return _of_rates(kernel, weights) or _of_table(kernel, weights, prevalence)
-
-
-def _right_or_wrong(kernel):
-    """Say whether the measure is the accuracy or its complement, averages over classes included."""
-    averaged = getattr(kernel, "keywords", {}).get("kernel")
-    if kernel is measures.accuracy or kernel is measures.error_rate:
-        return "right" if kernel is measures.accuracy else "wrong"
-    if averaged is None or not kernel.__name__.endswith("_micro"):
-        return None
-    if kernel.__name__ in _MICRO_ACCURACY or sum(getattr(averaged, "tversky", ())) == 1:
-        return "right"
-    return "wrong" if kernel.__name__ in _MICRO_ERROR else None
-
-
-def _own(kernel):
-    """Return the name of a measure of the catalogue, None for a user's that is called the same."""
-    name = getattr(kernel, "__name__", "")
-    return name if getattr(measures, name, None) is kernel else None
-
-
-def _of_rates(kernel, weights):
-    """Return the distribution of what depends on recall and false positive rate only."""
-    inverse = inverses.RATES.get(_own(kernel))
+    if form in _ROWS:
+        return _beta(weights, form)
+    if isinstance(form, Function) and form.of == "rates":
+        return _integral(measure, weights)
+    inverse = _at_prevalence(form)
     if inverse is None:
         return None
-    half = Share(np.array(0.5), np.array(0.5))
-    outer = (_beta(weights, [_FP], [_TN]),)
-    return Quadrature(
-        inverse, _beta(weights, [_TP], [_FN]), outer, lambda t, f: kernel(_cells(t, half, f))
-    )
+    recall, fpr = (_beta(weights, each) for each in _SHARES["rates"])
+    if isinstance(prevalence, PointMass):
+        prevalence = PointMass(np.broadcast_to(prevalence.at, fpr.a.shape))
+    return Quadrature(inverse, recall, (prevalence, fpr), lambda t, p, f: measure(_table(p, t, f)))
 
 
-def _of_columns(kernel, weights):
-    """Return the distribution of the markedness: the informedness with the columns for the rows."""
-    if kernel is not measures.markedness:
-        return None
-    outer = (_beta(weights, [_FN], [_TN]),)
-    return Quadrature(
-        inverses.DIFFERENCE, _beta(weights, [_TP], [_FP]), outer, lambda t, f: t.v - f.v
-    )
+def _at_prevalence(form):
+    """Return where a form takes a value, given the prevalence and the false positive rate."""
+    if isinstance(form, Overlap):
+        return inverses.tversky(*form) if sum(form) else None
+    if isinstance(form, Cost):
+        return inverses.cost(np.array(form.matrix)) if len(form.matrix) == 2 else None
+    return inverses.TABLE.get(form)
 
 
-def _of_errors(kernel, weights):
-    """Return the distribution of what depends on the hits and the two kinds of error only."""
-    inverse = inverses.ERRORS.get(_own(kernel))
-    if inverse is None and sum(getattr(kernel, "tversky", ())) > 0:
-        inverse = inverses.tversky_of_errors(*kernel.tversky)
+def _integral(measure, weights):
+    """Return the distribution of a function of independent shares, or None."""
+    form = measure.form
+    if isinstance(form, Overlap):
+        of, inverse = "errors", inverses.tversky_of_errors(*form) if sum(form) else None
+    else:
+        of, inverse = form.of, inverses.FUNCTIONS[form.of].get(form.name)
     if inverse is None:
         return None
-
-    def forward(t, r):
-        return kernel(_square(np.zeros_like(t.v), t.c * r.c, t.c * r.v, t.v))
-
-    outer = (_beta(weights, [_FN], [_FP]),)
-    return Quadrature(inverse, _beta(weights, [_TP], [_FP, _FN]), outer, forward)
+    inner, *outer = (_beta(weights, each) for each in _SHARES[of])
+    forward = _FORWARD[of]
+    return Quadrature(inverse, inner, tuple(outer), lambda *shares: measure(forward(*shares)))
 
 
-def _of_shares(kernel, weights):
-    """Return the distribution of what depends on three shares: wrong, and those within either."""
-    inverse = inverses.SHARES.get(_own(kernel))
-    if inverse is None:
-        return None
-
-    def forward(e, r, s):
-        return kernel(_square(e.c * s.c, e.v * r.c, e.v * r.v, e.c * s.v))
-
-    outer = (_beta(weights, [_FN], [_FP]), _beta(weights, [_TP], [_TN]))
-    return Quadrature(inverse, _beta(weights, [_FP, _FN], [_TP, _TN]), outer, forward)
-
-
-def _of_lift(kernel, weights):
-    if kernel is not measures.lift:
-        return None
-    outer = (_beta(weights, [_TP], [_FN]), _beta(weights, [_FP], [_TN]))
-    prevalence = _beta(weights, [_TP, _FN], [_FP, _TN])
-    return Quadrature(
-        inverses.LIFT, prevalence, outer, lambda p, t, f: t.v / (p.v * t.v + p.c * f.v)
-    )
-
-
-def _of_cost(kernel, weights):
+def _of_cost(matrix, weights):
     """Return the distribution of a cost, by the share of the two dear cells."""
-    matrix = getattr(kernel, "keywords", {}).get("matrix")
-    if matrix is None or np.shape(matrix) != (2, 2):
+    if len(matrix) != 2:
         return None
-    cells = sorted([_TN, _FP, _FN, _TP], key=lambda cell: matrix[cell])
+    each = {cell: matrix[row][column] for cell, (row, column) in _CELLS.items()}
+    cells = sorted(each, key=each.__getitem__)
     low, high = cells[:2], cells[2:]
-    costs = [(float(matrix[a]), float(matrix[b])) for a, b in (low, high)]
+    costs = [(each[a], each[b]) for a, b in (low, high)]
     if costs[0][0] == costs[1][1]:
         return PointMass(np.full(weights.shape[:-2], costs[0][0]))
 
@@ -176,34 +134,15 @@ def _of_cost(kernel, weights):
         return t.v * dear + t.c * (costs[0][0] * s.v + costs[0][1] * s.c)
 
     outer = tuple(
-        _beta(weights, pair[:1], pair[1:])
-        if cost[0] != cost[1]
-        else PointMass(np.full(weights.shape[:-2], 0.5))
+        _beta(weights, pair) if cost[0] != cost[1] else PointMass(np.full(weights.shape[:-2], 0.5))
         for pair, cost in [(high, costs[1]), (low, costs[0])]
     )
-    return Quadrature(inverses.cost_of_shares(*costs), _beta(weights, high, low), outer, forward)
-
-
-def _of_table(kernel, weights, prevalence):
-    """Return the distribution of what depends on the prevalence and both rates."""
-    inverse = inverses.TABLE.get(_own(kernel))
-    if inverse is None and sum(getattr(kernel, "tversky", ())) > 0:
-        inverse = inverses.tversky(*kernel.tversky)
-    matrix = getattr(kernel, "keywords", {}).get("matrix")
-    if matrix is not None and np.shape(matrix) == (2, 2):
-        inverse = inverses.cost(matrix)
-    if inverse is None:
-        return None
-    outer = (prevalence, _beta(weights, [_FP], [_TN]))
-    if isinstance(prevalence, PointMass):
-        outer = (PointMass(np.broadcast_to(prevalence.at, outer[1].a.shape)), outer[1])
     return Quadrature(
-        inverse, _beta(weights, [_TP], [_FN]), outer, lambda t, p, f: kernel(_cells(t, p, f))
+        inverses.cost_of_shares(*costs),
+        _beta(weights, ("+".join(high), "+".join(low))),
+        outer,
+        forward,
     )
-
-
-def _cells(t, p, f):
-    return _square(p.c * f.c, p.c * f.v, p.v * t.c, p.v * t.v)
 
 
 def _square(tn, fp, fn, tp):
@@ -211,9 +150,13 @@ def _square(tn, fp, fn, tp):
     return np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
 
 
-def _beta(weights, first, second):
-    return Beta(_sum(weights, first), _sum(weights, second))
+def _beta(weights, form):
+    return Beta(_sum(weights, form[0]), _sum(weights, form[1]))
 
 
 def _sum(weights, cells):
-    return sum(weights[..., row, column] for row, column in cells)
+    if cells == "right":
+        return np.einsum("...ii->...", weights)
+    if cells == "wrong":
+        return off_diagonal(weights)
+    return sum(weights[(..., *_CELLS[cell])] for cell in cells.split("+"))

@@ -4,20 +4,32 @@ Performance measures: the catalogue, and measures of labelled counts.
 Examples
 --------
 >>> from bayescm import measures
->>> measures.resolve("sensitivity").__name__
-'recall'
+>>> measures.recall([[30, 35], [15, 65]])
+np.float64(0.8125)
+>>> measures.resolve("sensitivity").same_as(measures.recall)
+True
 """
 
 from bayescm.measures import catalogue
-from bayescm.measures.catalogue import Kernel, cost, fbeta, names, one_vs_rest, resolve, tversky
+from bayescm.measures.catalogue import (
+    Measure,
+    cost,
+    fbeta,
+    measure,
+    names,
+    one_vs_rest,
+    resolve,
+    tversky,
+)
 from bayescm.measures.over_folds import fold_macro, fold_micro
 
 __all__ = [
-    "Kernel",
+    "Measure",
     "cost",
     "fbeta",
     "fold_macro",
     "fold_micro",
+    "measure",
     "names",
     "one_vs_rest",
     "resolve",

@@ -1,15 +1,19 @@
 """
-Performance measures as functions of the cells of a confusion matrix.
+Performance measures as functions of the cells of a confusion matrix: one entry for each.
 
-A kernel takes an array of shape (..., C, C), rows = actual, columns = predicted, of counts or of
+A measure takes an array of shape (..., C, C), rows = actual, columns = predicted, of counts or of
 probabilities, and returns an array of shape (...). With two classes index 1 is the positive one,
-as in scikit-learn. The measures of one class against the rest (``kernel.one_class``) return the
-positive class's value for C = 2 and append an axis of length C for more classes; ``f1_macro``,
-``f1_micro`` and ``f1_weighted`` average over the classes with scikit-learn's meaning at
-``zero_division=nan``: a class whose value is undefined is left out of the average.
+as in scikit-learn. Measures of one class against the rest (``one_class``) return the positive
+class's value for C = 2 and append an axis of length C for more classes; ``f1_macro``, ``f1_micro``
+and ``f1_weighted`` average over the classes with scikit-learn's meaning at ``zero_division=nan``: a
+class whose value is undefined is left out of the average.
+
+An entry says all that is known of its measure: the formula, the sentence that explains it, its
+other names, whether lower is better, its range, and its form in terms of the cells where that gives
+it a posterior distribution that need not be drawn (`bayescm.measures.kernel` has the forms).
 
 0/0 is NaN. Complements have a formula of their own and are never ``1 - x``, so that they keep
-their digits near 0. ``kernel.needs_positive`` tells whether swapping two classes changes the value.
+their digits near 0.
 
 Examples
 --------
@@ -17,23 +21,29 @@ Examples
 >>> cells = np.array([[30, 35], [15, 65]])
 >>> float(f1(cells).round(4)), float(mcc(cells).round(4))
 (0.7222, 0.2946)
->>> resolve("sensitivity").__name__
-'recall'
+>>> resolve("sensitivity").__name__, resolve("sensitivity").canonical
+('sensitivity', 'recall')
 """
 
+import ast
 import inspect
-from collections.abc import Callable
-from functools import partial
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayescm.measures.kernel import (
-    Kernel,
+    AVERAGES,
+    Cost,
+    Function,
+    Measure,
+    Overlap,
+    Proportion,
     average,
     averaged,
-    floats,
-    mark,
     off_diagonal,
     one_class,
     one_of_two,
@@ -41,39 +51,49 @@ from bayescm.measures.kernel import (
     over_classes,
     per_class,
     total,
-    user,
     whole,
 )
-from bayescm.measures.naming import ALIASES, AVERAGES, parse
 from bayescm.validate import fail, suggest
 
-__all__ = ["Kernel", "cost", "fbeta", "names", "one_vs_rest", "resolve", "tversky"]
+__all__ = ["Measure", "cost", "fbeta", "measure", "names", "one_vs_rest", "resolve", "tversky"]
+
+ANY = (0.0, np.inf)
+SIGNED = (-1.0, 1.0)
 
 
 # Measures of the whole matrix
 
 
-@whole
+@whole(aliases=("accuracy_score",), unit="examples", form=Proportion("right", "wrong"))
 def accuracy(cells):
-    """Share of examples classified rightly."""
+    """Proportion of examples classified correctly."""
     return np.einsum("...ii->...", cells) / total(cells)
 
 
-@whole
+@whole(
+    aliases=("error",),
+    lower_is_better=True,
+    unit="examples",
+    form=Proportion("wrong", "right"),
+)
 def error_rate(cells):
-    """Share of examples classified wrongly."""
+    """Proportion of examples classified incorrectly."""
     return off_diagonal(cells) / total(cells)
 
 
-@whole
+@whole(aliases=("balanced_accuracy_score",), form=Function("rates", "mean"))
 def balanced_accuracy(cells):
-    """Mean recall of the classes that occur."""
+    """Mean recall over the classes that occur."""
     return average(np.einsum("...ii->...i", cells) / np.einsum("...ij->...i", cells))
 
 
-@whole
+@whole(
+    aliases=("matthews_corrcoef", "correlation", "phi"),
+    range=SIGNED,
+    form=Function("answers", "correlation"),
+)
 def mcc(cells):
-    """Matthews' correlation coefficient; for many classes Gorodkin's R_K."""
+    """Matthews correlation coefficient; Gorodkin's R_K for more than two classes."""
     tp, fn, fp, tn = one_of_two(cells)
     difference = over_classes(tp * tn - fp * fn, cells)
     predicted = over_classes((tp + fp) * (fn + tn), cells)
@@ -81,9 +101,9 @@ def mcc(cells):
     return difference / (np.sqrt(predicted) * np.sqrt(actual))
 
 
-@whole
+@whole(aliases=("kappa", "cohen_kappa_score"), range=SIGNED, form=Function("answers", "agreement"))
 def cohen_kappa(cells):
-    """Cohen's kappa: agreement beyond that of independent answers."""
+    """Cohen's kappa: agreement beyond what is expected by chance."""
     tp, fn, fp, tn = one_of_two(cells)
     norm = (tp + fp) * (fp + tn)
     if cells.shape[-1] == 2:  # the mean over both classes, of which the difference is the same
@@ -94,127 +114,144 @@ def cohen_kappa(cells):
 # Measures of one class against the rest
 
 
-@one_class
+@one_class(aliases=("ppv",), unit="predicted positives", form=Proportion("tp", "fp"))
 def precision(tp, fn, fp, tn):
-    """Share of the predicted positives that are positive."""
+    """Proportion of predicted positives that are positive."""
     return tp / (tp + fp)
 
 
-@one_class
+@one_class(
+    aliases=("sensitivity", "tpr", "hit_rate"), unit="positives", form=Proportion("tp", "fn")
+)
 def recall(tp, fn, fp, tn):
-    """Share of the positives that are found."""
+    """Proportion of positives that are found."""
     return tp / (tp + fn)
 
 
-@one_class
+@one_class(aliases=("tnr", "selectivity"), unit="negatives", form=Proportion("tn", "fp"))
 def specificity(tp, fn, fp, tn):
-    """Share of the negatives that are predicted negative."""
+    """Proportion of negatives that are predicted negative."""
     return tn / (tn + fp)
 
 
-@one_class
+@one_class(unit="predicted negatives", form=Proportion("tn", "fn"))
 def npv(tp, fn, fp, tn):
-    """Share of the predicted negatives that are negative (negative predictive value)."""
+    """Proportion of predicted negatives that are negative (negative predictive value)."""
     return tn / (tn + fn)
 
 
-@one_class
+@one_class(
+    aliases=("fall_out",), lower_is_better=True, unit="negatives", form=Proportion("fp", "tn")
+)
 def fpr(tp, fn, fp, tn):
-    """Share of the negatives that are predicted positive (false positive rate)."""
+    """Proportion of negatives that are predicted positive (false positive rate)."""
     return fp / (fp + tn)
 
 
-@one_class
+@one_class(
+    aliases=("miss_rate",), lower_is_better=True, unit="positives", form=Proportion("fn", "tp")
+)
 def fnr(tp, fn, fp, tn):
-    """Share of the positives that are missed (false negative rate)."""
+    """Proportion of positives that are missed (false negative rate)."""
     return fn / (fn + tp)
 
 
-@one_class
+@one_class(lower_is_better=True, unit="predicted positives", form=Proportion("fp", "tp"))
 def fdr(tp, fn, fp, tn):
-    """Share of the predicted positives that are negative (false discovery rate)."""
+    """Proportion of predicted positives that are negative (false discovery rate)."""
     return fp / (fp + tp)
 
 
-@one_class
+@one_class(
+    aliases=("false_omission_rate",),
+    lower_is_better=True,
+    unit="predicted negatives",
+    form=Proportion("fn", "tn"),
+)
 def for_(tp, fn, fp, tn):
-    """Share of the predicted negatives that are positive (false omission rate)."""
+    """Proportion of predicted negatives that are positive (false omission rate)."""
     return fn / (fn + tn)
 
 
-def _tversky(tp, fn, fp, tn, alpha, beta):
-    return tp / (tp + alpha * fn + beta * fp)
-
-
-@one_class(tversky=(0.5, 0.5))
+@one_class(form=Overlap(0.5, 0.5))
 def f1(tp, fn, fp, tn):
     """Harmonic mean of precision and recall."""
     return 2 * tp / (2 * tp + fn + fp)
 
 
-@one_class(tversky=(1.0, 1.0))
+@one_class(form=Overlap(1.0, 1.0))
 def jaccard(tp, fn, fp, tn):
-    """Jaccard index: true positives among all that are, or are called, positive."""
+    """Jaccard index: proportion of true positives among all that are positive or predicted so."""
     return tp / (tp + fn + fp)
 
 
-@one_class
+@one_class(aliases=("cosine", "g_score"), form=Function("errors", "geometric mean"))
 def fowlkes_mallows(tp, fn, fp, tn):
-    """Geometric mean of precision and recall, also called cosine and G-score."""
+    """Geometric mean of precision and recall."""
     return tp / (np.sqrt(tp + fn) * np.sqrt(tp + fp))
 
 
-@one_class
+@one_class(form=Function("errors", "larger"))
 def overlap(tp, fn, fp, tn):
-    """Overlap coefficient: the larger one of precision and recall."""
+    """Overlap coefficient: the larger of precision and recall."""
     return tp / (tp + np.minimum(fn, fp))
 
 
-@one_class
+@one_class(range=ANY, form=Function("table", "lift"))
 def lift(tp, fn, fp, tn):
-    """Precision over prevalence."""
+    """Precision divided by prevalence."""
     return tp / (tp + fp) * ((tp + fn + fp + tn) / (tp + fn))
 
 
-@one_class(needs_positive=False)
+@one_class(
+    aliases=("youden", "youden_j"),
+    needs_positive=False,
+    range=SIGNED,
+    form=Function("rates", "difference"),
+)
 def informedness(tp, fn, fp, tn):
-    """Youden's index: recall + specificity - 1."""
+    """Youden's J: recall + specificity - 1."""
     return (tp * tn - fp * fn) / ((tp + fn) * (fp + tn))
 
 
-@one_class(needs_positive=False)
+@one_class(needs_positive=False, range=SIGNED, form=Function("columns", "difference"))
 def markedness(tp, fn, fp, tn):
     """Precision + negative predictive value - 1."""
     return (tp * tn - fp * fn) / ((tp + fp) * (fn + tn))
 
 
-@one_class
+@one_class(aliases=("lr_plus",), range=ANY, form=Function("rates", "ratio"))
 def positive_likelihood_ratio(tp, fn, fp, tn):
-    """Recall over the false positive rate."""
+    """Recall divided by the false positive rate."""
     return tp / (tp + fn) / (fp / (fp + tn))
 
 
-@one_class
+@one_class(
+    aliases=("lr_minus",),
+    lower_is_better=True,
+    range=ANY,
+    form=Function("rates", "ratio of complements"),
+)
 def negative_likelihood_ratio(tp, fn, fp, tn):
-    """Miss rate over specificity."""
+    """Ratio of the false negative rate to specificity."""
     return fn / (tp + fn) / (tn / (fp + tn))
 
 
-@one_class(needs_positive=False)
+@one_class(aliases=("dor",), needs_positive=False, range=ANY, form=Function("rates", "odds ratio"))
 def diagnostic_odds_ratio(tp, fn, fp, tn):
-    """Odds of a positive answer among the positives over those among the negatives."""
+    """Odds of being predicted positive among positives, divided by those among negatives."""
     return tp / fn * (tn / fp)
 
 
-@one_class
+@one_class(unit="examples", form=Proportion("tp+fn", "fp+tn"))
 def prevalence(tp, fn, fp, tn):
-    """Share of the examples that are positive."""
+    """Proportion of examples that are positive."""
     return (tp + fn) / (tp + fn + fp + tn)
 
 
-@one_class
+@one_class(unit="examples", form=Proportion("tp+fp", "fn+tn"))
 def predicted_prevalence(tp, fn, fp, tn):
-    """Share of the examples that are predicted positive."""
+    """Proportion of examples that are predicted positive."""
     return (tp + fp) / (tp + fn + fp + tn)
 
 
@@ -225,7 +262,7 @@ def _text(number):
     return repr(float(number)).removesuffix(".0")
 
 
-def fbeta(beta: float) -> Kernel:
+def fbeta(beta: float) -> Measure:
     """
     Return the F measure that weighs recall ``beta`` times as much as precision.
 
@@ -243,10 +280,10 @@ def fbeta(beta: float) -> Kernel:
     if beta == 1:
         return f1
     share = beta**2 / (1 + beta**2)
-    return _weighted_overlap(f"fbeta({_text(beta)})", (share, 1 / (1 + beta**2)))
+    return _weighted_overlap(f"fbeta({_text(beta)})", Overlap(share, 1 / (1 + beta**2)))
 
 
-def tversky(alpha: float, beta: float) -> Kernel:
+def tversky(alpha: float, beta: float) -> Measure:
     """
     Return Tversky's index tp / (tp + alpha * fn + beta * fp).
 
@@ -263,11 +300,11 @@ def tversky(alpha: float, beta: float) -> Kernel:
     >>> tversky(0.3, 0.7).__name__, tversky(1, 1).__name__, tversky(0.5, 0.5).__name__
     ('tversky(0.3,0.7)', 'jaccard', 'f1')
     """
-    weights = _weights("tversky", alpha, beta)
+    form = Overlap(*_weights("tversky", alpha, beta))
     for known in (f1, jaccard):
-        if weights == known.tversky:
+        if form == known.form:
             return known
-    return _weighted_overlap(f"tversky({','.join(map(_text, weights))})", weights)
+    return _weighted_overlap(f"tversky({','.join(map(_text, form))})", form)
 
 
 def _weights(name, *weights):
@@ -279,15 +316,27 @@ def _weights(name, *weights):
     return tuple(float(weight) for weight in weights)
 
 
-def _weighted_overlap(name, weights):
-    formula = partial(_tversky, alpha=weights[0], beta=weights[1])
-    kernel = partial(per_class, formula=formula)
-    return mark(kernel, name, True, True, formula=formula, tversky=weights)
+def _weighted_overlap(name, form):
+    formula = partial(_tversky, weights=form)
+    return Measure(
+        partial(per_class, formula=formula),
+        formula,
+        name,
+        canonical=name,
+        one_class=True,
+        needs_positive=True,
+        form=form,
+    )
 
 
-def cost(matrix: ArrayLike) -> Kernel:
+def _tversky(tp, fn, fp, tn, weights):
+    """Proportion of true positives among them and the errors, weighted."""
+    return tp / (tp + weights[0] * fn + weights[1] * fp)
+
+
+def cost(matrix: ArrayLike) -> Measure:
     """
-    Return the expected cost of an example.
+    Return the expected cost of an example; lower is better.
 
     Parameters
     ----------
@@ -297,40 +346,55 @@ def cost(matrix: ArrayLike) -> Kernel:
 
     Examples
     --------
-    >>> kernel = cost([[0, 1], [5, 0]])
-    >>> float(kernel([[30, 10], [6, 54]]))
-    0.4
+    >>> burden = cost([[0, 1], [5, 0]])
+    >>> float(burden([[30, 10], [6, 54]])), burden.range
+    (0.4, (0.0, 5.0))
     """
     matrix = np.array(matrix, dtype=np.float64)
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] >= 2
     if not square or not np.isfinite(matrix).all():
         todo = "pass e.g. cost([[0, 1], [5, 0]])"
         raise fail("a cost matrix is not one", matrix, "a square matrix of finite costs", todo)
-    rows = ",".join(f"[{','.join(map(_text, row))}]" for row in matrix)
-    return mark(partial(_expected_cost, matrix=matrix), f"cost([{rows}])", False, False)
+    name = f"cost([{','.join(f'[{",".join(map(_text, row))}]' for row in matrix)}])"
+    formula = partial(_expected_cost, matrix=matrix)
+    return Measure(
+        formula,
+        formula,
+        name,
+        canonical=name,
+        lower_is_better=True,
+        range=(float(matrix.min()), float(matrix.max())),
+        form=Cost(tuple(map(tuple, matrix.tolist()))),
+    )
 
 
 def _expected_cost(cells, matrix):
-    cells = floats(cells)
+    """Mean cost of an example."""
     if cells.shape[-2:] != matrix.shape:
         todo = "give the cost matrix one row and column per class"
         raise fail("the cost matrix has a wrong size", matrix.shape, str(cells.shape[-2:]), todo)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.einsum("...ij,ij->...", cells, matrix) / total(cells)
+    return np.einsum("...ij,ij->...", cells, matrix) / total(cells)
 
 
-_FACTORIES: dict[str, Callable[..., Kernel]] = {"fbeta": fbeta, "tversky": tversky, "cost": cost}
-_KERNELS = {k: v for k, v in list(globals().items()) if hasattr(v, "needs_positive")}
+# Names, and functions of one's own
+
+_FACTORIES: dict[str, Callable[..., Measure]] = {"fbeta": fbeta, "tversky": tversky, "cost": cost}
+_CATALOGUE = {k: v for k, v in list(globals().items()) if isinstance(v, Measure)}
+_NAMED = {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")} | {
+    name: each.called(name)
+    for each in _CATALOGUE.values()
+    for name in (each.canonical, *each.aliases)
+}
 
 
 def names() -> list[str]:
     """Return the names of the measures without parameters."""
-    return sorted(_KERNELS)
+    return sorted(_CATALOGUE)
 
 
-def resolve(measure: str | Callable) -> Kernel:
+def resolve(measure: str | Callable) -> Measure:
     """
-    Return the kernel of a name, or of any function of cells.
+    Return the measure of a name, or make one of any function of cells.
 
     Parameters
     ----------
@@ -338,32 +402,52 @@ def resolve(measure: str | Callable) -> Kernel:
         A name (``"f1"``), an alias (``"sensitivity"``), an average over classes (``"f1_macro"``),
         a measure with parameters (``"fbeta(0.5)"``, ``"tversky(0.3,0.7)"``,
         ``"cost([[0,1],[5,0]])"``), or a function from cells (..., C, C) to values (...). A function
-        gets the cells in label order, with the positive one of two classes last; set its attribute
-        ``needs_positive = True`` where that matters.
+        gets the cells in label order, with the positive one of two classes last; higher is taken to
+        be better. Pass it through `measure` to say otherwise.
 
     Returns
     -------
-    Kernel
-        ``__name__`` is the canonical name.
+    Measure
+        ``__name__`` is the name that was given.
 
     Raises
     ------
     ValueError
         Where no measure has this name; the message has the nearest ones.
+
+    Examples
+    --------
+    >>> resolve("ppv").__name__, resolve("ppv").same_as(precision)
+    ('ppv', True)
     """
     if callable(measure):
-        return user(measure)
+        return own(measure)
     if not isinstance(measure, str):
-        allowed, todo = "a name or a function", 'pass e.g. "f1"'
-        raise fail("this is no measure", measure, allowed, todo, TypeError)
-    base, parameters, how = parse(measure)
-    if base not in (_FACTORIES if parameters else _KERNELS):
-        raise _unknown(measure)
-    kernel = _made(base, parameters) if parameters else _KERNELS[base]
-    return averaged(kernel, how) if how else kernel
+        allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
+        raise fail("not a measure", measure, allowed, todo, TypeError)
+    return _NAMED.get(measure) or _read(measure)
 
 
-def _made(base, parameters):
+@lru_cache(maxsize=1024)
+def _read(text):
+    """Return the measure of a name with parameters, or with an average over classes."""
+    name, how = re.sub(r"\s", "", text), ""
+    if name.rpartition("_")[2] in AVERAGES:
+        name, _, how = name.rpartition("_")
+    match = re.fullmatch(r"([^()]+)\((.+)\)", name)
+    if (match[1] not in _FACTORIES) if match else (name not in _NAMED):
+        raise _unknown(text)
+    found = _made(text, *match.groups()) if match else _NAMED[name]
+    return (averaged(found, how) if how else found).called(text)
+
+
+def _made(text, base, written):
+    try:
+        parameters = ast.literal_eval(f"({written},)")
+    except (SyntaxError, ValueError):
+        allowed = "fbeta(0.5), tversky(0.3,0.7), cost([[0,1],[5,0]])"
+        todo = "write numbers, with commas between them"
+        raise fail("the parameters of a measure are unreadable", text, allowed, todo) from None
     takes = list(inspect.signature(_FACTORIES[base]).parameters)
     if len(parameters) != len(takes):
         allowed = f"{base}({','.join(takes)})"
@@ -371,10 +455,115 @@ def _made(base, parameters):
     return _FACTORIES[base](*parameters)
 
 
+def among(measures: Sequence[Measure], wanted: str | Callable) -> list[int]:
+    """
+    Return which of the measures a name or a function means, whatever they are called.
+
+    Examples
+    --------
+    >>> among([resolve("sensitivity"), precision], "recall")
+    [0]
+    """
+    called = [index for index, each in enumerate(measures) if each.__name__ == wanted]
+    if called:
+        return called
+    one = resolve(wanted)
+    return [index for index, each in enumerate(measures) if each.same_as(one)]
+
+
+def same(first: str, second: str) -> bool:
+    """Tell whether two names mean the same measure; one of them may be that of a function."""
+    try:
+        return first == second or resolve(first).same_as(resolve(second))
+    except ValueError:
+        return False
+
+
 def _unknown(measure):
     every = [*names(), "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
-    averages = [f"{name}_{how}" for name in names() for how in AVERAGES if _KERNELS[name].one_class]
+    means = [f"{k}_{how}" for k, each in _NAMED.items() if each.one_class for how in AVERAGES]
     allowed = f"{', '.join(every)}; of one class also f1_macro, f1_micro, f1_weighted"
-    return fail(
-        "unknown measure", measure, allowed, suggest(measure, [*every, *ALIASES, *averages])
+    return fail("unknown measure", measure, allowed, suggest(measure, [*every, *_NAMED, *means]))
+
+
+def measure(
+    function: Callable,
+    *,
+    lower_is_better: bool = False,
+    range: tuple[float | None, float | None] | None = None,
+    name: str | None = None,
+    needs_positive: bool | None = None,
+    one_class: bool | None = None,
+) -> Measure:
+    """
+    Return a measure made of a function of the cells.
+
+    Parameters
+    ----------
+    function : callable
+        From cells (..., C, C), counts or probabilities in label order with the positive one of two
+        classes last, to values (...). Its docstring explains the measure.
+    lower_is_better : bool, default False
+        Whether it is a loss.
+    range : (low, high), optional
+        Smallest and largest value, None where there is none.
+    name : str, optional
+        What answers call it; by default as the function.
+    needs_positive : bool, optional
+        Whether swapping two classes changes the value; by default the function's attribute of this
+        name, or else False.
+    one_class : bool, optional
+        Whether it returns a value for each of more than two classes, (..., C); by default as above.
+
+    Returns
+    -------
+    Measure
+
+    Examples
+    --------
+    >>> def alarms_per_find(cells):
+    ...     return cells[..., :, 1].sum(axis=-1) / cells[..., 1, 1]
+    >>> burden = measure(alarms_per_find, lower_is_better=True, range=(1, None))
+    >>> burden.__name__, burden.range, float(burden([[30, 35], [15, 65]]).round(2))
+    ('alarms_per_find', (1.0, inf), 1.54)
+    """
+    if not callable(function):
+        raise fail("not a function of cells", function, "a function", "pass a function", TypeError)
+    one = getattr(function, "one_class", False) if one_class is None else one_class
+    needs = getattr(function, "needs_positive", False) if needs_positive is None else needs_positive
+    return Measure(
+        partial(_checked, function=function),
+        function,
+        name or str(getattr(function, "__name__", type(function).__name__)),
+        one_class=bool(one),
+        needs_positive=bool(needs),
+        lower_is_better=bool(lower_is_better),
+        range=_ends(range),
     )
+
+
+def _ends(ends):
+    low, high = (None, None) if ends is None else ends
+    low, high = -np.inf if low is None else float(low), np.inf if high is None else float(high)
+    if not low < high:
+        todo = "pass e.g. range=(0, None)"
+        raise fail("the range of a measure is empty", ends, "(low, high), low < high", todo)
+    return low, high
+
+
+def own(function: Callable) -> Measure:
+    """Return a function as a measure; its facts are its attributes, where it has any."""
+    if isinstance(function, Measure):
+        return function
+    loss, ends = getattr(function, "lower_is_better", None), getattr(function, "range", None)
+    made = measure(function, lower_is_better=bool(loss), range=ends)
+    return replace(made, direction_assumed=loss is None)
+
+
+def _checked(cells, function):
+    values = np.asarray(function(cells))
+    if values.shape[: cells.ndim - 2] != cells.shape[:-2]:
+        allowed = f"shape {cells.shape[:-2]} for cells of shape {cells.shape}"
+        todo = "index with cells[..., i, j] and sum over axis=(-2, -1)"
+        raise fail("a measure returned a wrong shape", values.shape, allowed, todo)
+    return values

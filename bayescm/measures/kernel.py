@@ -1,13 +1,14 @@
 """
-What a kernel is: a function from cells (..., C, C) to a measure that knows what it measures.
+What a measure is: a function of cells (..., C, C) that knows its own facts.
 
-The cells of each class against the rest, and the averages over classes, are here; the measures
-themselves are in ``measures``.
+The cells of each class against the rest, and the averages over classes, are here too; the measures
+themselves are in ``catalogue``.
 """
 
 from collections.abc import Callable
-from functools import partial, wraps
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,23 +16,121 @@ from numpy.typing import ArrayLike
 from bayescm.validate import fail
 
 
-class Kernel(Protocol):
-    """A measure: a function of cells (..., C, C) that knows what it is."""
+class Proportion(NamedTuple):
+    """
+    The form of a proportion: of some cells among these and the rest.
 
+    Cells are ``tp``, ``fn``, ``fp`` and ``tn``, joined by ``+``; or ``right`` and ``wrong``, those
+    on and off the diagonal for any number of classes.
+    """
+
+    part: str
+    rest: str
+
+
+class Overlap(NamedTuple):
+    """The form tp / (tp + fn_weight * fn + fp_weight * fp)."""
+
+    fn_weight: float
+    fp_weight: float
+
+
+class Cost(NamedTuple):
+    """The form of the mean of a number per cell, rows = actual."""
+
+    matrix: tuple[tuple[float, ...], ...]
+
+
+class Function(NamedTuple):
+    """
+    The form of a function of independent proportions, with two classes.
+
+    ``of`` says which: ``"rates"`` (recall and false positive rate), ``"columns"`` (precision and
+    false omission rate), ``"errors"`` (tp among tp and errors, misses among errors), ``"answers"``
+    (errors among all, misses among errors, tp among the right) or ``"table"`` (prevalence and both
+    rates). ``name`` says which function.
+    """
+
+    of: str
+    name: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measure:
+    """
+    A measure: a function of cells (..., C, C), and what is known of it.
+
+    Attributes
+    ----------
+    compute : callable
+        From an array of cells to values, without checks.
+    formula : callable
+        The function that was written down: of the cells, or of tp, fn, fp and tn of one class.
+    __name__ : str
+        What it is called in answers: the name that was asked for, which may be an alias.
+    canonical : str
+        Its name in the catalogue, whatever it is called; "" for a function of one's own.
+    aliases : tuple of str
+        Its other names.
+    one_class : bool
+        Whether it is about one class, and so has a value for each of more than two.
+    needs_positive : bool
+        Whether swapping two classes changes the value.
+    lower_is_better : bool
+        Whether it is a loss: comparisons, ranks, thresholds and alarms ask.
+    direction_assumed : bool
+        Whether higher is taken to be better only because nothing was said.
+    range : tuple of two floats
+        Smallest and largest value, infinite where there is none.
+    unit : str, optional
+        What is counted by the size of a test set for one proportion, such as "positives".
+    form : Proportion, Overlap, Cost or Function, optional
+        What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
+        distribution. Without a form the posterior is drawn.
+    takes : str
+        The variable of a posterior that it is a function of: the cells.
+    """
+
+    compute: Callable
+    formula: Callable
     __name__: str
-    one_class: bool
-    needs_positive: bool
+    canonical: str = ""
+    aliases: tuple[str, ...] = ()
+    one_class: bool = False
+    needs_positive: bool = False
+    lower_is_better: bool = False
+    direction_assumed: bool = False
+    range: tuple[float, float] = (0.0, 1.0)
+    unit: str | None = None
+    form: Proportion | Overlap | Cost | Function | None = None
+    takes: str = "cells"
+
+    def __post_init__(self):
+        """Take over the sentence that explains the formula."""
+        formula = self.formula.func if isinstance(self.formula, partial) else self.formula
+        object.__setattr__(self, "__doc__", formula.__doc__)
 
     def __call__(self, cells: ArrayLike) -> np.ndarray:
         """Return the measure, shape (...) or, per class, (..., C)."""
+        cells = floats(cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.compute(cells)
 
+    def __repr__(self):
+        """Show the name."""
+        return f"<measure {self.__name__}>"
 
-def mark(kernel: Any, name: str, one_class: bool, needs_positive: bool, **marks: Any) -> Any:
-    """Tell a kernel what it is."""
-    marks.update(__name__=name, one_class=one_class, needs_positive=needs_positive)
-    for key, value in marks.items():
-        setattr(kernel, key, value)
-    return kernel
+    def called(self, name: str) -> "Measure":
+        """Return the same measure under another name."""
+        if name == self.__name__:
+            return self
+        return replace(self, **cast(Any, {"__name__": name}))
+
+    def same_as(self, other: "Measure") -> bool:
+        """Tell whether two measures are the same one, whatever they are called."""
+        if self.canonical or other.canonical:
+            return self.canonical == other.canonical
+        return self.formula is other.formula
 
 
 def floats(cells: ArrayLike) -> np.ndarray:
@@ -95,35 +194,31 @@ def one_vs_rest(cells: ArrayLike) -> np.ndarray:
     return np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
 
 
-def one_class(formula: Callable | None = None, *, needs_positive: bool = True, **marks: Any) -> Any:
-    """Make a kernel of a formula of tp, fn, fp and tn of one class."""
-    if formula is None:
-        return partial(one_class, needs_positive=needs_positive, **marks)
+def one_class(**facts: Any) -> Callable[[Callable], Measure]:
+    """Make a measure of a formula of tp, fn, fp and tn of one class."""
+    facts.setdefault("needs_positive", True)
 
-    @wraps(formula)
-    def kernel(cells):
-        return per_class(cells, formula)
+    def make(formula):
+        return _entry(partial(per_class, formula=formula), formula, one_class=True, **facts)
 
-    del kernel.__wrapped__  # its signature is that of the formula
-    return mark(kernel, formula.__name__, True, needs_positive, formula=formula, **marks)
+    return make
 
 
-def per_class(cells: ArrayLike, formula: Callable) -> np.ndarray:
+def whole(**facts: Any) -> Callable[[Callable], Measure]:
+    """Make a measure of a formula of all the cells."""
+    return lambda formula: _entry(formula, formula, **facts)
+
+
+def _entry(compute, formula, **facts):
+    name = formula.__name__
+    # The measure takes the formula's place in its module; so pickle finds the formula.
+    formula.__qualname__ = f"{name}.formula"
+    return Measure(compute, formula, name, canonical=name, **facts)
+
+
+def per_class(cells: np.ndarray, formula: Callable) -> np.ndarray:
     """Apply the formula to the positive class of two, or to every class of more."""
-    cells = floats(cells)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return formula(*one_of_two(cells))
-
-
-def whole(formula: Callable) -> Any:
-    """Make a kernel of a formula of all the cells."""
-
-    @wraps(formula)
-    def kernel(cells):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return formula(floats(cells))
-
-    return mark(kernel, formula.__name__, False, False)
+    return formula(*one_of_two(cells))
 
 
 def total(cells: np.ndarray) -> np.ndarray:
@@ -140,53 +235,47 @@ def average(values: np.ndarray, weights: ArrayLike = 1.0) -> np.ndarray:
     return np.einsum("...i,...i->...", values, weights) / np.einsum("...i->...", weights)
 
 
-def _macro(cells, kernel):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return average(kernel.formula(*every_class(floats(cells))))
+def _macro(cells, formula):
+    return average(formula(*every_class(cells)))
 
 
-def _weighted(cells, kernel):
-    tp, fn, fp, tn = every_class(floats(cells))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return average(kernel.formula(tp, fn, fp, tn), tp + fn)
+def _weighted(cells, formula):
+    tp, fn, fp, tn = every_class(cells)
+    return average(formula(tp, fn, fp, tn), tp + fn)
 
 
-def _micro(cells, kernel):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return kernel.formula(
-            *(np.einsum("...i->...", part) for part in every_class(floats(cells)))
-        )
+def _micro(cells, formula):
+    return formula(*(np.einsum("...i->...", part) for part in every_class(cells)))
 
 
-_AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
+AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
 
 
-def averaged(kernel: Any, how: str) -> Any:
-    """Return the average over the classes of a kernel of one class."""
-    if not kernel.one_class:
-        todo = f"use {kernel.__name__} itself"
+def averaged(measure: Measure, how: str) -> Measure:
+    """Return the average over the classes of a measure of one class."""
+    if not measure.one_class:
+        todo = f"use {measure.__name__} itself"
         allowed = "a measure of one class, e.g. f1_macro"
-        raise fail("this measure is not averaged over classes", kernel.__name__, allowed, todo)
-    name = f"{kernel.__name__}_{how}"
-    return mark(partial(_AVERAGES[how], kernel=kernel), name, False, False)
+        raise fail("this measure is not averaged over classes", measure.__name__, allowed, todo)
+    mean = replace(
+        measure,
+        canonical=f"{measure.canonical}_{how}",
+        compute=partial(AVERAGES[how], formula=measure.formula),
+        aliases=tuple(f"{alias}_{how}" for alias in measure.aliases),
+        one_class=False,
+        needs_positive=False,
+        unit=None,
+        form=_micro_form(measure.form) if how == "micro" else None,
+    )
+    return mean.called(f"{measure.__name__}_{how}")
 
 
-def user(function: Callable) -> Any:
-    """Make a kernel of any function of the cells."""
-    if hasattr(function, "one_class") and hasattr(function, "needs_positive"):
-        return function
-    name = getattr(function, "__name__", type(function).__name__)
-    needs = getattr(function, "needs_positive", False)
-    per_class = getattr(function, "one_class", False)
-    return mark(partial(_call_user, function=function), name, per_class, needs)
-
-
-def _call_user(cells, function):
-    cells = floats(cells)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.asarray(function(cells))
-    if values.shape[: cells.ndim - 2] != cells.shape[:-2]:
-        allowed = f"shape {cells.shape[:-2]} for cells of shape {cells.shape}"
-        todo = "index with cells[..., i, j] and sum over axis=(-2, -1)"
-        raise fail("a measure returned a wrong shape", values.shape, allowed, todo)
-    return values
+def _micro_form(form):
+    """Return the form over all classes, of which misses and false alarms are the same number."""
+    sums = {"tp": "right", "fn": "wrong", "fp": "wrong"}
+    if isinstance(form, Proportion) and form.part in sums and form.rest in sums:
+        return Proportion(sums[form.part], sums[form.rest])
+    overlap = isinstance(form, Overlap) and sum(form) == 1
+    # A mean of precision and recall, or the larger one, where both are the same.
+    mean = isinstance(form, Function) and form.of == "errors"
+    return Proportion("right", "wrong") if overlap or mean else None

@@ -9,7 +9,7 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
 from bayescm.evidence.folds import FOLDS
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.measures.catalogue import Kernel, names, resolve
+from bayescm.measures.catalogue import Measure, among, names, resolve
 from bayescm.validate import fail, suggest
 
 
@@ -144,8 +144,9 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     return found
 
 
-def check_pairs(pairs, names: Sequence, known: Sequence[str]) -> np.ndarray:
+def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarray:
     """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
+    known = [kernel.__name__ for kernel in kernels]
     if pairs is None:
         return np.ones((len(names), len(known)), bool)
     if not len(pairs):
@@ -153,12 +154,12 @@ def check_pairs(pairs, names: Sequence, known: Sequence[str]) -> np.ndarray:
         raise fail("there are no pairs", pairs, "one or more (classifier, measure)", todo)
     wanted = np.zeros((len(names), len(known)), bool)
     for classifier, measure in pairs:
-        measure = resolve(measure).__name__
-        if classifier not in names or measure not in known:
+        places = among(kernels, measure)
+        if classifier not in names or not places:
             strange = (classifier, names) if classifier not in names else (measure, known)
             got, allowed = (classifier, measure), f"{list(names)} x {list(known)}"
             raise fail("a pair is not of the evidence", got, allowed, suggest(*strange))
-        wanted[names.index(classifier), known.index(measure)] = True
+        wanted[names.index(classifier), places] = True
     return wanted
 
 
@@ -173,7 +174,7 @@ def _no_positive(kernel, cells):
     )
 
 
-def apply(kernel: Kernel | Callable, cells: xr.DataArray) -> xr.DataArray:
+def apply(kernel: Measure, cells: xr.DataArray) -> xr.DataArray:
     """Return the measure of labelled cells whose last dims are actual and predicted."""
     values = kernel(cells.values)
     dims = list(cells.dims[:-2])

@@ -16,7 +16,7 @@ from scipy import special
 from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.measures.catalogue import resolve
+from bayescm.measures.catalogue import among
 from bayescm.measures.labelled import apply, kernels
 from bayescm.online.bayes_factor import change
 from bayescm.online.predictive_check import surprise
@@ -69,7 +69,7 @@ def prob_worse(
     concentration: Any = None,
 ) -> xr.DataArray:
     """
-    Return the probability that a measure is lower than in a reference period.
+    Return the probability that a measure is worse than in a reference period.
 
     The reference may be of another classifier too. The two must have been tested on different
     examples; for the same examples see `bayescm.compare`.
@@ -81,7 +81,7 @@ def prob_worse(
     reference : DataArray, dims (actual, predicted)
         The evidence of the reference.
     measure : str or callable
-        Higher is taken to be better.
+        Worse is lower, or higher where its ``lower_is_better`` says so.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts of either.
 
@@ -105,8 +105,8 @@ def prob_worse(
     if not all(isinstance(distribution, Beta | F1) for distribution in (now, then)):
         return _like(kernel, counts, _drawn_worse(kernel, counts, reference, concentration))
     quantiles = [then.quantile(each) for each in special.ndtr(_Z)]
-    worse = sum(w * now.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))
-    return _like(kernel, counts, worse)
+    below = sum(w * now.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))
+    return _like(kernel, counts, 1 - below if kernel.lower_is_better else below)
 
 
 def _drawn_worse(kernel, counts, reference, concentration):
@@ -117,7 +117,9 @@ def _drawn_worse(kernel, counts, reference, concentration):
         return dirichlet_multinomial(cells, concentration=prior).draw([kernel], _DRAWS, rng)[0]
 
     then, batch = draws(reference.values), counts.shape[:-2]
-    worse = [(draws(counts.values[index]) < then).mean(axis=0) for index in np.ndindex(batch)]
+    worse_than = np.greater if kernel.lower_is_better else np.less
+    pairs = (worse_than(draws(counts.values[index]), then) for index in np.ndindex(batch))
+    worse = [each.mean(axis=0) for each in pairs]
     return np.reshape(worse, (*batch, *np.shape(worse[0])))
 
 
@@ -146,7 +148,8 @@ def alarms(
     rate : float, default 0.005
         The rate of false alarms, in (0, 1): what it means for each rule is said below.
     floor : float or mapping of str to float, optional
-        Least acceptable value of all measures, or of each by its name.
+        Worst acceptable value of all measures, or of each by its name: the least one, or where
+        lower is better the largest.
     reference : int or DataArray, optional
         The number of first batches that later ones are compared with, or the counts of a reference
         period or another classifier.
@@ -163,7 +166,7 @@ def alarms(
             a batch is not compatible with those before: its predictive tail probability is at most
             `rate` (`surprise`). Raises a false alarm in at most this share of the batches.
         ``floor``
-            the measure lies below its floor with probability 1 - `rate` or more.
+            the measure is worse than its floor with probability 1 - `rate` or more.
         ``reference``
             it is worse than in the reference with probability 1 - `rate` or more.
         ``change``
@@ -196,8 +199,9 @@ def alarms(
         tables.append(_rows(counts, tails, tails <= rate, "batch", rate))
         if kernel.__name__ in floors:
             in_force = accumulate(counts, **_forgetting(evidence))
-            low = prob_below(in_force, kernel, floors[kernel.__name__], concentration=prior)
-            tables.append(_rows(counts, low, _begins(low >= 1 - rate), "floor", 1 - rate))
+            beyond = prob_below(in_force, kernel, floors[kernel.__name__], concentration=prior)
+            beyond = 1 - beyond if kernel.lower_is_better else beyond
+            tables.append(_rows(counts, beyond, _begins(beyond >= 1 - rate), "floor", 1 - rate))
         if then is not None:
             worse = prob_worse(now, then, kernel, concentration=prior)
             worse = worse.drop_vars(["batch_id", "at"], errors="ignore")
@@ -214,14 +218,19 @@ def _change_alarms(counts, prior, rate):
 
 
 def _floors(floor, found):
+    """Return the floor of each measure that has one, by the name it is watched under."""
     names = [kernel.__name__ for kernel in found]
     if floor is None:
         return {}
     if not isinstance(floor, Mapping):
         return dict.fromkeys(names, float(floor))
-    floors = {resolve(name).__name__: float(value) for name, value in floor.items()}
-    if unknown := sorted(set(floors) - set(names)):
-        raise fail("a floor of a measure that is not watched", unknown, str(names), "watch it too")
+    floors: dict[str, float] = {}
+    for name, value in floor.items():
+        mine = among(found, name)
+        if not mine:
+            todo = "watch it too"
+            raise fail("a floor of a measure that is not watched", name, str(names), todo)
+        floors |= dict.fromkeys([names[each] for each in mine], float(value))
     return floors
 
 

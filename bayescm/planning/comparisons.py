@@ -1,14 +1,19 @@
 """How many shared examples tell two classifiers apart."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from bayescm.measures.catalogue import resolve
-from bayescm.planning.sizes import UNITS, binomial, check_inside, result, smallest
+from bayescm.planning.sizes import binomial, check_inside, result, smallest
 from bayescm.validate import fail
+
+# What the prior puts into "one right, the other wrong", by the form of the measure: joint outcomes
+# of two classifiers and two classes are 8 cells that share a weight of 2.
+_WEIGHTS: dict[Any, float] = {("right", "wrong"): 0.5, ("tp", "fn"): 0.25, ("tn", "fp"): 0.25}
 
 
 def plan_comparison(
@@ -53,8 +58,8 @@ def plan_comparison(
     0  673  examples
     """
     kernel = resolve(measure)
-    name = kernel.__name__
-    if name not in ("accuracy", "recall", "specificity"):
+    name, weight = kernel.__name__, _WEIGHTS.get(kernel.form)
+    if weight is None:
         allowed = "accuracy, recall, specificity"
         raise fail("no plan of a comparison in this measure", name, allowed, "take one of these")
     check_inside("difference", difference), check_inside("agreement", agreement)
@@ -66,12 +71,10 @@ def plan_comparison(
             "difference <= 1 - agreement",
             "lower one of them",
         )
-    # Joint outcomes of two classifiers and two classes: 8 cells that share a weight of 2.
-    weight = 0.5 if name == "accuracy" else 0.25
     reach = _comparison_assurance(difference, 1 - agreement, p_better, weight)
     n, reached = smallest(reach, assurance)
     goal = f"P(better) >= {p_better:.4g} for a difference of {difference:.4g}"
-    return result(name, goal, reached, n, UNITS[name], 0.0, "exact")
+    return result(name, goal, reached, n, kernel.unit, 0.0, "exact")
 
 
 def _comparison_assurance(difference, discordance, p_better, weight):

@@ -6,23 +6,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from bayescm.measures.catalogue import names, resolve
 from bayescm.validate import fail
 
 # What the proportions are proportions of.
-UNITS = {
-    "accuracy": "examples",
-    "error_rate": "examples",
-    "prevalence": "examples",
-    "predicted_prevalence": "examples",
-    "recall": "positives",
-    "fnr": "positives",
-    "specificity": "negatives",
-    "fpr": "negatives",
-    "precision": "predicted positives",
-    "fdr": "predicted positives",
-    "npv": "predicted negatives",
-    "for_": "predicted negatives",
-}
+UNITS = {name: unit for name in names() if (unit := resolve(name).unit)}
 # No test set of more than this is looked for.
 LARGEST = 10_000_000
 

@@ -13,7 +13,6 @@ from bayescm.evidence import align, from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.planning.sizes import (
     LARGEST,
-    UNITS,
     beta_binomial,
     binomial,
     check_inside,
@@ -88,12 +87,12 @@ def plan(
     if (expect is None) == (pilot is None):
         given = {"expect": expect, "pilot": pilot is not None}
         raise fail("say what is plausible in one way", given, "expect or pilot", "give one of them")
-    if kernel.__name__ in UNITS:
+    if kernel.unit:
         interval = (prob, kind)
         n, reached = smallest(
             _proportion_assurance(kernel, expect, pilot, width, interval), assurance
         )
-        error, how, unit = 0.0, "exact", UNITS[kernel.__name__]
+        error, how, unit = 0.0, "exact", kernel.unit
     else:
         _needs_pilot(kernel, pilot)
         simulate = _simulator(kernel, pilot, (prob, kind), replications, random_seed)
@@ -129,7 +128,7 @@ def width_curve(
         Columns ``n``, ``mean``, ``assured``.
     """
     kernel = resolve(measure)
-    if kernel.__name__ in UNITS:
+    if kernel.unit:
         widths = _proportion_widths(kernel, expect, pilot, (prob, kind))
     else:
         _needs_pilot(kernel, pilot)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.measures.catalogue import resolve
+from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.labelled import measure
 from bayescm.online.rules import RULES
 from bayescm.plots import common
@@ -103,9 +103,10 @@ def _dots(axis, time, batches, name, where):
 
 
 def _floor(axis, floor, name):
-    value = floor.get(str(name)) if isinstance(floor, Mapping) else floor
-    if value is not None:
-        axis.axhline(value, color=common.GREY, ls="--", lw=1, label="floor")
+    if isinstance(floor, Mapping):
+        floor = next((value for each, value in floor.items() if same(each, str(name))), None)
+    if floor is not None:
+        axis.axhline(floor, color=common.GREY, ls="--", lw=1, label="floor")
 
 
 def _marks(axis, time, history, alarms, label, name, where):

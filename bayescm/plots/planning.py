@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayescm.measures.catalogue import resolve
-from bayescm.planning import UNITS, width_curve
+from bayescm.planning import width_curve
 from bayescm.plots import common
 
 
@@ -54,11 +54,11 @@ def plot_plan(
         axes.annotate(f"n = {n:,}", (n, axes.get_ylim()[1]), (4, -12), textcoords="offset points")
     ticks = [t for k in range(9) for t in (10**k, 2 * 10**k, 5 * 10**k)]
     ticks = [t for t in ticks if sizes[0] <= t <= sizes[-1]]
-    name = resolve(measure).__name__
-    axes.set(xscale="log", xlabel=UNITS.get(name, "examples"), ylabel="width of the interval")
+    kernel = resolve(measure)
+    axes.set(xscale="log", xlabel=kernel.unit or "examples", ylabel="width of the interval")
     axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
     axes.minorticks_off()
     words = common.words_for(keywords.get("prob", 0.95), keywords.get("kind", "hdi"))
-    axes.set_title(f"{name}: {words}", fontsize=10)
+    axes.set_title(f"{kernel.__name__}: {words}", fontsize=10)
     axes.legend(frameon=False)
     return common.finish(figure)

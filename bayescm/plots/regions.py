@@ -7,10 +7,9 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.region import region
+from bayescm.measures.catalogue import resolve
 from bayescm.plots import common
 from bayescm.validate import check_prob, fail
-
-_RATES = {"precision", "recall", "specificity", "npv", "f1", "accuracy", "jaccard"}
 
 
 def plot_region(
@@ -57,6 +56,7 @@ def plot_region(
     inner = region(evidence, (measures[0], measures[1]), prob=0.5, **keywords)
     across, up = (values.coords[name] for name in values["density"].dims[-2:])
     members = common.places(values["level"], ())
+    kernels = [resolve(each) for each in measures]
     if len(members) > len(common.PALETTE):
         todo = "select some of them"
         raise fail(
@@ -80,7 +80,7 @@ def plot_region(
         )
         grid = (across.values, up.values), density
         ends.append(_region(axes, grid, levels, common.PALETTE[place], fills))
-    _frame(axes, across, up, np.array(ends))
+    _frame(axes, kernels, np.array(ends))
     if len(members) > 1:
         # Beside the axes: "best" does not see the regions, and would hide one.
         axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
@@ -99,13 +99,13 @@ def _region(axes, grid, levels, paint, fills):
     return [each[inside.any(axis)][[0, -1]] for each, axis in ((x, 1), (y, 0))]
 
 
-def _frame(axes, across, up, ends):
-    axes.set_xlabel(across.name)
-    axes.set_ylabel(up.name)
+def _frame(axes, kernels, ends):
+    axes.set_xlabel(kernels[0].__name__)
+    axes.set_ylabel(kernels[1].__name__)
     axes.spines[["top", "right"]].set_visible(False)
     low, high = ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)
     low, high = low - 0.08 * (high - low), high + 0.08 * (high - low)
-    if {across.name, up.name} <= _RATES:
+    if all(each.range == (0, 1) for each in kernels):
         # One scale and one length for both axes, inside [0, 1].
         length = min(1.0, (high - low).max())
         low = np.clip((low + high - length) / 2, 0, 1 - length)
@@ -113,7 +113,7 @@ def _frame(axes, across, up, ends):
         axes.set_aspect("equal")
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
-    if {across.name, up.name} == {"recall", "precision"}:
+    if {each.canonical for each in kernels} == {"recall", "precision"}:
         equal_f1(axes)
 
 

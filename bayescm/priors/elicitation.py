@@ -40,18 +40,16 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
            [0.02, 0.18]])
     """
     kernels = [resolve(name) for name in measures]
-    named = {
-        kernel.__name__: value for kernel, value in zip(kernels, measures.values(), strict=True)
-    }
-    if len(measures) != 3 or len(named) != 3:
+    canonical = [kernel.canonical for kernel in kernels]
+    if len(measures) != 3 or len(set(canonical)) != 3:
         todo = "name three that determine the cells, e.g. prevalence, recall and specificity"
         raise fail("the cells need three different measures", list(measures), "three", todo)
-    for name, value in named.items():
+    for name, value in measures.items():
         if not np.isscalar(value) or not np.isreal(value) or not np.isfinite(value):
             raise fail(f"{name} is not a number", value, "a finite number", f"pass {name}=0.8")
-    if set(named) == {"precision", "recall", "accuracy"}:
-        return _caelen(**named)
-    return _solve(kernels, np.array(list(named.values()), float), named)
+    if set(canonical) == {"precision", "recall", "accuracy"}:
+        return _caelen(**dict(zip(canonical, measures.values(), strict=True)))
+    return _solve(kernels, np.array(list(measures.values()), float), measures)
 
 
 def _caelen(precision, recall, accuracy):

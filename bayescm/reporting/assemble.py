@@ -48,12 +48,12 @@ def _of_counts(evidence, measures, settings, keywords):
     table = bcm.summary(counts, wanted, **interval)
     content.check_defined(table)
     paired = isinstance(evidence, xr.Dataset)
-    thin, comparison = uncertain(counts, table, prob, kind), None
+    thin, comparison = uncertain(counts, table, wanted, prob, kind), None
     sections = [content.evaluated(whole, paired=paired), content.known(table, prob, kind)]
     if counts.sizes.get("classifier", 1) > 1:
         comparison = _comparison(evidence, wanted, settings, keywords)
         sections.append(content.better(comparison, rope, prob))
-        thin.sentences += open_questions(evidence, comparison, prob, rope)
+        thin.sentences += open_questions(evidence, comparison, wanted, prob, rope)
     model = keywords.get("model") or default_model(counts)
     prior = facts.prior_of(counts, model, keywords.get("concentration"))
     told = facts.of_counts(counts, model, prior, settings["random_seed"])
@@ -113,7 +113,7 @@ def _of_fit(tree, measures, settings):
     return [
         content.evaluated(counts),
         content.known(table, prob, kind),
-        uncertain(counts, table, prob, kind),
+        uncertain(counts, table, wanted, prob, kind),
         pictures.of_fit(tree, counts, wanted, {"prob": prob, "kind": kind}),
         content.computed(table, facts.of_fit(tree, model, prior)),
         cautions(counts, table, prior=prior, fixed=model == "fixed_totals"),

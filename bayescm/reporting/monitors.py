@@ -62,7 +62,7 @@ def monitor_report(
             evaluated,
             content.known(table, prob, kind),
             _history(monitor, prob, kind),
-            uncertain(counts, table, prob, kind),
+            uncertain(counts, table, wanted, prob, kind),
             content.computed(table, facts.of_counts(counts, "dirichlet_multinomial", prior, 0)),
             cautions(batches, table, prior=prior),
         ]

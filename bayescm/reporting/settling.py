@@ -1,5 +1,7 @@
 """Where the evidence is thin, and how much more of it would settle the matter."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -7,18 +9,22 @@ from scipy import special
 
 from bayescm import planning
 from bayescm.evidence.counts import CELLS
+from bayescm.measures.catalogue import among, resolve
 from bayescm.reporting.parts import Section
 
 # A plan from a pilot of more examples than this takes too long for a sentence.
 _LARGEST_PILOT = 20_000
 
 
-def uncertain(counts: xr.DataArray, table: pd.DataFrame, prob: float, kind: str) -> Section:
+def uncertain(
+    counts: xr.DataArray, table: pd.DataFrame, measures: Sequence, prob: float, kind: str
+) -> Section:
     """Say which interval is widest, and how many examples would make it half as wide."""
     title = "Where it is uncertain, and what would settle it"
+    known_as = {each.__name__: each for each in map(resolve, measures)}
     # A coefficient runs from -1 to 1: its interval is twice as wide by its scale alone.
-    scale = np.where(table["measure"].isin(["mcc", "kappa", "informedness", "markedness"]), 2, 1)
-    width = (table["upper"] - table["lower"]) / scale
+    scale = table["measure"].map(lambda name: np.ptp(known_as[name].range))
+    width = (table["upper"] - table["lower"]) / scale.where(np.isfinite(scale), 1)
     if width.isna().all():
         return Section(title, ["Every measure is undefined."])
     row = table.loc[width.idxmax()]
@@ -33,7 +39,7 @@ def uncertain(counts: xr.DataArray, table: pd.DataFrame, prob: float, kind: str)
     one = counts.sel(classifier=row["classifier"]) if "classifier" in row else counts
     plain = one.dims == CELLS and one.sizes["actual"] == 2 and "prevalence" not in one.coords
     small = float(one.sum()) <= _LARGEST_PILOT
-    if plain and small and row["measure"] in planning.UNITS:
+    if plain and small and known_as[row["measure"]].unit:
         plan = planning.plan(
             row["measure"], width=widest / 2, pilot=one, assurance=0.9, prob=prob, kind=kind
         ).iloc[0]
@@ -53,7 +59,11 @@ def _more(counts):
 
 
 def open_questions(
-    evidence: xr.Dataset | xr.DataArray, comparison: pd.DataFrame, prob: float, rope: float
+    evidence: xr.Dataset | xr.DataArray,
+    comparison: pd.DataFrame,
+    measures: Sequence,
+    prob: float,
+    rope: float,
 ) -> list[str]:
     """
     Say how many shared examples would settle what a comparison of accuracies leaves open.
@@ -64,6 +74,8 @@ def open_questions(
         Outcomes; of anything else nothing is said.
     comparison : DataFrame
         As `bayescm.compare` returns it.
+    measures : sequence
+        What was compared, as in the report.
     prob : float
         The probability from which on a verdict is given.
     rope : float
@@ -72,7 +84,9 @@ def open_questions(
     if not isinstance(evidence, xr.Dataset) or "fold" in evidence.dims or "group" in evidence.dims:
         return []
     verdict = comparison[["p_better", "p_rope", "p_worse"]].max(axis=1)
-    rows = comparison[(comparison["measure"] == "accuracy") & (verdict < prob)]
+    found = [resolve(each) for each in measures]
+    called = [found[each].__name__ for each in among(found, "accuracy")]
+    rows = comparison[comparison["measure"].isin(called) & (verdict < prob)]
     return [_settled(evidence, row, prob, rope) for row in rows.to_dict("records")[:3]]
 
 

@@ -11,6 +11,7 @@ from tests.oracle import cases
 
 CELLS = [[30.0, 35.0], [15.0, 65.0]]
 NAMES = [*measures.names(), "fbeta(0.5)", "tversky(0.3,0.9)", "cost([[0,1],[5,0]])"]
+NAMES = [name for name in NAMES if measures.resolve(name).form]  # the others are drawn
 BY_QUADRATURE = [
     name
     for name in NAMES

@@ -1,4 +1,4 @@
-"""The measures: parity, permutation, scale, batches, digits, derivatives, names."""
+"""The measures: parity, their facts, permutation, scale, batches, digits, derivatives, names."""
 
 import pickle
 import warnings
@@ -12,6 +12,9 @@ from oracle import cases
 from sklearn import metrics
 
 from bayescm import measures
+from bayescm.direct import fixed_totals
+from bayescm.distributions.lookup import distribution
+from bayescm.measures.catalogue import among
 
 RNG = np.random.default_rng(20240607)
 PARAMETRISED = ["fbeta(0.5)", "fbeta(2)", "tversky(0.3,0.7)"]
@@ -19,6 +22,7 @@ ONE_CLASS = [name for name in measures.names() if measures.resolve(name).one_cla
 WHOLE = [name for name in measures.names() if not measures.resolve(name).one_class]
 SOME = ["precision", "npv", "f1", "informedness", "fbeta(0.5)"]
 AVERAGED = [f"{name}_{how}" for name in SOME for how in ("macro", "micro", "weighted")]
+COST = "cost([[0,1],[5,0]])"
 EVERY = [*ONE_CLASS, *WHOLE, *AVERAGED]
 distributions = settings(deadline=None, derandomize=True, max_examples=60)
 
@@ -103,22 +107,19 @@ def test_likelihood_ratios_are_those_of_scikit_learn():
     close(measures.negative_likelihood_ratio(cells), expected[1])
 
 
-# Distributions over every measure
+# What holds of every measure
 
 
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_renaming_the_classes_changes_nothing(name, size):
-    kernel, cells, order = (
-        measures.resolve(name),
-        random_cells(7, size, size),
-        RNG.permutation(size),
-    )
-    moved = kernel(cells[:, order][:, :, order])
-    if size == 2 and kernel.one_class:  # the value of whichever class is the positive one now
-        close(moved, kernel(measures.one_vs_rest(cells)[:, order[1]]))
-    else:
-        close(moved, kernel(cells)[:, order] if kernel.one_class else kernel(cells))
+def test_renaming_the_classes_changes_nothing(name):
+    kernel = measures.resolve(name)
+    for size in (2, 3, 5):
+        cells, order = random_cells(7, size, size), RNG.permutation(size)
+        moved = kernel(cells[:, order][:, :, order])
+        if size == 2 and kernel.one_class:  # the value of whichever class is the positive one now
+            close(moved, kernel(measures.one_vs_rest(cells)[:, order[1]]))
+        else:
+            close(moved, kernel(cells)[:, order] if kernel.one_class else kernel(cells))
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -129,53 +130,185 @@ def test_needs_positive_says_whether_swapping_two_classes_matters(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("size", [2, 4])
-def test_counts_and_probabilities_give_the_same(name, size):
-    kernel, cells = measures.resolve(name), random_cells(6, size, size)
-    close(kernel(cells / cells.sum(axis=(1, 2), keepdims=True)), kernel(cells))
-    close(kernel(cells * 1e9), kernel(cells))
+def test_scale_changes_nothing_and_a_batch_is_a_loop(name):
+    kernel = measures.resolve(name)
+    for size in (2, 4):
+        cells = random_cells(2, 3, size, size)
+        values = kernel(cells)
+        close(kernel(cells / cells.sum(axis=(-2, -1), keepdims=True)), values)
+        close(kernel(cells * 1e9), values)
+        looped = [[kernel(cells[i, j]) for j in range(3)] for i in range(2)]
+        np.testing.assert_array_equal(values, looped)
+        assert values.shape == ((2, 3, size) if kernel.one_class and size > 2 else (2, 3))
 
 
-@pytest.mark.parametrize("name", EVERY)
-@pytest.mark.parametrize("size", [2, 4])
-def test_a_batch_is_a_loop(name, size):
-    kernel, cells = measures.resolve(name), random_cells(2, 3, size, size)
-    looped = [[kernel(cells[i, j]) for j in range(3)] for i in range(2)]
-    np.testing.assert_array_equal(kernel(cells), looped)
-    assert kernel(cells).shape == ((2, 3, size) if kernel.one_class and size > 2 else (2, 3))
-
-
-@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", [2, 3])
-def test_nothing_over_nothing_is_nan_without_a_warning(name, size):
-    assert np.isnan(measures.resolve(name)(np.zeros((size, size), int))).all()
+def test_nothing_over_nothing_is_nan_without_a_warning(size):
+    for name in EVERY:
+        assert np.isnan(measures.resolve(name)(np.zeros((size, size), int))).all()
 
 
-@pytest.mark.parametrize("name", ONE_CLASS)
-def test_a_class_of_many_is_that_class_against_the_rest(name):
-    kernel, cells = measures.resolve(name), random_cells(5, 4, 4)
-    close(kernel(cells), kernel(measures.one_vs_rest(cells)))
+def test_a_class_of_many_is_that_class_against_the_rest():
+    cells = random_cells(5, 4, 4)
+    for name in ONE_CLASS:
+        kernel = measures.resolve(name)
+        close(kernel(cells), kernel(measures.one_vs_rest(cells)))
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if not name.startswith("overlap")])
-@pytest.mark.parametrize("size", [2, 3])
-def test_complex_step_gives_the_derivative(name, size):
-    kernel, cells = measures.resolve(name), random_cells(size, size)
-    direction = random_cells(size, size)
-    exact = kernel(cells + 1e-30j * direction).imag / 1e-30
-    step = 1e-5
-    near = (kernel(cells + step * direction) - kernel(cells - step * direction)) / (2 * step)
-    np.testing.assert_allclose(exact, near, rtol=1e-6, atol=1e-8)
+def test_complex_step_gives_the_derivative(name):
+    kernel, step = measures.resolve(name), 1e-5
+    for size in (2, 3):
+        cells, direction = 0.1 + random_cells(size, size), random_cells(size, size)
+        exact = kernel(cells + 1e-30j * direction).imag / 1e-30
+        near = (kernel(cells + step * direction) - kernel(cells - step * direction)) / (2 * step)
+        np.testing.assert_allclose(exact, near, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", [*EVERY, "cost([[0,1],[5,0]])"])
-def test_every_kernel_survives_pickling_and_its_own_name(name):
+# What a measure says of itself
+
+
+def extreme_cells(size):
+    """Return random cells, and cells of which some are empty or huge."""
+    some = random_cells(300, size, size)
+    return np.concatenate([some, some * (RNG.random(some.shape) < 0.5), some**8])
+
+
+@pytest.mark.parametrize("name", [*EVERY, COST])
+def test_the_range_holds_and_is_reached(name):
     kernel = measures.resolve(name)
-    copies = pickle.loads(pickle.dumps(kernel)), measures.resolve(kernel.__name__)
-    cells = random_cells(3, 2, 2)
-    for copy in copies:
+    low, high = kernel.range
+    for size in (2, 3) if name != COST else (2,):
+        values = kernel(extreme_cells(size))
+        values = values[~np.isnan(values)]
+        assert values.min() >= low - 1e-12
+        assert values.max() <= high + 1e-12
+    near = kernel(random_cells(20_000, 2, 2) ** 6)
+    least, most = np.nanmin(near), np.nanmax(near)
+    assert least < low + 0.05
+    assert most > (1e3 if np.isinf(high) else high - 0.05)
+
+
+@pytest.mark.parametrize("name", [*EVERY, COST])
+def test_lower_is_better_where_a_mistake_raises_the_value(name):
+    """A misclassified example that is put right makes every measure better, or changes nothing."""
+    kernel, cells = measures.resolve(name), random_cells(50, 2, 2)
+    if kernel.same_as(measures.prevalence) or kernel.same_as(measures.predicted_prevalence):
+        return  # neither good nor bad
+    sign = -1 if kernel.lower_is_better else 1
+    for row in (0, 1):
+        better = cells.copy()
+        moved = better[:, row, 1 - row] / 2
+        better[:, row, 1 - row] -= moved
+        better[:, row, row] += moved
+        assert (sign * (kernel(better) - kernel(cells)) >= -1e-12).all()
+
+
+def test_complements_point_the_other_way():
+    pairs = [("accuracy", "error_rate"), ("recall", "fnr"), ("specificity", "fpr")]
+    for good, bad in [*pairs, ("precision", "fdr"), ("npv", "for_")]:
+        good, bad = measures.resolve(good), measures.resolve(bad)
+        assert bad.lower_is_better is not good.lower_is_better is False
+        assert bad.form == good.form[::-1]
+        assert bad.unit == good.unit
+
+
+def test_every_measure_says_what_it_is():
+    for name in measures.names():
+        kernel = measures.resolve(name)
+        assert kernel.__doc__.strip().endswith(".")
+        assert len(kernel.__doc__.strip().splitlines()) == 1
+        assert kernel.takes == "cells"
+        assert getattr(measures, name) is kernel
+        assert (name, name) == (kernel.__name__, kernel.canonical)
+
+
+FORMS = [name for name in [*EVERY, COST] if measures.resolve(name).form is not None]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_it_says_of_its_distribution_agrees_with_draws(name):
+    kernel, rng = measures.resolve(name), np.random.default_rng(5)
+    weights = np.array([[12.5, 3.5], [2.5, 20.5]])
+    known = distribution(kernel, weights)
+    assert known is not None
+    drawn = np.sort(kernel(rng.dirichlet(weights.ravel(), 100_000).reshape(-1, 2, 2)))
+    levels = np.array([0.025, 0.3, 0.5, 0.9, 0.975])
+    shares = np.searchsorted(drawn, known.quantile(levels)) / len(drawn)
+    assert shares == pytest.approx(levels, abs=0.008)
+    wrong = distribution(kernel, weights[::-1])  # a negative control
+    if not kernel.same_as(measures.predicted_prevalence):
+        assert abs(wrong.quantile(0.5) - known.quantile(0.5)) > 0.01
+
+
+def test_the_distribution_of_many_classes_is_that_of_right_and_wrong():
+    weights, rng = 1 + random_cells(3, 3), np.random.default_rng(6)
+    theta = rng.dirichlet(weights.ravel(), 50_000).reshape(-1, 3, 3)
+    for name in [*FORMS, "recall_micro", "fnr_micro", "overlap_micro", "fbeta(2)_micro"]:
+        kernel = measures.resolve(name)
+        known = None if kernel.one_class else distribution(kernel, weights)
+        right = kernel.form is not None and "right" in kernel.form
+        assert (known is not None) == right
+        if right:
+            assert known.mean() == pytest.approx(kernel(theta).mean(), abs=0.005)
+
+
+def test_a_measure_that_says_nothing_has_no_distribution():
+    bare = measures.measure(lambda cells: cells[..., 1, 1])
+    assert distribution(bare, np.ones((2, 2))) is None
+    assert fixed_totals([[3, 1], [2, 4]]).distribution(bare) is None
+
+
+# Names
+
+
+ALIASES = {alias: name for name in measures.names() for alias in measures.resolve(name).aliases} | {
+    "f0.5": "fbeta(0.5)",
+    "f2": "fbeta(2)",
+    "fbeta(1)": "f1",
+    "tversky(1, 1)": "jaccard",
+}
+
+
+def test_no_name_means_two_measures():
+    every = [*measures.names()]
+    every += [alias for name in measures.names() for alias in measures.resolve(name).aliases]
+    assert len(set(every)) == len(every)
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_a_measure_is_the_same_under_every_name(alias):
+    one, other = measures.resolve(alias), measures.resolve(ALIASES[alias])
+    assert (one.__name__, one.canonical) == (alias, other.canonical)
+    assert one.same_as(other)
+    assert not one.same_as(measures.predicted_prevalence)
+    facts = ["form", "unit", "range", "lower_is_better", "one_class", "needs_positive", "takes"]
+    assert [getattr(one, fact) for fact in facts] == [getattr(other, fact) for fact in facts]
+    cells = random_cells(5, 3, 3)
+    np.testing.assert_array_equal(one(cells), other(cells))
+    for how in ("macro", "micro", "weighted") if one.one_class else ():
+        mean = measures.resolve(f"{alias}_{how}")
+        assert mean.__name__ == f"{alias}_{how}"
+        assert mean.same_as(measures.resolve(f"{other.canonical}_{how}"))
+        np.testing.assert_array_equal(
+            mean(cells), measures.resolve(f"{other.canonical}_{how}")(cells)
+        )
+
+
+@pytest.mark.parametrize("name", [*EVERY, COST, *ALIASES])
+def test_every_measure_survives_pickling_and_its_own_name(name):
+    kernel, cells = measures.resolve(name), random_cells(3, 2, 2)
+    for copy in (pickle.loads(pickle.dumps(kernel)), measures.resolve(kernel.__name__)):
         assert copy.__name__ == kernel.__name__ == name
+        assert copy.same_as(kernel)
         np.testing.assert_array_equal(copy(cells), kernel(cells))
+
+
+def test_a_measure_is_found_under_another_name():
+    watched = [measures.resolve(name) for name in ("sensitivity", "f1", "ppv", "precision")]
+    assert among(watched, "recall") == [0]
+    assert among(watched, "ppv") == [2]
+    assert among(watched, "npv") == []
 
 
 # Digits
@@ -297,30 +430,7 @@ def from_averages(point):
     return np.moveaxis(np.array([[1 - b - c + a, c - a], [b - a, a]]), (0, 1), (-2, -1))
 
 
-# Names, parameters and functions
-
-
-@pytest.mark.parametrize(
-    ("alias", "name"),
-    [
-        ("sensitivity", "recall"),
-        ("tpr", "recall"),
-        ("tnr", "specificity"),
-        ("ppv", "precision"),
-        ("g_score", "fowlkes_mallows"),
-        ("cosine", "fowlkes_mallows"),
-        ("youden", "informedness"),
-        ("kappa", "cohen_kappa"),
-        ("f2_macro", "fbeta(2)_macro"),
-        ("fbeta(1)", "f1"),
-        ("tversky( 0.3, 0.7 )", "tversky(0.3,0.7)"),
-        ("tversky(1,1)", "jaccard"),
-        ("cost([[0, 1], [5, 0]])", "cost([[0,1],[5,0]])"),
-        (measures.fbeta(1 / 3), "fbeta(0.3333333333333333)"),
-    ],
-)
-def test_every_name_leads_to_one_canonical_name(alias, name):
-    assert measures.resolve(alias).__name__ == name
+# Wrong names, parameters and functions
 
 
 @pytest.mark.parametrize(
@@ -348,9 +458,10 @@ def test_a_wrong_name_is_an_error_that_helps(bad, said):
         measures.resolve(bad)
 
 
-def test_something_else_is_no_measure():
-    with pytest.raises(TypeError, match="a name or a function"):
-        measures.resolve(3)
+@pytest.mark.parametrize("wrong", [3, None, ["f1"], b"f1"])
+def test_something_else_is_no_measure(wrong):
+    with pytest.raises(TypeError, match=r"not a measure.*a name or a function of cells"):
+        measures.resolve(wrong)
 
 
 def test_cost_weighs_the_cells():
@@ -379,3 +490,46 @@ def test_a_function_that_drops_the_batch_is_an_error_that_helps():
     kernel = measures.resolve(lambda cells: cells[1, 1] / cells.sum())
     with pytest.raises(ValueError, match=r"cells\[\.\.\., i, j\]"):
         kernel(random_cells(3, 2, 2))
+
+
+def test_bare_functions_are_taken_as_higher_is_better_and_say_so():
+    bare = measures.resolve(balance)
+    assert (bare.lower_is_better, bare.direction_assumed) == (False, True)
+    assert bare.range == (-np.inf, np.inf)
+    assert bare.form is bare.unit is None
+    said = measures.measure(balance, lower_is_better=True, range=(0, None), name="ratio")
+    assert (said.lower_is_better, said.direction_assumed, said.range) == (True, False, (0, np.inf))
+    assert said.__name__ == "ratio"
+    assert measures.resolve(said) is said
+    assert said.same_as(bare)
+    assert not said.same_as(measures.f1)
+
+
+def test_attributes_of_a_function_are_its_facts():
+    def loss(cells):
+        return cells[..., 0, 1]
+
+    loss.needs_positive, loss.lower_is_better, loss.range = True, True, (0, 1)
+    kernel = measures.resolve(loss)
+    assert (kernel.needs_positive, kernel.lower_is_better, kernel.range) == (True, True, (0, 1))
+    assert not kernel.direction_assumed
+
+
+def test_a_function_called_as_a_measure_is_another_one():
+    def recall(cells):
+        return cells[..., 0, 0]
+
+    mine = measures.resolve(recall)
+    assert mine.__name__ == "recall"
+    assert not mine.same_as(measures.recall)
+    assert mine.form is None
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"), [({"range": (1, 0)}, "range"), ({"range": (1, 1)}, "range")]
+)
+def test_impossible_facts_are_refused(keywords, said):
+    with pytest.raises(ValueError, match=said):
+        measures.measure(balance, **keywords)
+    with pytest.raises(TypeError, match="not a function"):
+        measures.measure("f1")

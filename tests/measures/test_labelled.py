@@ -97,7 +97,7 @@ def test_undefined_is_nan():
     [
         ("recal", "did you mean recall"),
         ([], "no measure is asked for"),
-        (["recall", "sensitivity"], "asked for twice"),
+        (["recall", "recall"], "asked for twice"),
         ([lambda cells: 0, lambda cells: 1], "asked for twice"),
     ],
 )
@@ -174,7 +174,14 @@ def test_the_measures_of_a_real_fit():
     assert predicted.std() > 1.2 * values.std()
 
 
+def test_the_name_given_is_the_name_of_the_answer():
+    counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
+    values = bcm.measure(counts, ["cosine", "g_score", "sensitivity_macro"])
+    assert list(values) == ["cosine", "g_score", "sensitivity_macro"]
+    assert values["cosine"] == values["g_score"]
+
+
 def test_kernels_are_told_apart_by_name():
     counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
     found = labelled.kernels(["f1", measures.fbeta(2), "kappa"], counts)
-    assert [kernel.__name__ for kernel in found] == ["f1", "fbeta(2)", "cohen_kappa"]
+    assert [kernel.__name__ for kernel in found] == ["f1", "fbeta(2)", "kappa"]

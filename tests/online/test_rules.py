@@ -33,9 +33,9 @@ def test_prob_worse_is_what_draws_say(measure):
         kernel(rng.dirichlet(each.values.ravel() + 0.5, 400_000).reshape(-1, 2, 2))
         for each in (NOW, THEN)
     ]
-    assert float(online.prob_worse(NOW, THEN, measure)) == pytest.approx(
-        (drawn[0] < drawn[1]).mean(), abs=0.003
-    )
+    worse = drawn[0] > drawn[1] if kernel.lower_is_better else drawn[0] < drawn[1]
+    got = float(online.prob_worse(NOW, THEN, measure))
+    assert got == pytest.approx(worse.mean(), abs=0.003)
     back = float(online.prob_worse(THEN, NOW, measure))
     assert back == pytest.approx(1 - float(online.prob_worse(NOW, THEN, measure)), abs=1e-6)
 

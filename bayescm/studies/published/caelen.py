@@ -17,7 +17,7 @@ Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of 
 Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -64,7 +64,7 @@ def f1_of_the_other(cells: np.ndarray) -> np.ndarray:
         return 2 * tn / (2 * tn + wrong)
 
 
-MEASURES = {"accuracy": accuracy, "f1": f1_of_the_other}
+MEASURES: dict[str, Callable] = {"accuracy": accuracy, "f1": f1_of_the_other}
 
 
 def predictive_draws(cells: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
