@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from oracle import cases
+from reference_cases import cases
 
 import bayescm as bcm
 from bayescm.answers.decision import check_rope, sentence

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import cases
+from reference_cases import cases
 from sklearn import metrics
 
 from bayescm import measures

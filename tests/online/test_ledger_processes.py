@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from ledger_worker import counts
+from stores_for_tests import STORES, empty_store
 
 from bayescm.online.engine import parse
 from bayescm.online.ledger import Ledger
-from tests.ledger_worker import counts
-from tests.stores import STORES, empty_store
 
-WORKER = Path(__file__).parents[1] / "ledger_worker.py"
+WORKER = Path(__file__).parents[1] / "support" / "ledger_worker.py"
 
 
 @pytest.fixture(params=STORES)
