@@ -40,8 +40,8 @@ def tabulated(size, actual, predicted):
     return metrics.confusion_matrix(actual, predicted, labels=range(size))
 
 
-def close(ours, theirs):
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12, equal_nan=True)
+def close(ours, theirs, name=""):
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12, equal_nan=True, err_msg=name)
 
 
 # Parity with scikit-learn
@@ -106,76 +106,77 @@ def test_likelihood_ratios_are_those_of_scikit_learn():
 # Distributions over every measure
 
 
-@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_renaming_the_classes_changes_nothing(name, size):
-    kernel, cells, order = (
-        measures.resolve(name),
-        random_cells(7, size, size),
-        RNG.permutation(size),
-    )
-    moved = kernel(cells[:, order][:, :, order])
-    if size == 2 and kernel.one_class:  # the value of whichever class is the positive one now
-        close(moved, kernel(measures.one_vs_rest(cells)[:, order[1]]))
-    else:
-        close(moved, kernel(cells)[:, order] if kernel.one_class else kernel(cells))
+def test_renaming_the_classes_changes_nothing(size):
+    for name in EVERY:
+        kernel, cells = measures.resolve(name), random_cells(7, size, size)
+        order = RNG.permutation(size)
+        moved = kernel(cells[:, order][:, :, order])
+        if size == 2 and kernel.one_class:  # the value of whichever class is the positive one now
+            close(moved, kernel(measures.one_vs_rest(cells)[:, order[1]]), name)
+        else:
+            close(moved, kernel(cells)[:, order] if kernel.one_class else kernel(cells), name)
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_needs_positive_says_whether_swapping_two_classes_matters(name):
-    kernel, cells = measures.resolve(name), random_cells(5, 2, 2)
-    same = np.allclose(kernel(cells), kernel(cells[:, ::-1, ::-1]), rtol=1e-12)
-    assert same is not kernel.needs_positive
+def test_needs_positive_says_whether_swapping_two_classes_matters():
+    for name in EVERY:
+        kernel, cells = measures.resolve(name), random_cells(5, 2, 2)
+        same = np.allclose(kernel(cells), kernel(cells[:, ::-1, ::-1]), rtol=1e-12)
+        assert same is not kernel.needs_positive, name
 
 
-@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", [2, 4])
-def test_counts_and_probabilities_give_the_same(name, size):
-    kernel, cells = measures.resolve(name), random_cells(6, size, size)
-    close(kernel(cells / cells.sum(axis=(1, 2), keepdims=True)), kernel(cells))
-    close(kernel(cells * 1e9), kernel(cells))
+def test_counts_and_probabilities_give_the_same(size):
+    for name in EVERY:
+        kernel, cells = measures.resolve(name), random_cells(6, size, size)
+        close(kernel(cells / cells.sum(axis=(1, 2), keepdims=True)), kernel(cells), name)
+        close(kernel(cells * 1e9), kernel(cells), name)
 
 
-@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", [2, 4])
-def test_a_batch_is_a_loop(name, size):
-    kernel, cells = measures.resolve(name), random_cells(2, 3, size, size)
-    looped = [[kernel(cells[i, j]) for j in range(3)] for i in range(2)]
-    np.testing.assert_array_equal(kernel(cells), looped)
-    assert kernel(cells).shape == ((2, 3, size) if kernel.one_class and size > 2 else (2, 3))
+def test_a_batch_is_a_loop(size):
+    for name in EVERY:
+        kernel, cells = measures.resolve(name), random_cells(2, 3, size, size)
+        looped = [[kernel(cells[i, j]) for j in range(3)] for i in range(2)]
+        np.testing.assert_array_equal(kernel(cells), looped, name)
+        shape = (2, 3, size) if kernel.one_class and size > 2 else (2, 3)
+        assert kernel(cells).shape == shape, name
 
 
-@pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("size", [2, 3])
-def test_nothing_over_nothing_is_nan_without_a_warning(name, size):
-    assert np.isnan(measures.resolve(name)(np.zeros((size, size), int))).all()
+def test_nothing_over_nothing_is_nan_without_a_warning(size):
+    for name in EVERY:
+        assert np.isnan(measures.resolve(name)(np.zeros((size, size), int))).all(), name
 
 
-@pytest.mark.parametrize("name", ONE_CLASS)
-def test_a_class_of_many_is_that_class_against_the_rest(name):
-    kernel, cells = measures.resolve(name), random_cells(5, 4, 4)
-    close(kernel(cells), kernel(measures.one_vs_rest(cells)))
+def test_a_class_of_many_is_that_class_against_the_rest():
+    for name in ONE_CLASS:
+        kernel, cells = measures.resolve(name), random_cells(5, 4, 4)
+        close(kernel(cells), kernel(measures.one_vs_rest(cells)), name)
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if not name.startswith("overlap")])
 @pytest.mark.parametrize("size", [2, 3])
-def test_complex_step_gives_the_derivative(name, size):
-    kernel, cells = measures.resolve(name), random_cells(size, size)
-    direction = random_cells(size, size)
-    exact = kernel(cells + 1e-30j * direction).imag / 1e-30
-    step = 1e-5
-    near = (kernel(cells + step * direction) - kernel(cells - step * direction)) / (2 * step)
-    np.testing.assert_allclose(exact, near, rtol=1e-6, atol=1e-8)
+def test_complex_step_gives_the_derivative(size):
+    for name in EVERY:
+        if name.startswith("overlap"):
+            continue
+        # Away from cells of nothing, where a difference of second order is not accurate.
+        kernel, cells = measures.resolve(name), 0.2 + random_cells(size, size)
+        direction = random_cells(size, size)
+        exact = kernel(cells + 1e-30j * direction).imag / 1e-30
+        step = 1e-5
+        near = (kernel(cells + step * direction) - kernel(cells - step * direction)) / (2 * step)
+        np.testing.assert_allclose(exact, near, rtol=1e-6, atol=1e-8, err_msg=name)
 
 
-@pytest.mark.parametrize("name", [*EVERY, "cost([[0,1],[5,0]])"])
-def test_every_kernel_survives_pickling_and_its_own_name(name):
-    kernel = measures.resolve(name)
-    copies = pickle.loads(pickle.dumps(kernel)), measures.resolve(kernel.__name__)
-    cells = random_cells(3, 2, 2)
-    for copy in copies:
-        assert copy.__name__ == kernel.__name__ == name
-        np.testing.assert_array_equal(copy(cells), kernel(cells))
+def test_every_kernel_survives_pickling_and_its_own_name():
+    for name in [*EVERY, "cost([[0,1],[5,0]])"]:
+        kernel = measures.resolve(name)
+        copies = pickle.loads(pickle.dumps(kernel)), measures.resolve(kernel.__name__)
+        cells = random_cells(3, 2, 2)
+        for copy in copies:
+            assert copy.__name__ == kernel.__name__ == name
+            np.testing.assert_array_equal(copy(cells), kernel(cells))
 
 
 # Digits
