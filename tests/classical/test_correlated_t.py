@@ -8,7 +8,8 @@ from reference_cases import REFERENCE
 from scipy import integrate, stats
 
 from bayescm.classical import correlated_t
-from bayescm.classical.correlated_t import StudentT, posterior
+from bayescm.direct.folds.correlated_t import mean_difference
+from bayescm.distributions.student_t import StudentT
 
 
 def scores(classifier, data_set):
@@ -82,4 +83,4 @@ def test_bad_input_is_named(case):
 
 def test_rho_is_a_correlation():
     with pytest.raises(ValueError, match="rho is not a correlation"):
-        posterior([1.0, 2.0], 1.0)
+        mean_difference([1.0, 2.0], 1.0)
