@@ -139,11 +139,11 @@ def test_the_classifiers_at_hand_are_an_estimand_of_their_own():
     new = bcm.interval(counts, "recall", kind="eti")
     fitted = bcm.interval(counts, "recall", kind="eti", of="fitted")
     assert 0.5 < np.ptp(fitted.values) / np.ptp(new.values) < 0.95
-    tree = bcm.fit(counts, draws=1000, chains=1, random_seed=3)
+    tree = bcm.fit(counts, draws=400, chains=1, random_seed=3)
     drawn = bcm.measure(tree, "recall", of="fitted")["recall"]
     assert set(drawn.dims) == {"chain", "draw"}
     ends = np.quantile(drawn, [0.025, 0.975])
-    np.testing.assert_allclose(ends, fitted.values, atol=0.03)
+    np.testing.assert_allclose(ends, fitted.values, atol=0.05)
     np.testing.assert_allclose(
         bcm.interval(tree, "recall", kind="eti", of="fitted"), ends, atol=1e-3
     )
