@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import xarray as xr
+from reference_cases import cases
 
 import bayescm as bcm
 from bayescm.direct import averaged_folds, pooled_folds
 from bayescm.measures import resolve
-from tests.oracle import cases
 
 RNG = np.random.default_rng(9)
 CELLS = RNG.integers(1, 9, (2, 3, 4, 2, 2))
@@ -139,11 +139,11 @@ def test_the_classifiers_at_hand_are_an_estimand_of_their_own():
     new = bcm.interval(counts, "recall", kind="eti")
     fitted = bcm.interval(counts, "recall", kind="eti", of="fitted")
     assert 0.5 < np.ptp(fitted.values) / np.ptp(new.values) < 0.95
-    tree = bcm.fit(counts, draws=1000, random_seed=3)
+    tree = bcm.fit(counts, draws=400, chains=1, random_seed=3)
     drawn = bcm.measure(tree, "recall", of="fitted")["recall"]
     assert set(drawn.dims) == {"chain", "draw"}
     ends = np.quantile(drawn, [0.025, 0.975])
-    np.testing.assert_allclose(ends, fitted.values, atol=0.02)
+    np.testing.assert_allclose(ends, fitted.values, atol=0.05)
     np.testing.assert_allclose(
         bcm.interval(tree, "recall", kind="eti", of="fitted"), ends, atol=1e-3
     )
@@ -155,4 +155,4 @@ def test_other_models_know_no_classifiers_at_hand():
         with pytest.raises(ValueError, match="no such estimand"):
             bcm.interval(counts, "recall", model=model, of="fitted")
     with pytest.raises(ValueError, match="no such estimand"):
-        bcm.measure(bcm.fit(counts, "pooled_folds"), "recall", of="fitted")
+        bcm.measure(bcm.fit(counts, "pooled_folds", draws=20), "recall", of="fitted")

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from reference_cases import cases
 from scipy import stats
 
 import bayescm as bcm
 from bayescm.measures import names, resolve
-from tests.oracle import cases
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 

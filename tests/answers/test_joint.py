@@ -42,7 +42,8 @@ def test_intervals_hold_jointly_as_often_as_they_say(scenario):
     held, single = 0, 0
     for _ in range(400):
         counts = rng.multinomial(n, p)
-        posterior = PairedOutcomes(counts, cells[0], cells[1:], own_priors(None, 3, 2))
+        matrices = bcm.from_matrix(pour(counts, cells[0], cells[1:], 2), dims=("classifier",))
+        posterior = PairedOutcomes(matrices, counts, cells[0], cells[1:], own_priors(None, 3, 2))
         draws = np.concatenate(posterior.draw(kernels, 2000, rng), axis=1)
         ends, _ = envelope(draws, 0.95)
         held += ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).all()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import xarray as xr
+from reference_cases import cases
 
 import bayescm as bcm
-from tests.oracle import cases
 
 
 @pytest.mark.parametrize("case", cases("beta-accuracy-", "beta-recall-"))

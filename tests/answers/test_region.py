@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import cases
+from reference_cases import cases
 
 import bayescm as bcm
 from bayescm.answers.draws import draw_measures

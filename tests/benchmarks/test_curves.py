@@ -1,8 +1,5 @@
 """Curves: bands, areas and pointwise bounds, beside what they are made of."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy.special import betaincinv
@@ -47,20 +44,3 @@ def bare():
 @pytest.mark.parametrize("bounds", [bare, lambda: roc_bands(EVIDENCE)], ids=["bare", "ours"])
 def test_pointwise(benchmark, bounds):
     benchmark(bounds)
-
-
-SCRIPT = """
-import resource
-import bayescm as bcm
-from tests.benchmarks.test_curves import sample
-
-bcm.curves.roc(bcm.from_scores(*sample(100_000)), draws=1000)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-@pytest.mark.slow
-def test_the_band_of_many_examples_fits_in_two_gigabytes(pytestconfig):
-    run = [sys.executable, "-c", SCRIPT]
-    found = subprocess.run(run, check=True, capture_output=True, cwd=pytestconfig.rootpath)
-    assert int(found.stdout) < 2e6  # kB

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from reference_cases import cases
 from scipy import stats
 
 import bayescm as bcm
@@ -13,7 +14,6 @@ from bayescm.classical.fold_t import (
     resampled_t,
 )
 from bayescm.measures.over_folds import fold_macro
-from tests.oracle import cases
 
 RNG = np.random.default_rng(5)
 

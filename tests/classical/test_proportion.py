@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from oracle import cases
+from reference_cases import cases
 from scipy.stats import binom
 from statsmodels.stats.proportion import proportion_confint
 

@@ -1,5 +1,7 @@
 """Whole curves: points as scikit-learn has them, bands around them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve, roc_curve
@@ -130,3 +132,12 @@ def test_the_lower_bound_takes_open_ends_at_their_worst():
     plain = curves.band(curves.roc_draws(evidence), simultaneous=False)
     np.testing.assert_array_equal(one[1:, 0], plain[1:, 0])
     assert 0 <= (one - plain)[1:, 1].max() < 0.03
+
+
+def test_the_band_of_many_examples_fits_in_two_gigabytes():
+    evidence = bcm.from_scores(*sample(100_000))
+    tracemalloc.start()
+    curves.roc(evidence, draws=1000)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 2e9

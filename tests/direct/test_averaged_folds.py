@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from reference_cases import cases, folded_cells
 
 import bayescm as bcm
 from bayescm.direct import averaged_folds, dirichlet_multinomial
@@ -7,8 +8,6 @@ from bayescm.direct.averaged_folds import average_draws
 from bayescm.distributions.beta import F1, Beta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.measures import resolve
-from tests.direct.test_pooled_folds import table
-from tests.oracle import cases
 
 RNG = np.random.default_rng(3)
 CELLS = RNG.integers(4, 12, (2, 6, 2, 2))
@@ -20,7 +19,7 @@ STAND_ALONE = {"accuracy": [[0.5, 0.5], [0.5, 0.5]], "jaccard": [[0.5, 0.5], [0.
 @pytest.mark.parametrize("measure", ["precision", "recall"])
 @pytest.mark.parametrize("case", cases("kfold-"))
 def test_reference_moment_matched_betas(case, measure):
-    cells, concentration = table(case["inputs"]), case["inputs"]["lambda"]
+    cells, concentration = folded_cells(case["inputs"]), case["inputs"]["lambda"]
     for name, rho in [("CI_A_rho_1_over_K", None), ("CI_A_rho_0", 0.0)]:
         expected = {
             key: np.array(value, float) for key, value in case["expected"][measure][name].items()
@@ -62,7 +61,7 @@ def test_reference_readings_of_the_average_posterior(case, measure):
 
 @pytest.mark.parametrize("case", cases("kfold-C-lam1.0"))
 def test_shrinkage_by_a_prior_in_every_fold_can_miss_the_estimate_itself(case):
-    distribution = averaged_folds(table(case["inputs"]), concentration=1).distribution(
+    distribution = averaged_folds(folded_cells(case["inputs"]), concentration=1).distribution(
         resolve("precision")
     )
     macro = float(case["expected"]["precision"]["t"]["macro"])

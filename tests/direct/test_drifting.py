@@ -170,7 +170,7 @@ def test_paths_have_the_smoothed_distributions(trials, drift, steps):
 def test_filtered_intervals_cover_when_the_truth_walks_as_the_model_says():
     rng = np.random.default_rng(8)
     covered, static = [], []
-    for _ in range(400):
+    for _ in range(250):
         drift, start = abs(rng.normal(0, 0.2)), rng.beta(4, 1)
         truth = special.expit(special.logit(start) + np.cumsum(np.r_[0, rng.normal(0, drift, 19)]))
         hits = rng.binomial(60, truth)
@@ -183,7 +183,7 @@ def test_filtered_intervals_cover_when_the_truth_walks_as_the_model_says():
         covered.append(np.abs(np.subtract(below, 0.5)) < 0.475)
         pooled = special.betainc(4 + hits.sum(), 1 + 20 * 60 - hits.sum(), truth[-1])
         static.append(abs(pooled - 0.5) < 0.475)
-    assert 0.93 <= np.mean(covered) <= 0.97
+    assert 0.91 <= np.mean(covered) <= 0.985
     assert np.mean(static) < 0.8  # what ignores the drift does not cover
 
 

@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 import pytest
-from oracle import data_file
+from reference_cases import data_file
 from scipy.integrate import dblquad
 from scipy.special import betaln, expit, logit
 from scipy.stats import beta, multivariate_normal, norm
@@ -41,7 +41,9 @@ def studies(name, **only):
 def test_the_bivariate_model_of_meta_analysis(name, only):
     cells = studies(name, **only)
     middle, error, _ = reitsma(cells, everywhere=False)
-    drawn = direct.hierarchical_groups(cells).variables(8000, np.random.default_rng(0))
+    found = direct.hierarchical_groups(cells)
+    assert found.effective > 600
+    drawn = found.variables(8000, np.random.default_rng(0))
     logits = logit(drawn["rates"][:, 1:])
     # Same model, but for the normal approximation within studies and the continuity correction.
     np.testing.assert_allclose(expit(np.median(logits, 0)), expit(middle), atol=0.035)
@@ -164,7 +166,7 @@ def test_importance_weights_stay_even(classes, groups, size):
 
 
 def test_weights_stay_even_for_two_classes():
-    for cells in (SITES, SITES[:2], 100 * SITES, studies("mada_dementia.csv")):
+    for cells in (SITES, SITES[:2], 100 * SITES):
         assert direct.hierarchical_groups(cells).effective > 600
 
 

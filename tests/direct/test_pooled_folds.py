@@ -1,20 +1,14 @@
 import numpy as np
 import pytest
+from reference_cases import cases, folded_cells
 
 import bayescm as bcm
 from bayescm.direct import dirichlet_multinomial, pooled_folds
 from bayescm.measures import resolve
-from tests.oracle import cases
 
 RNG = np.random.default_rng(2)
 CELLS = RNG.integers(0, 12, (3, 10, 2, 2))
 NAMED = ["accuracy", "precision", "recall", "jaccard", "f1"]
-
-
-def table(inputs):
-    """Return the cells (K, 2, 2) of a reference case."""
-    tn, fp, fn, tp = (inputs[name] for name in ("TN", "FP", "FN", "TP"))
-    return np.moveaxis(np.array([[tn, fp], [fn, tp]]), -1, 0)
 
 
 @pytest.mark.parametrize("measure", ["precision", "recall"])
@@ -24,7 +18,9 @@ def test_reference_intervals_of_discounted_folds(case, measure):
     for name in ("CI_M_omega0", "CI_M_one_over_K", "CI_M_one"):
         expected = case["expected"][measure][name]
         omega = None if name == "CI_M_omega0" else float(expected["omega"])
-        posterior = pooled_folds(table(case["inputs"]), concentration=concentration, omega=omega)
+        posterior = pooled_folds(
+            folded_cells(case["inputs"]), concentration=concentration, omega=omega
+        )
         distribution = posterior.distribution(resolve(measure))
         assert posterior.omega == pytest.approx(float(expected["omega"]))
         assert [distribution.a, distribution.b] == pytest.approx(

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from reference_cases import cases
 from scipy import stats
 
 import bayescm as bcm
 from bayescm.direct import dirichlet_multinomial, fixed_totals
 from bayescm.measures import resolve
-from tests.oracle import cases
 
 CELLS = np.array([[30.0, 35.0], [15.0, 65.0]])
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference_cases import cases
 from scipy import special, stats
 
 from bayescm.distributions.beta import F1, FLAT, INTERIOR, NOT_UNIMODAL, U_SHAPED, Beta
-from tests.oracle import cases
 
 KINDS = {"interior": INTERIOR, "flat": FLAT, "U-shaped": U_SHAPED}
 shapes = st.one_of(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import cases
+from reference_cases import cases
 from scipy.special import betainc
 
 from bayescm.distributions.beta import F1, Beta

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from oracle import data_file
+from reference_cases import data_file
 
 from bayescm.evidence import read
 

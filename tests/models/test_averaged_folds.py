@@ -33,22 +33,22 @@ def test_stretch_is_that_of_the_sibling(counts, keywords):
 @pytest.mark.parametrize("average", ["correlated", "independent", "mixture"])
 @pytest.mark.parametrize("counts", [FOLDS, REPEATED])
 def test_measure_of_a_fit_is_the_average_over_folds(counts, average):
-    settings = {"average": average, "draws": 1000, "chains": 2, "random_seed": 1}
+    settings = {"average": average, "draws": 1000, "chains": 1, "random_seed": 1}
     tree = bcm.fit(counts, "averaged_folds", **settings)
     f1 = bcm.measure(tree, "f1")["f1"]
     assert f1.dims == ("chain", "draw", *counts.dims[:-4])
     distribution = direct.averaged_folds(counts, average=average).distribution(
         bcm.measures.resolve("f1")
     )
-    np.testing.assert_allclose(f1.mean(("chain", "draw")), distribution.mean(), atol=0.015)
-    np.testing.assert_allclose(f1.std(("chain", "draw")), distribution.sd(), rtol=0.09)
+    np.testing.assert_allclose(f1.mean(("chain", "draw")), distribution.mean(), atol=0.02)
+    np.testing.assert_allclose(f1.std(("chain", "draw")), distribution.sd(), rtol=0.13)
 
 
 def test_folds_of_repeats_keep_their_place_in_the_tree():
-    tree = bcm.fit(REPEATED, "averaged_folds", draws=1500, chains=1, random_seed=1)
+    tree = bcm.fit(REPEATED, "averaged_folds", draws=500, chains=1, random_seed=1)
     theta = tree["posterior"]["theta_fold"].mean(("chain", "draw"))
     expected = (REPEATED + 0.5) / (REPEATED + 0.5).sum(("actual", "predicted"))
-    np.testing.assert_allclose(theta, expected, atol=0.03)
+    np.testing.assert_allclose(theta, expected, atol=0.06)
 
 
 @pytest.mark.parametrize("method", ["auto", "nuts"])

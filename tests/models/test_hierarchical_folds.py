@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from monte_carlo import LEVELS, assert_converged, assert_quantiles, assert_same_distribution
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 from scipy import special, stats
@@ -14,7 +15,6 @@ from bayescm.measures import resolve
 
 FOLDS = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]])
 THREE = np.array([[[9, 1, 0], [2, 7, 3], [0, 1, 5]], [[8, 2, 0], [4, 6, 2], [1, 0, 5]]])
-Q = [0.025, 0.5, 0.975]
 
 
 def labelled(cells, dims=("fold",)):
@@ -109,14 +109,13 @@ def test_draws_fit_the_model(name):
 
 @pytest.mark.slow
 def test_nuts_draws_from_the_posterior_of_the_nodes():
-    counts = labelled(FOLDS)
-    tree = bcm.fit(counts, "hierarchical_folds", method="nuts", draws=4000, random_seed=2)
+    settings = {"draws": 800, "chains": 2, "random_seed": 2}
+    tree = bcm.fit(labelled(FOLDS), "hierarchical_folds", method="nuts", **settings)
+    assert_converged(tree)
     posterior = direct.hierarchical_folds(FOLDS)
     for name in ("precision", "recall", "mcc"):
-        sampled = bcm.measure(tree, name)[name].values
-        nodes = posterior.distribution(resolve(name)).quantile(Q)
-        tolerance = 0.1 * sampled.std()
-        np.testing.assert_allclose(np.quantile(sampled, Q), nodes, atol=tolerance)
-    spread = tree["posterior"]["spread"].values
+        assert_quantiles(
+            bcm.measure(tree, name)[name], posterior.distribution(resolve(name)).quantile(LEVELS)
+        )
     drawn = posterior.variables(8000, np.random.default_rng(0))["spread"]
-    np.testing.assert_allclose(spread.mean(), drawn.mean(), rtol=0.05)
+    assert_same_distribution(tree["posterior"]["spread"], drawn)

@@ -57,19 +57,6 @@ def test_another_prior_is_shared_by_all_cells():
     assert [each.name for each in model.free_RVs] == ["concentration", "theta_cell"]
 
 
-@pytest.mark.slow
-def test_nuts_draws_from_the_exact_posterior():
-    settings = {"draws": 2000, "random_seed": 3, "omega": 0.4}
-    nuts = bcm.fit(FOLDS, "pooled_folds", method="nuts", **settings)["posterior"]["theta"].values
-    iid = bcm.fit(FOLDS, "pooled_folds", method="direct", **settings)["posterior"]["theta"].values
-    for q in (0.025, 0.5, 0.975):
-        np.testing.assert_allclose(
-            np.quantile(nuts, q, (0, 1)),
-            np.quantile(iid, q, (0, 1)),
-            atol=0.2 * iid.std((0, 1)).max(),
-        )
-
-
 @pytest.mark.parametrize("method", ["auto", "nuts"])
 def test_fit_refuses_a_discount_that_is_none(method):
     with pytest.raises(ValueError, match="omega is not a discount"):

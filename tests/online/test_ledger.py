@@ -8,13 +8,13 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from stores_for_tests import POSTGRES, STORES, empty_store
 
 import bayescm as bcm
 from bayescm.evidence import as_counts
 from bayescm.online import schema
 from bayescm.online.engine import parse, shown
 from bayescm.online.ledger import Ledger
-from tests.stores import POSTGRES, STORES, empty_store
 
 MONDAY = as_counts(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
 TUESDAY = as_counts(bcm.from_cells(tp=60, fn=20, fp=30, tn=35))
@@ -205,7 +205,11 @@ def test_a_locked_database_is_said_and_loses_nothing(store):
         assert ledger.read("spam").entry.tolist() == [1, 2]
 
 
-@pytest.mark.skipif(not POSTGRES, reason="no PostgreSQL: set BAYESCM_TEST_POSTGRES to its URL")
+@pytest.mark.skipif(
+    not POSTGRES,
+    reason="no PostgreSQL, so every test of stores ran with SQLite alone: set "
+    "BAYESCM_TEST_POSTGRES to the URL of a server",
+)
 def test_a_server_that_comes_back_is_used_again(tmp_path):
     with empty_store("postgresql", tmp_path) as store, Ledger(store) as ledger:
         ledger.record("spam", 1, MONDAY)

@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from stores_for_tests import STORES, empty_store
 
 import bayescm as bcm
 from bayescm import online, priors
 from bayescm.online.ledger import Ledger
 from bayescm.online.monitor import MEASURES, MEASURES_OF_MANY
-from tests.stores import STORES, empty_store
 
 RNG = np.random.default_rng(3)
 WEEKS = bcm.from_matrix(

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from weekly_batches import PETS, WEEKS
 
 import bayescm as bcm
 from bayescm import online, priors
-from tests.online.test_updating import PETS, WEEKS
 
 
 @pytest.mark.parametrize("window", [1, 3, 12, 50])

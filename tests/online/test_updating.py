@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 import xarray as xr
+from weekly_batches import PETS, WEEKS
 
 import bayescm as bcm
 from bayescm import online, priors
 
-RNG = np.random.default_rng(7)
-WEEKS = bcm.from_matrix(
-    RNG.integers(0, 40, (12, 2, 2)), labels=["well", "sick"], positive="sick", dims=("step",)
-)
-PETS = bcm.from_matrix(RNG.integers(0, 40, (6, 3, 3)), labels=["cat", "cow", "dog"], dims=("step",))
 MEASURES = ["precision", "recall", "specificity", "accuracy", "f1"]
 
 

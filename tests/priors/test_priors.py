@@ -5,6 +5,7 @@ import builtins
 import numpy as np
 import pytest
 import xarray as xr
+from reference_cases import cases
 
 import bayescm as bcm
 from bayescm import priors
@@ -12,7 +13,6 @@ from bayescm.answers.interval import distribution_of
 from bayescm.distributions.beta import Beta
 from bayescm.measures import resolve
 from bayescm.priors.elicitation import _by_scipy
-from tests.oracle import cases
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 SICK = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")

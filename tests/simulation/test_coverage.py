@@ -9,25 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from coin_tosses import METHODS, narrow, tosses, wald
 
 from bayescm.simulation import coverage
 from bayescm.simulation.journal import generator
-
-Z = 1.959964
-
-
-def tosses(rng, n=80, p=0.3):
-    return int(rng.binomial(n, p)), {"p": p, "q": 1 - p}
-
-
-def wald(heads, n=80, stretch=1.0):
-    p = heads / n
-    half = stretch * Z * (p * (1 - p) / n) ** 0.5
-    return {"p": (p - half, p + half), "q": np.array([1 - p - half, 1 - p + half])}
-
-
-def narrow(heads):
-    return wald(heads, stretch=0.25)
 
 
 def undefined(heads):
@@ -43,9 +28,6 @@ def broken(rng):
     if rng.random() < 0.2:
         raise ArithmeticError("the coin rolled away")
     return tosses(rng)
-
-
-METHODS = {"wald": wald, "narrow": narrow}
 
 
 def scores(frame, *names):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from oracle import DATA, data_file
+from reference_cases import DATA, data_file
 
 from bayescm.evidence.joint_cells import pour
 from bayescm.studies.ours import comparisons, meta_analysis, paired_accuracy

@@ -44,23 +44,23 @@ def plain_bootstrap(evidence):
 def test_the_band_holds_the_curve_where_the_bayesian_bootstrap_does_not():
     study = curve_populations.study("binormal", 0.8, 50, 0.3, draws=500)
     methods = {"posterior": study.methods["posterior"], "bootstrap": plain_bootstrap}
-    table = coverage.run(study, methods, replications=80, seed=1)
+    table = coverage.run(study, methods, replications=40, seed=1)
     doc = table.set_index(["measure", "method"])["doc"]
-    assert doc["roc band", "posterior"] > 0.9
-    assert doc["pr band", "posterior"] > 0.9
-    assert doc["auc", "posterior"] > 0.88
-    assert doc["roc band", "bootstrap"] < 0.6
+    assert doc["roc band", "posterior"] > 0.82
+    assert doc["pr band", "posterior"] > 0.82
+    assert doc["auc", "posterior"] > 0.8
+    assert doc["roc band", "bootstrap"] < 0.7
 
 
 @pytest.mark.slow
 def test_differences_and_choices_have_studies_too():
     paired = coverage.run(
-        curve_answers.paired_study((0.8, 0.85), 0.3, 50, 0.3, draws=300), replications=40, seed=1
+        curve_answers.paired_study((0.8, 0.85), 0.3, 50, 0.3, draws=300), replications=20, seed=1
     )
-    assert (paired["doc"] > 0.8).all()
+    assert (paired["doc"] > 0.7).all()
     length = paired[paired.measure == "auc"].set_index("method")["il"]
-    assert length["posterior"] == pytest.approx(length["DeLong"], rel=0.06)
+    assert length["posterior"] == pytest.approx(length["DeLong"], rel=0.1)
     chosen = coverage.run(
-        curve_answers.choice_study("binormal", 0.8, 50, 0.3, draws=300), replications=80, seed=1
+        curve_answers.choice_study("binormal", 0.8, 50, 0.3, draws=300), replications=40, seed=1
     )
-    assert (chosen[chosen.measure.str.startswith("value")]["doc"] > 0.84).all()
+    assert (chosen[chosen.measure.str.startswith("value")]["doc"] > 0.74).all()

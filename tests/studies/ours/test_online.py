@@ -28,14 +28,14 @@ def test_batches_are_of_twenty_and_the_recall_is_that_of_the_path():
 
 @pytest.mark.slow
 def test_the_truth_of_the_prior_is_covered_and_a_jump_is_not_by_what_pools():
-    frame = online.table("truth from the prior", 1, Settings(replications=200, seed=4))
+    frame = online.table("truth from the prior", 1, Settings(replications=80, seed=4))
     nominal = frame["method"].str.rstrip("%").astype(float) / 100
-    error = np.sqrt(nominal * (1 - nominal) / 200)
+    error = np.sqrt(nominal * (1 - nominal) / 80)
     assert (np.abs(frame["doc"] - nominal) < 4 * error).all()
-    drift = online.table("drift", 3, Settings(replications=20, seed=4))
+    drift = online.table("drift", 3, Settings(replications=10, seed=4))
     after = drift[drift["measure"] == "recall at 30"].set_index("method")["doc"]
-    assert after["drifting, filtered"] > 0.7
-    assert after["all batches pooled"] < 0.2
+    assert after["drifting, filtered"] > 0.5
+    assert after["all batches pooled"] < 0.45
 
 
 def test_a_case_that_is_none_is_refused():

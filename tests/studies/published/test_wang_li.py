@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from reference_cases import DATA, data_file
 
 from bayescm.simulation import coverage
 from bayescm.simulation.journal import generator
@@ -8,7 +9,6 @@ from bayescm.studies.command import run_study
 from bayescm.studies.populations import Gaussians, Rows, find_data
 from bayescm.studies.published import wang_li
 from bayescm.studies.tables import Settings, published
-from tests.oracle import DATA, data_file
 
 FAST = {name: wang_li.METHODS[name] for name in ("pooled", "averaged", "t", "corrected t")}
 

@@ -1,0 +1,33 @@
+"""What the draws of a Markov chain must show on any machine: convergence, and agreement."""
+
+import arviz as az
+import numpy as np
+
+LEVELS = (0.025, 0.5, 0.975)
+DRAWN = ("chain", "draw")
+
+
+def assert_converged(tree):
+    """Check that the chains agree and say enough, whatever the number of divergences."""
+    for name, sampled in tree["posterior"].data_vars.items():
+        varies = sampled.std(DRAWN) > 1e-12
+        assert (az.rhat(sampled).where(varies, 1) < 1.05).all(), name
+        assert (az.ess(sampled).where(varies, np.inf) > 100).all(), name
+
+
+def assert_quantiles(sampled, wanted, size=np.inf):
+    """Check that the share of a chain below each of a distribution's quantiles is their level.
+
+    Within five standard errors, of the chain and of the ``size`` draws the quantiles come from.
+    """
+    for level, end in zip(LEVELS, wanted, strict=True):
+        below = (sampled <= end).mean(DRAWN)
+        effective = az.ess(sampled, method="quantile", prob=level)
+        error = np.sqrt(level * (1 - level) * (1 / effective + 1 / size))
+        gap = np.abs(below - level) / error
+        assert (gap.fillna(0) < 5).all(), f"{sampled.name}: {gap.values} errors off at {level}"
+
+
+def assert_same_distribution(sampled, draws):
+    """Check a chain against independent draws, an array with the draws first."""
+    assert_quantiles(sampled, np.quantile(draws, LEVELS, axis=0), len(draws))

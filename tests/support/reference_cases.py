@@ -1,0 +1,37 @@
+"""Reference figures computed independently of this package, as pytest parameters; data files."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+@cache
+def _all_cases():
+    return [case for path in REFERENCE.glob("*.json") for case in json.loads(path.read_text())]
+
+
+def cases(*prefixes):
+    """Return the cases whose id starts with one of the prefixes, one pytest parameter each."""
+    chosen = [case for case in _all_cases() if case["id"].startswith(prefixes)]
+    assert chosen, f"no reference case starts with {prefixes}"
+    return [pytest.param(case, id=case["id"]) for case in sorted(chosen, key=lambda c: c["id"])]
+
+
+def folded_cells(inputs):
+    """Return the cells (K, 2, 2) of a reference case of K folds."""
+    tn, fp, fn, tp = (inputs[name] for name in ("TN", "FP", "FN", "TP"))
+    return np.moveaxis(np.array([[tn, fp], [fn, tp]]), -1, 0)
+
+
+def data_file(name):
+    """Return the path of a data file (``uci/iris.csv``), or skip the test where it is missing."""
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"data/{name} is not beside this checkout")
+    return path
