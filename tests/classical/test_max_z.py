@@ -27,8 +27,8 @@ def test_correlations_of_measures(case, form):
     many = len(correlation) > 4
     found = max_abs_z(correlation, points=2**19 if many else 2**15)
     assert found == pytest.approx(expected["q"], abs=case["tol"]["q_abs"])
-    if many:  # the quick default is good to a few units of the fourth digit
-        assert max_abs_z(correlation) == pytest.approx(expected["q"], abs=5e-4)
+    if many:  # the quick default is good to about a unit of the third digit
+        assert max_abs_z(correlation) == pytest.approx(expected["q"], abs=2e-3)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
