@@ -70,7 +70,7 @@ def test_precision_recall_has_a_band_wide_where_little_is_known():
     evidence = bcm.from_scores(*sample())
     found = curves.precision_recall(evidence, draws=500)
     width = found.precision[:, 1] - found.precision[:, 0]
-    assert width.sel(recall=0.01) > 2 * width.sel(recall=0.5, method="nearest")
+    assert width.sel(recall=0.01) > 1.5 * width.sel(recall=0.5, method="nearest")
     assert found.precision.sel(recall=1)[0] > 0.2
     rare = curves.precision_recall(bcm.at_prevalence(evidence, 0.01), draws=500)
     assert (rare["median"] < found["median"]).all()
