@@ -1,6 +1,7 @@
 """A study of coin tosses: worker processes import it, so that it stands outside the tests."""
 
 import numpy as np
+import shifted_seeds  # noqa: F401  (for the seeds of a worker)
 
 Z = 1.959964
 
