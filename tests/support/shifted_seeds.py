@@ -1,8 +1,8 @@
 """Seeds other than those written: what only holds for the draws of one seed fails then.
 
 BAYESCM_TEST_SEED=1 shifts every seed, of the tests and of the package, by one. Modules that worker
-processes import import this one, so that they shift theirs too. For ``pytest tests``: docstrings print what their
-own seeds give.
+processes import import this one, so that they shift theirs too. For ``pytest tests``: docstrings
+print what the seeds written there give.
 """
 
 import os
