@@ -116,13 +116,13 @@ def wanted(posterior: Posterior, measures: Wanted, of: str) -> tuple[list, str]:
 
 def template(posterior: Posterior, measure: Callable) -> xr.DataArray:
     """Return NaN with the dims, coords and name of a measure of the batch."""
-    batch, labels = posterior.batch, posterior.counts.indexes["actual"]
-    dims, shape, coords = list(batch.dims), list(batch.shape), dict(batch.coords)
-    if np.ndim(measure(np.ones((len(labels),) * 2))):
-        dims, shape = [*dims, "class"], [*shape, len(labels)]
-        coords["class"] = labels.values
-    name = measure.__name__
-    return xr.DataArray(np.full(shape, np.nan), dims=dims, coords=coords, name=name)
+    classes = posterior.counts.shape[-1]
+    blank = posterior.blank.copy(deep=False)
+    blank.name = measure.__name__
+    if np.ndim(measure(np.ones((classes, classes)))) == 0:
+        return blank
+    labels = posterior.counts.indexes["actual"].values
+    return blank.expand_dims({"class": labels}, axis=-1).copy()
 
 
 def check_draws(draws: Any) -> int | None:

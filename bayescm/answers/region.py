@@ -29,7 +29,7 @@ def region(
     evidence : Dataset, DataArray, DataTree or mapping
         As :func:`bayescm.compare` takes it.
     measures : pair of name or function
-        Such as ``("recall", "precision")``, each one number per classifier.
+        Such as ``("recall", "precision")``; of many classes a region for each.
     prob : float, default 0.95
         Posterior probability of the region.
     random_seed : int, default 0
@@ -83,13 +83,13 @@ def region(
 
 
 def _two(evidence, measures, random_seed, options):
-    allowed = "two measures, each one number per classifier"
+    allowed = "two measures, both of one class or of the whole matrix"
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
         raise fail("a region is of two measures", measures, allowed, 'pass ("recall", "precision")')
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
-    if "class" in drawn.values.dims:
+    if len({each.dims for each in drawn.values.values()}) > 1:
         todo = "use averages such as f1_macro, or a function of the cells for one class"
-        raise fail("a measure has a value per class", list(drawn.values), allowed, todo)
+        raise fail("only one measure has a value per class", list(drawn.values), allowed, todo)
     return drawn.values, drawn.measures
 
 

@@ -64,13 +64,20 @@ class Posterior:
         raise NotImplementedError
 
     @cached_property
-    def batch(self) -> xr.DataArray:
-        """The number of examples of every member, with the dims and coords that remain."""
+    def blank(self) -> xr.DataArray:
+        """NaN for every member of the batch, with the dims and coords that remain."""
         gone = (*self.uses, *CELLS)
         dims = [dim for dim in self.counts.dims if dim not in gone]
         coords = {k: v for k, v in self.counts.coords.items() if set(v.dims) <= set(dims)}
+        values = np.full([self.counts.sizes[dim] for dim in dims], np.nan)
+        return xr.DataArray(values, dims=dims, coords=coords)
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of every member of the batch."""
+        gone = (*self.uses, *CELLS)
         axes = tuple(place for place, dim in enumerate(self.counts.dims) if dim in gone)
-        return xr.DataArray(self.counts.values.sum(axis=axes), dims=dims, coords=coords)
+        return self.blank.copy(data=self.counts.values.sum(axis=axes))
 
     @property
     def seen(self) -> xr.DataArray:

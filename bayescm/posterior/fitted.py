@@ -90,8 +90,8 @@ class Fitted(Posterior):
 
     @cached_property
     def batch(self) -> xr.DataArray:
-        """The number of examples of every member, with the dims and coords that remain."""
-        bare = super().batch
+        """The number of examples of every member of the batch."""
+        bare = self.blank
         over = [dim for dim in self.seen.dims if dim not in bare.dims]
         total = self.seen.sum(over, skipna=False)
         return bare.copy(data=total.broadcast_like(bare).transpose(*bare.dims).values)

@@ -56,10 +56,11 @@ def test_a_region_is_of_two_measures(bad):
         bcm.region(COUNTS, bad)
 
 
-def test_a_region_is_of_one_class():
+def test_a_region_for_every_class():
     counts = bcm.from_matrix(np.eye(3, dtype=int) + 3, labels=list("abc"))
+    assert bcm.region(counts, PAIR).area.dims == ("class",)
     with pytest.raises(ValueError, match="a value per class"):
-        bcm.region(counts, PAIR)
+        bcm.region(counts, ("recall", "f1_macro"))
 
 
 @pytest.mark.parametrize("case", cases("caelen-predictive-MCC"))

@@ -81,8 +81,8 @@ def test_what_cannot_be_drawn(two, tree):
         bcm.plot_posterior(two, "f1", rope=(0.8, 0.7))
     with pytest.raises(ValueError, match=r"undefined \(0/0\)"):
         bcm.plot_posterior(two, lambda cells: cells[..., 0, 0] * np.nan)
-    with pytest.raises(ValueError, match="predict nothing"):
-        bcm.plot_posterior(two, "f1", of="predictive")
+    with pytest.raises(ValueError, match="no such estimand"):
+        bcm.plot_posterior(two, "f1", of="new")
     with pytest.raises(ValueError, match="no prior to draw"):
         bcm.plot_prior_posterior(bcm.fit(two, concentration=0, draws=50), "f1")
     with pytest.raises(ValueError, match="no prior to draw"):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.plots.regions import _density, _level
 
 
 def test_axes_are_the_two_measures(two):
@@ -26,17 +25,14 @@ def test_from_a_tree(tree):
     assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("mean, 50 % and 80 %")
 
 
-@pytest.mark.parametrize("mass", [0.5, 0.9])
-def test_the_region_holds_its_mass(two, mass):
-    fitted = bcm.plots.common.draws_of(two, ["recall", "precision"])
-    x, y = (fitted[name].values.ravel() for name in ("recall", "precision"))
-    (across, up), density = _density(x, y)
-    other = bcm.plots.common.draws_of(two, ["recall", "precision"], random_seed=2)
-    x, y = (other[name].values.ravel() for name in ("recall", "precision"))
-    place = np.searchsorted(across, x).clip(0, 159), np.searchsorted(up, y).clip(0, 159)
-    inside = (density[place] >= _level(density, mass)).mean()
-    # Smoothing widens the region; two standard errors are 0.007.
-    assert mass - 0.01 < inside < mass + 0.035
+def test_what_is_drawn_is_what_region_computes(two):
+    (axes,) = bcm.plot_region(two, prob=0.9).axes
+    where = bcm.region(two, ("recall", "precision"), prob=0.9)
+    rows, columns = np.nonzero(where.inside.values)
+    low, high = axes.collections[1].get_paths()[0].get_extents().get_points()
+    x, y = (where.inside.coords[name].values for name in ("recall", "precision"))
+    np.testing.assert_allclose([low[0], high[0]], [x[rows.min()], x[rows.max()]], atol=0.01)
+    np.testing.assert_allclose([low[1], high[1]], [y[columns.min()], y[columns.max()]], atol=0.01)
 
 
 def test_mass_at_the_edge_stays_inside():
