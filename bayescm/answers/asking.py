@@ -87,15 +87,28 @@ def answers_of(
     """Return the distributions of measures of a posterior; parameters as of `distributions_of`."""
     found, of = wanted(posterior, measures, of)
     size = check_size(n)
-    if check_draws(draws) is None:
-        known = [posterior.distribution(each, of=of, n=size) for each in found]
-    else:
-        known = [None] * len(found)
-    missing = [each for each, have in zip(found, known, strict=True) if have is None]
-    number = posterior.draws_by_default(of) if draws is None else draws
-    rest = iter(_drawn(posterior, missing, number, random_seed, of, size) if missing else ())
-    every = [next(rest) if have is None else have for have in known]
+    every = known_or_drawn(posterior, found, of=of, n=size, draws=draws, random_seed=random_seed)
     return [(have, template(posterior, each)) for have, each in zip(every, found, strict=True)]
+
+
+def known_or_drawn(
+    posterior: Posterior,
+    measures: list,
+    *,
+    of: str = "parameter",
+    n: int | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> list:
+    """Return the distributions of resolved measures: known, or else all from the same draws."""
+    if check_draws(draws) is None:
+        known = [posterior.distribution(each, of=of, n=n) for each in measures]
+    else:
+        known = [None] * len(measures)
+    missing = [each for each, have in zip(measures, known, strict=True) if have is None]
+    number = posterior.draws_by_default(of) if draws is None else draws
+    rest = iter(_drawn(posterior, missing, number, random_seed, of, n) if missing else ())
+    return [next(rest) if have is None else have for have in known]
 
 
 def distribution_of(

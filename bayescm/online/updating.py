@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import answers_of
+from bayescm.answers.asking import known_or_drawn
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
+from bayescm.measures.labelled import kernels
 from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -143,12 +144,19 @@ def intervals(
     prob, kind = check_prob(prob), check_kind(kind)
     counts = state["counts"]
     posterior = posterior_of(counts, _broadcast(state["concentration"], counts))
-    variables, coords = {}, {"bound": np.array(["lower", "upper"])}
-    for distribution, labels in answers_of(posterior, measures, random_seed=random_seed):
+    found, answers = kernels(measures, counts), {}
+    for measure, distribution in zip(
+        found, known_or_drawn(posterior, found, random_seed=random_seed), strict=True
+    ):
         ends = getattr(distribution, kind)(prob)
-        variables[labels.name] = (*labels.dims, "bound"), ends
-        coords |= labels.coords.variables
-    return xr.Dataset(variables, {k: v for k, v in coords.items() if k not in variables})
+        dims = [*counts.dims[:-2], *(["class"] if ends.ndim == counts.ndim else []), "bound"]
+        answers[measure.__name__] = dims, ends
+    named = counts.coords.variables.items()
+    coords = {k: v for k, v in named if not set(CELLS) & set(v.dims) and k not in answers}
+    coords["bound"] = np.array(["lower", "upper"])
+    if any("class" in dims for dims, _ in answers.values()):
+        coords["class"] = counts.indexes["actual"].values
+    return xr.Dataset(answers, coords)
 
 
 def distribution_at(
@@ -157,7 +165,7 @@ def distribution_at(
     """Return the distribution of a measure given canonical counts, each leading index by itself."""
     prior = as_prior(concentration, counts).values
     posterior = posterior_of(counts, prior)
-    ((distribution, _),) = answers_of(posterior, kernel, random_seed=random_seed)
+    (distribution,) = known_or_drawn(posterior, [kernel], random_seed=random_seed)
     return distribution
 
 
