@@ -83,7 +83,7 @@ def resampled(setting: Samples, resamples: int, rng: np.random.Generator) -> np.
     """Return the measures of resampled evidence, shape (resamples, L, J, W)."""
     totals = setting.counts.sum(-1)
     if (totals == 0).any():
-        raise fail("there are no examples", setting.counts, "at least one", "drop the empty matrix")
+        raise fail("no examples", setting.counts, "at least one", "drop the empty matrix")
     shares = setting.counts / totals[..., None]
     drawn = rng.multinomial(totals, shares, (resamples, *totals.shape))
     return setting.evaluate(setting.matrices(drawn))

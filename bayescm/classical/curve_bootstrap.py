@@ -53,7 +53,9 @@ def curve_bootstrap(
     extra = [each for each in ("fold", "weight", "class") if each in {*evidence.dims, *evidence}]
     if extra:
         todo = "use the posterior: curves.number_draws"
-        raise fail("this bootstrap takes one plain sample", extra, "two classes, unweighted", todo)
+        raise fail(
+            "the bootstrap needs a single plain sample", extra, "two classes, unweighted", todo
+        )
     matrix, _, codes = arrays(evidence)
     rng = np.random.default_rng(random_seed)
     step = max(1, int(_AT_ONCE / len(codes)))

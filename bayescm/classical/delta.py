@@ -113,7 +113,7 @@ def moments(
     """
     totals = counts.sum(-1, keepdims=True)
     if (totals == 0).any():
-        raise fail("there are no examples", counts, "at least one", "drop the empty matrix")
+        raise fail("no examples", counts, "at least one", "drop the empty matrix")
     shares = counts / totals
     tables = setting.matrices(shares)
     slopes = np.stack([gradients(setting, table) for table in tables])

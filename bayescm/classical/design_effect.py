@@ -53,7 +53,7 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
     setting = samples(counts.sum("group"), measure)
     if setting.widths() != [1]:
         todo = "use an average such as f1_macro"
-        raise fail("the measure has a value for each class", measure, "one number", todo)
+        raise fail("the measure has one value per class", measure, "a single number", todo)
     lead = counts.dims[:-3]
     flat = counts.values.reshape(-1, *counts.shape[-3:]).astype(float)
     found = np.array([_effect(each, setting) for each in flat])
@@ -117,5 +117,5 @@ def _grouped(counts):
     counts = as_counts(counts)
     if "group" not in counts.dims or counts.sizes["group"] < 2:
         todo = "name the axis: from_predictions(..., by={'group': site})"
-        raise fail("there are not several groups", counts.dims, "a dim group of two or more", todo)
+        raise fail("fewer than two groups", counts.dims, "a dim group of two or more", todo)
     return counts.transpose(..., "group", *CELLS)

@@ -82,7 +82,7 @@ def fold_t(
     check_choice("method", method, list(METHODS))
     check_prob(prob)
     if not isinstance(rho, Real) or not 0 <= rho < 1:
-        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "pass rho=0.7")
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "pass rho=0.7")
     counts = as_counts(counts)
     _check_design(counts, method)
     values = fill_undefined(fold_values(counts, measure), undefined).transpose(..., "fold")
@@ -116,12 +116,12 @@ def _check_design(counts, method):
             f"the {method} interval needs {wanted[0]} repeats of 2 folds",
             {"repeat": repeats, "fold": folds},
             f"sizes repeat={wanted[0]}, fold=2",
-            "cross-validate with splits.FiveByTwo() or splits.BlockedThreeByTwo()",
+            "cross-validate with bayescm.evidence.splits.FiveByTwo() or BlockedThreeByTwo()",
         )
     if method in ("plain", "corrected") and repeats > 1:
         raise fail(
-            f"the {method} t interval is for one cross-validation",
-            f"{repeats} repeats",
+            f"the {method} t interval is for a single cross-validation",
+            {"repeat": repeats},
             "no dim repeat",
             "pass method='resampled', or one repeat",
         )

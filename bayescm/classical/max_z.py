@@ -66,7 +66,7 @@ def _checked(correlation):
         or not np.allclose(correlation, correlation.T)
     ):
         raise fail(
-            "this is not a correlation matrix",
+            "not a correlation matrix",
             correlation,
             "a symmetric matrix with ones on the diagonal",
             "divide a covariance matrix by the standard deviations",

@@ -118,7 +118,9 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
         ends = None
     else:
         todo = "pass roc_bands(evidence)"
-        raise fail("these are no bands", list(bands), "fpr and tpr, or precision and recall", todo)
+        raise fail(
+            "not bands of a curve", list(bands), "fpr and tpr, or precision and recall", todo
+        )
     areas = [_area(x.sel(bound=a).values, y.sel(bound=b).values, ends) for a, b in pairs]
     return xr.DataArray(areas, {"bound": ["lower", "upper"]}, ("bound",), "hull_area")
 
@@ -148,14 +150,14 @@ def _bounds(hits, trials, method, prob, concentration):
     if method == "credible":
         if not 0 < concentration < np.inf:
             todo = "pass concentration=1 for a flat prior, 0.5 for Jeffreys'"
-            raise fail("a concentration is not a pseudo-count", concentration, "> 0", todo)
+            raise fail("concentration must be positive", concentration, "a number > 0", todo)
         a, b = hits + concentration, trials - hits + concentration
         tail = (1 - prob) / 2
         return np.stack([betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)], axis=-1)
     whole = [np.round(each) for each in (hits, trials)]
     if not all(np.allclose(each, given) for each, given in zip(whole, (hits, trials), strict=True)):
         todo = "pass method='credible'"
-        raise fail("weights give fractional counts", "fractions", "whole numbers", todo)
+        raise fail("weights make the counts fractional", ..., "whole numbers", todo)
     bounds = proportion(*(each.astype(int) for each in whole), method=method, prob=prob).values
     return np.clip(bounds, 0, 1)
 

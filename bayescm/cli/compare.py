@@ -57,7 +57,12 @@ def compare(
     check_picture(plot)
     region = _rope(rope)
     if pool and group is None:
-        raise fail("there are no groups to pool", "--pool", "with --group", "name their column")
+        raise fail(
+            "there are no groups to pool",
+            "--pool",
+            "--pool together with --group",
+            "name the column of the groups",
+        )
     frame = read_columns(file, [actual, *predicted, *([group] if group else [])])
     truth = frame[actual]
     evidence = from_classifiers(
@@ -93,5 +98,5 @@ def _rope(text):
         ends = [float(each) for each in text.split(",")]
     except ValueError:
         todo = "write e.g. --rope 0.01"
-        raise fail("the rope is not a number", text, "WIDTH or LOW,HIGH", todo) from None
+        raise fail("the rope must be one or two numbers", text, "WIDTH or LOW,HIGH", todo) from None
     return ends[0] if len(ends) == 1 else tuple(ends)

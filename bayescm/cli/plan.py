@@ -46,7 +46,7 @@ def plan(
     check_picture(plot)
     if (width is None) == (difference is None):
         given = {"--width": width, "--difference": difference}
-        raise fail("one goal at a time", given, "--width or --difference", "give one of them")
+        raise fail("only one goal at a time", given, "--width or --difference", "choose one")
     if width is None:
         frame = planning.plan_comparison(
             measure,
@@ -73,7 +73,7 @@ def _pilot(text):
         tp, fn, fp, tn = (int(each) for each in text.split(","))
     except ValueError:
         todo = "write them as --pilot 65,15,35,30"
-        raise fail("--pilot cannot be read", text, "four counts TP,FN,FP,TN", todo) from None
+        raise fail("cannot read --pilot", text, "four counts TP,FN,FP,TN", todo) from None
     return from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
 
 

@@ -62,7 +62,7 @@ def report(
         given = {"file": str(file), "--actual": actual, "--predicted": predicted, "--score": score}
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
         allowed = "a file, --actual, and --predicted or --score; or --store"
-        raise fail("there is nothing to report on", given, allowed, todo)
+        raise fail("nothing to report on", given, allowed, todo)
     else:
         evidence, scores = _evidence(file, actual, predicted, score, fold, group, positive)
         written = report(evidence, out, scores=scores, rope=rope, **settings)

@@ -58,7 +58,12 @@ def band(
     dim = str(draws.dims[-1]) if dim is None else dim
     for each in ("draw", dim):
         if each not in draws.dims:
-            raise fail("the draws lack a dim", draws.dims, f"draw and {dim}", "pass dim=")
+            raise fail(
+                "the draws lack a dim",
+                draws.dims,
+                f"draw and {dim}",
+                "name the dim of the curve with dim=",
+            )
     ordered = draws.transpose("draw", ..., dim)
     shape = (ordered.sizes["draw"], -1, ordered.sizes[dim])
     flat = ordered.values.reshape(shape)

@@ -107,8 +107,13 @@ def _choose(good, again, apparent, prob, sign):
     """Return the choice from draws (S, T) of the measure, and of it in data drawn from these."""
     mean = good.mean(axis=0)
     if not np.isfinite(mean).any():
-        todo = "take another measure"
-        raise fail("the measure is 0/0 at every threshold", "NaN", "defined at some", todo)
+        todo = "choose another measure"
+        raise fail(
+            "the measure is 0/0 at every threshold",
+            ...,
+            "a measure that some threshold defines",
+            todo,
+        )
     chosen = int(mean.argmax())
     rows = np.arange(len(good))
     excess = again.max(axis=1) - good[rows, again.argmax(axis=1)]

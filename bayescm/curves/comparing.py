@@ -69,7 +69,7 @@ def compare(
     names = values["classifier"].values.tolist() if "classifier" in values.dims else []
     if len(names) < 2:
         todo = "pass from_scores(actual, {'a': ..., 'b': ...})"
-        raise fail("there is nothing to compare", names or "one classifier", "two or more", todo)
+        raise fail("nothing to compare", names or ..., "two or more", todo)
     others = [dim for dim in values.dims if dim not in ("draw", "classifier")]
     rows = []
     for place in np.ndindex(*(values.sizes[dim] for dim in others)):
@@ -91,6 +91,9 @@ def _pairs(names, reference):
         return list(combinations(names, 2))
     if reference not in names:
         raise fail(
-            "the reference is no classifier", reference, str(names), suggest(reference, names)
+            "the reference is not one of the classifiers",
+            reference,
+            names,
+            suggest(reference, names),
         )
     return [(each, reference) for each in names if each != reference]

@@ -156,4 +156,4 @@ def _labels(evidence, pooled):
 
 def _check_draws(draws):
     if not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise fail("draws is not a number of draws", draws, "2, 3, ...", "pass draws=2000")
+        raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=2000")

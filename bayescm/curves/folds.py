@@ -45,12 +45,12 @@ def fold_auc(
     values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
     if values.sizes.get("fold", 1) < 2:
         got = values.dims
-        raise fail("there are no folds", got, "two folds or more", "pass from_scores(..., fold=)")
+        raise fail("no folds", got, "two or more folds", "pass from_scores(..., fold=)")
     number = values.sizes["fold"]
     if rho is None:
         rho = float(evidence.coords.get("test_share", 1 / number))
     if not 0 <= rho < 1:
-        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "leave it out")
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "leave it out")
     mean = values.mean("fold")
     centre = mean.mean("draw")
     # Correlated by rho, the mean of K has 1 + K rho / (1 - rho) times the variance.

@@ -257,7 +257,7 @@ def _max_fpr(text):
     except ValueError:
         value = np.nan
     if not 0 < value <= 1:
-        raise fail("max_fpr is not a rate", text, "0 < max_fpr <= 1", "pass e.g. max_fpr=0.1")
+        raise fail("max_fpr must be a rate", text, "0 < max_fpr <= 1", "pass e.g. max_fpr=0.1")
     return value
 
 
@@ -266,7 +266,9 @@ def _check_average(evidence, average):
         return False
     check_choice("average", average, AVERAGES)
     if "class" not in evidence.dims:
-        raise fail("an average is over classes", average, "None for two classes", "leave it out")
+        raise fail(
+            "average is for three classes or more", average, "None for two classes", "leave it out"
+        )
     return average == "micro"
 
 

@@ -175,7 +175,7 @@ def _given(at):
     except (TypeError, ValueError):
         tried = np.array([np.nan])
     if tried.ndim != 1 or np.isnan(tried).any() or not len(tried):
-        raise fail("a threshold is not a score", at, "numbers", "pass e.g. at=[0.3, 0.5]")
+        raise fail("a threshold must be a number", at, "numbers", "pass e.g. at=[0.3, 0.5]")
     return tried
 
 
@@ -184,5 +184,5 @@ def two_classes(evidence: xr.Dataset) -> xr.Dataset:
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "take one class against the rest: one_vs_rest(evidence, label)"
-        raise fail("a threshold is for two classes", "many classes", "two", todo)
+        raise fail("a threshold needs two classes", evidence["class"].values, "two classes", todo)
     return evidence

@@ -200,7 +200,7 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     extra = [dim for dim in ("classifier", "class") if dim in evidence.dims]
     if extra or "fold" in evidence:
         todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
-        raise fail("there is more than one curve", extra or "folds", "one", todo)
+        raise fail("more than one curve", extra or ["fold"], "a single curve", todo)
     matrix, weights, codes = arrays(evidence)
     known = evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
     observed, thresholds = empirical(matrix[0], codes == 1, weights, known)
@@ -223,7 +223,7 @@ def _grid(given, name, default, least):
         grid = np.array([np.nan])
     if grid.ndim != 1 or not len(grid) or not ((grid >= least) & (grid <= 1)).all():
         allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
-        raise fail(f"{name} is not a grid of rates", given, allowed, f"leave {name} out")
+        raise fail(f"{name} must be a grid of rates", given, allowed, f"leave {name} out")
     return grid
 
 

@@ -44,7 +44,9 @@ def _find_label(positive, labels):
     for label in labels:
         if label == positive:
             return label
-    raise fail("the positive class is not there", positive, str(labels), suggest(positive, labels))
+    raise fail(
+        "the positive class is not among the labels", positive, labels, suggest(positive, labels)
+    )
 
 
 def with_design(counts: xr.DataArray) -> xr.DataArray:
@@ -53,8 +55,10 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
         return counts
     sizes = counts.sum(CELLS)
     if (sizes == 0).any():
-        todo = "every repeat needs the same folds; drop incomplete ones"
-        raise fail("ragged folds: a fold has no examples", sizes.values, "every fold filled", todo)
+        todo = "give every repeat the same folds, or drop incomplete ones"
+        raise fail(
+            "ragged folds: some have no examples", sizes.values, "examples in every fold", todo
+        )
     totals = counts.sum("predicted")
     design = {
         "n_folds": counts.sizes["fold"],
@@ -95,11 +99,11 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     """
     if isinstance(evidence, xr.Dataset) and "score" in evidence:
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
-        raise fail("scores are not counts", dict(evidence.sizes), "counts", todo, TypeError)
+        raise fail("these are scores, not counts", dict(evidence.sizes), "counts", todo, TypeError)
     if not isinstance(evidence, xr.DataArray):
         allowed = "counts as from_cells, from_matrix or from_predictions return them"
         todo = "pass a bare matrix through from_matrix"
-        raise fail("this is not evidence", type(evidence).__name__, allowed, todo, TypeError)
+        raise fail("not evidence", type(evidence).__name__, allowed, todo, TypeError)
     _check_dims(evidence)
     _check_scalars(evidence, check_same_labels(evidence))
     values = check_counts(evidence.values, fractional)
@@ -125,11 +129,11 @@ def _check_dims(evidence):
     missing = [dim for dim in CELLS if dim not in evidence.dims]
     if missing:
         todo = "build counts with from_matrix, or rename the dims"
-        raise fail("a dim is missing", evidence.dims, "(..., actual, predicted)", todo)
+        raise fail("counts lack a dim", evidence.dims, "(..., actual, predicted)", todo)
     wrong = [dim for dim in evidence.dims if dim in RESERVED and dim not in CELLS]
     if wrong:
         todo = "rename it: classifier, group, step or batch"
-        raise fail("this name of a dim has a meaning of its own", wrong[0], "others", todo)
+        raise fail("a reserved name for a dim", wrong[0], "another name", todo)
 
 
 def check_same_labels(matrix: xr.DataArray) -> list:
@@ -141,7 +145,12 @@ def check_same_labels(matrix: xr.DataArray) -> list:
     rows, columns = (matrix.indexes[dim].tolist() for dim in CELLS)
     if set(rows) != set(columns) or len(rows) != len(columns):
         todo = "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns"
-        raise fail("actual and predicted have other labels", (rows, columns), "the same", todo)
+        raise fail(
+            "actual and predicted have different labels",
+            (rows, columns),
+            "the same labels on both",
+            todo,
+        )
     as_labels(rows)
     return rows
 
@@ -150,20 +159,26 @@ def _check_scalars(evidence, labels):
     for name in ("positive", "prevalence", *DESIGN):
         if name in evidence.coords and evidence.coords[name].ndim:
             todo = "put evidence together with combine(), where it is the same"
-            raise fail(f"{name} is not one value", evidence.coords[name].values, "a scalar", todo)
+            raise fail(
+                f"{name} must be a single value", evidence.coords[name].values, "a scalar", todo
+            )
     if "positive" in evidence.coords:
         _find_label(positive(evidence), labels)
     for name in ("prevalence", "test_share"):
         share = evidence.coords.get(name)
         if share is not None and not 0 < share < 1:
-            raise fail(f"{name} is not a share", share.item(), f"0 < {name} < 1", "correct it")
+            raise fail(
+                f"{name} must lie between 0 and 1", share.item(), f"0 < {name} < 1", "correct it"
+            )
     folds = evidence.coords.get("n_folds")
     if folds is not None and not (folds.dtype.kind in "iuf" and folds >= 1 and folds % 1 == 0):
         todo = "correct it, or drop the coordinate to have it worked out"
-        raise fail("n_folds is not a number of folds", folds.item(), "2, 3, ...", todo)
+        raise fail("n_folds must be a whole number of folds", folds.item(), "2 or more", todo)
     fixed = evidence.coords.get("fixed_totals")
     if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):
-        raise fail("fixed_totals is not yes or no", fixed.item(), "True or False", "correct it")
+        raise fail(
+            "fixed_totals must be true or false", fixed.item(), "True or False", "correct it"
+        )
 
 
 def align(values: Any, counts: xr.DataArray) -> Any:
@@ -199,7 +214,9 @@ def align(values: Any, counts: xr.DataArray) -> Any:
         given = values.indexes[dim].tolist()
         if sorted(map(str, given)) != sorted(map(str, labels)):
             todo = "give it one row and one column per class"
-            raise fail(f"its labels of {dim} do not fit", given, str(labels), todo)
+            raise fail(
+                f"the labels of {dim} do not match those of the counts", given, str(labels), todo
+            )
     values = values.sel(actual=labels, predicted=labels)
     if values.ndim > 2:  # leading dims in the order of the counts
         values = values.broadcast_like(canonical).transpose(*canonical.dims)
@@ -220,7 +237,7 @@ def _labelled_values(values, counts):
         n not in (1, m) for n, m in zip(values.shape, shape[-values.ndim :], strict=True)
     ):
         todo = "pass one number, or one number per cell"
-        raise fail("a matrix has a wrong shape", values.shape, str(shape[-2:]), todo)
+        raise fail("a matrix has the wrong shape", values.shape, str(shape[-2:]), todo)
     dims = in_order(counts).dims[-values.ndim :]
     values = np.broadcast_to(values, shape[-values.ndim :])
     return xr.DataArray(values, dims=dims, coords={dim: counts.indexes[dim] for dim in CELLS})
@@ -261,6 +278,6 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
         got, allowed = counts.indexes["actual"].tolist(), "two classes with a positive one"
         raise fail("a prevalence needs a positive class", got, allowed, "pass positive=...")
     if isinstance(prevalence, str) or not np.isscalar(prevalence) or not 0 < prevalence < 1:
-        todo = "pass the share of positives, e.g. 0.01"
-        raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
+        todo = "pass the proportion of positives, e.g. 0.01"
+        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
     return counts.assign_coords(prevalence=float(prevalence))

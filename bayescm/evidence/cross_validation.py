@@ -75,7 +75,9 @@ def cross_predictions(
     labels = labels_of(y)
     splits = splits_of(cv, X, y, groups, random_state)
     if len(splits) < 2:
-        raise fail("one split is not a cross-validation", len(splits), "K >= 2", "pass cv=10")
+        raise fail(
+            "too few splits for a cross-validation", len(splits), "two or more", "pass cv=10"
+        )
     answers = _fit_all(
         [(each, X, y, *split) for each in estimators.values() for split in splits], n_jobs, progress
     )
@@ -252,11 +254,11 @@ def _check_failures(estimators, rows, place, parts):
         return
     name, repeat, fold, cause = failures[0]
     error = fail(
-        f"{name} failed on repeat {repeat}, fold {fold}",
-        f"{type(cause).__name__}: {cause}",
-        "an estimator that can be fitted to every training set",
-        f"mend it, or split otherwise ({len(failures)} fits failed; what the others predicted is "
-        "in the attribute predictions of this error)",
+        f"{name} failed on repeat {repeat}, fold {fold}, with {type(cause).__name__}",
+        cause,
+        "an estimator that fits every training set",
+        f"fix the estimator or change the splits ({len(failures)} fits failed; the other "
+        "predictions are in this error's attribute predictions)",
     )
     error.predictions = dict(zip(estimators, parts, strict=True))  # type: ignore[attr-defined]
     raise error from cause

@@ -55,14 +55,14 @@ def stack(counts: xr.DataArray) -> xr.DataArray:
 def _with_folds(counts):
     if "fold" not in counts.dims:
         raise fail(
-            "there are no folds",
+            "no folds",
             counts.dims,
             "counts with a dim fold",
             "use cross_confusion, or name the axis: from_matrix(tables, dims=('fold',))",
         )
     if counts.sizes["fold"] * counts.sizes.get("repeat", 1) < 2:
         raise fail(
-            "one fold is not a cross-validation",
+            "too few folds for a cross-validation",
             dict(counts.sizes),
             "K >= 2 folds",
             "use model='dirichlet_multinomial' for one test set",

@@ -75,7 +75,7 @@ def _known(design):
     """Return what is given of a design, or raise where it is of another name."""
     for name in design:
         if name not in DESIGN:
-            raise fail("a design has no such part", name, ", ".join(DESIGN), suggest(name, DESIGN))
+            raise fail("unknown part of a design", name, DESIGN, suggest(name, DESIGN))
     return design
 
 
@@ -141,5 +141,5 @@ def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
     if name not in frame.columns:
         columns = [str(each) for each in frame.columns]
         todo = suggest(name, columns)
-        raise fail("there is no such column", name, ", ".join(columns) or "none", todo)
+        raise fail("no such column", name, columns, todo)
     return frame[name]

@@ -99,10 +99,10 @@ def _load(path, wanted):
     kind = next((kinds[suffix] for suffix in path.suffixes if suffix in kinds), None)
     if kind is None:
         todo = "read it with pandas and pass it to from_frame or from_matrix"
-        raise fail("a file of this kind is not read", path.name, ", ".join(kinds), todo)
+        raise fail("unsupported file format", path.name, kinds, todo)
     if not path.is_file():
         todo = "check the path"
-        raise fail("there is no such file", str(path), "a file", todo, FileNotFoundError)
+        raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
     try:
         load = _load_parquet if kind == "parquet" else _load_text
         frame, names = load(path, wanted)
@@ -111,7 +111,7 @@ def _load(path, wanted):
         raise fail(f"{path.name} cannot be read", str(problem), kind, todo) from None
     if twice := [name for name in sorted(wanted) if names.count(name) > 1]:
         todo = "rename one of the columns in the file"
-        raise fail("several columns have this name", twice[0], "each name once", todo)
+        raise fail("several columns have the same name", twice[0], "every name once", todo)
     return frame
 
 
@@ -173,6 +173,6 @@ def _from_table(frame, labels, positive):
             "name the columns of predictions with actual= and predicted=, or give a confusion "
             "table with the same labels down and across"
         )
-        raise fail("this is neither predictions nor a confusion table", columns, "either", todo)
+        raise fail("neither predictions nor a confusion table", columns, "one of the two", todo)
     labels = None if labels is None else [as_label(label, kind) for label in labels]
     return from_matrix(table, labels=labels, positive=as_label(positive, kind))

@@ -33,7 +33,7 @@ def at_prevalence(evidence: xr.Dataset, prevalence: float) -> xr.Dataset:
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "take one class against the rest first: one_vs_rest(evidence, label)"
-        raise fail("a prevalence needs a positive class", "many classes", "two", todo)
+        raise fail("a prevalence needs two classes", evidence["class"].values, "two classes", todo)
     check_share(prevalence)
     return evidence.assign_coords(prevalence=float(prevalence))
 
@@ -52,10 +52,15 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "class" not in evidence.dims:
-        raise fail("there are two classes only", label, "scores of more classes", "use them as is")
+        raise fail(
+            "there are only two classes",
+            label,
+            "scores for three classes or more",
+            "use the scores as they are",
+        )
     classes = evidence["class"].values.tolist()
     if label not in classes:
-        raise fail("there is no such class", label, str(classes), suggest(label, classes))
+        raise fail("no such class", label, classes, suggest(label, classes))
     chosen = evidence.sel({"class": label}, drop=True)
     return chosen.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
 
@@ -84,7 +89,7 @@ def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "fold" not in evidence:
-        raise fail("there are no folds", list(evidence), "a variable fold", "pass fold=")
+        raise fail("no folds", list(evidence), "a variable named fold", "pass fold= to from_scores")
     if not ranks:
         return evidence.drop_vars("fold")
     score, fold = evidence["score"], evidence["fold"].values

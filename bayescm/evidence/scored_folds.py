@@ -105,9 +105,9 @@ def _score(index, name, estimator, X, y, train, test):
         if hasattr(fitted, method):
             values = np.asarray(getattr(fitted, method)(inside))
             return index, values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values
-    todo = "take one with decision_function or predict_proba (SVC(probability=True), ...)"
+    todo = "use one with decision_function or predict_proba, e.g. SVC(probability=True)"
     raise fail(
-        f"{name} gives no scores", type(estimator).__name__, "a classifier that scores", todo
+        f"{name} gives no scores", type(estimator).__name__, "a classifier with scores", todo
     )
 
 

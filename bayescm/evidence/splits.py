@@ -108,13 +108,13 @@ def _deal(X, y, parts, stratify, rng):
     """Deal the examples into equal parts, class by class where stratified."""
     size = len(y) if X is None else (X.shape[0] if hasattr(X, "shape") else len(X))
     if size < parts:
-        raise fail("too few examples to split", size, f"at least {parts}", "collect more")
+        raise fail("too few examples to split", size, f"at least {parts}", "collect more examples")
     order = rng.permutation(size)
     if stratify:
         if y is None or type_of_target(y) not in ("binary", "multiclass"):
             got = y if y is None else type_of_target(y)
             raise fail(
-                "stratifying needs classes",
+                "stratified folds need class labels",
                 got,
                 "one class label per example in y",
                 "pass y, or stratify=False",

@@ -69,8 +69,8 @@ def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
     """Return prior pseudo-counts (C, C) in the order of the counts; raise where one is not > 0."""
     prior = as_prior(concentration, counts).values
     if not (prior > 0).all():
-        todo = "take priors.jeffreys(counts), or leave concentration out"
-        raise fail("an improper prior has no Bayes factor", prior.tolist(), "all cells > 0", todo)
+        todo = "use priors.jeffreys(counts), or leave concentration out"
+        raise fail("the Bayes factor needs a proper prior", prior.tolist(), "every cell > 0", todo)
     return prior
 
 
@@ -141,9 +141,14 @@ def change(
     counts = as_counts(counts)
     check_choice("part", part, list(PARTS))
     if not isinstance(hazard, int | float | np.number) or not 0 < hazard < 1:
-        raise fail("hazard is not a probability", hazard, "0 < hazard < 1", "pass hazard=0.01")
+        raise fail("hazard must be a probability", hazard, "0 < hazard < 1", "pass hazard=0.01")
     if step_axis(counts) or counts.ndim != 3:
-        raise fail("one series at a time", counts.dims, "(step, actual, predicted)", "select one")
+        raise fail(
+            "only one series at a time",
+            counts.dims,
+            "(step, actual, predicted)",
+            "select one of them",
+        )
     prior = proper(concentration, counts)
     sums = np.concatenate([np.zeros((1, *prior.shape)), counts.values.cumsum(axis=0)])
     whole = _score(sums, prior, part)

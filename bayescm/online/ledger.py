@@ -192,7 +192,7 @@ class Ledger:
         if stored is None:
             known = self.classifiers()
             todo = suggest(classifier, known) if known else "add a batch first"
-            raise fail("no batch of this classifier", classifier, f"one of {known[:20]}", todo)
+            raise fail("no batches of this classifier", classifier, known[:20], todo)
         return zeros(**json.loads(stored))
 
     def classifiers(self) -> list[str]:
@@ -273,8 +273,13 @@ def _corrected(connection, new, at):
         known = connection.execute(sa.select(_B.batch_id).where(_MINE), key).scalars().all()
         allowed = f"a recorded batch, such as {known[-3:]}" if known else "none is recorded yet"
         todo = suggest(new["corrects"], known) if known else "add it as a batch"
-        raise fail("no batch of this id to correct", new["corrects"], allowed, todo)
+        raise fail("no batch with this id to correct", new["corrects"], allowed, todo)
     if (by := connection.execute(_CORRECTION, key).scalar()) is not None:
         todo = f"correct {by!r}, which replaced it"
-        raise fail("the batch is corrected already", new["corrects"], "a batch in force", todo)
+        raise fail(
+            "this batch has already been corrected",
+            new["corrects"],
+            "a batch that still counts",
+            todo,
+        )
     return at or old.at

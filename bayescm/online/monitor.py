@@ -132,11 +132,11 @@ class Monitor:
         """
         counts = as_counts(evidence)
         if counts.ndim != 2:
-            todo = "sum over these dims, or add each by itself"
-            raise fail("a batch is one table", counts.dims, "(actual, predicted)", todo)
+            todo = "sum over the other dims, or add each table by itself"
+            raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
         if not counts.values.any() and corrects is None:
-            todo = "leave it out; to take a batch back, pass corrects="
-            raise fail("a batch without examples", 0, "at least one example", todo)
+            todo = "leave it out, or pass corrects= to replace an earlier batch"
+            raise fail("the batch has no examples", 0, "at least one example", todo)
         if self._concentration is not None and not self._fits:
             known = self._batches.known()
             as_prior(self._concentration, counts if known is None else known)

@@ -63,7 +63,12 @@ def surprise(
     """
     counts = as_counts(counts)
     if step_axis(counts) or counts.ndim != 3:
-        raise fail("one series at a time", counts.dims, "(step, actual, predicted)", "select one")
+        raise fail(
+            "only one series at a time",
+            counts.dims,
+            "(step, actual, predicted)",
+            "select one of them",
+        )
     (kernel,) = kernels(measure, counts)
     prior = as_prior(concentration, counts).values
     past = accumulate(counts, forgetting=forgetting, window=window)
@@ -80,9 +85,7 @@ def _tails(kernel, cells, weights):
         return _drawn_tails(kernel, cells, weights)
     if (cells != np.floor(cells)).any():
         todo = "count whole examples"
-        raise fail(
-            "fractional counts have no predictive distribution", "fractions", "whole numbers", todo
-        )
+        raise fail("fractional counts have no predictive distribution", ..., "whole numbers", todo)
     seen = _known(kernel, cells)
     hits, size = np.broadcast_arrays(seen.a, seen.a + seen.b)
     low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)

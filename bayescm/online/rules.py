@@ -96,11 +96,11 @@ def prob_worse(
     counts, reference = as_counts(counts), as_counts(reference)
     if reference.ndim != 2:
         todo = "sum over its batches: reference.sum('step')"
-        raise fail("the reference is not one table", reference.dims, str(CELLS), todo)
+        raise fail("the reference must be a single table", reference.dims, str(CELLS), todo)
     (kernel,) = kernels(measure, counts)
     if reference.indexes["actual"].tolist() != counts.indexes["actual"].tolist():
-        got, allowed = reference.indexes["actual"].tolist(), str(counts.indexes["actual"].tolist())
-        raise fail("the reference has other labels", got, allowed, "give both the same labels")
+        got, allowed = reference.indexes["actual"].tolist(), f"{counts.indexes['actual'].tolist()}"
+        raise fail("the reference has different labels", got, allowed, "give both the same labels")
     now, then = (distribution_at(each, kernel, concentration) for each in (counts, reference))
     if not all(isinstance(distribution, Beta | F1) for distribution in (now, then)):
         return _like(kernel, counts, _drawn_worse(kernel, counts, reference, concentration))
@@ -188,7 +188,7 @@ def alarms(
         counts = counts.assign_coords(step=np.arange(counts.shape[step_axis(counts)]))
     if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
         todo = "pass rate=0.005 for one false alarm in two hundred batches"
-        raise fail("rate is not a share", rate, "0 < rate < 1", todo)
+        raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
     found = kernels(measures, counts)
     floors = _floors(floor, found)
     prior = evidence.get("concentration")
@@ -228,8 +228,8 @@ def _floors(floor, found):
     for name, value in floor.items():
         mine = among(found, name)
         if not mine:
-            todo = "watch it too"
-            raise fail("a floor of a measure that is not watched", name, str(names), todo)
+            todo = "monitor it too"
+            raise fail("a floor for a measure that is not monitored", name, names, todo)
         floors |= dict.fromkeys([names[each] for each in mine], float(value))
     return floors
 

@@ -138,6 +138,6 @@ def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
     counts = as_counts(counts)
     step_axis(counts)
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
-        raise fail("steps is not a number of batches", steps, "0, 1, ...", "pass steps=10")
+        raise fail("steps must be a whole number of batches", steps, "0 or more", "pass steps=10")
     own = [name for name, each in counts.coords.items() if "step" in each.dims]
     return counts.drop_vars(own).pad(step=(0, int(steps)), constant_values=0)

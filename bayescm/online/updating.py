@@ -60,7 +60,7 @@ def update(
     check_forgetting(forgetting)
     if "step" in counts.dims:
         todo = "update with one batch at a time, or use accumulate for all steps at once"
-        raise fail("a batch has no steps", counts.dims, "no dim step", todo)
+        raise fail("a batch must not have steps", counts.dims, "counts without a dim step", todo)
     old: Any = known["counts"]
     counts = _fitted(counts, known)
     if counts.dims == old.dims and _same_members(counts, old):
@@ -70,8 +70,11 @@ def update(
     try:
         new, old = xr.align(counts, _remembered(old, forgetting), join="exact", copy=False)
     except ValueError as problem:
-        what, todo = "the batch has other members than the state", "update the same ones each time"
-        raise fail(what, str(problem), "the same coordinates", todo) from None
+        what, todo = (
+            "the batch has different members from the state",
+            "update the same ones every time",
+        )
+        raise fail(what, problem, "the same coordinates", todo) from None
     total = (new + old).rename("counts")
     return xr.Dataset({"concentration": known["concentration"], "counts": total})
 
@@ -94,7 +97,7 @@ def _as_state(state: Any) -> xr.Dataset:
     if not isinstance(state, xr.Dataset) or not {"concentration", "counts"} <= set(state):
         todo = "start from a prior: update(bcm.priors.jeffreys(counts), counts)"
         allowed = "what update returned, or a prior"
-        raise fail("this is no state", type(state).__name__, allowed, todo, TypeError)
+        raise fail("not a state", type(state).__name__, allowed, todo, TypeError)
     return state
 
 
@@ -102,12 +105,16 @@ def _fitted(counts, state):
     """Return the counts in the order of the state's labels, without coords of their own."""
     labels = state["counts"].indexes["actual"]
     if set(counts.indexes["actual"].tolist()) != set(labels.tolist()):
-        todo = "make counts with labels=[...] of all classes, and the prior like the counts"
+        todo = "make counts with labels=[...] of all classes, and the prior from those counts"
         given = counts.indexes["actual"].tolist()
-        raise fail("the batch has other labels than the state", given, str(labels.tolist()), todo)
+        raise fail(
+            "the batch has different labels from the state", given, str(labels.tolist()), todo
+        )
     if positive(counts) != positive(state["counts"]):
         got, allowed = positive(counts), repr(positive(state["counts"]))
-        raise fail("the batch has another positive class", got, allowed, f"pass positive={allowed}")
+        raise fail(
+            "the batch has a different positive class", got, allowed, f"pass positive={allowed}"
+        )
     if not counts.indexes["actual"].equals(labels):
         counts = counts.sel(actual=labels.values, predicted=labels.values)
     own = [k for k, v in counts.coords.variables.items() if k not in _OURS and not v.ndim]

@@ -61,15 +61,15 @@ def plan_comparison(
     name, weight = kernel.__name__, _WEIGHTS.get(kernel.form)
     if weight is None:
         allowed = "accuracy, recall, specificity"
-        raise fail("no plan of a comparison in this measure", name, allowed, "take one of these")
+        raise fail("cannot plan a comparison in this measure", name, allowed, "choose one of these")
     check_inside("difference", difference), check_inside("agreement", agreement)
     check_inside("assurance", assurance), check_inside("p_better", p_better, 0.5)
     if difference > 1 - agreement:
         raise fail(
-            "two classifiers that agree so often cannot differ so much",
+            "classifiers that agree this often cannot differ this much",
             {"difference": difference, "agreement": agreement},
             "difference <= 1 - agreement",
-            "lower one of them",
+            "lower either",
         )
     reach = _comparison_assurance(difference, 1 - agreement, p_better, weight)
     n, reached = smallest(reach, assurance)

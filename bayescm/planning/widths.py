@@ -86,7 +86,7 @@ def plan(
     check_inside("width", width), check_inside("assurance", assurance)
     if (expect is None) == (pilot is None):
         given = {"expect": expect, "pilot": pilot is not None}
-        raise fail("say what is plausible in one way", given, "expect or pilot", "give one of them")
+        raise fail("say what is plausible in one way only", given, "expect or pilot", "choose one")
     if kernel.unit:
         interval = (prob, kind)
         n, reached = smallest(
@@ -148,7 +148,7 @@ def _needs_pilot(kernel, pilot):
             f"{kernel.__name__} is not one proportion, so that one expected value does not fix it",
             "expect",
             "pilot=counts of a pilot, or a concentration",
-            "pass pilot=bayescm.priors.elicit(...) with three measures that are plausible",
+            "pass pilot=bayescm.priors.elicit(...) with three plausible measures",
         )
 
 
@@ -253,7 +253,8 @@ def _by_simulation(simulate, width, assurance):
         quantile = np.quantile(wide, assurance)
         wanted = max(1, round(n * (quantile / width) ** 2))
         if wanted > LARGEST:
-            raise fail("no size is enough", f"n = {wanted:,}", "a goal within reach", "lower it")
+            what = f"no sample size up to {LARGEST:,} reaches the goal"
+            raise fail(what, ..., "", "relax the goal")
         if abs(wanted - n) <= max(1, 0.005 * n):
             break
         n = wanted

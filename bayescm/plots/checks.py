@@ -47,8 +47,8 @@ def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi
     predicted, observed = _cells(fitted)
     panels = common.places(observed, ("cell",))
     if len(panels) > _PANELS:
-        todo = "fit fewer together, or select some of the tree"
-        raise fail("too many panels to read", len(panels), f"up to {_PANELS}", todo)
+        todo = "fit fewer at once, or select part of the tree"
+        raise fail("too many panels to read", len(panels), f"at most {_PANELS}", todo)
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     size = (3.2 * columns + 1.6, rows * (0.26 * observed.sizes["cell"] + 0.9) + 0.8)
@@ -69,7 +69,7 @@ def _cells(fitted):
     """Return predicted and observed counts with a dim cell."""
     if not isinstance(fitted, xr.DataTree) or "observed_data" not in fitted.children:
         todo = "fit whole counts first: fit(counts)"
-        raise fail("there is nothing predicted", type(fitted).__name__, "the tree of a fit", todo)
+        raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
     observed = fitted["observed_data"].to_dataset()
     (name,) = observed.data_vars
     predicted = fitted["posterior_predictive"].to_dataset()[name]
@@ -131,15 +131,15 @@ def plot_diagnostics(
     import arviz as az
 
     if not isinstance(fitted, xr.DataTree) or "sample_stats" not in fitted.children:
-        todo = "exact draws need no diagnostics; fit(counts, method='nuts') samples"
-        raise fail("there are no chains to look at", "no sample_stats", "a fit by NUTS", todo)
+        todo = "independent draws need no diagnostics; fit(counts, method='nuts') samples"
+        raise fail("no chains to diagnose", ..., "a fit sampled by NUTS", todo)
     values = fitted["posterior"].to_dataset()[["theta"]]
     if measures is not None:
         values = measure(fitted, measures)
     rows = sum(len(common.places(each, ("chain", "draw"))) for each in values.values())
     if rows > _VARIABLES:
         todo = "name a few measures"
-        raise fail("too many panels to read", rows, f"up to {_VARIABLES}", todo)
+        raise fail("too many panels to read", rows, f"at most {_VARIABLES}", todo)
     stats = fitted["sample_stats"].to_dataset()[["diverging"]]
     collection = az.plot_trace_dist(
         xr.DataTree.from_dict({"posterior": values, "sample_stats": stats}),

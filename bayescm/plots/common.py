@@ -76,8 +76,13 @@ def _defined(values):
     fewest = min(int(each.notnull().sum("every").min()) for each in values.values())
     if fewest < 2:
         what = [name for name, each in values.items() if each.notnull().sum("every").min() < 2]
-        todo = "leave it out of the picture, or give the empty cells a prior"
-        raise fail("a measure is undefined (0/0)", what, "defined in some draws", todo)
+        todo = "leave it out, or give the empty cells a prior"
+        raise fail(
+            "a measure is undefined (0/0) in nearly every draw",
+            what,
+            "measures defined in some draws",
+            todo,
+        )
     kept = {}
     for name, each in values.items():
         array = each.transpose("every", ...)

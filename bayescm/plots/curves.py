@@ -284,7 +284,7 @@ def _members(values, over):
 def _few(members):
     if len(members) > len(common.PALETTE):
         todo = "select some of them"
-        allowed = f"up to {len(common.PALETTE)}"
+        allowed = f"at most {len(common.PALETTE)}"
         raise fail("too many curves to tell apart", len(members), allowed, todo)
 
 

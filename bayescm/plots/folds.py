@@ -99,7 +99,7 @@ def _alone(counts, measure, prob, kind, prior):
     rows = stack(counts)
     if rows.sizes["fold"] > _MOST:
         todo = "select some folds or repeats"
-        raise fail("too many folds to read", rows.sizes["fold"], f"up to {_MOST}", todo)
+        raise fail("too many folds to read", rows.sizes["fold"], f"at most {_MOST}", todo)
     single = rows.rename(fold="batch")
     keywords = {"model": "dirichlet_multinomial", **prior}
     ends = interval(single, measure, prob=prob, kind=kind, **keywords).values
@@ -206,8 +206,11 @@ def _one_evaluation(counts, *measures):
         raise fail("more than one cross-validation", several, "dims repeat and fold", todo)
     for kernel in [kernel for measure in measures for kernel in kernels(measure, counts)]:
         if np.ndim(kernel(np.ones((counts.sizes["actual"],) * 2))):
-            todo = "take an average over the classes such as f1_macro, or a function of your own"
+            todo = "use an average over the classes such as f1_macro, or a function of your own"
             raise fail(
-                f"{kernel.__name__} has a value for each class", kernel.__name__, "one", todo
+                f"{kernel.__name__} has one value per class",
+                kernel.__name__,
+                "a single number",
+                todo,
             )
     return counts

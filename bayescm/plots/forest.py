@@ -68,7 +68,7 @@ def plot_forest(
     table = _placed(table)
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
-        raise fail("too many rows to read", len(table), f"up to {_MOST}", todo)
+        raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
     height = _ROW * (table["y"].max() + 1) + 1.4
     figure, axes = plt.subplots(figsize=(8, height), layout="constrained")
     shared = (table["colour"] >= 0).any()

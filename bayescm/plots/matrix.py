@@ -80,8 +80,8 @@ def plot_matrix(
     counts, shares, distribution = of(evidence, per, concentration)
     classes = len(counts["actual"])
     if classes > _MOST:
-        todo = "put classes together, or read summary(counts, 'recall')"
-        raise fail("too many classes to read", classes, f"up to {_MOST}", todo)
+        todo = "merge classes, or read summary(counts, 'recall')"
+        raise fail("too many classes to read", classes, f"at most {_MOST}", todo)
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
     _, cell, size, digits = next(each for each in _SIZES if classes <= each[0])
     side = max(3.2, cell * classes)
@@ -125,7 +125,7 @@ def _one_matrix(values, over):
     extra = [dim for dim in values.dims if dim not in ("actual", "predicted", *over)]
     if extra:
         todo = f"select one of {extra[0]}, or sum over it"
-        raise fail("there is more than one matrix", dict(values.sizes), "one matrix", todo)
+        raise fail("more than one matrix", dict(values.sizes), "one matrix", todo)
     return values
 
 

@@ -59,7 +59,7 @@ def plot_history(
     ]
     if not panels or len(panels) > _MOST:
         todo = "select some: history[['recall', 'f1']]"
-        raise fail("too many or no measures to draw", len(panels), f"1 to {_MOST} panels", todo)
+        raise fail("cannot draw this many panels", len(panels), f"1 to {_MOST}", todo)
     size = (_WIDTH, _HEIGHT * len(panels) + 0.6)
     figure, axes = plt.subplots(
         len(panels), figsize=size, sharex=True, squeeze=False, layout="constrained"

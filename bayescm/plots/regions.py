@@ -60,7 +60,7 @@ def plot_region(
     if len(members) > len(common.PALETTE):
         todo = "select some of them"
         raise fail(
-            "too many regions to tell apart", len(members), f"up to {len(common.PALETTE)}", todo
+            "too many regions to tell apart", len(members), f"at most {len(common.PALETTE)}", todo
         )
     width = 5.6 if len(members) == 1 else 7.0
     figure, axes = plt.subplots(figsize=(width, 5.6), layout="constrained")

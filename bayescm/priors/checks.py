@@ -50,13 +50,17 @@ def predictive(
     array([0.34, 0.84])
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise fail("n is not a number of examples", n, "1, 2, ...", "pass n=100")
+        raise fail("n must be a whole number of examples", n, "1 or more", "pass n=100")
     prior = in_order(concentration)
     if prior.ndim > 2:
-        raise fail("one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)")
+        raise fail(
+            "only one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)"
+        )
     if not (prior > 0).all():
-        todo = "take priors.jeffreys(counts)"
-        raise fail("an improper prior predicts nothing", prior.values, "all cells > 0", todo)
+        todo = "use priors.jeffreys(counts)"
+        raise fail(
+            "an improper prior has no predictive distribution", prior.values, "every cell > 0", todo
+        )
     cells = _replicates(prior.values, n, draws, np.random.default_rng(random_seed))
     coords = {name: each for name, each in prior.coords.items()}
     return measure(xr.DataArray(cells, coords, ["draw_", *CELLS]), measures).rename(draw_="draw")
@@ -110,8 +114,10 @@ def conflict(
     prior = 2 / cells.sizes["actual"] ** 2 if prior is None else prior
     prior = np.broadcast_to(prior, cells.shape)
     if not (prior > 0).all():
-        todo = "take priors.jeffreys(counts)"
-        raise fail("an improper prior predicts nothing", prior.min(), "all cells > 0", todo)
+        todo = "use priors.jeffreys(counts)"
+        raise fail(
+            "an improper prior has no predictive distribution", prior.min(), "every cell > 0", todo
+        )
     rng = np.random.default_rng(random_seed)
     pairs = ((cells.values[at], prior[at]) for at in np.ndindex(cells.shape[:-2]))
     tails = [_tails(*pair, draws, rng) for pair in pairs]
@@ -195,7 +201,7 @@ def sensitivity(
     """
     if not isinstance(tree, xr.DataTree):
         todo = "fit the counts first: sensitivity(fit(counts), measures)"
-        raise fail("this is no fit", type(tree).__name__, "a DataTree", todo, TypeError)
+        raise fail("not a fit", type(tree).__name__, "a DataTree", todo, TypeError)
     for group in ("log_prior", "log_likelihood"):
         if group not in tree.children:
             todo = "fit whole counts with a proper prior (concentration > 0)"
@@ -203,7 +209,12 @@ def sensitivity(
     draws = measure(tree, measures)
     if set().union(*(each.dims for each in draws.values())) - {"chain", "draw", "class"}:
         todo = "fit one matrix at a time"
-        raise fail("the likelihood of several matrices is one sum", dict(draws.sizes), "one", todo)
+        raise fail(
+            "the fit has several matrices but one likelihood",
+            dict(draws.sizes),
+            "a single matrix",
+            todo,
+        )
     moved = {side: _power_scaled(tree, draws, side) for side in ("prior", "likelihood")}
     table = pd.DataFrame({side: _column(values) for side, values in moved.items()})
     strong, weak = table["prior"] > 0.05, table["likelihood"] < 0.05
@@ -269,7 +280,7 @@ def table(
     from bayescm.answers.summary import summary
 
     if not isinstance(priors, Mapping) or not priors:
-        raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')
+        raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
     parts = [
         summary(counts, measures, concentration=prior, **keywords).assign(
             prior=name, examples=_worth(prior, counts)

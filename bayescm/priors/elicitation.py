@@ -43,10 +43,10 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     canonical = [kernel.canonical for kernel in kernels]
     if len(measures) != 3 or len(set(canonical)) != 3:
         todo = "name three that determine the cells, e.g. prevalence, recall and specificity"
-        raise fail("the cells need three different measures", list(measures), "three", todo)
+        raise fail("three different measures are needed", list(measures), "three", todo)
     for name, value in measures.items():
         if not np.isscalar(value) or not np.isreal(value) or not np.isfinite(value):
-            raise fail(f"{name} is not a number", value, "a finite number", f"pass {name}=0.8")
+            raise fail(f"{name} must be a number", value, "a finite number", f"pass {name}=0.8")
     if set(canonical) == {"precision", "recall", "accuracy"}:
         return _caelen(**dict(zip(canonical, measures.values(), strict=True)))
     return _solve(kernels, np.array(list(measures.values()), float), measures)
@@ -88,12 +88,12 @@ def _solve(kernels, wanted, named):
             "no table has these three measures with all cells positive",
             named,
             f"the nearest that comes from a table is {nearest}",
-            "change the value of which you are least sure",
+            "change the value you are least sure of",
         )
     tables = np.array([_table(end.x) for end in found])
     if np.ptp(tables, axis=0).max() > 1e-5:
         raise fail(
-            "these three measures do not determine the cells",
+            "these three measures do not determine the table",
             named,
             f"among others {tables[0].round(4).tolist()} and {tables[-1].round(4).tolist()} fit",
             "name three others, e.g. prevalence, recall and specificity",
@@ -152,7 +152,9 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     prob = check_prob(prob)
     if not 0 <= lower < upper <= 1 or (lower, upper) == (0, 1):
         todo = "pass e.g. beta(0.6, 0.8, prob=0.9)"
-        raise fail("not an interval of shares", (lower, upper), "0 <= lower < upper <= 1", todo)
+        raise fail(
+            "not an interval between 0 and 1", (lower, upper), "0 <= lower < upper <= 1", todo
+        )
     try:
         return _by_preliz(lower, upper, prob)
     except ImportError:

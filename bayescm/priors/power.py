@@ -89,18 +89,18 @@ def from_posterior(
         return as_prior(posterior["concentration"] + discount * posterior["counts"], "power")
     if not isinstance(posterior, xr.DataTree):
         allowed = "a tree of fit(), a state of online.update(), or a concentration"
-        todo = "counts go through from_counts"
-        raise fail("this is no posterior", type(posterior).__name__, allowed, todo, TypeError)
+        todo = "pass counts to from_counts"
+        raise fail("not a posterior", type(posterior).__name__, allowed, todo, TypeError)
     if _is_dirichlet(posterior):
         known = posterior["constant_data"].to_dataset()
         return as_prior(known["concentration"] + discount * _evidence(known), "power")
     if not approximate:
         raise fail(
-            "this posterior is not a Dirichlet distribution",
+            "the posterior is not a Dirichlet distribution",
             posterior.attrs.get("model"),
             "a fit of dirichlet_multinomial or pooled_folds with a concentration of numbers",
-            "pass approximate=True for the Dirichlet of the same means and spread, or make the "
-            "prior of the evidence itself: from_counts(counts, discount)",
+            "pass approximate=True for the Dirichlet with the same means and spread, or make the "
+            "prior from the evidence itself: from_counts(counts, discount)",
         )
     return as_prior(discount * _matched(posterior), "approximate power")
 
@@ -137,8 +137,8 @@ def _matched(tree):
 
 def _discount(discount):
     if not isinstance(discount, int | float | np.number) or not 0 <= discount <= 1:
-        todo = "pass e.g. discount=0.5 for half an example each"
-        raise fail("discount is not a share", discount, "0 <= discount <= 1", todo)
+        todo = "pass e.g. discount=0.5 to count every example as half of one"
+        raise fail("discount must lie between 0 and 1", discount, "0 <= discount <= 1", todo)
     return float(discount)
 
 

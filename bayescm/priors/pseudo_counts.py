@@ -112,7 +112,7 @@ def haldane(like: Like = None) -> xr.DataArray:
             "Haldane's prior has no proper posterior",
             0,
             "every cell seen at least once",
-            "take priors.jeffreys(counts), or leave concentration out",
+            "use priors.jeffreys(counts), or leave concentration out",
         )
     return _flat(like, lambda _: 0.0, "Haldane's")
 
@@ -160,12 +160,12 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
     """
     if not np.isscalar(weight) or not np.isreal(weight) or not 0 < weight < np.inf:
         todo = "pass weight=20 for knowledge worth 20 examples"
-        raise fail("weight is not a number of examples", weight, "a finite number > 0", todo)
+        raise fail("weight must be a number of examples", weight, "a finite number > 0", todo)
     empty = _empty(like)
     if empty.sizes["actual"] != 2:
         labels = empty["actual"].values.tolist()
         todo = "use from_counts with a pilot table for more classes"
-        raise fail("elicit is for two classes", labels, "two labels", todo)
+        raise fail("elicit takes two classes", labels, "two labels", todo)
     return as_prior(empty.copy(data=weight * elicit_cells(measures)), "elicited")
 
 
@@ -204,7 +204,7 @@ def from_rates(
     empty = _empty(like)
     if empty.sizes["actual"] != 2:
         labels = empty["actual"].values.tolist()
-        raise fail("rates are of two classes", labels, "two labels", "use from_counts with a pilot")
+        raise fail("rates need two classes", labels, "two labels", "use from_counts with a pilot")
     return as_prior(empty.copy(data=np.array([[tn, fp], [fn, tp]])), "elicited")
 
 

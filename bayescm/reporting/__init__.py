@@ -66,7 +66,7 @@ def report(
     check_prob(prob), check_kind(kind)
     if not isinstance(evidence, (xr.DataArray, xr.Dataset, xr.DataTree)):
         raise fail(
-            "this is not evidence",
+            "not evidence",
             type(evidence).__name__,
             "counts, outcomes, scores or a fit",
             "make counts with from_predictions or from_matrix",

@@ -202,6 +202,6 @@ def check_defined(table: pd.DataFrame) -> None:
         raise fail(
             "every measure is undefined (0/0)",
             list(dict.fromkeys(table["measure"])),
-            "a measure that this evidence defines",
-            "ask for others, or collect examples of every class",
+            "measures that this evidence defines",
+            "ask for other measures, or collect examples of every class",
         )

@@ -114,7 +114,9 @@ def run(
     """
     chosen = _as_study(study, methods)
     if replications < 1:
-        raise validate.fail("too few replications", replications, "an integer >= 1", "raise it")
+        raise validate.fail(
+            "too few replications", replications, "an integer >= 1", "ask for at least one"
+        )
     done = Journal(journal, chosen, seed)
     todo = [index for index in range(replications) if done.missing(index, chosen.methods)]
     tasks = [(chosen, seed, index, done.record(index)) for index in todo]
@@ -199,7 +201,10 @@ def _as_study(study, methods):
         return replace(study, methods=methods) if methods is not None else study
     if methods is None:
         raise validate.fail(
-            "no methods", methods, "a mapping of names to interval functions", "pass methods="
+            "no methods",
+            methods,
+            "a mapping from names to interval functions",
+            "pass methods={...}",
         )
     return Study(getattr(study, "__name__", "study"), study, methods)
 
@@ -223,8 +228,8 @@ def _replicate(study, seed, index, record):
         raise validate.fail(
             f"replication {index} of {study.name!r} failed",
             f"{type(error).__name__}: {error}",
-            "a study whose every replication has an answer",
-            f"draw it again with journal.generator({seed}, {index}) to see why",
+            "an answer in every replication",
+            f"draw the data again with journal.generator({seed}, {index}) to see why",
         ) from error
     return record
 

@@ -189,7 +189,7 @@ def table(
     check_choice("table", name, list(TABLES))
     cases = studies(name)
     if case is not None and case not in cases:
-        raise fail("no such case", case, f"1 to {len(cases)}", "leave it out for all")
+        raise fail("no such case", case, f"1 to {len(cases)}", "leave case out to run all")
     chosen = cases if case is None else {case: cases[case]}
     frame = run_cases(0, chosen, settings or Settings())
     return frame.assign(table=name)

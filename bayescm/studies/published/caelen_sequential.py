@@ -157,7 +157,7 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     if case not in (None, 1):
-        raise fail("no such case", case, "1", "leave it out")
+        raise fail("no such case", case, "1", "leave case out")
     frame = run_cases(0, {1: study()}, settings or Settings()).drop(columns="table")
     frame.insert(1, "batches", frame["measure"].str.removeprefix("mcc after ").astype(int))
     shown = frame["method"].str.contains("next 100") & (frame["batches"] >= 150)
