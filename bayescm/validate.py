@@ -147,7 +147,7 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     array : array_like, shape (...)
         Finite numbers >= 0.
     fractional : bool, default False
-        Whether numbers that are not whole are allowed (averaged matrices, sample weights).
+        Whether to allow non-integer counts (averaged matrices, sample weights).
     name : str, default "a count"
         What the message calls them.
 
@@ -159,10 +159,10 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     Raises
     ------
     ValueError
-        Where a cell is negative, NaN, infinite, beyond 9.2e18, or fractional when it may not be.
+        If a cell is negative, NaN, infinite, beyond 9.2e18, or fractional when it may not be.
         The message names the cell.
     TypeError
-        Where the array does not hold numbers.
+        If the array does not hold numbers.
     """
     array = _numbers(array, name)
     if array.dtype.kind in "iu":
@@ -231,7 +231,7 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     Raises
     ------
     TypeError
-        Where a keyword is not the function's; names the nearest and lists all.
+        If a keyword is not the function's; names the nearest and lists all.
     """
     parameters = list(inspect.signature(function).parameters.values())[1:]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):

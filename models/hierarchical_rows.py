@@ -17,7 +17,7 @@ cells alike is too sure of its bias. With many examples a class it agrees with
 `dirichlet_multinomial`. Do not use it where the class totals were fixed by the design
 (`fixed_totals`), nor with two classes.
 
-Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the exact sibling sums over grids of
+Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the direct sibling sums over grids of
 these. The estimand is the measure at ``theta``.
 
 References
@@ -37,7 +37,7 @@ def hierarchical_rows(counts, *, concentration=0.5, spread=1.0, errors=1.0) -> p
     ----------
     counts : xarray.DataArray
         Counts, dims ``(..., actual, predicted)``, of three or more classes; each leading index is a
-        matrix of its own.
+        separate matrix.
     concentration : float, default 0.5
         Beta parameters, both, of the common accuracy.
     spread : float or callable, default 1

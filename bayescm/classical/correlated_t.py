@@ -47,7 +47,7 @@ def correlated_t(
     Raises
     ------
     ValueError
-        Where the scores differ in number, or that number is no multiple of ``n_folds``.
+        If the numbers of scores differ, or are not a multiple of ``n_folds``.
 
     References
     ----------

@@ -30,8 +30,8 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
     Returns
     -------
     DataArray, dims ([fold], [classifier], bound)
-        Of no width where the classes are separated, on the logit scale NaN: the method has no
-        answer there. Without the transform it may leave [0, 1].
+        Zero width where the classes are perfectly separated, and NaN on the logit scale: the
+        method has no answer there. Without the transform it may leave [0, 1].
 
     References
     ----------
@@ -75,7 +75,7 @@ def _bounds(areas, sd, z, transform):
 
 def delong_compare(evidence: xr.Dataset, *, prob: float = 0.95) -> pd.DataFrame:
     """
-    Compare the areas of classifiers scored on the same examples, pair by pair.
+    Compare the areas of classifiers scored on the same examples, pairwise.
 
     Parameters
     ----------

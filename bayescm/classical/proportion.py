@@ -33,7 +33,7 @@ def proportion(
     Raises
     ------
     ValueError
-        Where there are no trials or more successes than trials.
+        If there are no trials or more successes than trials.
 
     References
     ----------

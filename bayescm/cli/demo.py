@@ -28,7 +28,7 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     say = console().print
     title = partial(say, style="bold", highlight=False)
-    with console().status("training two classifiers on 60 % of scikit-learn's breast-cancer data"):
+    with console().status("training two classifiers on 60% of scikit-learn's breast-cancer data"):
         frame = predictions(seed)
     frame.to_csv(out / "predictions.csv", index=False)
     truth, answers = frame["actual"], {name: frame[name] for name in ("logistic", "tree")}
@@ -44,7 +44,7 @@ def demo(
     for name in answers:
         show(matrix(both.sel(classifier=name)), "table", name)
 
-    title("2. What is known of each measure (exact posteriors, 95 % highest density)")
+    title("2. What is known of each measure (exact posteriors, 95% highest density)")
     table = bcm.summary(both, MEASURES)
     table.to_csv(out / "measures.csv", index=False)
     show(table.drop(columns=["error", "undefined"], errors="ignore"), "table")
@@ -70,7 +70,7 @@ def demo(
 
 
 def predictions(seed):
-    """Return the truth and the answers of two classifiers on a held-out 40 %."""
+    """Return the truth and the answers of two classifiers on a held-out 40%."""
     import pandas as pd
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression

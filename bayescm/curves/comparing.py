@@ -1,4 +1,4 @@
-"""Which classifier has the better curve: differences of numbers about curves, jointly drawn."""
+"""Which classifier has the better curve: differences between summaries of jointly drawn curves."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -27,18 +27,18 @@ def compare(
     random_seed: int | None = 0,
 ) -> pd.DataFrame:
     """
-    Compare classifiers scored on the same examples, pair by pair.
+    Compare classifiers scored on the same examples, pairwise.
 
     Parameters
     ----------
     evidence : Dataset
         Scores of two or more classifiers.
     measure
-        As of `number_draws`.
+        See `number_draws`.
     prob, kind, rope, reference
-        As of :func:`bayescm.compare`.
+        See :func:`bayescm.compare`.
     draws, random_seed
-        As of `auc`.
+        See `auc`.
 
     Returns
     -------
@@ -47,10 +47,10 @@ def compare(
 
     Notes
     -----
-    Curves are drawn jointly, each example weighing alike for all classifiers. Areas are tied more
-    closely, by the correlation that the examples show between them
+    Curves are drawn jointly: each example has the same weight for all classifiers. Areas are tied
+    more closely, by the correlation that the examples show between them
     (`bayescm.direct.roc.paired_areas`): where DeLong's intervals cover, these are about as long.
-    Either way each classifier's own interval is what it is alone.
+    Either way each classifier keeps the interval it has by itself.
 
     Examples
     --------

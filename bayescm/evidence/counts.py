@@ -2,8 +2,8 @@
 Counts: the labelled confusion matrix and the one check on entry.
 
 Counts are an ``xr.DataArray`` with trailing dims ("actual", "predicted") and the class labels on
-both. What the numbers mean rides along as scalar coords: ``positive``; ``n_folds``, ``test_share``
-and ``fixed_totals`` of folds; ``prevalence``.
+both. Scalar coords record what the numbers mean: ``positive``; for folds ``n_folds``,
+``test_share`` and ``fixed_totals``; ``prevalence``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def make_counts(
     dims: Sequence = (),
     coords: Mapping | None = None,
 ) -> xr.DataArray:
-    """Return the labelled table with its positive class, given or obvious, if it has one."""
+    """Return the labelled table with its positive class, given or obvious, if any."""
     cells = {dim: np.asarray(labels) for dim in CELLS}
     counts = xr.DataArray(
         table, dims=(*dims, *CELLS), coords={**(coords or {}), **cells}, name="counts"
@@ -82,7 +82,7 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     evidence : DataArray
         With dims actual and predicted, the same labels on both.
     fractional : bool, default True
-        Whether cells that are not whole numbers are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -93,9 +93,9 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     Raises
     ------
     TypeError
-        Where it is not a DataArray.
+        If it is not a DataArray.
     ValueError
-        Where it is not a table of counts, or a scalar coord has an impossible value.
+        If it is not a table of counts, or a scalar coord has an impossible value.
     """
     if isinstance(evidence, xr.Dataset) and "score" in evidence:
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
@@ -188,8 +188,8 @@ def align(values: Any, counts: xr.DataArray) -> Any:
     Parameters
     ----------
     values : None, float, array_like (..., C, C), DataFrame or DataArray
-        A labelled one is ordered by its labels. An array without labels is taken to be in the order
-        of ``counts``, so pass the evidence as the user gave it, before ``as_counts``.
+        Labelled values are ordered by their labels. An array without labels is taken to be in the
+        order of ``counts``, so pass the evidence as the user gave it, before ``as_counts``.
     counts : DataArray
         Evidence with dims actual and predicted.
 
@@ -245,17 +245,17 @@ def _labelled_values(values, counts):
 
 def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
     """
-    Return the counts as evidence about the same classifier at another prevalence.
+    Return the counts as evidence about the same classifier at a different prevalence.
 
-    The ``fixed_totals`` model with this prevalence known becomes their default: precision, accuracy
-    or F1 move, recall and specificity do not.
+    Their default model becomes ``fixed_totals`` with this prevalence: precision, accuracy or F1
+    change, recall and specificity do not.
 
     Parameters
     ----------
     counts : DataArray
-        Of two classes, with a positive one; or scores, for curves.
+        Counts of two classes, one of them positive; or scores, for curves.
     prevalence : float
-        Share of the positive class, inside (0, 1).
+        Proportion of positives, between 0 and 1.
 
     Returns
     -------

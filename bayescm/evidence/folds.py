@@ -1,4 +1,4 @@
-"""What the folds of a cross-validation have in common: their design and their order."""
+"""The folds of a cross-validation: their design and their order."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ FOLDS = ("repeat", "fold")
 
 def design(counts: xr.DataArray) -> dict[str, Any]:
     """
-    Return how the folds came about: given by the scalar coords, else worked out.
+    Return the design of the folds: from the scalar coords, or inferred.
 
     Parameters
     ----------

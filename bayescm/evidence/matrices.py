@@ -1,4 +1,4 @@
-"""Counts from cells and from confusion matrices, and evidence put together."""
+"""Counts from cells and from confusion matrices, and evidence combined."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def from_cells(
     labels : sequence of two, default ("negative", "positive")
         The negative and the positive class.
     fractional : bool, default False
-        Whether numbers that are not whole are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def from_cells(
     Raises
     ------
     ValueError
-        Where a number is negative, NaN, infinite or fractional; the message names the cell.
+        If a number is negative, NaN, infinite or fractional; the message names the cell.
 
     Examples
     --------
@@ -101,14 +101,14 @@ def from_matrix(
         The index and columns of a DataFrame, and the coords of a DataArray with dims actual and
         predicted, are the labels.
     labels : sequence of C labels, optional
-        Default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a labelled matrix: the
-        order wanted; a label without row or column gets an empty one.
+        By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a labelled matrix: the
+        order wanted; a label without a row or column gets an empty one.
     positive : label, optional
         The positive class; obvious for the labels {0, 1} and {False, True}.
     dims : sequence of str, default ("batch",)
         Names of the leading axes of an array, e.g. ``("fold",)``.
     fractional : bool, default False
-        Whether numbers that are not whole are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -166,25 +166,25 @@ def combine(
     evidence: Mapping[Hashable, xr.DataArray] | Iterable[xr.DataArray], *, dim: str = "classifier"
 ) -> xr.DataArray:
     """
-    Put evidence together along a dim.
+    Combine evidence along a dim.
 
     Parameters
     ----------
     evidence : mapping of name to counts, or iterable of counts
-        What an iterable holds is named by its scalar coord ``dim`` where each has one (as after
-        ``sel``), else 0, 1, .... Counts that have the dim already are appended.
+        The members of an iterable are named by their scalar coord ``dim`` where each has one (as
+        after ``sel``), else 0, 1, .... Counts that already have the dim are appended.
     dim : str, default "classifier"
         Or fold, repeat, group, step.
 
     Returns
     -------
     DataArray, dims (dim, ..., actual, predicted)
-        With the labels of all; a class absent from one has zeros there.
+        With the labels of all; a class that a member lacks has zeros there.
 
     Raises
     ------
     ValueError
-        Where a scalar coord, such as the positive class, or another dim differs.
+        If a scalar coord, such as the positive class, or another dim differs.
 
     Examples
     --------

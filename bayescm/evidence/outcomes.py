@@ -4,7 +4,7 @@ Evidence about several classifiers tested on the same examples: how often each o
 An outcome is the truth together with every classifier's answer. Outcomes are an ``xr.Dataset``,
 sparse over the dim ``outcome``: ``counts`` (..., outcome), and the coords ``actual`` (outcome),
 ``predicted`` (classifier, outcome) and ``label``, the classes, of which the positive one of two
-comes last. Only the outcomes that occurred are held, so that any number of classifiers fits.
+comes last. Only outcomes that occurred are stored, so any number of classifiers fits.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -42,11 +42,11 @@ def from_classifiers(
     actual : array_like, shape (n,)
         True labels: strings, integers or booleans; no missing values.
     predictions : mapping or iterable of pairs
-        Each classifier's name and its answers, shape (n,), in the order of ``actual``; a DataFrame
-        with one column a classifier will do.
+        Each classifier's name and its predictions, shape (n,), in the order of ``actual``; a
+        DataFrame with one column per classifier will do.
     labels : sequence, optional
-        All labels. Default: those that occur in ``actual``, sorted. Name here a class absent from
-        the sample, and an answer that is no class.
+        All labels; by default those that occur in ``actual``, sorted. Add classes absent from the
+        sample, and answers that are not a class (abstentions).
     positive : label, optional
         The positive class; obvious for the labels {0, 1} and {False, True}.
     by : mapping of str to array_like (n,), optional
@@ -61,7 +61,7 @@ def from_classifiers(
     Raises
     ------
     ValueError
-        Where lengths differ, a classifier is named twice, or a label is missing or unknown.
+        If lengths differ, a classifier is named twice, or a label is missing or unknown.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     TypeError, ValueError
-        Where a part is missing, a count is not one, or a label is unknown.
+        If a part is missing, a count is invalid, or a label is unknown.
     """
     allowed = "outcomes as from_classifiers returns them"
     if not is_outcomes(evidence):
@@ -245,7 +245,7 @@ def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     DataArray, dims (..., classifier, actual, predicted)
-        That the matrices come from the same examples is forgotten.
+        The fact that the matrices come from the same examples is lost.
     """
     outcomes = as_outcomes(outcomes)
     labels = outcomes["label"].values

@@ -31,13 +31,13 @@ def read(
         ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs, may be
         compressed) or ``.parquet``.
     actual, predicted : str, optional
-        Columns of a file with one row per example; default those of these names. Without them the
-        file is a confusion table: one row per actual class, its label first, one column per
+        Columns of a file with one row per example; by default those of these names. Without them
+        the file is a confusion table: one row per actual class, its label first, one column per
         predicted class.
     by, weights
         As in ``from_frame``.
     labels, positive : optional
-        As in ``from_predictions``; given as text they are taken for what the column holds.
+        As in ``from_predictions``; given as text they are converted to the type of the column.
 
     Returns
     -------
@@ -46,9 +46,9 @@ def read(
     Raises
     ------
     FileNotFoundError
-        Where there is no such file.
+        If the file does not exist.
     ValueError
-        Where it cannot be read, or is neither predictions nor a square table.
+        If it cannot be read, or is neither predictions nor a square table.
     """
     wanted = {actual or "actual", predicted or "predicted", *([weights] if weights else [])}
     wanted |= {by} if isinstance(by, str) else set(by.values() if isinstance(by, Mapping) else by)
@@ -83,9 +83,9 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        Where there is no such file.
+        If the file does not exist.
     ValueError
-        Where it cannot be read, or lacks a column; the message lists the columns there are.
+        If it cannot be read, or lacks a column; the message lists those available.
     """
     frame = _load(Path(path), set(columns))
     for name in columns:

@@ -1,4 +1,4 @@
-"""Scores seen otherwise: at another prevalence, one class against the rest, all folds as one."""
+"""Scores seen differently: at another prevalence, one class against the rest, all folds as one."""
 
 from collections.abc import Hashable
 
@@ -12,16 +12,16 @@ from bayescm.validate import fail, suggest
 
 def at_prevalence(evidence: xr.Dataset, prevalence: float) -> xr.Dataset:
     """
-    Return scores as evidence about a population where the positive class has another share.
+    Return scores as evidence about a population with a different prevalence.
 
-    Precision and what depends on it move; the ROC curve does not.
+    Precision and whatever depends on it changes; the ROC curve does not.
 
     Parameters
     ----------
     evidence : Dataset
         Scores of two classes.
     prevalence : float
-        Share of the positive class, inside (0, 1).
+        Proportion of positives, between 0 and 1.
 
     Examples
     --------
@@ -67,11 +67,11 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
 
 def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
-    Put the scores of all folds into one sample.
+    Pool the scores of all folds into one sample.
 
-    Each fold was scored by a model of its own. Where these put their scores on one scale
-    (calibrated probabilities), pool them as they are; where not, their ranks within the fold. Ranks
-    take every fold for a random sample of one population, so the folds should be stratified.
+    Each fold was scored by its own model. If these share a scale (calibrated probabilities), pool
+    the scores as they are; if not, pool their ranks within the fold. Ranks treat every fold as a
+    random sample of one population, so the folds should be stratified.
 
     Parameters
     ----------

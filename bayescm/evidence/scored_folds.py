@@ -31,14 +31,14 @@ def cross_scores(
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers with ``decision_function`` or ``predict_proba``; all of a mapping
-        see the same splits. They are cloned.
+        Scikit-learn classifiers with ``decision_function`` or ``predict_proba``; those in a mapping
+        all see the same splits. They are cloned.
     X : array_like, shape (n, ...)
     y : array_like, shape (n,)
     cv : int, splitter or iterable of (train, test)
         A number K >= 2 means stratified K folds, shuffled.
     positive : label, optional
-        The positive one of two classes.
+        The positive class, for two classes.
     groups : array_like, shape (n,), optional
         For splitters that keep groups together.
     n_jobs : int, default 1
@@ -55,7 +55,7 @@ def cross_scores(
     Raises
     ------
     ValueError
-        Where an estimator gives no scores or fails.
+        If an estimator provides no scores or fails.
 
     See Also
     --------

@@ -34,19 +34,19 @@ def from_scores(
     actual : array_like, shape (n,)
         True labels.
     scores : array_like or mapping of str to array_like
-        The higher, the more likely positive: probabilities, logits or anything else, ties and
-        infinite scores included. Shape (n,) for two classes, (n, C) for more, one column per class.
+        Higher means more likely positive: probabilities, logits or anything else; ties and
+        infinite scores are fine. Shape (n,) for two classes, (n, C) for more, one column per class.
         A mapping holds the scores of several classifiers on the same examples.
     positive : label, optional
-        The positive one of two classes; obvious for {0, 1} and {False, True}.
+        The positive class, for two classes; obvious for {0, 1} and {False, True}.
     labels : sequence, optional
         The classes in the order of the columns of the scores; by default sorted.
     weights : array_like, shape (n,), optional
         How many examples each row stands for, >= 0. Importance weights count as examples too:
         scale them to sum to the number of examples they are worth.
     fold : array_like, shape (n,), optional
-        The fold of a cross-validation in which an example was tested. Curves are then fold by fold,
-        since scores of different models need not be comparable; see `pool_folds`.
+        The fold of a cross-validation in which an example was tested. Curves are then drawn fold by
+        fold, since scores of different models need not be comparable; see `pool_folds`.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def from_scores(
     Raises
     ------
     ValueError
-        Where a score is NaN, lengths differ, a weight is negative, a class or the positive class is
+        If a score is NaN, lengths differ, a weight is negative, a class or the positive class is
         missing.
 
     Examples
@@ -175,9 +175,9 @@ def as_scores(evidence: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     TypeError
-        Where they are not a Dataset.
+        If they are not a Dataset.
     ValueError
-        Where something is missing or impossible.
+        If something is missing or impossible.
     """
     if not isinstance(evidence, xr.Dataset) or not {"score", "actual"} <= set(evidence.variables):
         got = type(evidence).__name__

@@ -1,4 +1,4 @@
-"""Splitters that scikit-learn lacks, beside the way from a splitter to the folds' counts."""
+"""Splitters that scikit-learn lacks."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class BlockedThreeByTwo(BaseCrossValidator):
     stratify : bool, default True
         Give each block its share of every class.
     random_state : int, RandomState or None
-        Where the assignment to blocks comes from.
+        Seed of the assignment to blocks.
 
     References
     ----------
@@ -66,14 +66,14 @@ class BlockedThreeByTwo(BaseCrossValidator):
 
 class FiveByTwo(BaseCrossValidator):
     """
-    5x2 cross-validation: five random halvings, each half tested once.
+    5x2 cross-validation: five random halvings, each half used once for testing.
 
     Parameters
     ----------
     stratify : bool, default True
         Give each half its share of every class.
     random_state : int, RandomState or None
-        Where the halvings come from.
+        Seed of the halvings.
 
     References
     ----------

@@ -36,7 +36,7 @@ def tabulate(
     weights : array_like, shape (n,), optional
         Weight >= 0 of every example.
     fractional : bool, default False
-        Whether cells that are not whole numbers are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------

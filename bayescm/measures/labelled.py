@@ -50,7 +50,7 @@ def measure(
     Raises
     ------
     ValueError
-        Where a measure is unknown, or needs the positive class of two and none is set.
+        If a measure is unknown, or needs the positive class of two and none is set.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     Raises
     ------
     ValueError
-        Where a measure is unknown or asked for twice, or needs the positive class and none is set.
+        If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
     wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
     found = [resolve(each) for each in wanted]

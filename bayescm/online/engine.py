@@ -27,7 +27,7 @@ def parse(store: str) -> sa.URL:
     Raises
     ------
     ValueError
-        Where it is neither SQLite nor PostgreSQL.
+        If it is neither SQLite nor PostgreSQL.
     """
     allowed = "sqlite:///FILE, a plain file name, or postgresql://USER@HOST/DATABASE"
     text = str(store).strip()
@@ -48,7 +48,7 @@ def parse(store: str) -> sa.URL:
 
 
 def shown(url: sa.URL) -> str:
-    """Return the address without user, password and options, fit to be printed."""
+    """Return the address without user, password and options, safe to print."""
     kind = url.get_backend_name()
     return sa.URL.create(kind, None, None, url.host, url.port, url.database).render_as_string()
 

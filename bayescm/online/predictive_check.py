@@ -39,19 +39,19 @@ def surprise(
     counts : DataArray
         The batches, with a dim ``step`` in the order of time.
     measure : str or callable
-        For precision, recall, specificity, npv, accuracy, F1 and their like the predictive
-        distribution is beta-binomial, given how many examples the measure is about; for others
-        tables of the size of the batch are drawn.
+        For precision, recall, specificity, npv, accuracy, F1 and the like the predictive
+        distribution is beta-binomial, given the number of examples the measure is about; for
+        others, tables of the same size as the batch are drawn.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts.
     forgetting, window
-        As of `accumulate`: what of the batches before is remembered.
+        See `accumulate`: how much of the earlier batches is remembered.
 
     Returns
     -------
     DataArray, dims (step, [class])
         Two-sided posterior-predictive tail probability: twice that of a value at least as extreme.
-        Of the first batch it is that under the prior. NaN where the batch says nothing about the
+        For the first batch it is that under the prior. NaN if the batch says nothing about the
         measure.
 
     Examples

@@ -1,7 +1,7 @@
 """
-Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
+Alarms: rules on posterior and predictive probabilities, with a chosen false-alarm rate.
 
-How often they raise false alarms and how soon they see a real drop is simulated in
+How often they raise false alarms and how soon they detect a real drop is simulated in
 ``studies.run_length`` and tabulated in the docs.
 """
 
@@ -46,7 +46,7 @@ def prob_below(
     measure : str or callable
     floor : float
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior where it is left out.
+        Prior pseudo-counts; the default prior if omitted.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def prob_worse(
     """
     Return the probability that a measure is worse than in a reference period.
 
-    The reference may be of another classifier too. The two must have been tested on different
+    The reference may also be another classifier. The two must have been tested on different
     examples; for the same examples see `bayescm.compare`.
 
     Parameters
@@ -83,7 +83,7 @@ def prob_worse(
     measure : str or callable
         Worse is lower, or higher where its ``lower_is_better`` says so.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of either.
+        Prior pseudo-counts of each.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def alarms(
         The batches, dims (step, actual, predicted), in the order of time.
     measures : name, function, or sequence of these
     rate : float, default 0.005
-        The rate of false alarms, in (0, 1): what it means for each rule is said below.
+        The false-alarm rate, in (0, 1); its meaning for each rule is given below.
     floor : float or mapping of str to float, optional
         Worst acceptable value of all measures, or of each by its name: the least one, or where
         lower is better the largest.
@@ -154,7 +154,7 @@ def alarms(
         The number of first batches that later ones are compared with, or the counts of a reference
         period or another classifier.
     **evidence
-        ``concentration``, ``forgetting`` and ``window``, as of `surprise`.
+        ``concentration``, ``forgetting`` and ``window``; see `surprise`.
 
     Returns
     -------
@@ -163,17 +163,17 @@ def alarms(
         ``measure``, ``value`` and ``threshold``. The rules:
 
         ``batch``
-            a batch is not compatible with those before: its predictive tail probability is at most
-            `rate` (`surprise`). Raises a false alarm in at most this share of the batches.
+            a batch is incompatible with those before it: its predictive tail probability is at most
+            `rate` (`surprise`). Raises a false alarm in at most this fraction of batches.
         ``floor``
             the measure is worse than its floor with probability 1 - `rate` or more.
         ``reference``
             it is worse than in the reference with probability 1 - `rate` or more.
         ``change``
-            the Bayes factor of a change in how the classes are answered is 1 / `rate` or more
-            (`change`). Chance of ever raising a false alarm: at most `rate`.
+            the Bayes factor for a change in the answers to the classes is 1 / `rate` or more
+            (`change`). The probability of ever raising a false alarm is at most `rate`.
 
-        The last three are listed where they begin.
+        The last three are listed at their onset.
 
     Examples
     --------

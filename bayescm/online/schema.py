@@ -75,7 +75,7 @@ def prepare(engine: sa.Engine, *, create: bool) -> None:
     Raises
     ------
     ValueError
-        Where the store is not a ledger of this or an older version.
+        If the store is not a ledger of this or an older version.
     """
     with begin(engine, write=False) as connection:
         version = _version(connection)

@@ -20,7 +20,7 @@ def update(
     state: xr.Dataset | xr.DataArray, counts: xr.DataArray, *, forgetting: float = 1.0
 ) -> xr.Dataset:
     """
-    Update what is known by a batch: conjugate, exact, in closed form.
+    Update a state with a batch: conjugate, exact, in closed form.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ def update(
         What an earlier `update` returned, or a prior as the functions of `bayescm.priors` return
         it.
     counts : DataArray, dims (..., actual, predicted)
-        A batch. Leading dims, such as ``classifier``, are updated each by itself, all at once.
+        A batch. Leading dims, such as ``classifier``, are updated independently, all at once.
     forgetting : float, default 1
-        What the evidence so far is worth from now on, in (0, 1]. The prior is not forgotten. After
-        many batches of n examples the evidence is worth ``n / (1 - forgetting)`` of them.
+        Factor by which the evidence so far is discounted, in (0, 1]. The prior is not forgotten.
+        After many batches of n examples the evidence is worth ``n / (1 - forgetting)`` examples.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def update(
     Raises
     ------
     ValueError
-        Where the batch has other labels than the state, another positive class, or steps.
+        If the batch has different labels from the state, another positive class, or steps.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def intervals(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Return posterior intervals of measures at a state, of all its members at once.
+    Return posterior intervals of measures at a state, for all its members at once.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def intervals(
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     random_seed : int, default 0
-        For measures without an exact distribution.
+        For measures without a direct distribution.
 
     Returns
     -------

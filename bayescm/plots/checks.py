@@ -60,7 +60,7 @@ def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi
     for axes, where in zip(grid.flat, panels, strict=False):
         _draw_cells(axes, predicted.sel(where), observed.sel(where), prob, kind)
         axes.set_title(", ".join(f"{k} {v}" for k, v in where.items()), fontsize=9)
-    words = f"predicted: 50 % and {common.words_for(prob, kind)}", "observed: diamonds"
+    words = f"predicted: 50% and {common.words_for(prob, kind)}", "observed: diamonds"
     common.heading(figure, *words, common.positive_of(fitted))
     return common.finish(figure)
 

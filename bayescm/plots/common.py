@@ -48,11 +48,11 @@ def draws_of(
     Parameters
     ----------
     evidence, measures
-        As of `bayescm.interval`, but for a sequence of measures.
+        See `bayescm.interval`, but for a sequence of measures.
     group, of
-        As of `bayescm.measure`, for a fit.
+        See `bayescm.measure`, for a fit.
     model, draws, random_seed, **keywords
-        As of `bayescm.interval`, for counts.
+        See `bayescm.interval`, for counts.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def positive_of(evidence: xr.DataArray | xr.Dataset | xr.DataTree) -> str:
 def words_for(prob: float, kind: str) -> str:
     """Say what kind of interval is drawn."""
     names = {"hdi": "highest-density", "eti": "equal-tailed"}
-    return f"{100 * prob:g} % {names[kind]} interval"
+    return f"{100 * prob:g}% {names[kind]} interval"
 
 
 def heading(figure, *parts: str) -> None:

@@ -84,7 +84,7 @@ def plot_precision_recall(
     Parameters
     ----------
     evidence, prob, simultaneous, lines, threshold, model, random_seed
-        As of `plot_roc`.
+        See `plot_roc`.
 
     Returns
     -------
@@ -128,11 +128,11 @@ def plot_curve_numbers(
     evidence : Dataset
         Scores.
     measure : str or callable
-        As of :func:`bayescm.curves.number_draws`: ``"auc"``, ``"average_precision"``, ...
+        See :func:`bayescm.curves.number_draws`: ``"auc"``, ``"average_precision"``, ...
     prob : float, default 0.95
     kind : {"eti", "hdi"}
     model, random_seed
-        As of `plot_roc`.
+        See `plot_roc`.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def plot_threshold(
     at : array_like, optional
         Thresholds.
     prob, simultaneous, random_seed
-        As of `plot_roc`.
+        See `plot_roc`.
 
     Returns
     -------
@@ -290,5 +290,5 @@ def _few(members):
 
 def _band_words(prob, simultaneous):
     if simultaneous:
-        return f"{100 * prob:g} % simultaneous band (for the whole curve)"
-    return f"{100 * prob:g} % pointwise band (for one point at a time)"
+        return f"{100 * prob:g}% simultaneous band (for the whole curve)"
+    return f"{100 * prob:g}% pointwise band (for one point at a time)"

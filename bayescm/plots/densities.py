@@ -43,8 +43,8 @@ def plot_posterior(
     rope : tuple or mapping of measure to tuple, optional
         Lower and upper end of a region of practical equivalence, drawn with its probability.
     **keywords
-        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords,
-        as of `bayescm.interval`.
+        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
+        see `bayescm.interval`.
 
     Returns
     -------

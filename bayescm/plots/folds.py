@@ -58,7 +58,7 @@ def plot_folds(
     Raises
     ------
     ValueError
-        Where there are no folds, more than one cross-validation, or too many folds to read.
+        If there are no folds, more than one cross-validation, or too many folds to read.
 
     Examples
     --------

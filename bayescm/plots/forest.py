@@ -46,7 +46,7 @@ def plot_forest(
     rope : tuple of float, optional
         Lower and upper end of a region of practical equivalence.
     **keywords
-        As of `bayescm.interval`.
+        See `bayescm.interval`.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def plot_forest(
         axes.axvspan(*rope, color=common.PALETTE[4], alpha=0.25, linewidth=0, zorder=0)
     if shared:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=False, fontsize=9)
-    words = f"mean, 50 % and {common.words_for(prob, kind)}"
+    words = f"mean, 50% and {common.words_for(prob, kind)}"
     common.heading(figure, words, common.positive_of(evidence))
     return common.finish(figure)
 

@@ -70,7 +70,7 @@ def plot_matrix(
     >>> figure = plot_matrix(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
     >>> print(figure.axes[0].texts[-1].get_text())
     65
-    81.2 %
+    81.2%
     [72.2, 89.1]
     """
     import matplotlib.pyplot as plt
@@ -131,7 +131,7 @@ def _one_matrix(values, over):
 
 def _text(count, share, ends, digits):
     low, high = 100 * ends
-    shown = "no examples" if np.isnan(share) else f"{100 * share:.{digits}f} %"
+    shown = "no examples" if np.isnan(share) else f"{100 * share:.{digits}f}%"
     return f"{count:,g}\n{shown}\n[{low:.{digits}f}, {high:.{digits}f}]"
 
 

@@ -32,7 +32,7 @@ def plot_plan(
     assurance : float in (0, 1)
         The upper curve is kept with this probability.
     **keywords
-        ``expect`` or ``pilot``, ``prob`` and ``kind``, as of `bayescm.plan`.
+        ``expect`` or ``pilot``, ``prob`` and ``kind``; see `bayescm.plan`.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def plot_plan(
     curve = width_curve(measure, sizes, assurance=assurance, **keywords)
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     axes.plot(curve["n"], curve["mean"], color=common.PALETTE[0], label="mean")
-    label = f"kept with {100 * assurance:g} % assurance"
+    label = f"kept with {100 * assurance:g}% assurance"
     axes.plot(curve["n"], curve["assured"], color=common.PALETTE[1], ls="--", label=label)
     if width is not None:
         axes.axhline(width, color=common.GREY, lw=0.8)

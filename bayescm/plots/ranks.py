@@ -34,7 +34,7 @@ def plot_ranks(
     Raises
     ------
     ValueError
-        Where the evidence holds more than one ranking.
+        If the evidence holds more than one ranking.
 
     Examples
     --------

@@ -32,8 +32,8 @@ def plot_region(
     prob : float in (0, 1), default 0.95
         Mass of the outer region; the inner one holds half of the posterior.
     **keywords
-        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords,
-        as of `bayescm.interval`.
+        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
+        see `bayescm.interval`.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def plot_region(
     if len(members) > 1:
         # Beside the axes: "best" does not see the regions, and would hide one.
         axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    words = f"mean, 50 % and {100 * prob:g} % highest-density region"
+    words = f"mean, 50% and {100 * prob:g}% highest-density region"
     common.heading(figure, words, common.positive_of(evidence))
     return common.finish(figure)
 

@@ -84,7 +84,7 @@ def conflict(
     counts : DataArray, dims (..., actual, predicted)
         Evidence.
     concentration : float, array_like or DataArray, optional
-        The prior, all cells > 0; the default prior where it is left out.
+        The prior, all cells > 0; the default prior if omitted.
     draws : int, default 10,000
         Replicated tables of the same size; the standard error is sqrt(p (1 - p) / draws).
     random_seed : int, default 0

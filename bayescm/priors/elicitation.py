@@ -31,7 +31,7 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     Raises
     ------
     ValueError
-        Where there is no such table, or more than one.
+        If there is no such table, or more than one.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
     Return the beta distribution of maximum entropy that holds a mass between two values.
 
-    "I am 90 % sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
+    "I am 90% sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
     PreliZ where it is installed (the extra ``preliz``), and otherwise a solver of its own that
     agrees with it in three digits.
 
@@ -136,7 +136,7 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     Raises
     ------
     ValueError
-        Where the values are not in order inside [0, 1].
+        If the values are not in order inside [0, 1].
 
     References
     ----------

@@ -72,7 +72,7 @@ def from_posterior(
     Raises
     ------
     ValueError
-        Where the posterior is not a Dirichlet distribution and `approximate` is False.
+        If the posterior is not a Dirichlet distribution and `approximate` is False.
 
     Examples
     --------

@@ -96,7 +96,7 @@ def haldane(like: Like = None) -> xr.DataArray:
     Raises
     ------
     ValueError
-        Where the evidence has an empty cell.
+        If the evidence has an empty cell.
 
     References
     ----------
@@ -139,7 +139,7 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
     Raises
     ------
     ValueError
-        Where no table has these measures (the message says which condition fails and what would be
+        If no table has these measures (the message says which condition fails and what would be
         feasible), they do not determine it, or the weight is not > 0.
 
     Notes

@@ -46,7 +46,7 @@ def report(
     random_seed : int, default 0
         Seed of all that is drawn.
     **keywords
-        ``model`` and the model's own keywords, as of `bayescm.interval`.
+        ``model`` and the model's own keywords; see `bayescm.interval`.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def report(
     Raises
     ------
     ValueError
-        Where the path cannot be written or has another ending, a measure is unknown, or every
+        If the path cannot be written or has another ending, a measure is unknown, or every
         measure is undefined. Nothing is written then.
     """
     from bayescm.reporting import render

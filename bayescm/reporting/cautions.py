@@ -100,7 +100,7 @@ def _undefined(table):
     for row in table.to_dict("records"):
         name = " ".join(str(row[column]) for column in where)
         if row["undefined"] > 1e-4:
-            share = f"{100 * row['undefined']:.2g} %"
+            share = f"{100 * row['undefined']:.2g}%"
             said.append(f"{name} is undefined (0/0) in {share} of its posterior.")
         elif np.isnan(row["point"]) and not np.isnan(row["lower"]):
             said.append(f"{name} is 0/0 in the counts: its interval is that of the prior.")

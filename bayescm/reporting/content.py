@@ -102,7 +102,7 @@ def _design(counts, paired):
         said.append(f"{counts.sizes['step']} batches over time, taken together below.")
     if "prevalence" in counts.coords:
         share = float(counts.coords["prevalence"])
-        said.append(f"All answers are for a population in which {100 * share:.4g} % are positive.")
+        said.append(f"All answers are for a population in which {100 * share:.4g}% are positive.")
     return said
 
 
@@ -138,7 +138,7 @@ def known(table: pd.DataFrame, prob: float, kind: str) -> Section:
     places = list(table.columns[: list(table.columns).index("point")])
     shown = table[[*places, *numbers]]
     caption = (
-        f"Posterior of each measure; lower and upper bound the {100 * prob:.4g} % {called} "
+        f"Posterior of each measure; lower and upper bound the {100 * prob:.4g}% {called} "
         f"interval, point is the value in the counts"
     )
     said = first(sentences(table, prob=prob), "The table has the other measures.")
@@ -161,9 +161,9 @@ def better(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
     margin = f"; p_rope: they differ by less than {rope:.4g}" if rope else ""
     paired = "the same examples" if comparison["paired"].all() else "examples of their own"
     caption = (
-        f"Differences, first minus second, on {paired}, with their {100 * prob:.4g} % interval"
+        f"Differences, first minus second, on {paired}, with their {100 * prob:.4g}% interval"
         f"{margin}; expected_loss: what choosing the first costs on average. A verdict takes a "
-        f"probability of {100 * prob:.4g} %"
+        f"probability of {100 * prob:.4g}%"
     )
     return Section("Which is better", said, [Table(caption, shown)])
 

@@ -60,7 +60,7 @@ def _evaluated(scores):
         said.append("The curves are fold by fold: scores of different folds need not be alike.")
     if "prevalence" in scores.coords:
         share = float(scores.coords["prevalence"])
-        said.append(f"Precision is for a population in which {100 * share:.4g} % are positive.")
+        said.append(f"Precision is for a population in which {100 * share:.4g}% are positive.")
     return Section("What was evaluated", said)
 
 
@@ -76,11 +76,11 @@ def _known(scores, settings):
         rows.append(frame)
     table = pd.concat(rows, ignore_index=True)
     section.tables = [
-        Table(f"Areas under the curves, {100 * prob:.4g} % equal-tailed intervals", table)
+        Table(f"Areas under the curves, {100 * prob:.4g}% equal-tailed intervals", table)
     ]
     said = [
         f"{row['area']}{_where(row)} lies between {row['lower']:.3f} and {row['upper']:.3f} with "
-        f"probability {100 * prob:.4g} %."
+        f"probability {100 * prob:.4g}%."
         for row in table.to_dict("records")
     ]
     section.sentences = content.first(said, "The table has the others.")
@@ -111,7 +111,7 @@ def _pictures(scores, settings):
     from bayescm.plots import plot_precision_recall, plot_roc
 
     prob = settings["prob"]
-    band = f"curve with its {100 * prob:.4g} % simultaneous band"
+    band = f"curve with its {100 * prob:.4g}% simultaneous band"
     return [
         Picture("roc", f"ROC {band}.", plot_roc(scores, prob=prob)),
         Picture(

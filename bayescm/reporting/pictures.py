@@ -14,7 +14,7 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
     """Draw what the evidence allows, its batches over time included."""
     section = Section("Pictures")
     counts = whole.sum("step") if "step" in whole.dims else whole
-    words = f"{100 * interval['prob']:.4g} % interval"
+    words = f"{100 * interval['prob']:.4g}% interval"
     plain = {name: interval[name] for name in ("prob", "kind")}
     names = [each if isinstance(each, str) else each.__name__ for each in measures]
     section.pictures.append(

@@ -45,7 +45,7 @@ def uncertain(
         ).iloc[0]
         said.append(
             f"A new test set of {plan['n']:,} {plan['unit']} would make it at most "
-            f"{widest / 2:.3f} wide, with 90 % assurance."
+            f"{widest / 2:.3f} wide, with 90% assurance."
         )
     return Section(title, said)
 
@@ -96,7 +96,7 @@ def _settled(evidence, row, prob, rope):
     differ = right.sel(classifier=row["first"]) != right.sel(classifier=row["second"])
     share = float((evidence["counts"] * differ).sum() / evidence["counts"].sum())
     gap = abs(row["mean"])
-    said = f"One of {pair} is right and the other wrong on {100 * share:.3g} % of the examples. "
+    said = f"One of {pair} is right and the other wrong on {100 * share:.3g}% of the examples. "
     if gap <= rope or gap < 5e-4:
         return said + (
             "Their accuracies are so close that more examples would sooner show that they are "
@@ -105,7 +105,7 @@ def _settled(evidence, row, prob, rope):
     size = _shared_examples(gap - rope, max(share, gap), prob)
     return said + (
         f"If their accuracies do differ by {gap:.2g}, a new test set of about {size:,} shared "
-        f"examples would show it with 80 % assurance."
+        f"examples would show it with 80% assurance."
     )
 
 

@@ -20,7 +20,7 @@ class PrunedTree(DecisionTreeClassifier):
     A classification tree with the default settings of R's rpart.
 
     A node is split if it has 20 examples, a leaf has at least 7, and subtrees that save less than
-    1 % of the root's errors for each of their leaves are cut (cost complexity in training errors,
+    1% of the root's errors for each of their leaves are cut (cost complexity in training errors,
     where scikit-learn's own pruning counts impurity).
 
     References

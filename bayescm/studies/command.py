@@ -47,7 +47,7 @@ def run_study(
     Raises
     ------
     ValueError
-        Where there is no such study, table or case, or a data file is missing.
+        If there is no such study, table or case, or a data file is missing.
 
     Examples
     --------

@@ -15,7 +15,7 @@ def test_one_panel_each_with_the_exact_numbers(two):
     shown = [f"{bcm.mean(two, 'f1').item():.3f} [{low:.3f}, {high:.3f}]"]
     assert titles(figure)[1] == ["f1", *shown]
     assert figure.get_suptitle() == (
-        "mean and 95 % highest-density interval · positive class: sick"
+        "mean and 95% highest-density interval · positive class: sick"
     )
 
 
@@ -27,7 +27,7 @@ def test_reference_and_rope_say_their_probability(two):
     within = (bcm.cdf(two, "f1", 0.8) - bcm.cdf(two, "f1", 0.6)).item()
     assert titles(figure)[1][2:] == [f"P(> 0.7) = {above:.3f}", f"P(0.6 to 0.8) = {within:.3f}"]
     assert len(titles(figure)[0]) == 3
-    assert "50 % equal-tailed interval" in figure.get_suptitle()
+    assert "50% equal-tailed interval" in figure.get_suptitle()
 
 
 def test_certainty_is_never_claimed(two):

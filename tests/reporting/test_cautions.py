@@ -37,7 +37,7 @@ def test_small_and_empty_classes(quiet, loud, words):
 def test_undefined_draws():
     counts = bcm.from_cells(**PLENTY)
     table = bcm.summary(counts, "precision").assign(undefined=0.03)
-    assert "precision is undefined (0/0) in 3 % of" in " ".join(cautions(counts, table).sentences)
+    assert "precision is undefined (0/0) in 3% of" in " ".join(cautions(counts, table).sentences)
     assert "is undefined" not in said(counts)
 
 

@@ -31,7 +31,7 @@ def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, e
     assert all(section in text for section in SECTIONS)
     assert "0.644" in text
     assert "0.791" in text  # the exact interval of F1
-    assert "95 %" in text.replace(r"\%", "%")
+    assert "95%" in text.replace(r"\%", "%")
     names = {each.name for each in tmp_path.iterdir()}
     assert names == ({"r.html"} if ending == ".html" else {f"r{ending}", "r_files"})
 
