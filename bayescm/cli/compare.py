@@ -25,22 +25,24 @@ def compare(
     file: File,
     actual: Actual,
     predicted: Annotated[
-        list[str], typer.Option("--predicted", help="Column of a classifier's answers; repeat it.")
+        list[str], typer.Option("--predicted", help="Column of a classifier's predictions; repeat.")
     ],
     positive: Positive = None,
     measure: Measures = None,
     rope: Annotated[
-        str, typer.Option("--rope", help="Differences below this, or inside LOW,HIGH, are none.")
+        str,
+        typer.Option("--rope", help="Differences below this, or within LOW,HIGH, count as none."),
     ] = "0",
     group: Annotated[
-        str | None, typer.Option("--group", help="Column of the groups: a row for each of them.")
+        str | None, typer.Option("--group", help="Column of the groups; one row for each.")
     ] = None,
     pool: Annotated[
         bool,
         typer.Option("--pool", help="Pool the groups partially: one row, for the typical group."),
     ] = False,
     reference: Annotated[
-        str | None, typer.Option("--reference", help="Compare all with this classifier only.")
+        str | None,
+        typer.Option("--reference", help="Compare all others with this classifier only."),
     ] = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,

@@ -21,7 +21,7 @@ def demo(
     ),
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1,
 ) -> None:
-    """Train two classifiers on a split of the breast-cancer data and evaluate them whole."""
+    """Train two classifiers on the breast-cancer data and evaluate them end to end."""
     import bayescm as bcm
     from bayescm.cli.output import console, show
 
@@ -40,16 +40,16 @@ def demo(
         dim="classifier",
     )
 
-    title(f"1. What was seen: {len(frame)} test examples, positive class malignant")
+    title(f"1. The evidence: {len(frame)} test examples, positive class malignant")
     for name in answers:
         show(matrix(both.sel(classifier=name)), "table", name)
 
-    title("2. What is known of each measure (exact posteriors, 95% highest density)")
+    title("2. What is known about each measure (95% highest-density intervals)")
     table = bcm.summary(both, MEASURES)
     table.to_csv(out / "measures.csv", index=False)
     show(table.drop(columns=["error", "undefined"], errors="ignore"), "table")
 
-    title("3. Is one better? (paired: both saw the same examples)")
+    title("3. Is one better? (paired: both were tested on the same examples)")
     paired = bcm.from_classifiers(truth, answers, positive="malignant")
     comparison = bcm.compare(paired, ["recall", "f1", "mcc"], rope=0.01, random_seed=seed)
     comparison.to_csv(out / "comparison.csv", index=False)
@@ -60,7 +60,7 @@ def demo(
     title("4. The same as a PyMC model, sampled by NUTS")
     tree = nuts(both.sel(classifier="logistic", drop=True), seed)
     sampled = bcm.summary(tree, MEASURES).drop(columns=["how", "undefined"])
-    show(sampled, "table", "error is the Monte Carlo error of the interval's ends")
+    show(sampled, "table", "error is the Monte Carlo error of the interval bounds")
     bcm.save(tree, out / "fit.nc")
 
     with console().status("drawing"):

@@ -14,7 +14,7 @@ def plan(
         float | None, typer.Option("--expect", help="Its plausible value, for a proportion.")
     ] = None,
     width: Annotated[
-        float | None, typer.Option("--width", help="The interval is to be at most this wide.")
+        float | None, typer.Option("--width", help="Largest acceptable width of the interval.")
     ] = None,
     assurance: Annotated[
         float, typer.Option("--assurance", help="Probability that the goal is reached.")
@@ -28,11 +28,9 @@ def plan(
         typer.Option("--difference", help="Compare two classifiers that differ by this much."),
     ] = None,
     agreement: Annotated[
-        float, typer.Option("--agreement", help="Share of examples both get right or both wrong.")
+        float, typer.Option("--agreement", help="Proportion both get right or both wrong.")
     ] = 0.9,
-    p_better: Annotated[
-        float, typer.Option("--p-better", help="P(better) that is to be passed.")
-    ] = 0.95,
+    p_better: Annotated[float, typer.Option("--p-better", help="P(better) to be exceeded.")] = 0.95,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
     style: FormatOption = Format.table,

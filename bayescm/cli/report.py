@@ -1,4 +1,4 @@
-"""``bayescm report``: from a file of predictions to a page that people read."""
+"""``bayescm report``: from a file of predictions to a page for people to read."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,9 @@ def report(
     ] = None,
     predicted: Annotated[
         list[str] | None,
-        typer.Option("--predicted", help="Column of a classifier's answers; repeat to compare."),
+        typer.Option(
+            "--predicted", help="Column of a classifier's predictions; repeat to compare."
+        ),
     ] = None,
     score: Annotated[
         list[str] | None, typer.Option("--score", help="Column of a classifier's scores.")
@@ -28,7 +30,7 @@ def report(
         str | None, typer.Option("--store", help="Ledger of a monitor, instead of a file.")
     ] = None,
     classifier: Annotated[
-        str | None, typer.Option("--classifier", help="Which classifier of the store.")
+        str | None, typer.Option("--classifier", help="Which classifier in the store.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Ends in .html, .md or .tex.")] = Path(
         "report.html"

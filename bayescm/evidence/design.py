@@ -35,7 +35,7 @@ def labels_of(y):
         raise fail("y is not a column of labels", labels.shape, "shape (n,)", todo)
     missing = np.flatnonzero(pd.isna(labels))
     if len(missing):
-        what = f"y has {len(missing)} missing values, the first at position {missing[0]}"
+        what = f"y has missing values ({len(missing)}, the first at position {missing[0]})"
         raise fail(what, ..., "a label for every example", "drop these examples")
     return labels
 

@@ -168,7 +168,7 @@ def _from_table(frame, labels, positive):
     table.columns = [as_label(str(name), kind) for name in table.columns]
     numeric = all(pd.api.types.is_numeric_dtype(each) for each in table.dtypes)
     if table.empty or not numeric or (labels is None and set(table.index) != set(table.columns)):
-        columns = ", ".join(map(str, frame.columns))
+        columns = list(frame.columns)
         todo = (
             "name the columns of predictions with actual= and predicted=, or give a confusion "
             "table with the same labels down and across"

@@ -141,7 +141,7 @@ def _matrix(scores, n, classes):
 def _same_length(name, values, n):
     if values.ndim < 1 or len(values) != n:
         todo = "align the columns first"
-        raise fail(f"{name} differs in length from actual", values.shape, f"{n} rows", todo)
+        raise fail(f"{name} and actual differ in length", values.shape, f"{n} rows", todo)
     return values
 
 

@@ -112,7 +112,7 @@ def _numeric_labels(name, array):
 
 
 def _missing(name, missing):
-    what = f"{name} has {missing.sum()} missing values, the first at position {missing.argmax()}"
+    what = f"{name} has missing values ({missing.sum()}, the first at position {missing.argmax()})"
     todo = "drop these examples, or give abstentions a label of their own and add it to labels"
     return fail(what, ..., "a label for every example", todo)
 

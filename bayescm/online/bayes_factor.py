@@ -118,11 +118,10 @@ def change(
     Returns
     -------
     Dataset, dim step
-        ``log_bayes_factor`` of a change at any batch against none; if nothing
-        changes, averaged over the prior, the probability that it ever exceeds log(1 / a) is at most
-        a
-        (Ville's inequality). ``probability`` that something has changed so far. ``latest``: the
-        step of the most probable first batch after a change.
+        ``log_bayes_factor`` of a change at any batch against none; if nothing changes, averaged
+        over the prior, the probability that it ever exceeds log(1 / a) is at most a (Ville's
+        inequality). ``probability`` that something has changed so far. ``latest``: the step of the
+        most probable first batch after a change.
 
     References
     ----------

@@ -192,7 +192,9 @@ class Ledger:
         if stored is None:
             known = self.classifiers()
             todo = suggest(classifier, known) if known else "add a batch first"
-            raise fail("no batches of this classifier", classifier, known[:20], todo)
+            raise fail(
+                "no batches of this classifier", classifier, known[:20] or "a recorded one", todo
+            )
         return zeros(**json.loads(stored))
 
     def classifiers(self) -> list[str]:
@@ -271,7 +273,7 @@ def _corrected(connection, new, at):
     old = connection.execute(_BATCH, key).first()
     if old is None:
         known = connection.execute(sa.select(_B.batch_id).where(_MINE), key).scalars().all()
-        allowed = f"a recorded batch, such as {known[-3:]}" if known else "none is recorded yet"
+        allowed = f"a recorded batch, such as {known[-3:]}" if known else "a recorded batch"
         todo = suggest(new["corrects"], known) if known else "add it as a batch"
         raise fail("no batch with this id to correct", new["corrects"], allowed, todo)
     if (by := connection.execute(_CORRECTION, key).scalar()) is not None:

@@ -125,7 +125,7 @@ def _known(version):
         raise fail(
             "unknown version of the ledger",
             version,
-            f"1 to {len(STEPS)}",
+            f"at most {len(STEPS)}",
             "install a newer bayescm (the ledger was not touched)",
         )
     return version

@@ -1,4 +1,4 @@
-"""Pictures to check a fit: predictions against the counts, and how the chains went."""
+"""Plots to check a fit: predictions against the counts, and the chains."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,10 +15,10 @@ _PANELS, _VARIABLES = 12, 12
 
 def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi"):
     """
-    Draw what the fit predicts for every cell beside the count observed.
+    Draw the posterior prediction of every cell beside the observed count.
 
-    A model that suits the evidence leaves about as many counts outside the intervals as their mass
-    says. That of one matrix by itself always suits; the check is for folds and groups.
+    A model that fits leaves about as many counts outside the intervals as their mass implies. The
+    model of a single matrix always fits; the check is for folds and groups.
 
     Parameters
     ----------
@@ -107,15 +107,15 @@ def plot_diagnostics(
     fitted: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
 ):
     """
-    Draw how the chains of a fit went: the density and the trace of each.
+    Draw the chains of a fit: the density and the trace of each.
 
-    Chains that agree lie upon each other, and their r-hat is below 1.01. Divergent draws are marked
+    Chains that agree overlap, and their r-hat is below 1.01. Divergent draws are marked
     below the trace.
 
     Parameters
     ----------
     fitted : DataTree
-        A fit by NUTS; exact draws are independent and need no such check.
+        A fit by NUTS; independent draws need no such check.
     measures : str, callable or a sequence of these, optional
         Measures to look at; by default the cell probabilities.
 

@@ -1,4 +1,4 @@
-"""Curves: ROC and precision-recall with bands, the numbers about them, measures by threshold."""
+"""Curves: ROC and precision-recall with bands, summaries of them, measures by threshold."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def plot_roc(
     simultaneous : bool, default True
         Whether the band is for the whole curve, or pointwise. The picture says which.
     lines : int, default 0
-        How many posterior draws to draw as well.
+        How many posterior draws to add.
     threshold : float, optional
         An operating point to mark, with the intervals of both rates.
     model : {"scores", "binormal"}, optional
@@ -121,7 +121,7 @@ def plot_curve_numbers(
     random_seed: int | None = 0,
 ):
     """
-    Draw the posterior density of a number about each curve, with mean and interval.
+    Draw the posterior density of a summary of each curve, with mean and interval.
 
     Parameters
     ----------

@@ -33,13 +33,13 @@ def plot_posterior(
     evidence : DataArray, Dataset or DataTree
         Counts, outcomes of several classifiers, or a fit.
     measures : str, callable or a sequence of these
-        A panel each, and one for every index of its further dims.
+        One panel each, and one for every index of any other dims.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
     reference : float or mapping of measure to float, optional
-        A value to compare with: drawn as a line, with the probability to exceed it.
+        A value to compare with, drawn as a line with the probability of exceeding it.
     rope : tuple or mapping of measure to tuple, optional
         Lower and upper end of a region of practical equivalence, drawn with its probability.
     **keywords
@@ -118,14 +118,14 @@ def _marks(axes, evidence, measure, keywords, reference, rope):
 
 def plot_prior_posterior(fitted: xr.DataTree, measures: str | Callable | Sequence[str | Callable]):
     """
-    Draw the prior and the posterior density of measures over each other.
+    Draw the prior and posterior densities of measures on top of each other.
 
     Parameters
     ----------
     fitted : DataTree
         A fit with a proper prior.
     measures : str, callable or a sequence of these
-        A panel each, and one for every index of its further dims.
+        One panel each, and one for every index of any other dims.
 
     Returns
     -------

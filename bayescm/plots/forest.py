@@ -1,4 +1,4 @@
-"""Intervals of many measures, classes, classifiers or groups below each other."""
+"""Intervals of many measures, classes, classifiers or groups, one below the other."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def plot_forest(
     **keywords: Any,
 ):
     """
-    Draw the intervals of measures below each other, on one scale.
+    Draw the intervals of measures one below the other, on a common scale.
 
     One row per measure and index of the other dims. Where there are several measures of a few
     classifiers, classes or groups, these share the rows of a measure and have a colour each.
@@ -34,15 +34,14 @@ def plot_forest(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts (then the intervals are exact where `bayescm.interval` is), outcomes of several
-        classifiers, or a fit.
+        Counts (intervals as in `bayescm.interval`), outcomes of several classifiers, or a fit.
     measures : str, callable or a sequence of these
     prob : float in (0, 1), default 0.95
         Mass of the thin line; the thick one holds half of the posterior.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
     reference : float, optional
-        Where to draw a line to compare with.
+        Where to draw a reference line.
     rope : tuple of float, optional
         Lower and upper end of a region of practical equivalence.
     **keywords

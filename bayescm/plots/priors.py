@@ -1,4 +1,4 @@
-"""What priors do: the posterior of a measure under several of them."""
+"""The effect of the prior: the posterior of a measure under several priors."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def plot_priors(
         Counts.
     measure : str or callable
     priors : mapping of str to concentration
-        What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     **keywords
         Of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
 

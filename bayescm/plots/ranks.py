@@ -1,4 +1,4 @@
-"""How probable every rank is for every member."""
+"""Rank probabilities of every member."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,14 +18,14 @@ def plot_ranks(
     **keywords: Any,
 ):
     """
-    Draw how probable every rank is for every member.
+    Draw the probability of every rank for every member.
 
     Parameters
     ----------
     evidence, measure, dim
         As :func:`bayescm.ranks` takes them, but for one measure.
     **keywords
-        The others of :func:`bayescm.ranks`.
+        The remaining keywords of :func:`bayescm.ranks`.
 
     Returns
     -------

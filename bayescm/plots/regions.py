@@ -25,10 +25,10 @@ def plot_region(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, or a fit; a region for every index of the further
+        Counts, outcomes of several classifiers, or a fit; one region for every index of the other
         dims, up to seven.
     measures : pair of str or callable, default ("recall", "precision")
-        Across and up. Lines of equal F1 are drawn where these are recall and precision.
+        On the x and y axis. Lines of equal F1 are drawn if these are recall and precision.
     prob : float in (0, 1), default 0.95
         Mass of the outer region; the inner one holds half of the posterior.
     **keywords

@@ -1,4 +1,4 @@
-"""What a prior does: what it predicts, whether the evidence contradicts it, what it changes."""
+"""Checks of a prior: what it predicts, whether the evidence contradicts it, what it changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def predictive(
     random_seed: int | None = None,
 ) -> xr.Dataset:
     """
-    Draw measures of a test set of n examples, as a prior expects them before any evidence.
+    Draw measures of a test set of n examples from the prior predictive distribution.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def predictive(
         As the functions of `bayescm.priors` return it, all cells > 0.
     measures : name, function, or sequence of these
     n : int
-        Examples of the test set.
+        Size of the test set.
     draws : int, default 10,000
     random_seed : int, optional
 
@@ -74,10 +74,10 @@ def conflict(
     random_seed: int | None = 0,
 ) -> xr.DataArray:
     """
-    Return how surprising the counts are under the prior: its prior-predictive tail probability.
+    Return how surprising the counts are under the prior: the prior-predictive tail probability.
 
-    A small value says that prior and evidence disagree. With yesterday's posterior as the prior,
-    it says whether a new batch is compatible with what came before.
+    A small value indicates that prior and evidence disagree. With yesterday's posterior as the
+    prior, it tells whether a new batch is compatible with what came before.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ def conflict(
     Returns
     -------
     DataArray, dims (..., part)
-        Probability under the prior of a table at most as probable as the one observed: of the whole
-        table (part ``all``), of the class totals (``totals``), and of the answers to each actual
-        class, given its total (the labels as text). NaN where a class has no examples.
+        Probability under the prior of a table no more probable than the one observed: for the whole
+        table (part ``all``), the class totals (``totals``), and the answers to each actual class
+        given its total (the labels as text). NaN where a class has no examples.
 
     References
     ----------
@@ -168,22 +168,22 @@ def sensitivity(
     tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable]
 ) -> pd.DataFrame:
     """
-    Return how much measures move when prior or likelihood are made a little stronger or weaker.
+    Return how much measures change as the prior or likelihood is strengthened or weakened a little.
 
-    ArviZ's power-scaling diagnostic, which also answers for a flat prior: its power is as flat as
-    it was, so that the sensitivity to it is 0.
+    ArviZ's power-scaling diagnostic, which also handles a flat prior: its powers are equally flat,
+    so the sensitivity to it is 0.
 
     Parameters
     ----------
     tree : DataTree
-        Of one matrix, as `fit` returns it, with the groups ``log_prior`` and ``log_likelihood``.
+        A fit of one matrix, with the groups ``log_prior`` and ``log_likelihood``.
     measures : name, function, or sequence of these
 
     Returns
     -------
     DataFrame
-        One row per measure (and class): columns ``prior``, ``likelihood`` (0 is none; above 0.05
-        is worth a look) and ``diagnosis``.
+        One row per measure (and class): columns ``prior``, ``likelihood`` (0 means none; above
+        0.05 deserves a look) and ``diagnosis``.
 
     References
     ----------
@@ -251,14 +251,14 @@ def table(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return the posterior under several priors, side by side.
+    Return the posterior under several priors, one below the other.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
     measures : name, function, or sequence of these
     priors : mapping of str to concentration
-        What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     **keywords
         Of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
 

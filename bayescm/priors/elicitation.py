@@ -16,7 +16,7 @@ _EMPTY = 1e-7  # a cell that is closer to 0 is an empty one that the solver ran 
 
 def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     """
-    Return the cell probabilities of two classes that have three given measures.
+    Return the cell probabilities of two classes that yield three given measures.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there is no such table, or more than one.
+        If no table has these measures, or several do.
 
     Examples
     --------
@@ -115,11 +115,11 @@ def _table(logits):
 
 def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
-    Return the beta distribution of maximum entropy that holds a mass between two values.
+    Return the maximum-entropy beta distribution with a given mass between two values.
 
     "I am 90% sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
-    PreliZ where it is installed (the extra ``preliz``), and otherwise a solver of its own that
-    agrees with it in three digits.
+    PreliZ if it is installed (the extra ``preliz``), and otherwise a built-in solver that agrees
+    with it to three digits.
 
     Parameters
     ----------
@@ -131,12 +131,12 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     Returns
     -------
     Beta
-        With attributes ``a`` and ``b``; goes into `from_rates`.
+        With attributes ``a`` and ``b``; pass it to `from_rates`.
 
     Raises
     ------
     ValueError
-        If the values are not in order inside [0, 1].
+        If the values are not in order within [0, 1].
 
     References
     ----------

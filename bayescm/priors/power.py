@@ -1,4 +1,4 @@
-"""Power priors: the evidence of an earlier test, each example worth a share of a new one."""
+"""Power priors: the evidence of an earlier test, each example worth a fraction of a new one."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from bayescm.validate import fail
 
 def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None) -> xr.DataArray:
     """
-    Return the power prior of an earlier test: a base prior plus a share of its counts.
+    Return the power prior from an earlier test: a base prior plus a fraction of its counts.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None)
     discount : float, default 1
         What one of its examples is worth today, in [0, 1].
     base : float, array_like or DataArray, optional
-        The prior before the pilot; `default` where it is left out.
+        The prior before the pilot; `default` if omitted.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def from_posterior(
         The tree of a fit of `dirichlet_multinomial` or `pooled_folds`; a state of `online.update`;
         or a concentration, all of which is then discounted (it no longer knows its base).
     discount : float, default 1
-        What one example of then is worth today, in [0, 1].
+        What one of its examples is worth today, in [0, 1].
     approximate : bool, default False
         Whether a posterior that is not a Dirichlet distribution may be replaced by the one with the
         same means and the same total variance of the cells.

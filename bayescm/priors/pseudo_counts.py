@@ -22,7 +22,7 @@ def default(like: Like = None) -> xr.DataArray:
     Parameters
     ----------
     like : DataArray or sequence of labels, optional
-        Evidence, or the labels of the classes (of two, the positive one last). By default
+        Evidence, or the class labels (of two, the positive one last). By default
         "negative" and "positive", as in `from_cells`.
 
     Returns
@@ -39,7 +39,7 @@ def default(like: Like = None) -> xr.DataArray:
 
 def uniform(like: Like = None) -> xr.DataArray:
     """
-    Return the uniform prior: one example in every cell, any matrix as probable as any other.
+    Return the uniform prior: one example per cell, every matrix equally probable.
 
     For many classes it is a strong prior: ``C**2`` examples of random guessing.
 
@@ -62,7 +62,7 @@ def uniform(like: Like = None) -> xr.DataArray:
 
 def jeffreys(like: Like = None) -> xr.DataArray:
     """
-    Return Jeffreys' prior of the cells: half an example in every cell.
+    Return Jeffreys' prior for the cells: half an example per cell.
 
     For two classes it is the default; for C classes it is worth ``C**2 / 2`` examples.
 
@@ -119,7 +119,7 @@ def haldane(like: Like = None) -> xr.DataArray:
 
 def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArray:
     """
-    Return the prior whose expected cells have three given measures: knowledge as a pilot test.
+    Return the prior whose expected cells yield three given measures, as if from a pilot test.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
     Returns
     -------
     DataArray, dims (actual, predicted)
-        All cells > 0, of the sum `weight`.
+        All cells > 0, summing to `weight`.
 
     Raises
     ------
@@ -144,8 +144,8 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
 
     Notes
     -----
-    Precision p, recall r and accuracy a have the solution in closed form of Caelen's equation (8),
-    with all cells > 0 where 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
+    Precision p, recall r and accuracy a have a closed-form solution, Caelen's equation (8), with
+    all cells > 0 if 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
 
     References
     ----------
@@ -180,8 +180,7 @@ def from_rates(
 
     Under `fixed_totals` these are their priors whatever the prevalence. Under
     `dirichlet_multinomial` they are too, and the prevalence gets the distribution that goes with
-    them,
-    ``Beta(examples of positives, examples of negatives)``.
+    them, ``Beta(examples of positives, examples of negatives)``.
 
     Parameters
     ----------

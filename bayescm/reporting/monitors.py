@@ -32,7 +32,7 @@ def monitor_report(
     path, measures, title, prob, kind
         See `bayescm.report`.
     classifier : str, optional
-        Which classifier of the store; need not be said where there is only one.
+        Which classifier in the store; optional if there is only one.
 
     Returns
     -------

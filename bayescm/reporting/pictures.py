@@ -42,7 +42,7 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
     if counts.sizes["actual"] > LARGEST_MATRIX:
         section.sentences.append(
             f"The confusion matrix of {counts.sizes['actual']} classes is left out: its labels "
-            f"could not be read."
+            f"would be unreadable."
         )
     else:
         section.pictures += _matrices(counts, plain)

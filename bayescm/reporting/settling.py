@@ -1,4 +1,4 @@
-"""Where the evidence is thin, and how much more of it would settle the matter."""
+"""Where the evidence is thin, and how much more of it would help."""
 
 from collections.abc import Sequence
 
@@ -52,10 +52,12 @@ def uncertain(
 
 def _more(counts):
     if "group" in counts.dims:
-        return "more groups would make it narrower, more examples of the same ones hardly."
+        return (
+            "more groups would make it narrower; more examples from the same groups hardly would."
+        )
     if "fold" in counts.dims:
-        return "half of that needs about four times the examples, not more folds or repeats."
-    return "half of that needs about four times the examples."
+        return "halving that takes about four times as many examples, not more folds or repeats."
+    return "halving that takes about four times as many examples."
 
 
 def open_questions(
@@ -71,7 +73,7 @@ def open_questions(
     Parameters
     ----------
     evidence : Dataset
-        Outcomes; of anything else nothing is said.
+        Outcomes; for anything else nothing is said.
     comparison : DataFrame
         As `bayescm.compare` returns it.
     measures : sequence
@@ -99,8 +101,8 @@ def _settled(evidence, row, prob, rope):
     said = f"One of {pair} is right and the other wrong on {100 * share:.3g}% of the examples. "
     if gap <= rope or gap < 5e-4:
         return said + (
-            "Their accuracies are so close that more examples would sooner show that they are "
-            "equivalent than which is better."
+            "Their accuracies are so close that more examples are more likely to show that they "
+            "are equivalent than which one is better."
         )
     size = _shared_examples(gap - rope, max(share, gap), prob)
     return said + (

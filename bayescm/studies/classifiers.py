@@ -1,4 +1,4 @@
-"""The classifiers of the papers' experiments, as near as scikit-learn comes to them."""
+"""The classifiers of the papers' experiments, as closely as scikit-learn can match them."""
 
 import warnings
 from typing import Any
@@ -82,7 +82,7 @@ class PrunedTree(DecisionTreeClassifier):
 
 
 class Perceptron(MLPClassifier):
-    """One hidden layer of five units, trained for 100 steps: not to the end, and quietly so."""
+    """One hidden layer of five units, trained for 100 steps, without a convergence warning."""
 
     def __init__(self, *, random_state: Any = None):
         super().__init__(

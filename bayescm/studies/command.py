@@ -35,7 +35,7 @@ def run_study(
         One case of the table.
     out : path, optional
         File of the table, ``.csv`` or ``.parquet``. The folder ``<out>.journal`` keeps the finished
-        replications, and the same call goes on from there.
+        replications, and the same call resumes from there.
     **settings
         ``replications``, ``jobs``, ``seed``, ``progress`` and ``data`` of
         `bayescm.studies.tables.Settings`.
@@ -47,7 +47,7 @@ def run_study(
     Raises
     ------
     ValueError
-        If there is no such study, table or case, or a data file is missing.
+        If the study, table or case does not exist, or a data file is missing.
 
     Examples
     --------

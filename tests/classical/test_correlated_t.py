@@ -65,9 +65,9 @@ def test_folds_that_all_agree_leave_no_doubt(difference):
 
 
 BAD = {
-    "length": (([1.0, 2], [1.0, 2, 3]), {"n_folds": 2}, "do not fit together"),
-    "repeats": (([1.0, 2, 3], [1.0, 2, 4]), {"n_folds": 2}, "not of whole repeats"),
-    "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "not of whole repeats"),
+    "length": (([1.0, 2], [1.0, 2, 3]), {"n_folds": 2}, "the scores do not pair up"),
+    "repeats": (([1.0, 2, 3], [1.0, 2, 4]), {"n_folds": 2}, "the scores do not make whole repeats"),
+    "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "the scores do not make whole repeats"),
     "negative rope": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": -0.1}, "rope is negative"),
     "reversed": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, -0.1)}, "rope is reversed"),
     "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "outside the rope"),

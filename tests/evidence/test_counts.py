@@ -76,22 +76,28 @@ def square(**changes):
         (square(data=[[1, -2], [3, 4]]), r"negative in cell \(0, 1\)"),
         (square(data=[[1, np.nan], [3, 4]]), "NaN"),
         (square(data=[[1, np.inf], [3, 4]]), "infinite"),
-        (square(dims=("actual", "answer"), coords={}), "a dim is missing"),
+        (square(dims=("actual", "answer"), coords={}), "counts lack a dim"),
         (square(coords={}), "has no labels"),
-        (square(coords={"actual": ["a", "b"], "predicted": ["a", "c"]}), "other labels"),
+        (
+            square(coords={"actual": ["a", "b"], "predicted": ["a", "c"]}),
+            "actual and predicted have different labels",
+        ),
         (square(coords={"actual": ["a", "a"], "predicted": ["a", "a"]}), "occurs twice"),
         (square().isel(actual=[0], predicted=[0]), "fewer than two classes"),
-        (square().isel(actual=[0]), "other labels"),
-        (square().assign_coords(positive="c"), "the positive class is not there"),
-        (square().assign_coords(prevalence=1.5), "prevalence is not a share"),
-        (square().assign_coords(test_share=0), "test_share is not a share"),
-        (square().assign_coords(n_folds=2.5), "n_folds is not a number of folds"),
-        (square().assign_coords(n_folds=np.nan), "n_folds is not a number of folds"),
-        (square().assign_coords(n_folds="x"), "n_folds is not a number of folds"),
-        (square().assign_coords(fixed_totals="no"), "fixed_totals is not yes or no"),
-        (square().assign_coords(positive=("actual", ["a", "b"])), "positive is not one value"),
-        (square().expand_dims(model=2), "meaning of its own"),
-        (square().expand_dims(draw=2), "meaning of its own"),
+        (square().isel(actual=[0]), "actual and predicted have different labels"),
+        (square().assign_coords(positive="c"), "the positive class is not among the labels"),
+        (square().assign_coords(prevalence=1.5), "prevalence must lie between 0 and 1"),
+        (square().assign_coords(test_share=0), "test_share must lie between 0 and 1"),
+        (square().assign_coords(n_folds=2.5), "n_folds must be a whole number of folds"),
+        (square().assign_coords(n_folds=np.nan), "n_folds must be a whole number of folds"),
+        (square().assign_coords(n_folds="x"), "n_folds must be a whole number of folds"),
+        (square().assign_coords(fixed_totals="no"), "fixed_totals must be true or false"),
+        (
+            square().assign_coords(positive=("actual", ["a", "b"])),
+            "positive must be a single value",
+        ),
+        (square().expand_dims(model=2), "a reserved name for a dim"),
+        (square().expand_dims(draw=2), "a reserved name for a dim"),
         (square().expand_dims(fold=0), "empty"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -169,7 +175,7 @@ def test_leading_axes_are_matched_by_name():
     ],
 )
 def test_a_matrix_that_does_not_fit_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"wrong shape|do not fit"):
+    with pytest.raises(ValueError, match=r"wrong shape|do not match"):
         align(wrong, SICK)
 
 

@@ -14,9 +14,7 @@ def test_one_panel_each_with_the_exact_numbers(two):
     low, high = bcm.interval(two, "f1").values
     shown = [f"{bcm.mean(two, 'f1').item():.3f} [{low:.3f}, {high:.3f}]"]
     assert titles(figure)[1] == ["f1", *shown]
-    assert figure.get_suptitle() == (
-        "mean and 95% highest-density interval · positive class: sick"
-    )
+    assert figure.get_suptitle() == ("mean and 95% highest-density interval · positive class: sick")
 
 
 def test_reference_and_rope_say_their_probability(two):
@@ -77,11 +75,11 @@ def test_prior_over_posterior(tree):
 def test_what_cannot_be_drawn(two, tree):
     with pytest.raises(ValueError, match="too many panels"):
         bcm.plot_posterior(bcm.from_matrix(np.ones((9, 9), int)), ["recall", "f1", "precision"])
-    with pytest.raises(ValueError, match="no inside"):
+    with pytest.raises(ValueError, match="the rope is empty"):
         bcm.plot_posterior(two, "f1", rope=(0.8, 0.7))
     with pytest.raises(ValueError, match=r"undefined \(0/0\)"):
         bcm.plot_posterior(two, lambda cells: cells[..., 0, 0] * np.nan)
-    with pytest.raises(ValueError, match="predict nothing"):
+    with pytest.raises(ValueError, match="no predictive distribution"):
         bcm.plot_posterior(two, "f1", of="predictive")
     with pytest.raises(ValueError, match="no prior to draw"):
         bcm.plot_prior_posterior(bcm.fit(two, concentration=0, draws=50), "f1")
