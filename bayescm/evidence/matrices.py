@@ -163,7 +163,7 @@ def _from_labelled(matrix, labels, positive, fractional):
 
 
 def combine(
-    evidence: Mapping[Hashable, xr.DataArray] | Iterable[xr.DataArray], *, dim: str = "classifier"
+    evidence: Mapping[Any, xr.DataArray] | Iterable[xr.DataArray], *, dim: str = "classifier"
 ) -> xr.DataArray:
     """
     Combine evidence along a dim.
