@@ -171,7 +171,7 @@ def test_errors_are_one_line_and_status_two(capsys, arguments, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"--actual": "truth"}, "'y', 'yhat'"),
+        ({"--actual": "truth"}, "'y' or 'yhat'"),
         ({"--positive": "ill"}, "the positive class is not among the labels"),
         ({"-m": "f1"}, "needs to know which class is the positive one"),
         ({"--plot": "picture.bmp"}, "unknown picture format"),
