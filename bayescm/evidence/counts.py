@@ -172,7 +172,7 @@ def _check_scalars(evidence, labels):
             )
     folds = evidence.coords.get("n_folds")
     if folds is not None and not (folds.dtype.kind in "iuf" and folds >= 1 and folds % 1 == 0):
-        todo = "correct it, or drop the coordinate to have it worked out"
+        todo = "correct it, or drop the coordinate to have it inferred"
         raise fail("n_folds must be a whole number of folds", folds.item(), "2 or more", todo)
     fixed = evidence.coords.get("fixed_totals")
     if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):

@@ -310,9 +310,7 @@ def tversky(alpha: float, beta: float) -> Measure:
 def _weights(name, *weights):
     for weight in weights:
         if not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
-            raise fail(
-                f"{name} was given a wrong weight", weight, "finite numbers >= 0", "correct it"
-            )
+            raise fail(f"{name} needs a weight >= 0", weight, "finite numbers >= 0", "correct it")
     return tuple(float(weight) for weight in weights)
 
 
@@ -451,7 +449,7 @@ def _made(text, base, written):
     takes = list(inspect.signature(_FACTORIES[base]).parameters)
     if len(parameters) != len(takes):
         allowed = f"{base}({','.join(takes)})"
-        raise fail(f"{base} has other parameters", parameters, allowed, "write it like that")
+        raise fail(f"{base} has different parameters", parameters, allowed, "write it like this")
     return _FACTORIES[base](*parameters)
 
 

@@ -45,10 +45,10 @@ def nuts(model, *, draws: int, tune: int, chains: int, seed: int) -> xr.DataTree
 
     if model.discrete_value_vars:
         raise fail(
-            "NUTS cannot sample whole-number variables",
+            "NUTS cannot sample discrete variables",
             [variable.name for variable in model.discrete_value_vars],
             "continuous free variables",
-            "sum these out of the model, or sample it with pm.sample",
+            "marginalise these out, or sample the model with pm.sample",
         )
     tree = nutpie.sample(
         _sampler(model),

@@ -23,7 +23,11 @@ def folds(errors, dim="fold"):
     ("quiet", "loud", "words"),
     [
         ({}, {"tp": 6, "fn": 3}, "Fewer than 20 examples: positive (9)"),
-        ({}, {"tp": 3, "fn": 2, "fp": 2, "tn": 3}, "The prior is worth 2 examples, more than a tenth of the 10"),
+        (
+            {},
+            {"tp": 3, "fn": 2, "fp": 2, "tn": 3},
+            "The prior is worth 2 examples, more than a tenth of the 10",
+        ),
         ({}, {"tp": 3, "fn": 2}, "more than a tenth of the examples of positive (1 to 5)"),
         ({}, {"tp": 0, "fn": 0}, "recall is 0/0 in the counts"),
     ],

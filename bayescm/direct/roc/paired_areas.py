@@ -76,7 +76,7 @@ def correlation(
     variance : ndarray, shape (V,)
         Of the posterior of each area.
     matrix, weights, codes
-        As of `couple`.
+        See `couple`.
     """
     sides = [codes == 0, codes == 1]
     _, covariance = placement_covariance(matrix, weights, sides)
