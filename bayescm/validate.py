@@ -64,10 +64,13 @@ def fail(
 def _choices(allowed):
     if isinstance(allowed, str):
         return allowed
-    names = [repr(_plain(each)) for each in allowed]
-    if len(names) < 3:
-        return " or ".join(names) or "none"
-    return f"one of {', '.join(names[:-1])} or {names[-1]}"
+    names = list(allowed)
+    return f"one of {_either(names)}" if len(names) > 2 else _either(names) or "none"
+
+
+def _either(names):
+    *others, last = [repr(_plain(each)) for each in names] or [""]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _shown(got):
@@ -105,8 +108,8 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
 def suggest(name: object, names: Iterable[object]) -> str:
     """Ask whether the nearest names were meant; say nothing where none is near."""
     known = {str(each): each for each in names}
-    close = [repr(_plain(known[each])) for each in nearest(str(name), known)]
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    close = [known[each] for each in nearest(str(name), known)]
+    return f"did you mean {_either(close)}?" if close else ""
 
 
 def check_prob(prob: float) -> float:

@@ -49,9 +49,9 @@ def interval(
     DataArray, dims ([measure], ..., [class], bound)
         ``bound`` is lower, upper; a sequence of measures adds a dim ``measure``. The leading dims
         of the evidence remain, except those that the model uses up (``fold``, ``repeat``). NaN
-        where the measure is undefined throughout. The attributes ``prob``, ``kind`` and ``how`` say what
-        it is and how it was computed; ``error`` is the largest numerical (for draws: Monte Carlo
-        standard) error of a bound, ``undefined`` the largest fraction of 0/0.
+        where the measure is undefined throughout. The attributes ``prob``, ``kind`` and ``how`` say
+        what it is and how it was computed; ``error`` is the largest numerical (for draws: Monte
+        Carlo standard) error of a bound, ``undefined`` the largest fraction of 0/0.
 
     Raises
     ------

@@ -91,7 +91,7 @@ class Posterior:
                 f"{type(self).__name__} has no such estimand",
                 of,
                 self.estimands,
-                "choose one of these, or another model",
+                "for others use another model",
             )
         return name
 

@@ -110,7 +110,7 @@ def _variable(tree, group, of):
     folds = set(FOLDS) & set(listed(tree, "uses")) or known.get("finite") == "theta_fold"
     name = "finite" if of == "fitted" and folds else of
     if name not in known:
-        todo = "choose one of these, or fit another model"
+        todo = "for others fit another model"
         raise fail("this fit has no such estimand", of, known, todo)
     return known[name]
 
