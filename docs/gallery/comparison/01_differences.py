@@ -2,7 +2,7 @@
 Which is better, and by how much
 ================================
 
-Differences of two classifiers on the same examples, with a band within which they count as equivalent.
+Differences between two classifiers on the same examples, with a band of practical equivalence.
 """
 
 import numpy as np
