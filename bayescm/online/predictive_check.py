@@ -19,7 +19,7 @@ from bayescm.validate import fail
 
 _DRAWS = 10_000
 _ROOM = 2_000_000  # numbers in a temporary array
-_TERMS = 20_000  # up to so many trials it is quicker to sum
+_TERMS = 20_000  # up to this many trials it is quicker to sum
 _TIE = 1e-12
 
 

@@ -12,7 +12,7 @@ from bayescm.validate import check_choice, check_kind, check_prob, fail
 _WHOLES = {"actual": "actual class", "predicted": "predicted class", "all": "whole"}
 _AXES = {"actual": -1, "predicted": -2, "all": (-2, -1)}
 _MOST = 30
-# Up to so many classes: inches of a cell, points of its text, digits of its per cents.
+# Up to this many classes: inches of a cell, points of its text, digits of its percentages.
 _SIZES = [
     (4, 1.25, 10, 1),
     (6, 1.15, 9, 1),

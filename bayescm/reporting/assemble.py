@@ -16,7 +16,7 @@ from bayescm.reporting.parts import Section
 from bayescm.reporting.settling import open_questions, uncertain
 from bayescm.validate import fail
 
-# From so many cells on a report draws less: what it draws would take minutes.
+# From this many cells on a report draws less, or it would take minutes.
 _MANY_CELLS, _FEWER_DRAWS = 2_500, 500
 # The dims that a report knows how to speak of, beside those that its model uses up.
 _DIMS = ("fold", "repeat", "group", "classifier", "step")

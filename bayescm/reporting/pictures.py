@@ -4,7 +4,7 @@ import bayescm as bcm
 from bayescm.evidence.counts import CELLS, positive
 from bayescm.reporting.parts import Picture, Section
 
-# Beyond so many classes the labels of the matrix cannot be read.
+# With more classes than this the labels of the matrix cannot be read.
 LARGEST_MATRIX = 30
 # Rows of a picture and panels of densities beyond which it cannot be read either.
 MOST_ROWS, MOST_PANELS = 24, 6

@@ -38,7 +38,7 @@ CASES = {
 def fixed_totals(
     rng: np.random.Generator, negatives: int, positives: int
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return the counts of a test set of so many of each class, and the true measures."""
+    """Return the counts of a test set with these class totals, and the true measures."""
     totals = np.array([negatives, positives])
     right = rng.uniform([0.75, 0.6], [0.95, 0.9])
     rates = np.array([[right[0], 1 - right[0]], [1 - right[1], right[1]]])
