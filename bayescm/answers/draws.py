@@ -188,9 +188,9 @@ def _warn_if_paired(members):
     for one, two in combinations(totals, 2):
         if totals[one] == totals[two]:
             warnings.warn(
-                f"{one} and {two} have the same class totals: they look as if tested on the same "
-                "examples, but are compared as independent, which makes intervals too wide. To "
-                "pair them pass their answers through from_classifiers.",
+                f"{one} and {two} have the same class totals: they seem to have been tested on "
+                "the same examples, but are compared as independent, which makes intervals too "
+                "wide. To pair them, use from_classifiers.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -151,7 +151,7 @@ class Monitor:
             last, when = (batches[each].values[-1] for each in ("batch_id", "at"))
             warnings.warn(
                 f"Batch {batch_id!r} is earlier than {str(last)!r} (at {when}). It is recorded; "
-                "the history is in the order of time, so that what was reported since may move.",
+                "the history is in order of time, so what was reported since then may change.",
                 UserWarning,
                 stacklevel=3,
             )
