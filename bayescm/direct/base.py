@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, align, as_counts, make_counts
+from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, make_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.validate import check_counts, fail
 
@@ -277,4 +277,4 @@ def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
         raise fail(
             "prevalence has different classes", given, labels, "give one proportion per class"
         )
-    return shares.sel(actual=counts["actual"].values).transpose(..., "actual").values
+    return by_labels(shares, labels, ["actual"]).transpose(..., "actual").values

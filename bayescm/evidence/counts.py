@@ -119,7 +119,7 @@ def in_order(cells: xr.DataArray) -> xr.DataArray:
         cells = cells.transpose(..., *CELLS)
     labels = cells.indexes["actual"]
     if not cells.indexes["predicted"].equals(labels):
-        cells = cells.sel(predicted=labels.values)
+        cells = by_labels(cells, labels, ["predicted"])
     if len(labels) == 2 and "positive" in cells.coords and positive(cells) == labels[0]:
         cells = cells.isel(actual=[1, 0], predicted=[1, 0])
     return cells
@@ -134,6 +134,11 @@ def _check_dims(evidence):
     if wrong:
         todo = "rename it: classifier, group, step or batch"
         raise fail("a reserved name for a dim", wrong[0], "another name", todo)
+
+
+def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELLS) -> xr.DataArray:
+    """Return the values in the order of the labels; `sel` would take booleans for a mask."""
+    return values.isel({dim: values.indexes[dim].get_indexer_for(labels) for dim in dims})
 
 
 def check_same_labels(matrix: xr.DataArray) -> list:
@@ -217,7 +222,7 @@ def align(values: Any, counts: xr.DataArray) -> Any:
             raise fail(
                 f"the labels of {dim} do not match those of the counts", given, str(labels), todo
             )
-    values = values.sel(actual=labels, predicted=labels)
+    values = by_labels(values, labels)
     if values.ndim > 2:  # leading dims in the order of the counts
         values = values.broadcast_like(canonical).transpose(*canonical.dims)
     return values.transpose(..., *CELLS).values.astype(np.float64)

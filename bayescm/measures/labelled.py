@@ -151,7 +151,7 @@ def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarra
         return np.ones((len(names), len(known)), bool)
     if not len(pairs):
         todo = 'pass e.g. [("a", "f1")], or leave pairs out for all'
-        raise fail("there are no pairs", pairs, "one or more (classifier, measure)", todo)
+        raise fail("no pairs", pairs, "one or more (classifier, measure)", todo)
     wanted = np.zeros((len(names), len(known)), bool)
     for classifier, measure in pairs:
         places = among(kernels, measure)

@@ -9,7 +9,7 @@ import xarray as xr
 from bayescm.answers.asking import answers_of
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
+from bayescm.evidence.counts import CELLS, as_counts, by_labels, in_order, positive
 from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -116,7 +116,7 @@ def _fitted(counts, state):
             "the batch has a different positive class", got, allowed, f"pass positive={allowed}"
         )
     if not counts.indexes["actual"].equals(labels):
-        counts = counts.sel(actual=labels.values, predicted=labels.values)
+        counts = by_labels(counts, labels)
     own = [k for k, v in counts.coords.variables.items() if k not in _OURS and not v.ndim]
     return counts.drop_vars(own) if own else counts
 

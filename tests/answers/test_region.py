@@ -52,13 +52,13 @@ def test_members_share_a_grid():
 
 @pytest.mark.parametrize("bad", ["f1", ("f1",), ("f1", "recall", "mcc")])
 def test_a_region_is_of_two_measures(bad):
-    with pytest.raises(ValueError, match="a region is of two measures"):
+    with pytest.raises(ValueError, match="a region needs two measures"):
         bcm.region(COUNTS, bad)
 
 
 def test_a_region_is_of_one_class():
     counts = bcm.from_matrix(np.eye(3, dtype=int) + 3, labels=list("abc"))
-    with pytest.raises(ValueError, match="a value per class"):
+    with pytest.raises(ValueError, match="a measure has one value per class"):
         bcm.region(counts, PAIR)
 
 
@@ -88,5 +88,5 @@ def test_a_measure_and_its_complement():
 
 
 def test_a_correlation_needs_two():
-    with pytest.raises(ValueError, match="between measures"):
+    with pytest.raises(ValueError, match="a correlation needs several measures"):
         bcm.correlation(COUNTS, ["f1"])

@@ -173,7 +173,7 @@ def test_errors_are_one_line_and_status_two(capsys, arguments, said):
     [
         ({"--actual": "truth"}, "'y' or 'yhat'"),
         ({"--positive": "ill"}, "the positive class is not among the labels"),
-        ({"-m": "f1"}, "needs to know which class is the positive one"),
+        ({"-m": "f1"}, "needs to know which class is positive"),
         ({"--plot": "picture.bmp"}, "unknown picture format"),
         ({"--plot": "nowhere/picture.png"}, "no such folder"),
     ],

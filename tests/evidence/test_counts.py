@@ -245,3 +245,13 @@ def test_scores_are_told_where_to_go():
         bcm.interval(scores, "auc")
     with pytest.raises(TypeError, match=r"curves\.compare"):
         bcm.compare(scores, "auc")
+
+
+@pytest.mark.parametrize("labels", [[False, True], [0, 1], ["no", "yes"]])
+def test_boolean_labels_are_labels_and_not_a_mask(labels):
+    counts = bcm.from_matrix([[5, 1], [2, 7]], labels=labels, positive=labels[1])
+    prior = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(align(prior, counts), prior)
+    np.testing.assert_array_equal(
+        align(np.array(2 * [prior]), counts.expand_dims(batch=2)), 2 * [prior]
+    )

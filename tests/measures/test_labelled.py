@@ -75,7 +75,7 @@ def test_a_function_of_ones_own_gets_cells_in_label_order():
 def test_a_measure_called_as_a_scalar_coord_is():
     rare = bcm.at_prevalence(bcm.from_cells(tp=6, fn=2, fp=1, tn=1), 0.1)
     assert bcm.measure(rare, ["prevalence", "recall"])["prevalence"] == 0.8
-    with pytest.raises(ValueError, match="called as a dim is"):
+    with pytest.raises(ValueError, match="a measure has the name of a dim"):
         bcm.measure(rare.expand_dims(f1=2), "f1")
 
 
@@ -108,7 +108,7 @@ def test_counts_predict_nothing():
     counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
     with pytest.raises(ValueError, match="interval"):
         bcm.measure(counts, "f1", of="predictive")
-    with pytest.raises(ValueError, match="of no estimand but one"):
+    with pytest.raises(ValueError, match="counts alone have a single estimand"):
         bcm.measure(counts, "f1", of="posterior")
 
 
@@ -159,7 +159,7 @@ def test_what_a_tree_lacks_is_said():
     fitted, _, _ = tree(name="other")
     with pytest.raises(ValueError, match=r"no such cell probabilities.*other"):
         bcm.measure(fitted, "f1")
-    with pytest.raises(ValueError, match=r"no such group: got 'nothing'.*posterior, prior"):
+    with pytest.raises(ValueError, match=r"no such group: 'nothing'.*'posterior', 'prior'"):
         bcm.measure(fitted, "f1", group="nothing")
 
 

@@ -80,4 +80,4 @@ def test_totals_fixed_by_sampling():
     counts = bcm.from_cells(**PLENTY)
     assert "fixed by the sampling" in said(counts, fixed=True)
     assert "fixed by the sampling" in said(counts.assign_coords(fixed_totals=True))
-    assert said(counts) == "None: no rule of this report has found anything."
+    assert said(counts) == "No cautions."
