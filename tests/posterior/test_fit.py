@@ -343,8 +343,8 @@ def test_same_seed_same_tree(iid):
         ({"model": 3}, TypeError, "not a model"),
         ({"method": "mcmc"}, ValueError, "unknown method.*'auto', 'direct' or 'nuts'"),
         ({"concentraton": 1}, TypeError, "Did you mean 'concentration'"),
-        ({"draws": 0}, ValueError, "draws is not a number"),
-        ({"chains": 2.5}, ValueError, "chains is not a number"),
+        ({"draws": 0}, ValueError, "draws must be a whole number"),
+        ({"chains": 2.5}, ValueError, "chains must be a whole number"),
         ({"draws": 10**9}, ValueError, "not fit into memory"),
         (
             {"method": "nuts", "model": "fixed_totals", "prevalence": 1.5},

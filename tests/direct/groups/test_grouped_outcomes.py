@@ -67,5 +67,5 @@ def test_groups_are_needed_and_few_joint_answers():
     with pytest.raises(ValueError, match="fewer than two groups"):
         grouped_outcomes(bcm.from_classifiers(actual, answers))
     crowd = {f"c{i}": answers["a"] for i in range(8)}
-    with pytest.raises(ValueError, match="too many joint answers"):
+    with pytest.raises(ValueError, match="too many joint outcomes"):
         grouped_outcomes(bcm.from_classifiers(actual, crowd, by={"group": group}))
