@@ -68,8 +68,8 @@ def compare(
         interval (``lower``, ``upper``) of first - second, the probabilities that the first is
         better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), the expected loss of
         choosing the first (``expected_loss``) and the second, ``paired``, and a ``sentence`` that
-        says what the three probabilities say, and where. For error rates, losses and costs lower
-        is better; for functions of your own see `bayescm.measures.measure`. Further dims of the
+        puts the three probabilities into words. For error rates, losses and costs, lower is
+        better; for your own functions see `bayescm.measures.measure`. Other dims of the
         evidence are columns in front; a measure of one of many classes
         is named ``recall[cat]``.
 

@@ -85,11 +85,11 @@ def region(
 def _two(evidence, measures, random_seed, options):
     allowed = "two measures with a single value per classifier"
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
-        raise fail("a region is of two measures", measures, allowed, 'pass ("recall", "precision")')
+        raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
     if "class" in drawn.values.dims:
         todo = "use averages such as f1_macro, or a function of the cells for one class"
-        raise fail("a measure has a value per class", list(drawn.values), allowed, todo)
+        raise fail("a measure has one value per class", list(drawn.values), allowed, todo)
     return drawn.values, drawn.measures
 
 

@@ -352,7 +352,7 @@ def cost(matrix: ArrayLike) -> Measure:
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] >= 2
     if not square or not np.isfinite(matrix).all():
         todo = "pass e.g. cost([[0, 1], [5, 0]])"
-        raise fail("a cost matrix is not one", matrix, "a square matrix of finite costs", todo)
+        raise fail("not a cost matrix", matrix, "a square matrix of finite costs", todo)
     name = f"cost([{','.join(f'[{",".join(map(_text, row))}]' for row in matrix)}])"
     formula = partial(_expected_cost, matrix=matrix)
     return Measure(
@@ -370,7 +370,7 @@ def _expected_cost(cells, matrix):
     """Mean cost of an example."""
     if cells.shape[-2:] != matrix.shape:
         todo = "give the cost matrix one row and column per class"
-        raise fail("the cost matrix has a wrong size", matrix.shape, str(cells.shape[-2:]), todo)
+        raise fail("the cost matrix has the wrong size", matrix.shape, str(cells.shape[-2:]), todo)
     return np.einsum("...ij,ij->...", cells, matrix) / total(cells)
 
 
@@ -480,7 +480,7 @@ def same(first: str, second: str) -> bool:
 def _unknown(measure):
     every = [*names(), "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
     means = [f"{k}_{how}" for k, each in _NAMED.items() if each.one_class for how in AVERAGES]
-    allowed = f"{', '.join(every)}; of one class also f1_macro, f1_micro, f1_weighted"
+    allowed = f"one of {', '.join(every)}, or an average such as f1_macro, f1_micro, f1_weighted"
     return fail("unknown measure", measure, allowed, suggest(measure, [*every, *_NAMED, *means]))
 
 

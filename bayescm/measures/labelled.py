@@ -157,8 +157,8 @@ def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarra
         places = among(kernels, measure)
         if classifier not in names or not places:
             strange = (classifier, names) if classifier not in names else (measure, known)
-            got, allowed = (classifier, measure), f"{list(names)} x {list(known)}"
-            raise fail("a pair is not of the evidence", got, allowed, suggest(*strange))
+            got, allowed = (classifier, measure), f"one of {list(names)} with one of {list(known)}"
+            raise fail("a pair is not in the evidence", got, allowed, suggest(*strange))
         wanted[names.index(classifier), places] = True
     return wanted
 

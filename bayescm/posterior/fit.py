@@ -164,9 +164,7 @@ def _choose(method, obstacle):
 def _check_sizes(counts, **sizes):
     for name, size in sizes.items():
         if not isinstance(size, (int, np.integer)) or size < 1:
-            raise fail(
-                f"{name} must be a whole number of draws", size, "1 or more", f"pass {name}=1000"
-            )
+            raise fail(f"{name} must be a whole number", size, "1 or more", f"correct {name}")
     total = sizes["draws"] * sizes["chains"] * _numbers(counts).size
     if total > _LARGEST:
         raise fail(

@@ -20,7 +20,7 @@ def uncertain(
     counts: xr.DataArray, table: pd.DataFrame, measures: Sequence, prob: float, kind: str
 ) -> Section:
     """Say which interval is widest, and how many examples would make it half as wide."""
-    title = "Where it is uncertain, and what would settle it"
+    title = "What is uncertain, and what would settle it"
     known_as = {each.__name__: each for each in map(resolve, measures)}
     # A coefficient runs from -1 to 1: its interval is twice as wide by its scale alone.
     scale = table["measure"].map(lambda name: np.ptp(known_as[name].range))

@@ -82,5 +82,5 @@ def test_bad_input_is_named(case):
 
 
 def test_rho_is_a_correlation():
-    with pytest.raises(ValueError, match="rho is not a correlation"):
+    with pytest.raises(ValueError, match="rho must be a correlation"):
         mean_difference([1.0, 2.0], 1.0)

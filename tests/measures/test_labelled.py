@@ -93,10 +93,10 @@ def test_undefined_is_nan():
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("recal", "did you mean recall"),
-        ([], "no measure is asked for"),
-        (["recall", "recall"], "asked for twice"),
-        ([lambda cells: 0, lambda cells: 1], "asked for twice"),
+        ("recal", "Did you mean 'recall'"),
+        ([], "no measures"),
+        (["recall", "recall"], "the same measure twice"),
+        ([lambda cells: 0, lambda cells: 1], "the same measure twice"),
     ],
 )
 def test_wrong_measures_are_refused(wanted, said):
