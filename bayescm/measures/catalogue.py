@@ -443,9 +443,9 @@ def _made(text, base, written):
     try:
         parameters = ast.literal_eval(f"({written},)")
     except (SyntaxError, ValueError):
-        allowed = "fbeta(0.5), tversky(0.3,0.7), cost([[0,1],[5,0]])"
-        todo = "write numbers, with commas between them"
-        raise fail("the parameters of a measure are unreadable", text, allowed, todo) from None
+        allowed = "e.g. fbeta(0.5), tversky(0.3,0.7) or cost([[0,1],[5,0]])"
+        todo = "write numbers separated by commas"
+        raise fail("cannot read the parameters of a measure", text, allowed, todo) from None
     takes = list(inspect.signature(_FACTORIES[base]).parameters)
     if len(parameters) != len(takes):
         allowed = f"{base}({','.join(takes)})"

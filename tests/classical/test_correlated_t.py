@@ -70,7 +70,7 @@ BAD = {
     "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "the scores do not make whole repeats"),
     "negative rope": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": -0.1}, "rope is negative"),
     "reversed": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, -0.1)}, "rope is reversed"),
-    "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "outside the rope"),
+    "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "does not contain 0"),
 }
 
 
