@@ -5,7 +5,7 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 # Where each public name lives. Loaded on first use, so that `import bayescm` costs no more
-# than xarray and the exact routes never load PyMC.
+# than xarray and the direct routes never load PyMC.
 _HOME = {
     "evidence": [
         "from_cells",

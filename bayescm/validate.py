@@ -14,21 +14,25 @@ _SHORT.maxstring = _SHORT.maxother = 120
 
 
 def fail(
-    what: str, got: object, allowed: str, todo: str, error: type[Exception] = ValueError
+    what: str,
+    got: object,
+    allowed: str | Iterable[object],
+    todo: str,
+    error: type[Exception] = ValueError,
 ) -> Exception:
     """
-    Build an error that says what was wrong, what was given, what is allowed and what to do.
+    Build an error that says what is wrong, with the value, what is expected and what to do.
 
     Parameters
     ----------
     what : str
-        What was wrong, without a full stop.
+        What is wrong, without a full stop.
     got : object
-        The value given; long values are shortened.
-    allowed : str
-        What is allowed.
+        The value given; long values are shortened. ``...`` where there is none to show.
+    allowed : str or iterable
+        What is expected: in words, or the choices themselves. Empty where `what` says it.
     todo : str
-        What the caller can do about it.
+        What the caller can do about it; a question ("did you mean 'f1'?") is asked first.
     error : type, default ValueError
         The class of the error.
 
@@ -39,12 +43,53 @@ def fail(
 
     Examples
     --------
-    >>> print(fail("prob is not a probability", 2, "0 < prob < 1", "pass prob=0.95"))
-    prob is not a probability: got 2. Allowed: 0 < prob < 1. To fix it: pass prob=0.95.
+    >>> print(fail("not a measure", 3, "a name or a function of cells", 'pass e.g. "f1"'))
+    not a measure: 3. Expected a name or a function of cells; pass e.g. "f1".
+    >>> print(fail("unknown kind", "hpd", ["hdi", "eti"], "did you mean 'hdi'?"))
+    unknown kind: 'hpd'. Did you mean 'hdi'? Expected 'hdi' or 'eti'.
     """
-    shown = " ".join(_SHORT.repr(got).split())
-    stop = "" if todo.endswith(("?", ".")) else "."
-    return error(f"{what}: got {shown}. Allowed: {allowed}. To fix it: {todo}{stop}")
+    question, mark, advice = todo.rstrip(".").rpartition("?")
+    expected = _choices(allowed)
+    wanted = f"Expected {expected}" if expected else ""
+    sentences = [
+        what if got is ... else f"{what}: {_shown(got)}",
+        question + mark,
+        "; ".join(filter(None, [wanted, advice.strip()])),
+    ]
+    first, *rest = filter(None, sentences)
+    said = [first, *(each[0].upper() + each[1:] for each in rest)]
+    return error(" ".join(each if each.endswith("?") else f"{each}." for each in said))
+
+
+def _choices(allowed):
+    if isinstance(allowed, str):
+        return allowed
+    names = list(allowed)
+    return f"one of {_either(names)}" if len(names) > 2 else _either(names) or "none"
+
+
+def _either(names):
+    *others, last = [repr(_plain(each)) for each in names] or [""]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _shown(got):
+    if isinstance(got, Exception):
+        return " ".join(str(got).split()).rstrip(".")
+    return " ".join(_SHORT.repr(_plain(got)).split())
+
+
+def _plain(value):
+    """Return numpy's scalars, also inside of lists, as Python's, which print as plain numbers."""
+    if isinstance(value, np.generic) and value.dtype.kind in "biufcUS":
+        return value.item()
+    if type(value) in (list, tuple):
+        return type(value)(_plain(each) for each in value)
+    if type(value) is dict:
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray) and value.size <= _SHORT.maxlist:
+        return value.tolist()
+    return value
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
@@ -61,20 +106,20 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
 
 
 def suggest(name: object, names: Iterable[object]) -> str:
-    """Say what to do about an unknown name: the nearest ones, or any of them."""
-    close = nearest(str(name), [str(each) for each in names])
-    return f"did you mean {' or '.join(close)}?" if close else "choose one of these"
+    """Ask whether the nearest names were meant; say nothing where none is near."""
+    known = {str(each): each for each in names}
+    close = [known[each] for each in nearest(str(name), known)]
+    return f"did you mean {_either(close)}?" if close else ""
 
 
 def check_prob(prob: float) -> float:
     """Return the mass of an interval as a float, or raise where it is not inside (0, 1)."""
     if isinstance(prob, bool) or not isinstance(prob, (int, float, np.number)):
         todo = "pass a number such as prob=0.95"
-        raise fail("prob must be one number", prob, "0 < prob < 1", todo, TypeError)
+        raise fail("prob must be a number", prob, "0 < prob < 1", todo, TypeError)
     if not 0 < prob < 1:
-        raise fail(
-            "prob must lie inside (0, 1)", prob, "0 < prob < 1", "pass a number such as prob=0.95"
-        )
+        todo = "pass a number such as prob=0.95"
+        raise fail("prob must lie between 0 and 1", prob, "0 < prob < 1", todo)
     return float(prob)
 
 
@@ -90,8 +135,8 @@ def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
         raise fail(
             f"unknown {keyword}",
             value,
-            ", ".join(choices),
-            f"pass {keyword}={choices[0]!r} or another of these",
+            choices,
+            suggest(value, choices) or f"pass e.g. {keyword}={choices[0]!r}",
         )
     return value
 
@@ -105,7 +150,7 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     array : array_like, shape (...)
         Finite numbers >= 0.
     fractional : bool, default False
-        Whether numbers that are not whole are allowed (averaged matrices, sample weights).
+        Whether to allow non-integer counts (averaged matrices, sample weights).
     name : str, default "a count"
         What the message calls them.
 
@@ -117,10 +162,10 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     Raises
     ------
     ValueError
-        Where a cell is negative, NaN, infinite, beyond 9.2e18, or fractional when it may not be.
+        If a cell is negative, NaN, infinite, beyond 9.2e18, or fractional when it may not be.
         The message names the cell.
     TypeError
-        Where the array does not hold numbers.
+        If the array does not hold numbers.
     """
     array = _numbers(array, name)
     if array.dtype.kind in "iu":
@@ -144,9 +189,8 @@ def _numbers(array, name):
     try:
         array = np.asarray(array)
     except ValueError as problem:
-        raise fail(
-            "counts are ragged", str(problem), "rows of equal length", "fill the rows"
-        ) from None
+        todo = "make every row equally long"
+        raise fail("counts are ragged", problem, "rows of equal length", todo) from None
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind not in "iuf":
@@ -154,7 +198,7 @@ def _numbers(array, name):
             f"{name} must be a number, not {array.dtype}",
             array.ravel()[:4].tolist(),
             "whole numbers >= 0",
-            "pass counts; predictions go through from_predictions",
+            "pass counts, or make them from predictions with from_predictions",
             TypeError,
         )
     if array.size == 0:
@@ -190,7 +234,7 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     Raises
     ------
     TypeError
-        Where a keyword is not the function's; names the nearest and lists all.
+        If a keyword is not the function's; names the nearest and lists all.
     """
     parameters = list(inspect.signature(function).parameters.values())[1:]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
@@ -201,10 +245,10 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
         if keyword not in allowed:
             name = getattr(function, "__name__", "this function")
             raise fail(
-                f"{name} takes no keyword of this name",
+                f"{name} has no such keyword",
                 keyword,
-                ", ".join(allowed) or "none",
-                suggest(keyword, allowed) if allowed else "leave it out",
+                allowed,
+                suggest(keyword, allowed) or "leave it out",
                 TypeError,
             )
     return keywords

@@ -1,4 +1,4 @@
-r"""Every fold of a cross-validation by itself, the measure averaged over the folds afterwards.
+r"""Every fold of a cross-validation by itself, with the measure averaged over the folds afterwards.
 
 .. math::
 
@@ -6,13 +6,13 @@ r"""Every fold of a cross-validation by itself, the measure averaged over the fo
     \text{counts}_k \mid \theta_k &\sim \mathrm{Multinomial}(n_k, \theta_k)
 
 The estimand is the mean over the folds of the measure at ``theta_fold``. The folds are independent
-in this model, and they are not in fact: the variance of the mean is inflated afterwards, by
-:math:`1 + (M - 1)\rho` with :math:`\rho = 1/K` (Nadeau and Bengio's share of the test set). The
+in this model, but not in fact: the variance of the mean is inflated afterwards by
+:math:`1 + (M - 1)\rho` with :math:`\rho = 1/K` (Nadeau and Bengio's, the proportion tested). The
 same posteriors give two more readings of "the average posterior": the mean of independent
 variables (:math:`\rho = 0`), and their mixture, one fold picked at random.
 
 Use it to reproduce published intervals. Do not use it for small folds, rare classes or near-perfect
-classifiers: every fold has a prior of its own, so that all together shrink the answer by M priors.
+classifiers: every fold has its own prior, so together they shrink the answer by M priors.
 With two pseudo-counts a fold, ten folds invent twenty examples of random guessing, and near 1 the
 interval misses the truth more often than not.
 

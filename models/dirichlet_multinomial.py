@@ -33,7 +33,7 @@ def dirichlet_multinomial(counts, *, concentration=None) -> pm.Model:
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., actual, predicted)``; each leading index is a matrix of its own.
+        Counts, dims ``(..., actual, predicted)``; each leading index is a separate matrix.
     concentration : float, array_like, xarray.DataArray or callable, optional
         Prior pseudo-counts, > 0: one number for every cell, or one for each, shape
         ``(..., C, C)``; by default ``2 / C**2``, two examples for the whole matrix. A function from

@@ -1,4 +1,4 @@
-r"""Performance that moves: prevalence, recall and specificity walk from batch to batch.
+r"""Performance that drifts: prevalence, recall and specificity walk from batch to batch.
 
 .. math::
 
@@ -12,8 +12,8 @@ r"""Performance that moves: prevalence, recall and specificity walk from batch t
 The rates :math:`r` are the prevalence (hits: the positives among all examples), the recall (the
 true positives among the positives) and the specificity (the true negatives among the negatives).
 Given these three rates the likelihood is that of the multinomial table, so one batch is
-`dirichlet_multinomial`. Each rate has a drift of its own, the standard deviation of its step on the
-logit scale, and it is learned: 0.1 moves a recall of 0.9 by some 0.009 from one batch to the next.
+`dirichlet_multinomial`. Each rate has its own drift, the standard deviation of its step on the
+logit scale, and it is learned: 0.1 moves a recall of 0.9 by about 0.009 from one batch to the next.
 
 Use it for batches in the order of time, about equally far apart, of two classes, when performance
 may have moved by any amount at any time. Do not use it to look for one abrupt change
@@ -21,7 +21,7 @@ may have moved by any amount at any time. Do not use it to look for one abrupt c
 (`hierarchical_groups`). A batch of no examples is a step in which nothing was seen: append some to
 look ahead, or to leave room for batches to come, so that a refit needs no compilation.
 
-Not conjugate; the exact sibling integrates on a grid, rate by rate, and also gives the filtered
+Not conjugate; the direct sibling integrates on a grid, rate by rate, and also gives the filtered
 posterior, of each batch given only those up to it. The estimand is the measure at ``theta`` of each
 step, given all batches (smoothed).
 

@@ -36,7 +36,7 @@ def fixed_totals(counts, *, concentration=None, prevalence=None) -> pm.Model:
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts, dims ``(..., actual, predicted)``; each leading index is a matrix of its own.
+        Counts, dims ``(..., actual, predicted)``; each leading index is a separate matrix.
     concentration : float, array_like or xarray.DataArray, optional
         Prior pseudo-counts, > 0: one number for every cell, or one for each, shape
         ``(..., C, C)``; by default ``2 / C**2``.

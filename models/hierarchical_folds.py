@@ -47,7 +47,7 @@ the folds of a repeat, summed over j, as a scaled chi-squared,
 where S is the multinomial covariance of these numbers at the rates observed, :math:`\sigma_l` the
 spread of a fold's own :math:`c_{kl}`, and :math:`\nu` the degrees of freedom, K - 1 of each repeat.
 
-Not conjugate; the exact sibling is a quadrature. Non-centred throughout.
+Not conjugate; the direct sibling is a quadrature. Non-centred throughout.
 
 References
 ----------

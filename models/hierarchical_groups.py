@@ -21,14 +21,14 @@ Use it where examples come in groups that share something: a plain interval over
 short, and the mean over groups wastes the large ones. ``theta`` is the typical group (the estimand
 of `measure`), ``theta_new`` a group not seen yet, ``theta_group`` each one at hand, drawn towards
 the others the more the smaller it is; with more than two classes these two are summed out, and only
-the exact sibling draws them. With few groups (below five or so) the spread is learned from
+the direct sibling draws them. With few groups (below five or so) the spread is learned from
 its prior more than from them. Do not use it for folds of a cross-validation
 (`hierarchical_folds`), nor for pairs of classifiers on the same examples (`paired_outcomes`).
 
 Limits: a spread of 0 is pooling, the `dirichlet_multinomial` of all groups together; an infinite
 one leaves every group to itself.
 
-Not conjugate; the exact sibling integrates the groups' effects out by quadrature. Non-centred.
+Not conjugate; the direct sibling integrates the groups' effects out by quadrature. Non-centred.
 
 References
 ----------

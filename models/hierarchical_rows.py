@@ -8,16 +8,16 @@ r"""Many classes that share strength: a common accuracy, and a common spread aro
     \theta_{ii} &= \pi_i a_i, \quad \theta_{ij} = \pi_i (1 - a_i) e_{ij} \\
     \text{counts} \mid \theta &\sim \mathrm{Multinomial}(n, \theta)
 
-Class :math:`i` is answered rightly with probability :math:`a_i`; the classes' accuracies lie around
-a common :math:`m`, with a spread :math:`\tau` on the logit scale that the classes tell together.
-How uneven the class shares are is learned as well (:math:`v`).
+Class :math:`i` is classified correctly with probability :math:`a_i`; the classes' accuracies lie
+around a common :math:`m`, with a spread :math:`\tau` on the logit scale that is learned from all
+classes together. How uneven the class proportions are is learned as well (:math:`v`).
 
 Use it for macro averages of many classes with few examples each, where every prior that treats the
 cells alike is too sure of its bias. With many examples a class it agrees with
 `dirichlet_multinomial`. Do not use it where the class totals were fixed by the design
 (`fixed_totals`), nor with two classes.
 
-Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the exact sibling sums over grids of
+Not conjugate; given :math:`m, \tau` and :math:`v` it is, and the direct sibling sums over grids of
 these. The estimand is the measure at ``theta``.
 
 References
@@ -37,7 +37,7 @@ def hierarchical_rows(counts, *, concentration=0.5, spread=1.0, errors=1.0) -> p
     ----------
     counts : xarray.DataArray
         Counts, dims ``(..., actual, predicted)``, of three or more classes; each leading index is a
-        matrix of its own.
+        separate matrix.
     concentration : float, default 0.5
         Beta parameters, both, of the common accuracy.
     spread : float or callable, default 1

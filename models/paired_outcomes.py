@@ -18,7 +18,7 @@ Use it to compare classifiers, or versions of one, on a common test set. Do not 
 were tested on different examples: these posteriors are independent (`dirichlet_multinomial`).
 
 Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The file writes all
-cells out; its exact sibling never does, and takes any number of classifiers. The estimand is the
+cells out; its direct sibling never does, and takes any number of classifiers. The estimand is the
 measure at ``theta``.
 
 References

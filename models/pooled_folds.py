@@ -7,7 +7,7 @@ r"""All folds of a cross-validation pooled, their likelihood raised to a power t
         \prod_{k=1}^M \mathrm{Multinomial}(\text{counts}_k \mid n_k, \theta)^\omega
 
 The folds share training data, and the repeats of a cross-validation test the same examples again,
-so the M test matrices know less than their summed counts pretend: each counts for the share
+so the M test matrices are worth less than their summed counts suggest: each counts for a fraction
 :math:`\omega` of itself. :math:`\omega = 1` takes all folds as independent, :math:`\omega = 1/M` is
 one matrix, the average. In between, Wang and Li take the middle for one cross-validation,
 :math:`(K + 1) / (2K)`; for R repeats of it this is :math:`(K + 1) / (2KR)`.

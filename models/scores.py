@@ -17,11 +17,11 @@ Where several classifiers scored the same examples, each example's weight is spr
 at once: the common refinement of their slots are the *cells*, and a Dirichlet over the cells gives
 every classifier exactly the distribution it has alone. Two copies of a classifier never differ.
 
-Use it for ROC and precision-recall curves and all that follows from them. It knows nothing of the
-scores but their order: with a handful of examples `binormal` says more, if it is right.
+Use it for ROC and precision-recall curves and all that follows from them. It uses only
+the order of the scores: with a handful of examples `binormal` says more, if it is right.
 
-No likelihood stands in the file: the distribution of the order statistics has been turned around,
-as in the Bayesian bootstrap, and the Dirichlet is the posterior. Only the labels, which inform the
+The file has no likelihood: the distribution of the order statistics is inverted, as in the
+Bayesian bootstrap, and the Dirichlet is the posterior. Only the labels, which inform the
 prevalence, are observed. The estimand is the measure of the two distributions.
 
 References

@@ -7,9 +7,7 @@ from bayescm import validate
 def test_an_error_has_four_parts():
     error = validate.fail("a thing is wrong", [1, 2], "other things", "change it")
     assert isinstance(error, ValueError)
-    assert str(error) == (
-        "a thing is wrong: got [1, 2]. Allowed: other things. To fix it: change it."
-    )
+    assert str(error) == ("a thing is wrong: [1, 2]. Expected other things; change it.")
 
 
 def test_long_values_are_shortened_to_one_line():
@@ -42,7 +40,7 @@ def test_prob_that_is_no_number_is_refused(prob):
 def test_kind():
     assert validate.check_kind("eti") == "eti"
     for kind in ("ETI", "hpd", None, 3):
-        with pytest.raises(ValueError, match="hdi, eti"):
+        with pytest.raises(ValueError, match="unknown kind"):
             validate.check_kind(kind)
 
 
@@ -64,12 +62,12 @@ def test_fractions_stay_where_they_may():
 @pytest.mark.parametrize(
     ("array", "said"),
     [
-        ([[1, 2], [-3, 4]], r"negative in cell \(1, 0\): got -3"),
-        ([[1, 2], [-3.0, 4]], r"negative in cell \(1, 0\): got -3"),
+        ([[1, 2], [-3, 4]], r"negative in cell \(1, 0\): -3"),
+        ([[1, 2], [-3.0, 4]], r"negative in cell \(1, 0\): -3"),
         ([[1, np.nan], [3, 4]], r"NaN.* in cell \(0, 1\)"),
         ([1, None], r"NaN.* in cell \(1,\)"),
         ([1, np.inf], "infinite"),
-        ([1, 0.5], r"not a whole number in cell \(1,\): got 0\.5.*fractional=True"),
+        ([1, 0.5], r"not a whole number in cell \(1,\): 0\.5.*fractional=True"),
         ([1, 1e20], "too large"),
         (np.array([2**63], np.uint64), "too large"),
         ([[1, 2], [3]], "ragged"),
@@ -98,15 +96,17 @@ def function(data, concentration=None, *, omega=1.0):
 def test_keywords_of_a_function_pass():
     for keyword in ("concentration", "omega"):
         assert validate.check_keywords(function, {keyword: 2}) == {keyword: 2}
-    with pytest.raises(TypeError, match="no keyword of this name"):
+    with pytest.raises(TypeError, match="function has no such keyword"):
         validate.check_keywords(function, {"data": 1})
     assert validate.check_keywords(lambda data, **rest: 0, {"anything": 1}) == {"anything": 1}
 
 
 def test_an_unknown_keyword_is_refused_with_the_nearest():
-    with pytest.raises(TypeError, match=r"concentration, omega.*did you mean concentration"):
+    with pytest.raises(
+        TypeError, match=r"Did you mean 'concentration'.*'concentration' or 'omega'"
+    ):
         validate.check_keywords(function, {"concentraton": 1})
-    with pytest.raises(TypeError, match=r"Allowed: none.*leave it out"):
+    with pytest.raises(TypeError, match=r"Expected none; leave it out"):
         validate.check_keywords(lambda data: 0, {"x": 1})
 
 

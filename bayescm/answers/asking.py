@@ -1,8 +1,8 @@
 """
 From evidence and the name of a measure to its posterior distribution, with the dims of the answer.
 
-The posterior of the evidence is asked for the distribution of the measure, and where it has none
-for draws. Neither PyMC nor a plotting library is loaded.
+The posterior is asked for the distribution of the measure or, where it has none, for draws. Neither
+PyMC nor a plotting library is loaded.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ def distributions_of(
         Size of the next test set; by default the observed total.
     draws : int, optional
         How many draws of each matrix, for every measure. By default the distribution itself where
-        it is known, and 20,000 draws where not.
+        it is known, and 20,000 draws otherwise.
     random_seed : int, default 0
         Seed of the draws.
     **keywords
@@ -69,7 +69,7 @@ def distributions_of(
     Raises
     ------
     ValueError, TypeError
-        Where the evidence, the model, a measure or a keyword of the model is not one.
+        If the evidence, the model, a measure or a keyword of the model is invalid.
     """
     posterior = posterior_of(evidence, model, **keywords)
     return answers_of(posterior, measures, of=of, n=n, draws=draws, random_seed=random_seed)
@@ -84,7 +84,7 @@ def answers_of(
     draws: int | None = None,
     random_seed: int = 0,
 ) -> list[tuple[Any, xr.DataArray]]:
-    """Return the distributions of measures of a posterior; parameters as of `distributions_of`."""
+    """Return the distributions of measures of a posterior; parameters as for `distributions_of`."""
     found, of = wanted(posterior, measures, of)
     size = check_size(n)
     every = known_or_drawn(posterior, found, of=of, n=size, draws=draws, random_seed=random_seed)
@@ -120,10 +120,12 @@ def distribution_of(
 
 
 def wanted(posterior: Posterior, measures: Wanted, of: str) -> tuple[list, str]:
-    """Return the measures and the estimand, or raise where the posterior has them not."""
+    """Return the measures and the estimand, or raise where the posterior lacks them."""
     if posterior.takes == "scores":
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
-        raise fail("scores are not counts", type(posterior).__name__, "counts", todo, TypeError)
+        raise fail(
+            "these are scores, not counts", type(posterior).__name__, "counts", todo, TypeError
+        )
     return kernels(measures, posterior.counts), posterior.check_of(of)
 
 
@@ -139,18 +141,18 @@ def template(posterior: Posterior, measure: Callable) -> xr.DataArray:
 
 
 def check_draws(draws: Any) -> int | None:
-    """Return a number of draws, or raise where it is none."""
+    """Return a number of draws, or raise where it is not one."""
     whole = isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)
     if draws is None or (whole and draws >= 2):
         return draws
-    raise fail("draws is not a number of draws", draws, "2, 3, ...", "pass draws=20000")
+    raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=20000")
 
 
 def check_size(n: Any) -> Any:
-    """Return the size of a test set, or raise where it is none."""
+    """Return the size of a test set, or raise where it is not one."""
     if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
         return n
-    raise fail("n is not the size of a test set", n, "1, 2, ...", "pass n=100")
+    raise fail("n must be the size of a test set", n, "1 or more", "pass n=100")
 
 
 def _drawn(posterior, measures, size, seed, of, n):

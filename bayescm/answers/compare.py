@@ -1,4 +1,4 @@
-"""Which is better, by how much, and how sure that is: comparisons and ranks."""
+"""Which is better, by how much, and how certainly: comparisons and ranks."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import combinations
@@ -35,7 +35,7 @@ def compare(
     **options: Any,
 ) -> pd.DataFrame:
     """
-    Compare classifiers, or any other members of the evidence, pair by pair.
+    Compare classifiers, or any other members of the evidence, pairwise.
 
     Parameters
     ----------
@@ -43,21 +43,21 @@ def compare(
         Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`) are compared
         as pairs. Counts along ``dim`` are independent; with a dim ``fold`` they are compared fold
         by fold, by the correlated t. A mapping ``{"a": counts, "b": counts}`` holds independent
-        evidence, from different examples; fits may stand in it, and in place of everything else.
+        evidence, from different examples. Fits are accepted in place of any of these.
     measures : name, function, or sequence of these
     dim : str, default "classifier"
-        What is compared: ``"group"`` gives the gaps between groups.
+        What to compare: ``"group"`` gives the gaps between groups.
     prob : float, default 0.95
-        Mass of the interval, and probability from which the sentence takes a stand.
+        Mass of the interval, and the probability a verdict requires.
     kind : {"hdi", "eti"}
     rope : float or (float, float), default 0
-        Region of practical equivalence of the difference: half its width, or its ends. Of a ratio:
-        of its distance from 1.
+        Region of practical equivalence of the difference: half its width, or its ends. For a
+        ratio: of its distance from 1.
     reference : label, optional
         Compare all others with this one, instead of all pairs.
     contrast : {"difference", "ratio"}
     random_seed : int, default 0
-        Seed of the draws. Where the distribution of a difference is known nothing is drawn.
+        Seed of the draws. Nothing is drawn where the distribution of a difference is known.
     **options
         ``model``, ``draws``, and the model's own keywords such as ``concentration=0.5``.
 
@@ -68,25 +68,25 @@ def compare(
         interval (``lower``, ``upper``) of first - second, the probabilities that the first is
         better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), the expected loss of
         choosing the first (``expected_loss``) and the second, ``paired``, and a ``sentence`` that
-        says what the three probabilities say, and where. For error rates, losses and costs lower
-        is better; for functions of your own see `bayescm.measures.measure`. Further dims of the
+        puts the three probabilities into words. For error rates, losses and costs, lower is
+        better; for your own functions see `bayescm.measures.measure`. Other dims of the
         evidence are columns in front; a measure of one of many classes
         is named ``recall[cat]``.
 
     Raises
     ------
     ValueError
-        Where there is nothing to compare, or an argument has no meaning.
+        If there is nothing to compare, or an argument is invalid.
 
     Warns
     -----
     UserWarning
-        Where two matrices that are compared as independent have the same class totals.
+        If two matrices compared as independent have the same class totals.
 
     See Also
     --------
     ranks : Which of several is best.
-    joint_interval : Intervals that hold all at once.
+    joint_interval : Intervals that hold simultaneously.
 
     Examples
     --------
@@ -140,8 +140,8 @@ def ranks(
     DataFrame
         One row per member and measure: the member (a column named as ``dim``), ``measure``,
         ``mean``, ``p_best``, ``expected_rank`` (1 is best), ``expected_loss`` of choosing it
-        instead of the one that is best, and the probability of every rank, ``rank_1``, ... Where
-        members tie they share their ranks.
+        instead of the best one, and the probability of every rank, ``rank_1``, ... Tied members
+        share their ranks.
 
     Examples
     --------
@@ -185,13 +185,13 @@ def _places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]
         values = drawn.values[kernel.__name__]
         if dim not in values.dims:
             having = ", ".join(str(each) for each in values.dims if each != "draw") or "none"
-            todo = "pass outcomes or counts with this dim, or a mapping of several evidences"
-            raise fail("there is no such dim to compare over", dim, having, todo)
+            todo = "pass outcomes or counts with this dim, or a mapping from names to evidence"
+            raise fail("no such dim to compare over", dim, having, todo)
         names = values.coords[dim].values.tolist() if dim in values.coords else None
         names = names or list(range(values.sizes[dim]))
         if len(names) < 2:
-            todo = "add another one; interval() is for one alone"
-            raise fail(f"there is only one {dim}", names, "two or more", todo)
+            todo = "add another, or use interval() for a single one"
+            raise fail(f"only one {dim}", names, "two or more", todo)
         others = [each for each in values.dims if each not in ("draw", dim)]
         for index in np.ndindex(*(values.sizes[each] for each in others)):
             yield kernel, dict(zip(others, index, strict=True)), names
@@ -202,7 +202,7 @@ def _pairs(names, reference, dim):
         return list(combinations(range(len(names)), 2))
     if reference not in names:
         todo = suggest(reference, names)
-        raise fail(f"the reference is not a {dim}", reference, str(names), todo)
+        raise fail(f"the reference is not a {dim}", reference, names, todo)
     base = names.index(reference)
     return [(each, base) for each in range(len(names)) if each != base]
 

@@ -15,7 +15,7 @@ def check_rope(rope: Any) -> tuple[float, float]:
     Parameters
     ----------
     rope : float, (float, float) or None
-        Half the width, >= 0, or the ends in order with 0 between them; None is no region.
+        Half the width, >= 0, or the ends in order with 0 between them; None for no region.
     """
     if rope is None:
         return 0.0, 0.0
@@ -24,9 +24,9 @@ def check_rope(rope: Any) -> tuple[float, float]:
     try:
         ends = np.asarray(rope, float)
     except (TypeError, ValueError):
-        raise fail("the rope is not a number", rope, allowed, todo, TypeError) from None
+        raise fail("the rope must be one or two numbers", rope, allowed, todo, TypeError) from None
     if not np.isfinite(ends).all() or ends.shape not in ((), (2,)):
-        raise fail("the rope is not a region", rope, allowed, todo)
+        raise fail("the rope must be one or two numbers", rope, allowed, todo)
     if ends.ndim == 0:
         if ends < 0:
             raise fail("the rope is negative", rope, allowed, todo)
@@ -34,7 +34,7 @@ def check_rope(rope: Any) -> tuple[float, float]:
     if ends[0] > ends[1]:
         raise fail("the rope is reversed", rope, allowed, todo)
     if not ends[0] <= 0 <= ends[1]:
-        raise fail("no difference at all lies outside the rope", rope, allowed, todo)
+        raise fail("the rope does not contain 0", rope, allowed, todo)
     return float(ends[0]), float(ends[1])
 
 
@@ -92,7 +92,7 @@ def sentence(
     """
     first, second, what = f"{row['first']}", f"{row['second']}", row["measure"]
     if np.isnan(row["p_better"]):
-        return f"{what} is undefined for {first} or {second}: nothing can be said."
+        return f"{what} is undefined for {first} or {second}: no verdict is possible."
     low, high, width = _margins(rope, contrast)
     better, worse, same = (_percent(row[f"p_{key}"], prob) for key in ("better", "worse", "rope"))
     if row["p_better"] >= prob:

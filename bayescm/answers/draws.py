@@ -1,4 +1,4 @@
-"""Draws of measures of several classifiers, folds, groups or fits, as jointly as they are known."""
+"""Draws of measures of several classifiers, folds, groups or fits, jointly where possible."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -73,12 +73,12 @@ def draw_measures(
     dim : str, default "classifier"
         The dim that will be compared; the name of the dim that the members of a mapping get.
     model : str or callable, optional
-        As of `bayescm.interval`; by default that of `posterior.route.comparison_of`.
+        See `bayescm.interval`; by default that of `posterior.route.comparison_of`.
     draws : int, optional
         Default 50,000 for small tables, 10,000 for large ones.
     random_seed : int, default 0
     of, n
-        As of `bayescm.interval`.
+        See `bayescm.interval`.
     **keywords
         Of the model, such as ``concentration=0.5``.
 
@@ -142,7 +142,7 @@ def labelled_draws(
 def _of_members(members, measures, dim, rng, options):
     """Draw each member by itself, in an order of its own: equal seeds must not make pairs."""
     if not members:
-        raise fail("there is no evidence", {}, "two or more", 'pass {"a": counts_a, "b": counts_b}')
+        raise fail("no evidence", {}, "two or more members", 'pass {"a": counts_a, "b": counts_b}')
     matrices = {name: each for name, each in members.items() if isinstance(each, xr.DataArray)}
     _check_positive(matrices)
     _warn_if_paired(matrices)
@@ -151,8 +151,10 @@ def _of_members(members, measures, dim, rng, options):
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         part = draw_measures(member, measures, dim="", random_seed=seed, **options)
         if dim in part.values.dims:
-            todo = "select one of it, or compare over another dim"
-            raise fail(f"a member has a dim {dim} of its own", name, "members without it", todo)
+            todo = "select along it, or compare over another dim"
+            raise fail(
+                f"only some members have the dim {dim}", name, "it in all members or in none", todo
+            )
         parts[name] = part
     size = min(part.values.sizes["draw"] for part in parts.values())
     for part in parts.values():
@@ -177,7 +179,7 @@ def _check_positive(members):
         own, labels = positive(counts), frozenset(as_counts(counts).indexes["actual"])
         if own is not None and seen.setdefault(labels, own) != own:
             todo = f"give all members positive={seen[labels]!r}"
-            raise fail(f"{name} has another positive class", own, repr(seen[labels]), todo)
+            raise fail(f"{name} has a different positive class", own, repr(seen[labels]), todo)
 
 
 def _warn_if_paired(members):
@@ -186,9 +188,9 @@ def _warn_if_paired(members):
     for one, two in combinations(totals, 2):
         if totals[one] == totals[two]:
             warnings.warn(
-                f"{one} and {two} have the same class totals: they look as if tested on the same "
-                "examples, but are compared as independent, which makes intervals too wide. To "
-                "pair them pass their answers through from_classifiers.",
+                f"{one} and {two} have the same class totals: they seem to have been tested on "
+                "the same examples, but are compared as independent, which makes intervals too "
+                "wide. To pair them, use from_classifiers.",
                 UserWarning,
                 stacklevel=4,
             )

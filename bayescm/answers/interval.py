@@ -1,5 +1,5 @@
 """
-Answers about measures: interval, cdf, quantiles, moments, the probability to exceed a value.
+Answers about measures: interval, cdf, quantiles, moments, the probability of exceeding a value.
 
 All of them ask for the posterior distribution of the measure (`bayescm.answers.asking`) and put
 labels on what it says.
@@ -33,13 +33,13 @@ def interval(
     evidence : DataArray, Dataset or DataTree
         Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
     measure : str, callable or sequence of these
-        A name, or a function of cells (..., C, C). Where some of a sequence have no exact
-        distribution, all of these come from the same draws.
+        A name, or a function of cells (..., C, C). Those of a sequence that have no direct
+        distribution all come from the same draws.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
-        Highest density or equal tails. Where the region of highest density is not one interval, the
-        equal-tailed one stands in, and ``attrs["how"]`` says so.
+        Highest-density or equal-tailed. Where the highest-density region is not one interval, the
+        answer falls back to the equal-tailed interval, and ``attrs["how"]`` says so.
     **keywords
         ``model``, ``of``, ``n``, ``draws`` and ``random_seed``, and the model's own keywords, such
         as ``concentration=0.5``.
@@ -47,16 +47,16 @@ def interval(
     Returns
     -------
     DataArray, dims ([measure], ..., [class], bound)
-        ``bound`` is lower, upper; a sequence of measures has a dim ``measure``. The leading dims of
-        the evidence stay, but for those that the model uses up (``fold``, ``repeat``). NaN where
-        the measure is undefined throughout. The attributes ``prob``, ``kind`` and ``how`` say what
-        it is and how it was made; ``error`` is the largest numerical (of draws: Monte Carlo
-        standard) error of an end, ``undefined`` the largest share of 0/0.
+        ``bound`` is lower, upper; a sequence of measures adds a dim ``measure``. The leading dims
+        of the evidence remain, except those that the model uses up (``fold``, ``repeat``). NaN
+        where the measure is undefined throughout. The attributes ``prob``, ``kind`` and ``how`` say
+        what it is and how it was computed; ``error`` is the largest numerical (for draws: Monte
+        Carlo standard) error of a bound, ``undefined`` the largest fraction of 0/0.
 
     Raises
     ------
     ValueError, TypeError
-        Where prob, kind, the model, the measure or a keyword of the model is not one.
+        If prob, kind, the model, the measure or a keyword of the model is invalid.
 
     Examples
     --------
@@ -92,8 +92,8 @@ def _common_template(templates, measure):
         return templates[0]
     if len({each.dims for each in templates}) > 1:
         names = [each.name for each in templates if "class" in each.dims]
-        todo = "ask for them apart, or for averages over the classes such as f1_macro"
-        raise fail("only some of the measures have a value per class", names, "all or none", todo)
+        todo = "ask for them separately, or for averages over the classes such as f1_macro"
+        raise fail("only some of the measures have one value per class", names, "all or none", todo)
     names = [each.name for each in templates]
     return templates[0].rename("interval").expand_dims(measure=names)
 
@@ -127,7 +127,7 @@ def _packed(distribution, prob, kind):
 
 
 def how(distribution: Any, prob: float, kind: str) -> str:
-    """Say how the intervals of a distribution were made, and where equal tails stand in, why."""
+    """Say how the intervals of a distribution were computed, and why if equal-tailed instead."""
     if kind == "eti":
         return distribution.how
     other = [each for each in np.unique(distribution.hdi_kind(prob)) if each not in ONE_INTERVAL]
@@ -141,7 +141,7 @@ def cdf(evidence: Any, measure: str | Callable, x: float, **keywords: Any) -> xr
     Parameters
     ----------
     evidence, measure, **keywords
-        As of `interval`.
+        See `interval`.
     x : float
         A value of the measure.
 
@@ -163,7 +163,7 @@ def prob_above(
     Parameters
     ----------
     evidence, measure, **keywords
-        As of `interval`.
+        See `interval`.
     threshold : float
         A value of the measure.
 
@@ -183,7 +183,7 @@ def quantile(evidence: Any, measure: str | Callable, q: float, **keywords: Any) 
     Parameters
     ----------
     evidence, measure, **keywords
-        As of `interval`.
+        See `interval`.
     q : float in [0, 1]
         Mass below the point.
 
@@ -195,22 +195,22 @@ def quantile(evidence: Any, measure: str | Callable, q: float, **keywords: Any) 
     0.7201
     """
     if not 0 <= q <= 1:
-        raise fail("q is not a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
+        raise fail("q must be a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
     return _answer(evidence, measure, lambda distribution: distribution.quantile(q), keywords)
 
 
 def mean(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
-    """Return the posterior mean of a measure; parameters as of `interval`."""
+    """Return the posterior mean of a measure; parameters as for `interval`."""
     return _answer(evidence, measure, lambda distribution: distribution.mean(), keywords)
 
 
 def sd(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
-    """Return the posterior standard deviation of a measure; parameters as of `interval`."""
+    """Return the posterior standard deviation of a measure; parameters as for `interval`."""
     return _answer(evidence, measure, lambda distribution: distribution.sd(), keywords)
 
 
 def mode(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
-    """Return the mode of a measure, NaN where there is none; parameters as of `interval`."""
+    """Return the mode of a measure, NaN where there is none; parameters as for `interval`."""
     return _answer(evidence, measure, lambda distribution: distribution.mode(), keywords)
 
 
@@ -223,7 +223,7 @@ def skewness(
     Parameters
     ----------
     evidence, measure, **keywords
-        As of `interval`.
+        See `interval`.
     method : {"moment", "pearson"}
         The third standardised moment (SK1), or Pearson's (mean - mode) / sd (SK2).
     """

@@ -1,4 +1,4 @@
-"""What holds of several measures at once: simultaneous intervals, regions, correlations."""
+"""What holds for several measures at once: simultaneous intervals and what follows from them."""
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import combinations
@@ -22,10 +22,10 @@ def joint_interval(
     **options: Any,
 ) -> xr.Dataset:
     """
-    Return intervals that hold all at once with the posterior probability ``prob``.
+    Return intervals that hold simultaneously with posterior probability ``prob``.
 
-    All of them leave out the same mass on either side: as little as makes them hold jointly. What
-    is read off them, however late it was thought of, then holds jointly too.
+    All of them leave out the same mass on either side: as much as lets them hold jointly. Whatever
+    is read off them, even as an afterthought, then holds jointly too.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def joint_interval(
         As :func:`bayescm.compare` takes it.
     measures : name, function, or sequence of these
     pairs : sequence of (classifier, measure), optional
-        The parameters wanted, where not all are; the others are NaN.
+        The parameters of interest, if not all; the others are NaN.
     prob : float, default 0.95
     random_seed : int, default 0
     **options
@@ -44,7 +44,7 @@ def joint_interval(
     Dataset
         A variable per measure, dims ``(..., classifier, [class,] bound)``, and the coord
         ``prob_all``, the posterior probability that all hold. The members of a dim ``batch``, which
-        have nothing to do with one another, are each made to hold by themselves.
+        are unrelated, are each treated separately.
 
     References
     ----------
@@ -79,7 +79,7 @@ def _only(drawn: Joint, pairs):
         return drawn.values
     if "classifier" not in drawn.values.dims:
         todo = "name the measures alone, or pass evidence with classifiers"
-        raise fail("pairs are of classifiers and measures", pairs, "None", todo)
+        raise fail("pairs need evidence with classifiers", pairs, "None", todo)
     names = drawn.values.coords["classifier"].values.tolist()
     known = [kernel.__name__ for kernel in drawn.measures]
     wanted = xr.DataArray(check_pairs(pairs, names, drawn.measures), dims=("classifier", "measure"))
@@ -109,7 +109,7 @@ def _envelope(values, prob):
 
 def envelope(draws: np.ndarray, prob: float) -> tuple[np.ndarray, float]:
     """
-    Return the central intervals of equal rank that contain a share of the draws as a whole.
+    Return the central intervals of equal rank that jointly contain a fraction of the draws.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     joint : Dataset
         From :func:`joint_interval`, or from :func:`bayescm.classical.delta` with ``joint=True``.
     above : mapping of measure to number, optional
-        Requirements to hold the intervals against.
+        Requirements to check the intervals against.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
         For each measure: who beats whom by at least how much (the gap between intervals that do
         not overlap), who is best or worst of all, whose interval lies inside another's, and who
         meets or misses a requirement. All of them hold jointly with the probability of the
-        intervals; a classifier that no sentence sets apart may be better or worse.
+        intervals; a classifier that no sentence mentions may still be better or worse.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One proportion by itself, with a beta prior of its own."""
+"""A single proportion, with its own beta prior."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ def proportion(
     kind: str = "hdi",
 ) -> xr.DataArray:
     """
-    Return the posterior interval of one proportion, with a beta prior of its own.
+    Return the posterior interval of a single proportion, with its own beta prior.
 
     Measures of one confusion matrix share its prior, which gives accuracy twice the
-    pseudo-counts of recall; a proportion by itself has `concentration` on either side,
-    whatever it stands for.
+    pseudo-counts of recall; a single proportion has `concentration` on either side,
+    whatever it measures.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def proportion(
     concentration : float > 0, default 0.5
         Prior pseudo-count on either side.
     prob, kind
-        As of `interval`.
+        See `interval`.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def proportion(
     """
     check_prob(prob), check_kind(kind)
     if not np.ndim(concentration) == 0 or not 0 < concentration < np.inf:
-        raise fail("concentration is no pseudo-count", concentration, "> 0", "pass 0.5 or 1")
+        raise fail("concentration must be positive", concentration, "a number > 0", "pass 0.5 or 1")
     sides = [_side(name, each) for name, each in (("successes", successes), ("failures", failures))]
     right, wrong = xr.broadcast(*sides)
     distribution = Beta(right.values + concentration, wrong.values + concentration)

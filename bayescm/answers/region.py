@@ -22,7 +22,7 @@ def region(
     **options: Any,
 ) -> xr.Dataset:
     """
-    Return the region of highest density of two measures.
+    Return the highest-density region of two measures.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def region(
     Returns
     -------
     Dataset
-        Over a grid whose coords are named as the measures, for each member of the leading dims:
-        ``density`` of a smooth of the draws, and ``inside``, whether the point lies in the region.
+        Over a grid whose coords are named after the measures, for each member of the leading dims:
+        ``density``, a smooth of the draws, and ``inside``, whether the point lies in the region.
         ``level`` is the density at its rim, and ``area`` its size. The region may have a hole or
         several pieces.
 
@@ -85,7 +85,7 @@ def region(
 def _two(evidence, measures, random_seed, options):
     allowed = "two measures, both of one class or of the whole matrix"
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
-        raise fail("a region is of two measures", measures, allowed, 'pass ("recall", "precision")')
+        raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
     if len({each.dims for each in drawn.values.values()}) > 1:
         todo = "use averages such as f1_macro, or a function of the cells for one class"
@@ -179,7 +179,9 @@ def correlation(
     values = draw_measures(evidence, measures, random_seed=random_seed, **options).values
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
-        raise fail("a correlation is between measures", names, "two or more", "name another one")
+        raise fail(
+            "a correlation needs several measures", names, "two or more", "add another measure"
+        )
     drawn = xr.concat([values[name] for name in names], "measure", coords="minimal")
     drawn = drawn.transpose(..., "measure", "draw")
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Summaries as tables: what is known of each measure, and how the numbers were made."""
+"""Summaries as tables: what is known about each measure, and how it was computed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,23 +24,23 @@ def summary(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return a table of what is known of each measure.
+    Return a table of posterior summaries, one row per measure.
 
     Parameters
     ----------
     evidence, prob, kind, **keywords
-        As of `bayescm.interval`.
+        See `bayescm.interval`.
     measures : str, callable or a sequence of these
-        The measures, a row each.
+        The measures, one row each.
 
     Returns
     -------
     DataFrame
-        A row per measure and index of the leading dims and classes, which have columns of their
-        own. ``point`` is the plug-in value of the counts (of a fit: the median), ``lower`` and
-        ``upper`` bound the interval, ``how`` says how the numbers were made and, where the interval
-        is not the plain one asked for, why; ``error`` is the numerical error of its ends and
-        ``undefined`` the share of the posterior on which the measure is 0/0.
+        One row per measure and index of the leading dims and classes, which have their own
+        columns. ``point`` is the plug-in value of the counts (of a fit: the median), ``lower`` and
+        ``upper`` bound the interval, ``how`` says how the numbers were computed and, if the
+        interval is not of the kind asked for, why; ``error`` is the numerical error of its bounds
+        and ``undefined`` the fraction of the posterior in which the measure is 0/0.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def _frame(template, columns):
 
 def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:
     """
-    Say each row of a summary in one plain sentence.
+    Put each row of a summary into a plain sentence.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:
     >>> import bayescm as bcm
     >>> table = summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1")
     >>> sentences(table)
-    ['f1 lies between 0.644 and 0.791 with probability 95 %; the best single guess is 0.719.']
+    ['f1 lies between 0.644 and 0.791 with probability 95%; the best single guess is 0.719.']
     """
     dims = [name for name in table.columns if name not in ("measure", *COLUMNS)]
     return [_sentence(row, dims, prob) for row in table.to_dict("records")]
@@ -133,10 +133,8 @@ def _sentence(row, dims, prob):
         return f"{name} is undefined: 0/0."
     text = (
         f"{name} lies between {row['lower']:.3f} and {row['upper']:.3f} with probability "
-        f"{100 * prob:.4g} %; the best single guess is {row['mean']:.3f}"
+        f"{100 * prob:.4g}%; the best single guess is {row['mean']:.3f}"
     )
     if row["undefined"] > 0.001:
-        text += (
-            f", where it is defined at all (it is not in {100 * row['undefined']:.2g} % of cases)"
-        )
+        text += f", where it is defined (it is undefined in {100 * row['undefined']:.2g}% of cases)"
     return text + "."

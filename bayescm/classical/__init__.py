@@ -1,4 +1,4 @@
-"""The frequentist catalogue: intervals to put beside the posterior ones."""
+"""Frequentist intervals, for comparison with the posterior ones."""
 
 from bayescm.classical.bootstrap import bootstrap
 from bayescm.classical.correlated_t import correlated_t

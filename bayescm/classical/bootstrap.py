@@ -23,15 +23,16 @@ def bootstrap(
     """
     Return bootstrap intervals of any measures of any classifiers.
 
-    Drawing n examples with replacement is drawing a multinomial of the outcomes, so that a resample
-    costs the same whatever n. Classifiers tested on the same examples are resampled together.
+    Drawing n examples with replacement is drawing from a multinomial over the outcomes, so a
+    resample costs the same whatever n. Classifiers tested on the same examples are resampled
+    together.
 
     Parameters
     ----------
     evidence : Dataset or DataArray
         Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`), or counts
-        with dims ``(..., actual, predicted)``; matrices along ``classifier`` then come from
-        different examples. Whole numbers.
+        with dims ``(..., actual, predicted)``; matrices along ``classifier`` are then taken to
+        come from different examples. Whole numbers.
     measures : str, callable or a list of them
     prob : float, default 0.95
     method : {"percentile", "bca"}
@@ -45,7 +46,7 @@ def bootstrap(
     -------
     Dataset
         A variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
-        for a measure of each of many classes. Resamples in which a measure is 0/0 are left out;
+        for a measure with one value per class. Resamples in which a measure is 0/0 are left out;
         where all are, the ends are NaN.
 
     References
@@ -83,7 +84,7 @@ def resampled(setting: Samples, resamples: int, rng: np.random.Generator) -> np.
     """Return the measures of resampled evidence, shape (resamples, L, J, W)."""
     totals = setting.counts.sum(-1)
     if (totals == 0).any():
-        raise fail("there are no examples", setting.counts, "at least one", "drop the empty matrix")
+        raise fail("no examples", setting.counts, "at least one", "drop the empty matrix")
     shares = setting.counts / totals[..., None]
     drawn = rng.multinomial(totals, shares, (resamples, *totals.shape))
     return setting.evaluate(setting.matrices(drawn))

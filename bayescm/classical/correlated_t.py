@@ -47,7 +47,7 @@ def correlated_t(
     Raises
     ------
     ValueError
-        Where the scores differ in number, or that number is no multiple of ``n_folds``.
+        If the numbers of scores differ, or are not a multiple of ``n_folds``.
 
     References
     ----------
@@ -63,11 +63,13 @@ def correlated_t(
     first, second = np.asarray(first, float), np.asarray(second, float)
     if first.shape != second.shape or first.ndim != 1:
         got: object = (first.shape, second.shape)
-        raise fail("the scores do not fit together", got, "two of shape (n,)", "pair them by fold")
+        raise fail(
+            "the scores do not pair up", got, "two arrays of shape (n,)", "pair them by fold"
+        )
     if n_folds < 2 or len(first) % n_folds:
-        todo = "pass the folds of one repeat"
-        got = f"{n_folds} folds, {len(first)} scores"
-        raise fail("the scores are not of whole repeats", got, "a multiple of n_folds", todo)
+        todo = "pass n_folds, the folds of one repeat"
+        got = {"n_folds": n_folds, "scores": len(first)}
+        raise fail("the scores do not make whole repeats", got, "a multiple of n_folds", todo)
     distribution = mean_difference(first - second, 1 / n_folds)
     prob = check_prob(prob)
     return pd.Series(decide(distribution, rope=check_rope(rope), prob=prob, kind="eti"))

@@ -1,4 +1,4 @@
-"""Bootstrap intervals of numbers about curves."""
+"""Bootstrap intervals of summaries of curves."""
 
 from collections.abc import Callable
 
@@ -23,14 +23,14 @@ def curve_bootstrap(
     random_seed: int | None = None,
 ) -> xr.DataArray:
     """
-    Return the percentile bootstrap interval of a number about a curve, classes resampled apart.
+    Return the percentile bootstrap interval of a summary of a curve, stratified by class.
 
     Parameters
     ----------
     evidence : Dataset
         Scores of one or more classifiers, two classes, no folds, no weights.
     measure : str or callable
-        As of :func:`bayescm.curves.number_draws`.
+        See :func:`bayescm.curves.number_draws`.
     prob : float, default 0.95
     resamples : int, default 1000
     random_seed : int, optional
@@ -38,7 +38,7 @@ def curve_bootstrap(
     Returns
     -------
     DataArray, dims ([classifier], bound)
-        Where the classes are separated every resample is perfect and the interval has no width.
+        If the classes are perfectly separated, every resample is too and the interval has no width.
 
     Examples
     --------
@@ -53,7 +53,9 @@ def curve_bootstrap(
     extra = [each for each in ("fold", "weight", "class") if each in {*evidence.dims, *evidence}]
     if extra:
         todo = "use the posterior: curves.number_draws"
-        raise fail("this bootstrap takes one plain sample", extra, "two classes, unweighted", todo)
+        raise fail(
+            "the bootstrap needs a single plain sample", extra, "two classes, unweighted", todo
+        )
     matrix, _, codes = arrays(evidence)
     rng = np.random.default_rng(random_seed)
     step = max(1, int(_AT_ONCE / len(codes)))

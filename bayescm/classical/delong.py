@@ -30,8 +30,8 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
     Returns
     -------
     DataArray, dims ([fold], [classifier], bound)
-        Of no width where the classes are separated, on the logit scale NaN: the method has no
-        answer there. Without the transform it may leave [0, 1].
+        Zero width where the classes are perfectly separated, and NaN on the logit scale: the
+        method has no answer there. Without the transform it may leave [0, 1].
 
     References
     ----------
@@ -75,7 +75,7 @@ def _bounds(areas, sd, z, transform):
 
 def delong_compare(evidence: xr.Dataset, *, prob: float = 0.95) -> pd.DataFrame:
     """
-    Compare the areas of classifiers scored on the same examples, pair by pair.
+    Compare the areas of classifiers scored on the same examples, pairwise.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def delong_compare(evidence: xr.Dataset, *, prob: float = 0.95) -> pd.DataFrame:
     names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else []
     if len(names) < 2 or "fold" in evidence:
         todo = "pass from_scores(actual, {'a': ..., 'b': ...})"
-        raise fail("there is nothing to compare", names, "two classifiers, one sample", todo)
+        raise fail("nothing to compare", names, "two classifiers scored on the same sample", todo)
     areas, covariance = areas_and_covariance(*arrays(evidence))
     width = ndtri((1 + prob) / 2)
     rows = []
@@ -127,13 +127,13 @@ def areas_and_covariance(
     total = [weights[side].sum() for side in sides]
     if min(total) <= 1:
         todo = "collect more, or use the posterior: curves.auc"
-        raise fail("a variance needs two examples of a class", min(total), "more than 1", todo)
+        raise fail("the variance needs two examples of each class", min(total), "at least 2", todo)
     return placement_covariance(matrix, weights, sides)
 
 
 def _two_classes(evidence):
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
-        todo = "take one against the rest: one_vs_rest(evidence, label)"
-        raise fail("there are many classes", evidence["class"].values, "two", todo)
+        todo = "take one class against the rest: one_vs_rest(evidence, label)"
+        raise fail("more than two classes", evidence["class"].values, "two classes", todo)
     return evidence

@@ -26,22 +26,22 @@ def delta(
     r"""
     Return normal intervals with the variance of the delta method.
 
-    A measure is a smooth function of the outcome probabilities; its gradient is taken by complex
-    steps, and the covariance of the observed shares carries over. There is no table of
-    derivatives, and any function of the cells will do.
+    A measure is a smooth function of the outcome probabilities; its gradient is computed by complex
+    steps and propagates the covariance of the observed proportions. No derivatives are tabulated,
+    so any function of the cells will do.
 
     Parameters
     ----------
     evidence : Dataset or DataArray
         Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`), or counts
-        with dims ``(..., actual, predicted)``; matrices along ``classifier`` then come from
-        different examples.
+        with dims ``(..., actual, predicted)``; matrices along ``classifier`` are then taken to
+        come from different examples.
     measures : str, callable or a list of them
     prob : float, default 0.95
-        Coverage asked for: of each interval, or of all at once.
+        Nominal coverage: of each interval, or of all at once.
     joint : bool, default False
-        Whether all intervals of one evaluation shall hold at once: the quantile of the largest
-        absolute deviation takes the place of the normal quantile.
+        Whether all intervals of one evaluation should hold simultaneously: the quantile of the
+        largest absolute deviation then replaces the normal quantile.
     blur : {None, "shared", "diagonal"}
         The "blurring" correction for small variances: noise of variance :math:`z^2/(2n^2)` on each
         observed share, which turns into Agresti and Coull's correction for a rare event.
@@ -49,16 +49,16 @@ def delta(
         each interval noise of its own; single intervals are the same. For more than two classes
         the shares of the first class are those left over.
     pairs : sequence of (classifier, measure), optional
-        The parameters that the intervals are for, where not all are wanted; the others are NaN.
+        The parameters to compute intervals for, if not all; the others are NaN.
     scale : {"identity", "logit", "atanh", "log"}
         Scale on which the interval is symmetric. ``"logit"`` keeps it inside (0, 1), ``"atanh"``
-        inside (-1, 1), ``"log"`` above 0. At the very end of a scale the plain interval is cut.
+        inside (-1, 1), ``"log"`` above 0. At the end of a scale the plain interval is truncated.
 
     Returns
     -------
     Dataset
         A variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
-        for a measure of each of many classes. On the identity scale nothing is clipped. A measure
+        for a measure with one value per class. On the identity scale nothing is clipped. A measure
         that is 0/0 has NaN ends and does not count for the joint quantile.
 
     References
@@ -113,7 +113,7 @@ def moments(
     """
     totals = counts.sum(-1, keepdims=True)
     if (totals == 0).any():
-        raise fail("there are no examples", counts, "at least one", "drop the empty matrix")
+        raise fail("no examples", counts, "at least one", "drop the empty matrix")
     shares = counts / totals
     tables = setting.matrices(shares)
     slopes = np.stack([gradients(setting, table) for table in tables])

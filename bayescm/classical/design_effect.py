@@ -1,4 +1,4 @@
-"""Examples that come in clusters: how many independent ones they are worth."""
+"""Clustered examples: how many independent ones they are worth."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from bayescm.validate import fail
 
 def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     """
-    Return by how much the variance of a measure exceeds that of independent examples.
+    Return the design effect of a measure: its variance relative to that of independent examples.
 
     The measure is linearised, as in the delta method; the sums of its linear form over the groups
     are compared with what independent examples would give.
@@ -21,20 +21,20 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
     Parameters
     ----------
     counts : DataArray
-        With a dim ``group``, of two groups or more: sites, patients, images.
+        With a dim ``group`` of two or more: sites, patients, images.
     measure : str or callable
-        One number for each matrix; of a measure per class take an average such as ``f1_macro``.
+        A measure with one number per matrix; for classes use an average such as ``f1_macro``.
 
     Returns
     -------
     DataArray
-        At least 1: chance makes the estimate of an effect that is absent fall below it as often as
-        not. NaN where the measure is undefined. Without the dim ``group``.
+        At least 1: where there is no effect, chance alone would put the estimate below 1 half of
+        the time. NaN where the measure is undefined. Without the dim ``group``.
 
     Raises
     ------
     ValueError
-        Where there are no groups, or the measure has a value for each class.
+        If there are no groups, or the measure has one value per class.
 
     References
     ----------
@@ -53,7 +53,7 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
     setting = samples(counts.sum("group"), measure)
     if setting.widths() != [1]:
         todo = "use an average such as f1_macro"
-        raise fail("the measure has a value for each class", measure, "one number", todo)
+        raise fail("the measure has one value per class", measure, "a single number", todo)
     lead = counts.dims[:-3]
     flat = counts.values.reshape(-1, *counts.shape[-3:]).astype(float)
     found = np.array([_effect(each, setting) for each in flat])
@@ -79,18 +79,18 @@ def _effect(groups, setting):
 
 def effective_counts(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     """
-    Return pooled counts that weigh as much as the clustered examples are worth.
+    Return pooled counts scaled down to the effective number of examples.
 
-    A quick answer where :func:`bayescm.fit` with ``hierarchical_groups`` is the full one: divided
-    by the design effect, the counts go into any function that takes counts. With few groups the
-    effect is itself uncertain, and the interval somewhat too short.
+    A quick alternative to :func:`bayescm.fit` with ``hierarchical_groups``: divided by the design
+    effect, the counts can be passed to any function that takes counts. With few groups the effect
+    itself is uncertain, and the interval slightly too short.
 
     Parameters
     ----------
     counts : DataArray
         With a dim ``group``.
     measure : str or callable
-        The measure that will be asked for; another one has another design effect.
+        The measure of interest; each measure has its own design effect.
 
     Returns
     -------
@@ -117,5 +117,5 @@ def _grouped(counts):
     counts = as_counts(counts)
     if "group" not in counts.dims or counts.sizes["group"] < 2:
         todo = "name the axis: from_predictions(..., by={'group': site})"
-        raise fail("there are not several groups", counts.dims, "a dim group of two or more", todo)
+        raise fail("fewer than two groups", counts.dims, "a dim group of two or more", todo)
     return counts.transpose(..., "group", *CELLS)

@@ -1,4 +1,4 @@
-"""Student t intervals from the folds of a cross-validation, symmetric and not clipped.
+"""Student t intervals from the folds of a cross-validation, symmetric and unclipped.
 
 The functions of arrays take the measure of every fold on the last axis (or the last two) and
 return ``(..., 2)``; `fold_t` is their labelled face.
@@ -43,21 +43,21 @@ def fold_t(
     prob : float, default 0.95
         Confidence level.
     rho : float, default 0.7
-        Of the corrected t: the covariance of two folds over the variance of the mean, in [0, 1).
+        For the corrected t: the covariance of two folds over the variance of the mean, in [0, 1).
     undefined : {"drop", "zero", "nan"}
-        What a fold counts in which the measure is 0/0: it is left out (and a degree of freedom
-        with it), counts as 0, or makes the interval NaN.
+        What to do with a fold in which the measure is 0/0: leave it out (and a degree of freedom
+        with it), count it as 0, or return NaN.
 
     Returns
     -------
     DataArray
         Dims ``(..., [class,] bound)``, without repeat and fold. May leave [0, 1]; of length 0
-        where all folds agree. The coord ``undefined_folds`` counts the folds with 0/0.
+        if all folds agree. The coord ``undefined_folds`` counts the folds with 0/0.
 
     Raises
     ------
     ValueError
-        Where the folds are not those the method is for.
+        If the folds do not suit the method.
 
     References
     ----------
@@ -82,7 +82,7 @@ def fold_t(
     check_choice("method", method, list(METHODS))
     check_prob(prob)
     if not isinstance(rho, Real) or not 0 <= rho < 1:
-        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "pass rho=0.7")
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "pass rho=0.7")
     counts = as_counts(counts)
     _check_design(counts, method)
     values = fill_undefined(fold_values(counts, measure), undefined).transpose(..., "fold")
@@ -116,12 +116,12 @@ def _check_design(counts, method):
             f"the {method} interval needs {wanted[0]} repeats of 2 folds",
             {"repeat": repeats, "fold": folds},
             f"sizes repeat={wanted[0]}, fold=2",
-            "cross-validate with splits.FiveByTwo() or splits.BlockedThreeByTwo()",
+            "cross-validate with bayescm.evidence.splits.FiveByTwo() or BlockedThreeByTwo()",
         )
     if method in ("plain", "corrected") and repeats > 1:
         raise fail(
-            f"the {method} t interval is for one cross-validation",
-            f"{repeats} repeats",
+            f"the {method} t interval is for a single cross-validation",
+            {"repeat": repeats},
             "no dim repeat",
             "pass method='resampled', or one repeat",
         )

@@ -14,11 +14,11 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
     Parameters
     ----------
     correlation : ndarray, shape (d, d)
-        Correlations; a singular matrix is welcome (measures that depend on one another).
+        Correlations; the matrix may be singular (measures that depend on one another).
     prob : float, default 0.95
         Probability that all d variables stay within q, in (0, 1).
     points : int, default 2**15
-        Number of directions, a power of two, where q cannot be integrated more cleverly.
+        Number of directions, a power of two, where q cannot be integrated more accurately.
 
     Returns
     -------
@@ -27,14 +27,14 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
     Raises
     ------
     ValueError
-        Where the matrix is not a correlation matrix.
+        If the matrix is not a correlation matrix.
 
     Notes
     -----
     Independent or equally correlated variables, and up to four variables of a regular matrix, are
     integrated to about 1e-9. Otherwise the direction of Z is integrated by a fixed Sobol sequence
-    and its length exactly (error of q some 1e-4, and 5e-5 at 2**18 points); a direction needs no
-    inverse, so that singular matrices are no special case.
+    and its length exactly (error of q about 1e-4, and 5e-5 at 2**18 points); a direction needs no
+    inverse, so singular matrices are not a special case.
 
     References
     ----------
@@ -66,7 +66,7 @@ def _checked(correlation):
         or not np.allclose(correlation, correlation.T)
     ):
         raise fail(
-            "this is not a correlation matrix",
+            "not a correlation matrix",
             correlation,
             "a symmetric matrix with ones on the diagonal",
             "divide a covariance matrix by the standard deviations",

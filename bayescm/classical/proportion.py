@@ -33,7 +33,7 @@ def proportion(
     Raises
     ------
     ValueError
-        Where there are no trials or more successes than trials.
+        If there are no trials or more successes than trials.
 
     References
     ----------
@@ -50,9 +50,16 @@ def proportion(
     successes, trials = xr.broadcast(_labelled(successes), _labelled(trials))
     hits, number = successes.values, trials.values
     if (number < 1).any():
-        raise fail("a proportion of no trials", number, "trials >= 1", "leave these out")
+        raise fail(
+            "a proportion needs at least one trial",
+            number,
+            "trials >= 1",
+            "leave these entries out",
+        )
     if (hits > number).any():
-        raise fail("more successes than trials", hits, "successes <= trials", "correct them")
+        raise fail(
+            "more successes than trials", hits, "successes <= trials", "correct these entries"
+        )
     z = ndtri((1 + prob) / 2)
     ends = np.stack(_METHODS[method](hits.astype(float), number.astype(float), z), axis=-1)
     coords = {**trials.coords, **successes.coords, "bound": ["lower", "upper"]}

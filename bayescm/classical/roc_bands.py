@@ -3,7 +3,7 @@ Pointwise bands of ROC and precision-recall curves, threshold by threshold, and 
 
 These are the bands of Schalk's thesis: at each observed threshold an interval for either rate, as
 if the threshold had been fixed beforehand and were the only one. They say nothing about the curve
-as a whole; for that see :func:`bayescm.curves.roc`.
+as a whole; for that, see :func:`bayescm.curves.roc`.
 """
 
 import numpy as np
@@ -35,9 +35,9 @@ def roc_bands(
         Scores of one classifier, two classes.
     method : {"credible", "wilson", "clopper_pearson", "agresti_coull"}
     prob : float, default 0.95
-        Of each interval by itself.
+        Mass of each interval by itself.
     concentration : float, default 1
-        Of the credible intervals: prior pseudo-counts, flat by default as in the thesis.
+        Prior pseudo-counts of the credible intervals, flat by default as in the thesis.
 
     Returns
     -------
@@ -70,12 +70,12 @@ def precision_recall_bands(
     Parameters
     ----------
     evidence, method, prob, concentration
-        As of `roc_bands`.
+        See `roc_bands`.
 
     Returns
     -------
     Dataset, dims (threshold, bound)
-        ``precision`` and ``recall``; without the threshold that predicts nobody positive.
+        ``precision`` and ``recall``; without the threshold at which nothing is predicted positive.
     """
     fp, tp, totals, thresholds = _counts(evidence)
     fp, tp, thresholds = fp[1:], tp[1:], thresholds[1:]
@@ -88,9 +88,9 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     """
     Return the areas under the lower and the upper hull of pointwise bands.
 
-    The thesis calls this an interval of the area under the curve. It is none: every point lies at
-    its own limit at once, and the areas lie almost twice as far apart as an interval needs.
-    They are here to be compared with; for intervals see :func:`bayescm.curves.auc`.
+    The thesis calls this an interval of the area under the curve. It is not: every point lies at
+    its own limit at once, and the areas are almost twice as far apart as an interval needs.
+    They are here for comparison; for intervals see :func:`bayescm.curves.auc`.
 
     Parameters
     ----------
@@ -118,7 +118,9 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
         ends = None
     else:
         todo = "pass roc_bands(evidence)"
-        raise fail("these are no bands", list(bands), "fpr and tpr, or precision and recall", todo)
+        raise fail(
+            "not bands of a curve", list(bands), "fpr and tpr, or precision and recall", todo
+        )
     areas = [_area(x.sel(bound=a).values, y.sel(bound=b).values, ends) for a, b in pairs]
     return xr.DataArray(areas, {"bound": ["lower", "upper"]}, ("bound",), "hull_area")
 
@@ -148,14 +150,14 @@ def _bounds(hits, trials, method, prob, concentration):
     if method == "credible":
         if not 0 < concentration < np.inf:
             todo = "pass concentration=1 for a flat prior, 0.5 for Jeffreys'"
-            raise fail("a concentration is not a pseudo-count", concentration, "> 0", todo)
+            raise fail("concentration must be positive", concentration, "a number > 0", todo)
         a, b = hits + concentration, trials - hits + concentration
         tail = (1 - prob) / 2
         return np.stack([betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)], axis=-1)
     whole = [np.round(each) for each in (hits, trials)]
     if not all(np.allclose(each, given) for each, given in zip(whole, (hits, trials), strict=True)):
         todo = "pass method='credible'"
-        raise fail("weights give fractional counts", "fractions", "whole numbers", todo)
+        raise fail("weights make the counts fractional", ..., "whole numbers", todo)
     bounds = proportion(*(each.astype(int) for each in whole), method=method, prob=prob).values
     return np.clip(bounds, 0, 1)
 

@@ -25,22 +25,24 @@ def compare(
     file: File,
     actual: Actual,
     predicted: Annotated[
-        list[str], typer.Option("--predicted", help="Column of a classifier's answers; repeat it.")
+        list[str], typer.Option("--predicted", help="Column of a classifier's predictions; repeat.")
     ],
     positive: Positive = None,
     measure: Measures = None,
     rope: Annotated[
-        str, typer.Option("--rope", help="Differences below this, or inside LOW,HIGH, are none.")
+        str,
+        typer.Option("--rope", help="Differences below this, or within LOW,HIGH, count as none."),
     ] = "0",
     group: Annotated[
-        str | None, typer.Option("--group", help="Column of the groups: a row for each of them.")
+        str | None, typer.Option("--group", help="Column of the groups; one row for each.")
     ] = None,
     pool: Annotated[
         bool,
         typer.Option("--pool", help="Pool the groups partially: one row, for the typical group."),
     ] = False,
     reference: Annotated[
-        str | None, typer.Option("--reference", help="Compare all with this classifier only.")
+        str | None,
+        typer.Option("--reference", help="Compare all others with this classifier only."),
     ] = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
@@ -57,7 +59,12 @@ def compare(
     check_picture(plot)
     region = _rope(rope)
     if pool and group is None:
-        raise fail("there are no groups to pool", "--pool", "with --group", "name their column")
+        raise fail(
+            "there are no groups to pool",
+            "--pool",
+            "--pool together with --group",
+            "name the column of the groups",
+        )
     frame = read_columns(file, [actual, *predicted, *([group] if group else [])])
     truth = frame[actual]
     evidence = from_classifiers(
@@ -93,5 +100,5 @@ def _rope(text):
         ends = [float(each) for each in text.split(",")]
     except ValueError:
         todo = "write e.g. --rope 0.01"
-        raise fail("the rope is not a number", text, "WIDTH or LOW,HIGH", todo) from None
+        raise fail("the rope must be one or two numbers", text, "WIDTH or LOW,HIGH", todo) from None
     return ends[0] if len(ends) == 1 else tuple(ends)

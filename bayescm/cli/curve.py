@@ -20,7 +20,7 @@ def curve(
     file: File,
     actual: Actual,
     score: Annotated[
-        list[str], typer.Option("--score", help="Column of scores; once per classifier.")
+        list[str], typer.Option("--score", help="Column of scores; repeat for each classifier.")
     ],
     kind: Annotated[
         CurveKind,
@@ -33,10 +33,10 @@ def curve(
     fold: Annotated[str | None, typer.Option("--fold", help="Column of folds.")] = None,
     prevalence: Annotated[
         float | None,
-        typer.Option("--prevalence", help="Answer for a population with this share of positives."),
+        typer.Option("--prevalence", help="Prevalence of the target population."),
     ] = None,
     pointwise: Annotated[
-        bool, typer.Option("--pointwise", help="Band for one point at a time, not the curve.")
+        bool, typer.Option("--pointwise", help="Pointwise band, not one for the whole curve.")
     ] = False,
     prob: Prob = 0.95,
     style: FormatOption = Format.table,

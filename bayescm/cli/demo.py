@@ -21,14 +21,14 @@ def demo(
     ),
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1,
 ) -> None:
-    """Train two classifiers on a split of the breast-cancer data and evaluate them whole."""
+    """Train two classifiers on the breast-cancer data and evaluate them end to end."""
     import bayescm as bcm
     from bayescm.cli.output import console, show
 
     out.mkdir(parents=True, exist_ok=True)
     say = console().print
     title = partial(say, style="bold", highlight=False)
-    with console().status("training two classifiers on 60 % of scikit-learn's breast-cancer data"):
+    with console().status("training two classifiers on 60% of scikit-learn's breast-cancer data"):
         frame = predictions(seed)
     frame.to_csv(out / "predictions.csv", index=False)
     truth, answers = frame["actual"], {name: frame[name] for name in ("logistic", "tree")}
@@ -40,16 +40,16 @@ def demo(
         dim="classifier",
     )
 
-    title(f"1. What was seen: {len(frame)} test examples, positive class malignant")
+    title(f"1. The evidence: {len(frame)} test examples, positive class malignant")
     for name in answers:
         show(matrix(both.sel(classifier=name)), "table", name)
 
-    title("2. What is known of each measure (exact posteriors, 95 % highest density)")
+    title("2. What is known about each measure (95% highest-density intervals)")
     table = bcm.summary(both, MEASURES)
     table.to_csv(out / "measures.csv", index=False)
     show(table.drop(columns=["error", "undefined"], errors="ignore"), "table")
 
-    title("3. Is one better? (paired: both saw the same examples)")
+    title("3. Is one better? (paired: both were tested on the same examples)")
     paired = bcm.from_classifiers(truth, answers, positive="malignant")
     comparison = bcm.compare(paired, ["recall", "f1", "mcc"], rope=0.01, random_seed=seed)
     comparison.to_csv(out / "comparison.csv", index=False)
@@ -60,7 +60,7 @@ def demo(
     title("4. The same as a PyMC model, sampled by NUTS")
     tree = nuts(both.sel(classifier="logistic", drop=True), seed)
     sampled = bcm.summary(tree, MEASURES).drop(columns=["how", "undefined"])
-    show(sampled, "table", "error is the Monte Carlo error of the interval's ends")
+    show(sampled, "table", "error is the Monte Carlo error of the interval bounds")
     bcm.save(tree, out / "fit.nc")
 
     with console().status("drawing"):
@@ -70,7 +70,7 @@ def demo(
 
 
 def predictions(seed):
-    """Return the truth and the answers of two classifiers on a held-out 40 %."""
+    """Return the truth and the answers of two classifiers on a held-out 40%."""
     import pandas as pd
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression

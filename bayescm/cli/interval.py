@@ -34,7 +34,7 @@ def interval(
     concentration: Concentration = None,
     prevalence: Annotated[
         float | None,
-        typer.Option("--prevalence", help="Answer for a population with this share of positives."),
+        typer.Option("--prevalence", help="Prevalence of the target population."),
     ] = None,
     of: Annotated[
         Of, typer.Option("--of", help="The measure itself, or that of the next test set.")

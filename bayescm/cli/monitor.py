@@ -229,7 +229,7 @@ def _floors(given):
         except ValueError:
             name = ""
         if not name:
-            raise fail("a floor is not understood", each, "measure=value", "pass recall=0.8")
+            raise fail("cannot read the floor", each, "measure=value", "write e.g. recall=0.8")
     return floors or None
 
 

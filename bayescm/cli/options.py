@@ -31,15 +31,15 @@ Predicted = Annotated[str, typer.Option("--predicted", help="Column of the predi
 Positive = Annotated[str | None, typer.Option("--positive", help="The positive class.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", help="A measure, as often as wanted: f1, mcc, fbeta(0.5) ..."),
+    typer.Option("--measure", "-m", help="A measure: f1, mcc, fbeta(0.5) ... May be repeated."),
 ]
 Prob = Annotated[float, typer.Option("--prob", help="Mass of the interval.")]
 KindOption = Annotated[Kind, typer.Option("--kind", help="Kind of interval.")]
 Concentration = Annotated[
     float | None,
-    typer.Option("--concentration", help="Prior pseudo-count per cell; 2/C^2 if not given."),
+    typer.Option("--concentration", help="Prior pseudo-count per cell; default 2/C^2."),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="How the table is printed.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of the table.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Write a picture here (.png, .svg or .pdf).")
 ]

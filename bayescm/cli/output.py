@@ -47,11 +47,14 @@ def check_picture(path: Path | None) -> None:
         return
     if path.suffix not in PICTURES:
         raise validate.fail(
-            "unknown picture format", str(path), f"a name ending in {', '.join(PICTURES)}", "rename"
+            "unknown picture format",
+            str(path),
+            f"a name ending in {', '.join(PICTURES)}",
+            "rename the file",
         )
     if not path.parent.is_dir():
         raise validate.fail(
-            "no such folder", str(path.parent), "an existing folder", "make it first"
+            "no such folder", str(path.parent), "an existing folder", "create it first"
         )
 
 

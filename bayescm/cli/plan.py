@@ -14,7 +14,7 @@ def plan(
         float | None, typer.Option("--expect", help="Its plausible value, for a proportion.")
     ] = None,
     width: Annotated[
-        float | None, typer.Option("--width", help="The interval is to be at most this wide.")
+        float | None, typer.Option("--width", help="Largest acceptable width of the interval.")
     ] = None,
     assurance: Annotated[
         float, typer.Option("--assurance", help="Probability that the goal is reached.")
@@ -28,11 +28,9 @@ def plan(
         typer.Option("--difference", help="Compare two classifiers that differ by this much."),
     ] = None,
     agreement: Annotated[
-        float, typer.Option("--agreement", help="Share of examples both get right or both wrong.")
+        float, typer.Option("--agreement", help="Proportion both get right or both wrong.")
     ] = 0.9,
-    p_better: Annotated[
-        float, typer.Option("--p-better", help="P(better) that is to be passed.")
-    ] = 0.95,
+    p_better: Annotated[float, typer.Option("--p-better", help="P(better) to be exceeded.")] = 0.95,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
     style: FormatOption = Format.table,
@@ -46,7 +44,7 @@ def plan(
     check_picture(plot)
     if (width is None) == (difference is None):
         given = {"--width": width, "--difference": difference}
-        raise fail("one goal at a time", given, "--width or --difference", "give one of them")
+        raise fail("only one goal at a time", given, "--width or --difference", "choose one")
     if width is None:
         frame = planning.plan_comparison(
             measure,
@@ -73,7 +71,7 @@ def _pilot(text):
         tp, fn, fp, tn = (int(each) for each in text.split(","))
     except ValueError:
         todo = "write them as --pilot 65,15,35,30"
-        raise fail("--pilot cannot be read", text, "four counts TP,FN,FP,TN", todo) from None
+        raise fail("cannot read --pilot", text, "four counts TP,FN,FP,TN", todo) from None
     return from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
 
 

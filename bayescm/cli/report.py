@@ -1,4 +1,4 @@
-"""``bayescm report``: from a file of predictions to a page that people read."""
+"""``bayescm report``: from a file of predictions to a page for people to read."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,9 @@ def report(
     ] = None,
     predicted: Annotated[
         list[str] | None,
-        typer.Option("--predicted", help="Column of a classifier's answers; repeat to compare."),
+        typer.Option(
+            "--predicted", help="Column of a classifier's predictions; repeat to compare."
+        ),
     ] = None,
     score: Annotated[
         list[str] | None, typer.Option("--score", help="Column of a classifier's scores.")
@@ -28,7 +30,7 @@ def report(
         str | None, typer.Option("--store", help="Ledger of a monitor, instead of a file.")
     ] = None,
     classifier: Annotated[
-        str | None, typer.Option("--classifier", help="Which classifier of the store.")
+        str | None, typer.Option("--classifier", help="Which classifier in the store.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Ends in .html, .md or .tex.")] = Path(
         "report.html"
@@ -62,7 +64,7 @@ def report(
         given = {"file": str(file), "--actual": actual, "--predicted": predicted, "--score": score}
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
         allowed = "a file, --actual, and --predicted or --score; or --store"
-        raise fail("there is nothing to report on", given, allowed, todo)
+        raise fail("nothing to report on", given, allowed, todo)
     else:
         evidence, scores = _evidence(file, actual, predicted, score, fold, group, positive)
         written = report(evidence, out, scores=scores, rope=rope, **settings)

@@ -1,4 +1,4 @@
-"""``bayescm study``: the simulations of the papers, ours beside the published figures."""
+"""``bayescm study``: the papers' simulations, our figures beside the published ones."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -31,10 +31,10 @@ def study(
     name: Annotated[Name, typer.Argument(help="The study.", show_default=False)],
     table: Annotated[
         str | None,
-        typer.Option("--table", help="A table of the paper; all if not given."),
+        typer.Option("--table", help="A table of the paper; default all."),
     ] = None,
     case: Annotated[
-        int | None, typer.Option("--case", help="One case of the table; all if not given.")
+        int | None, typer.Option("--case", help="One case of the table; default all.")
     ] = None,
     replications: Annotated[
         int, typer.Option("--replications", help="Number of simulated data sets in each case.")
@@ -44,14 +44,14 @@ def study(
         typer.Option("--jobs", help="Number of processes (-1: all cores), or a Dask scheduler."),
     ] = "-1",
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of the data files that a study needs.")
+        Path | None, typer.Option("--data", help="Folder with the data files a study needs.")
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             help="Write the table here (.csv or .parquet). Finished replications are kept in a "
-            "folder beside it: the same command goes on where it was killed.",
+            "folder beside it: the same command resumes where it stopped.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the simulation.")] = 0,

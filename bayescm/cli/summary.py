@@ -32,7 +32,7 @@ def summary(
     measure: Measures = None,
     label: Annotated[
         list[str] | None,
-        typer.Option("--label", help="A class, as often as there are: keeps absent classes."),
+        typer.Option("--label", help="A class; repeat for all, to keep absent ones."),
     ] = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,

@@ -1,4 +1,4 @@
-"""Curves: ROC and precision-recall with bands, numbers about them, and thresholds."""
+"""Curves: ROC and precision-recall with bands, summaries of them, and thresholds."""
 
 from bayescm.curves.bands import band
 from bayescm.curves.choosing import best_threshold

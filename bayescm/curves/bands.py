@@ -1,4 +1,4 @@
-"""Bands around draws of a curve: pointwise, and simultaneous ones that hold the whole curve."""
+"""Bands around draws of a curve: pointwise, and simultaneous ones that contain the whole curve."""
 
 import numpy as np
 import xarray as xr
@@ -15,20 +15,20 @@ def band(
     lowest: xr.DataArray | None = None,
 ) -> xr.DataArray:
     """
-    Return the band of draws of a curve, or of the difference of two curves.
+    Return a band from draws of a curve, or of the difference between two curves.
 
     Parameters
     ----------
     draws : DataArray, dims (draw, ..., dim)
-        Such as `roc_draws` returns, or a difference of these.
+        As returned by `roc_draws`, or a difference between two of these.
     prob : float, default 0.95
-        Probability that the band holds the whole curve, or where pointwise any one point.
+        Probability that the band contains the whole curve or, if pointwise, any one point.
     simultaneous : bool, default True
         Whether the band is for the whole curve.
     dim : str, optional
         The dim along the curve; by default the last one.
     lowest : DataArray, optional
-        The same draws as low as they may be, for the lower bound of a simultaneous band.
+        The same draws at their lowest possible, for the lower bound of a simultaneous band.
 
     Returns
     -------
@@ -58,7 +58,12 @@ def band(
     dim = str(draws.dims[-1]) if dim is None else dim
     for each in ("draw", dim):
         if each not in draws.dims:
-            raise fail("the draws lack a dim", draws.dims, f"draw and {dim}", "pass dim=")
+            raise fail(
+                "the draws lack a dim",
+                draws.dims,
+                f"draw and {dim}",
+                "name the dim of the curve with dim=",
+            )
     ordered = draws.transpose("draw", ..., dim)
     shape = (ordered.sizes["draw"], -1, ordered.sizes[dim])
     flat = ordered.values.reshape(shape)

@@ -1,4 +1,4 @@
-"""The best threshold, and what choosing it on the same data costs."""
+"""The best threshold, and the cost of choosing it on the same data."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,39 +25,39 @@ def best_threshold(
     random_seed: int | None = 0,
 ) -> xr.Dataset:
     """
-    Choose the threshold with the best expected value of a measure, and say what it is worth.
+    Choose the threshold with the best expected value of a measure, and say how good it really is.
 
-    For costs pass ``bcm.measures.cost([[0, 1], [5, 0]])``, which is to be low; for another
-    prevalence than the sample's choose on ``at_prevalence(evidence, 0.01)``.
+    For costs pass ``bcm.measures.cost([[0, 1], [5, 0]])``, where lower is better; for a prevalence
+    other than the sample's use ``at_prevalence(evidence, 0.01)``.
 
     Parameters
     ----------
     evidence : Dataset
         Scores of one or more classifiers, two classes.
     measure : str or callable
-        As of `threshold`.
+        See `threshold`.
     lower_is_better : bool, optional
         By default what the measure says of itself: costs and error rates are to be low.
     prob : float, default 0.95
     draws, random_seed
-        As of `threshold`.
+        See `threshold`.
 
     Returns
     -------
     Dataset, dims ([fold], [classifier], [bound])
-        ``threshold``, the one chosen: that with the best posterior mean;
-        ``best``, the interval of the threshold that is truly the best;
-        ``apparent``, the best value that the examples themselves show;
-        ``value``, the interval of the measure at the threshold chosen, corrected for the choice;
-        ``optimism``, by how much the apparent value lies above the corrected mean: the cost of
-        choosing on the same data;
+        ``threshold``, the one chosen: the one with the best posterior mean;
+        ``best``, the interval of the truly best threshold;
+        ``apparent``, the best value in the sample;
+        ``value``, the interval of the measure at the chosen threshold, corrected for the choice;
+        ``optimism``, how far the apparent value exceeds the corrected mean: the cost of choosing
+        on the same data;
         ``regret``, the expected loss against the truly best threshold.
 
     Notes
     -----
-    A threshold chosen for looking best looks better than it is. The correction is that mean excess
-    in data sets of the same size drawn from the posterior's curves, each of which chooses a
-    threshold of its own.
+    A threshold chosen because it looks best looks better than it is. The correction is the mean
+    excess in data sets of the same size simulated from the posterior's curves, each choosing its
+    own threshold.
 
     Examples
     --------
@@ -107,8 +107,13 @@ def _choose(good, again, apparent, prob, sign):
     """Return the choice from draws (S, T) of the measure, and of it in data drawn from these."""
     mean = good.mean(axis=0)
     if not np.isfinite(mean).any():
-        todo = "take another measure"
-        raise fail("the measure is 0/0 at every threshold", "NaN", "defined at some", todo)
+        todo = "choose another measure"
+        raise fail(
+            "the measure is 0/0 at every threshold",
+            ...,
+            "a measure that some threshold defines",
+            todo,
+        )
     chosen = int(mean.argmax())
     rows = np.arange(len(good))
     excess = again.max(axis=1) - good[rows, again.argmax(axis=1)]

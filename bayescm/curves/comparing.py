@@ -1,4 +1,4 @@
-"""Which classifier has the better curve: differences of numbers about curves, jointly drawn."""
+"""Which classifier has the better curve: differences between summaries of jointly drawn curves."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -27,18 +27,18 @@ def compare(
     random_seed: int | None = 0,
 ) -> pd.DataFrame:
     """
-    Compare classifiers scored on the same examples, pair by pair.
+    Compare classifiers scored on the same examples, pairwise.
 
     Parameters
     ----------
     evidence : Dataset
         Scores of two or more classifiers.
     measure
-        As of `number_draws`.
+        See `number_draws`.
     prob, kind, rope, reference
-        As of :func:`bayescm.compare`.
+        See :func:`bayescm.compare`.
     draws, random_seed
-        As of `auc`.
+        See `auc`.
 
     Returns
     -------
@@ -47,10 +47,10 @@ def compare(
 
     Notes
     -----
-    Curves are drawn jointly, each example weighing alike for all classifiers. Areas are tied more
-    closely, by the correlation that the examples show between them
+    Curves are drawn jointly: each example has the same weight for all classifiers. Areas are tied
+    more closely, by the correlation that the examples show between them
     (`bayescm.direct.roc.paired_areas`): where DeLong's intervals cover, these are about as long.
-    Either way each classifier's own interval is what it is alone.
+    Either way each classifier keeps the interval it has by itself.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def compare(
     names = values["classifier"].values.tolist() if "classifier" in values.dims else []
     if len(names) < 2:
         todo = "pass from_scores(actual, {'a': ..., 'b': ...})"
-        raise fail("there is nothing to compare", names or "one classifier", "two or more", todo)
+        raise fail("nothing to compare", names or ..., "two or more", todo)
     others = [dim for dim in values.dims if dim not in ("draw", "classifier")]
     rows = []
     for place in np.ndindex(*(values.sizes[dim] for dim in others)):
@@ -91,6 +91,9 @@ def _pairs(names, reference):
         return list(combinations(names, 2))
     if reference not in names:
         raise fail(
-            "the reference is no classifier", reference, str(names), suggest(reference, names)
+            "the reference is not one of the classifiers",
+            reference,
+            names,
+            suggest(reference, names),
         )
     return [(each, reference) for each in names if each != reference]

@@ -42,7 +42,7 @@ class DrawnCurves(NamedTuple):
         )
 
     def on_the_axes(self) -> tuple[xr.DataArray, xr.DataArray] | None:
-        """Return `exact.curve.on_the_axes` of the curves, where the model has open ends."""
+        """Return `direct.roc.curve.on_the_axes` of the curves, where the model has open ends."""
         pairs = zip(self.curves, self.views, strict=bool(self.views))
         found = [on_the_axes(each, view.inner) for each, view in pairs]
         if not found:
@@ -83,11 +83,11 @@ def draw(
     draws : int
     random_seed : int or None
     resolution : int, optional
-        The number of slots from which neighbours are put together.
+        The number of slots above which neighbours are merged.
     thresholds : ndarray, optional
         Scores at which the curves need a point.
     pooled : bool, default False
-        Of many classes, whether to pool all (example, class) pairs instead of a curve per class.
+        For many classes, whether to pool all (example, class) pairs instead of a curve per class.
     model : {"scores", "binormal"}, optional
         By default the first, which relies on the order of the scores alone.
     """
@@ -156,4 +156,4 @@ def _labels(evidence, pooled):
 
 def _check_draws(draws):
     if not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise fail("draws is not a number of draws", draws, "2, 3, ...", "pass draws=2000")
+        raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=2000")

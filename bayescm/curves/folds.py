@@ -1,4 +1,4 @@
-"""The folds of a cross-validation: one area for all."""
+"""One area for all folds of a cross-validation."""
 
 import numpy as np
 import xarray as xr
@@ -18,20 +18,21 @@ def fold_auc(
     random_seed: int | None = 0,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of the mean area over the folds of a cross-validation.
+    Return the posterior interval of the mean AUC over the folds of a cross-validation.
 
-    The folds' areas are independent given the data, but for the training examples they share:
-    that correlation widens the spread of the mean, as in the model `averaged_folds`.
+    Given the data, the folds' areas are independent except for the training examples they share:
+    that correlation widens the distribution of the mean, as in the model `averaged_folds`.
 
     Parameters
     ----------
     evidence : Dataset
         Scores with folds.
     rho : float, optional
-        Correlation between folds in [0, 1); by default Nadeau and Bengio's, the share of one test
-        set: the coord ``test_share`` of `bayescm.cross_scores`, else one over the number of folds.
+        Correlation between folds in [0, 1); by default Nadeau and Bengio's, the proportion of the
+        data in one test set: the coord ``test_share`` of `bayescm.cross_scores`, else one over the
+        number of folds.
     prob, kind, draws, random_seed
-        As of `auc`.
+        See `auc`.
 
     Returns
     -------
@@ -45,12 +46,12 @@ def fold_auc(
     values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
     if values.sizes.get("fold", 1) < 2:
         got = values.dims
-        raise fail("there are no folds", got, "two folds or more", "pass from_scores(..., fold=)")
+        raise fail("no folds", got, "two or more folds", "pass from_scores(..., fold=)")
     number = values.sizes["fold"]
     if rho is None:
         rho = float(evidence.coords.get("test_share", 1 / number))
     if not 0 <= rho < 1:
-        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "leave it out")
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "leave it out")
     mean = values.mean("fold")
     centre = mean.mean("draw")
     # Correlated by rho, the mean of K has 1 + K rho / (1 - rho) times the variance.

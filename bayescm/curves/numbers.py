@@ -1,4 +1,4 @@
-"""Numbers about a curve: area, partial area, average precision, best F1."""
+"""Summaries of a curve: area, partial area, average precision, best F1."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,7 +32,7 @@ def auc(
     Return the posterior interval of the area under the ROC curve.
 
     The area is the probability that a random positive example scores higher than a random negative
-    one, ties counting half.
+    one, with ties counting one half.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ def auc(
     prob : float, default 0.95
         Mass of the interval.
     kind : {"eti", "hdi"}
-        Equal tails or highest density. Near the end of the scale highest-density intervals cover
-        worse; hence the default.
+        Equal-tailed or highest-density. Near the end of the scale highest-density intervals have
+        poorer coverage; hence the default.
     average : {"macro", "weighted", "micro"}, optional
-        Of more than two classes: the mean over the classes, the mean weighted by their shares, or
-        the area of all (example, class) pairs pooled. By default each class against the rest.
+        For more than two classes: the mean over classes, the mean weighted by prevalence, or the
+        area of all (example, class) pairs pooled. By default each class against the rest.
     model : {"scores", "binormal"}, optional
-        By default the first, which relies on the order of the scores alone; the second takes them
-        for normal in each class.
+        By default the first, which uses only the order of the scores; the second takes them to be
+        normal in each class.
     draws : int, default 4000
     random_seed : int, optional
 
@@ -85,14 +85,13 @@ def average_precision(
     """
     Return the posterior interval of the average precision, the area under the PR curve.
 
-    That is the population's integral of precision over recall. What scikit-learn computes from the
-    examples, a sum of steps, is an estimate of it, and too high on average where the positives are
-    few.
+    This is the population's integral of precision over recall. What scikit-learn computes from the
+    sample, a sum of steps, is an estimate of it that is biased upwards when positives are few.
 
     Parameters
     ----------
     evidence, prob, kind, average, model, draws, random_seed
-        As of `auc`. The prevalence is the sample's, uncertain as it is, or that of `at_prevalence`.
+        See `auc`. The prevalence is estimated from the sample, or set by `at_prevalence`.
 
     Returns
     -------
@@ -127,9 +126,9 @@ def partial_auc(
     Parameters
     ----------
     evidence, prob, kind, model, draws, random_seed
-        As of `auc`.
+        See `auc`.
     max_fpr : float
-        Where the area ends, in (0, 1].
+        Upper limit of the area, in (0, 1].
 
     References
     ----------
@@ -152,15 +151,15 @@ def max_f1(
     random_seed: int | None = 0,
 ) -> xr.DataArray:
     """
-    Return the posterior interval of F1 at its best threshold, whichever that is.
+    Return the posterior interval of F1 at its best threshold.
 
-    This is what the scores could give, not what a threshold chosen on these data will give: for
-    that see `best_threshold`.
+    This is what the scores could achieve, not what a threshold chosen on these data will achieve;
+    for that, see `best_threshold`.
 
     Parameters
     ----------
     evidence, prob, kind, model, draws, random_seed
-        As of `auc`.
+        See `auc`.
     """
     values = number_draws(evidence, "max_f1", model=model, draws=draws, random_seed=random_seed)
     return interval_of(values, prob, kind)
@@ -176,7 +175,7 @@ def number_draws(
     random_seed: int | None = 0,
 ) -> xr.DataArray:
     """
-    Return posterior draws of a number about each curve.
+    Return posterior draws of a summary of each curve.
 
     Curves of classifiers on the same examples, and of the classes, are drawn jointly: differences
     of these draws are draws of the difference.
@@ -189,7 +188,7 @@ def number_draws(
         ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of
         a `bayescm.direct.roc.curve.Curve`.
     average, model, draws, random_seed
-        As of `auc`.
+        See `auc`.
 
     Returns
     -------
@@ -210,7 +209,7 @@ def estimate(
     evidence: xr.Dataset, measure: str | Callable = "auc", *, average: str | None = None
 ) -> xr.DataArray:
     """
-    Return the value that the examples themselves give.
+    Return the value in the sample.
 
     Equivalent to ``sklearn.metrics.roc_auc_score`` (also its ``max_fpr`` and averages),
     ``average_precision_score``, and the largest F1 along ``precision_recall_curve``.
@@ -218,7 +217,7 @@ def estimate(
     Parameters
     ----------
     evidence, measure, average
-        As of `number_draws`.
+        See `number_draws`.
 
     Returns
     -------
@@ -257,7 +256,7 @@ def _max_fpr(text):
     except ValueError:
         value = np.nan
     if not 0 < value <= 1:
-        raise fail("max_fpr is not a rate", text, "0 < max_fpr <= 1", "pass e.g. max_fpr=0.1")
+        raise fail("max_fpr must be a rate", text, "0 < max_fpr <= 1", "pass e.g. max_fpr=0.1")
     return value
 
 
@@ -266,7 +265,9 @@ def _check_average(evidence, average):
         return False
     check_choice("average", average, AVERAGES)
     if "class" not in evidence.dims:
-        raise fail("an average is over classes", average, "None for two classes", "leave it out")
+        raise fail(
+            "average is for three classes or more", average, "None for two classes", "leave it out"
+        )
     return average == "micro"
 
 

@@ -1,4 +1,4 @@
-"""Any measure along the threshold, and at one."""
+"""Any measure as a function of the threshold, and at one threshold."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,10 +31,10 @@ def threshold(
     random_seed: int | None = 0,
 ) -> xr.Dataset:
     """
-    Return a measure along the threshold, with its band.
+    Return a measure as a function of the threshold, with its band.
 
-    An example is predicted positive where its score is at least the threshold. Above all scores
-    seen nobody is, at or below the lowest everybody: measures that are 0/0 there are NaN.
+    An example is predicted positive if its score is at least the threshold. Above the highest score
+    nothing is, at or below the lowest everything: measures that are 0/0 there are NaN.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def threshold(
     at : float or array_like, optional
         Thresholds; by default the distinct scores, or 201 quantiles of them.
     prob : float, default 0.95
-        Probability that the band holds the measure along all thresholds, or where pointwise at
-        any one of them.
+        Probability that the band contains the measure at all thresholds or, if pointwise, at any
+        one of them.
     simultaneous : bool, default True
     draws : int, default 2000
     random_seed : int, optional
@@ -55,7 +55,7 @@ def threshold(
     -------
     Dataset
         A variable of the measure's name over ([fold], [classifier], threshold, bound), ``median``
-        and ``undefined``, the share of the draws in which the measure is 0/0; scalar coords
+        and ``undefined``, the fraction of draws in which the measure is 0/0; scalar coords
         ``prob`` and ``band``.
 
     Examples
@@ -92,12 +92,12 @@ def threshold_draws(
     random_seed: int | None = 0,
 ) -> xr.DataArray:
     """
-    Return posterior draws of a measure along the threshold.
+    Return posterior draws of a measure as a function of the threshold.
 
     Parameters
     ----------
     evidence, measure, at, draws, random_seed
-        As of `threshold`.
+        See `threshold`.
 
     Returns
     -------
@@ -124,13 +124,13 @@ def at_threshold(
     """
     Return intervals of measures at one threshold, all from the same draws.
 
-    A threshold that was fixed beforehand needs no curve: ``bcm.interval`` of the predictions says
-    the same in closed form. One that was chosen on these data needs `best_threshold`.
+    A threshold fixed beforehand needs no curve: ``bcm.interval`` of the predictions gives the same
+    in closed form. For one chosen on these data use `best_threshold`.
 
     Parameters
     ----------
     evidence, draws, random_seed
-        As of `threshold`.
+        See `threshold`.
     measures : name, function, or sequence of these
     threshold : float
     prob : float, default 0.95
@@ -175,7 +175,7 @@ def _given(at):
     except (TypeError, ValueError):
         tried = np.array([np.nan])
     if tried.ndim != 1 or np.isnan(tried).any() or not len(tried):
-        raise fail("a threshold is not a score", at, "numbers", "pass e.g. at=[0.3, 0.5]")
+        raise fail("a threshold must be a number", at, "numbers", "pass e.g. at=[0.3, 0.5]")
     return tried
 
 
@@ -184,5 +184,5 @@ def two_classes(evidence: xr.Dataset) -> xr.Dataset:
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "take one class against the rest: one_vs_rest(evidence, label)"
-        raise fail("a threshold is for two classes", "many classes", "two", todo)
+        raise fail("a threshold needs two classes", evidence["class"].values, "two classes", todo)
     return evidence

@@ -1,4 +1,4 @@
-"""Whole curves with their bands: ROC and precision-recall, and the points they go through."""
+"""Whole curves with their bands: ROC and precision-recall, and the points they pass through."""
 
 from functools import partial
 from typing import Any
@@ -38,14 +38,14 @@ def roc(
     evidence : Dataset
         From :func:`bayescm.from_scores`.
     prob : float, default 0.95
-        Probability that the band holds the whole curve, or where pointwise any one point.
+        Probability that the band contains the whole curve or, if pointwise, any one point.
     simultaneous : bool, default True
         Whether the band is for the whole curve.
     fpr : array_like, optional
-        False positive rates in [0, 1] at which the curve is wanted; by default 107 of them. A
-        simultaneous band holds for these.
+        False positive rates in [0, 1] at which to evaluate the curve; by default 107 of them. A
+        simultaneous band covers these.
     model : {"scores", "binormal"}, optional
-        By default the first, which relies on the order of the scores alone.
+        By default the first, which uses only the order of the scores.
     draws : int, default 2000
     random_seed : int, optional
 
@@ -53,15 +53,15 @@ def roc(
     -------
     Dataset
         ``tpr`` over ([fold], [classifier], [class], fpr, bound), ``median`` and ``estimate`` (the
-        examples' own curve) over the same without ``bound``; scalar coords ``prob`` and ``band``
+        sample's curve) over the same without ``bound``; scalar coords ``prob`` and ``band``
         (simultaneous or pointwise).
 
     Notes
     -----
-    How much weighs beyond the highest negative and the lowest positive has a distribution, but
-    nothing says where: the lower bound of a simultaneous band takes it to lie furthest out. On the
-    axes both bands take it to lie furthest in: at a rate of 0 they reach as high as the curve may
-    rise before the highest negative.
+    The mass beyond the highest negative and the lowest positive has a distribution, but the data do
+    not say where it lies: the lower bound of a simultaneous band puts it furthest out. On the axes
+    both bands put it furthest in: at a rate of 0 they reach as high as the curve can rise before
+    the highest negative.
 
     Examples
     --------
@@ -94,23 +94,23 @@ def precision_recall(
     """
     Return the precision-recall curve with its band.
 
-    Between thresholds the curve is what mixing them gives: straight in ROC space, bent here.
+    Between thresholds the curve interpolates by mixing them: straight in ROC space, curved here.
 
     Parameters
     ----------
     evidence : Dataset
         From :func:`bayescm.from_scores`, or of `at_prevalence` for a known prevalence.
     recall : array_like, optional
-        Recalls in (0, 1] at which the curve is wanted. Below one over the number of positives
-        little is known and the band is wide; at 0 there is no precision.
+        Recalls in (0, 1] at which to evaluate the curve. Below one over the number of positives
+        little is known and the band is wide; at 0 precision is undefined.
     prob, simultaneous, model, draws, random_seed
-        As of `roc`.
+        See `roc`.
 
     Returns
     -------
     Dataset
         ``precision`` over ([fold], [classifier], [class], recall, bound), ``median`` and
-        ``estimate``; scalar coords as of `roc`.
+        ``estimate``; scalar coords as for `roc`.
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
@@ -129,13 +129,13 @@ def roc_draws(
     """
     Return posterior draws of the ROC curve.
 
-    The curves of classifiers on the same examples are drawn jointly; `band` makes a band of the
-    draws, or of a difference of them.
+    The curves of classifiers on the same examples are drawn jointly; `band` turns the
+    draws, or a difference between them, into a band.
 
     Parameters
     ----------
     evidence, fpr, model, draws, random_seed
-        As of `roc`.
+        See `roc`.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def precision_recall_draws(
     Parameters
     ----------
     evidence, recall, model, draws, random_seed
-        As of `precision_recall`.
+        See `precision_recall`.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def precision_recall_draws(
 
 def points(evidence: xr.Dataset) -> xr.Dataset:
     """
-    Return the points of the examples' own curve, one per distinct score.
+    Return the points of the empirical curve, one per distinct score.
 
     Equivalent to ``sklearn.metrics.roc_curve(..., drop_intermediate=False)`` and
     ``precision_recall_curve``, the highest threshold first.
@@ -200,7 +200,7 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     extra = [dim for dim in ("classifier", "class") if dim in evidence.dims]
     if extra or "fold" in evidence:
         todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
-        raise fail("there is more than one curve", extra or "folds", "one", todo)
+        raise fail("more than one curve", extra or ["fold"], "a single curve", todo)
     matrix, weights, codes = arrays(evidence)
     known = evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
     observed, thresholds = empirical(matrix[0], codes == 1, weights, known)
@@ -223,7 +223,7 @@ def _grid(given, name, default, least):
         grid = np.array([np.nan])
     if grid.ndim != 1 or not len(grid) or not ((grid >= least) & (grid <= 1)).all():
         allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
-        raise fail(f"{name} is not a grid of rates", given, allowed, f"leave {name} out")
+        raise fail(f"{name} must be a grid of rates", given, allowed, f"leave {name} out")
     return grid
 
 

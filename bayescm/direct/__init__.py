@@ -1,4 +1,4 @@
-"""The exact siblings of the models: the same names, numpy and scipy only."""
+"""The direct siblings of the models: the same names, without MCMC, in numpy and scipy only."""
 
 from bayescm.direct.averaged_folds import averaged_folds
 from bayescm.direct.binormal import binormal

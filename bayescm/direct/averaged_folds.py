@@ -1,5 +1,5 @@
 """
-The direct sibling of `bayescm.models.averaged_folds`: independent Dirichlets, averaged after.
+The direct sibling of `bayescm.models.averaged_folds`: independent Dirichlets, averaged afterwards.
 
 Every fold has its own posterior, and the estimand is the mean of the measure over the folds. Three
 readings of its distribution are offered: that of Wang and Li, whose variance is inflated for a
@@ -143,7 +143,7 @@ def averaged_folds(
     Raises
     ------
     ValueError
-        Where there are fewer than two folds, rho is no correlation, or a posterior is improper.
+        If there are fewer than two folds, rho is not a correlation, or a posterior is improper.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def averaged_folds(
     rho = 1 / design(table)["n_folds"] if rho is None else rho
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:
-        raise fail("rho is not a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
+        raise fail("rho must be a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
     check_choice("average", average, list(AVERAGES))
     prior = prior_of(concentration, counts, FOLDS)
     if np.ndim(prior) > 2:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, align, as_counts, make_counts
+from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, make_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.validate import check_counts, fail
 
@@ -96,9 +96,9 @@ class Posterior:
         if name not in self.estimands:
             raise fail(
                 f"{type(self).__name__} has no such estimand",
-                f"of={of!r}",
-                ", ".join(self.estimands),
-                "pass one of these, or another model",
+                of,
+                self.estimands,
+                "for others use another model",
             )
         return name
 
@@ -207,8 +207,7 @@ class Members(Posterior):
         drawn = self.whole.variables(size, rng)
         if f"theta_{self.dim}" not in drawn:
             todo = "compare over another dim, or take another model"
-            got, having = f"theta_{self.dim}", ", ".join(drawn)
-            raise fail(f"the model knows no single {self.dim}", got, having, todo)
+            raise fail(f"the model has no single {self.dim}", f"theta_{self.dim}", drawn, todo)
         return drawn
 
 
@@ -246,7 +245,7 @@ def labelled(evidence: Any, *own: str) -> xr.DataArray:
     table = check_counts(evidence, fractional=True)
     if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
         allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"
-        raise fail("an array is not a table of counts", table.shape, allowed, "correct its shape")
+        raise fail("not an array of confusion matrices", table.shape, allowed, "correct its shape")
     lead = table.ndim - 2 - len(own)
     dims = [f"batch_{place}" if lead > 1 else "batch" for place in range(lead)]
     return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *own))
@@ -282,5 +281,7 @@ def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
         return shares.values
     labels, given = (each["actual"].values.tolist() for each in (counts, shares))
     if set(labels) != set(given):
-        raise fail("prevalence has other classes", given, str(labels), "pass one share of each")
-    return shares.sel(actual=counts["actual"].values).transpose(..., "actual").values
+        raise fail(
+            "prevalence has different classes", given, labels, "give one proportion per class"
+        )
+    return by_labels(shares, labels, ["actual"]).transpose(..., "actual").values

@@ -125,7 +125,7 @@ def binormal(
     concentration : float, optional
         How many examples the prior of each class weighs, > 0; by default 0.1.
     prevalence : float or tuple, optional
-        As of `bayescm.direct.scores`.
+        See `bayescm.direct.scores`.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def binormal(
     Raises
     ------
     ValueError
-        Where the evidence is of another kind, or the scores of a class do not vary.
+        If the evidence is of another kind, or the scores of a class do not vary.
 
     Examples
     --------
@@ -146,15 +146,15 @@ def binormal(
     sides = _sides(evidence)
     weight = 0.1 if concentration is None else concentration
     if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:
-        raise fail("a concentration is not a weight", concentration, "> 0", "leave it out")
+        raise fail("concentration must be positive", concentration, "a number > 0", "leave it out")
     totals = np.array([len(side) for side in sides], float)
     means = np.array([side.mean() for side in sides])
     squares = np.array(
         [((side - mean) ** 2).sum() for side, mean in zip(sides, means, strict=True)]
     )
     if totals.sum() < 3 or not squares.sum() > 0:
-        todo = "use the model scores, which relies on their order alone"
-        raise fail("the scores do not vary within the classes", means, "some spread", todo)
+        todo = "use the model scores, which uses only their order"
+        raise fail("the scores do not vary within classes", means, "some spread", todo)
     centre, spread = means.mean(), squares.sum() / (totals.sum() - 2)
     shape, rate = weight / 2, weight / 2 * spread
     known, prior = prevalence_distribution(evidence, prevalence, 2)
@@ -175,10 +175,12 @@ def _sides(evidence):
     extra += [name for name in ("fold", "weight") if name in evidence]
     if extra:
         todo = "select one classifier, class or fold, repeat weighted rows, or use the model scores"
-        raise fail("binormal takes one plain sample", extra, "scores over examples alone", todo)
+        raise fail(
+            "binormal takes a single plain sample", extra, "scores over examples alone", todo
+        )
     score = evidence["score"].values.astype(float)
     if not np.isfinite(score).all():
-        todo = "clip them, or use the model scores, which relies on their order alone"
-        raise fail("a score is infinite", "inf", "finite scores", todo)
+        todo = "clip them, or use the model scores, which uses only their order"
+        raise fail("a score is infinite", ..., "finite scores", todo)
     positive = evidence["actual"].values == evidence["positive"].values
     return score[~positive], score[positive]

@@ -91,7 +91,7 @@ def dirichlet_multinomial(
     Raises
     ------
     ValueError
-        Where the posterior is improper; the message names the cell.
+        If the posterior is improper; the message names the cell.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """
 The deterministic sibling of `bayescm.models.drifting`: a lattice filter and smoother.
 
-Given the tables, prevalence, recall and specificity are three walks that know nothing of each
-other (`exact.walk`). Measures of one of them have a distribution; of the others the draws are
+Given the tables, prevalence, recall and specificity are three independent random walks
+(`direct.series.walk`). Measures of one of them have a distribution; the draws of the others are
 independent from step to step, each from its own posterior.
 """
 
@@ -192,7 +192,7 @@ def drifting(
     Raises
     ------
     ValueError
-        Where there are other than two classes, or a prior is not > 0.
+        If there are other than two classes, or a prior is not > 0.
 
     Examples
     --------
@@ -207,9 +207,14 @@ def drifting(
     given = default_concentration(2) if given is None else given
     prior = np.broadcast_to(np.asarray(given, float), (2, 2))
     if not ((prior > 0) & (prior < np.inf)).all():
-        raise fail("the prior of the first step is improper", prior.tolist(), "> 0", "pass 0.5")
+        raise fail(
+            "drifting needs a proper prior for the first step",
+            prior.tolist(),
+            "every cell > 0",
+            "pass e.g. concentration=0.5",
+        )
     scale = DRIFT if drift is None else drift
     if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
         todo = "pass drift=0.2, or a function through fit(..., method='nuts')"
-        raise fail("drift is not a scale", drift, "a finite number > 0", todo)
+        raise fail("drift must be a positive scale", drift, "a finite number > 0", todo)
     return Drifting(series, prior, float(scale), bool(filtered))

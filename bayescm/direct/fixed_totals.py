@@ -126,7 +126,7 @@ def fixed_totals(
     Raises
     ------
     ValueError
-        Where a share lies outside (0, 1), or the posterior is improper.
+        If a share lies outside (0, 1), or the posterior is improper.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def fixed_totals(
 def _prior(pair, classes):
     if classes != 2 or len(pair) != 2 or not all(0 < each < np.inf for each in pair):
         raise fail(
-            "a prior of the prevalence is not a beta distribution",
+            "not a beta prior for the prevalence",
             pair,
             "two numbers > 0, for two classes",
             "pass e.g. prevalence=(2, 8)",
@@ -168,6 +168,10 @@ def _shares(cells, prevalence):
         todo = "pass e.g. prevalence=0.1"
     right = shares.ndim and shares.shape[-1] == classes
     if not right or not (((shares > 0) & (shares < 1)).all() and np.allclose(shares.sum(-1), 1)):
-        what = "a class has no examples" if prevalence is None else "a prevalence is not a share"
-        raise fail(what, shares.tolist(), "shares in (0, 1) that sum to 1", todo)
+        what = (
+            "a class has no examples"
+            if prevalence is None
+            else "prevalence must lie between 0 and 1"
+        )
+        raise fail(what, shares.tolist(), "proportions in (0, 1) that sum to 1", todo)
     return np.broadcast_to(shares, cells.shape[:-1])

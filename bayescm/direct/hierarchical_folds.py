@@ -4,7 +4,7 @@ The deterministic sibling of `bayescm.models.hierarchical_folds`: weighted nodes
 Unknown are the level of the rates that this cross-validation saw, the spread of the thresholds,
 and the effects that all the folds have in common. Points of a lattice stand for them, each
 weighted by its posterior density over the density of the points. The folds' own effects are
-integrated out at every point (`exact.fold_effects`).
+integrated out at every point (`direct.folds.effects`).
 """
 
 from collections.abc import Callable, Sequence
@@ -162,7 +162,7 @@ def hierarchical_folds(
     Raises
     ------
     ValueError
-        Where there are fewer than two folds, a class has no examples, or a keyword is out of range.
+        If there are fewer than two folds, a class has no examples, or a keyword is out of range.
 
     Examples
     --------
@@ -195,11 +195,13 @@ def _repeats(folds, n_folds):
     number = folds.shape[-3]
     if (folds.sum((-3, -1)) == 0).any():
         todo = "leave the class out of the counts"
-        raise fail("a class has no examples in any fold", 0, "at least one example each", todo)
+        raise fail(
+            "a class has no examples in any fold", ..., "at least one example of each class", todo
+        )
     if n_folds < 2 or number % n_folds:
         todo = "correct the coordinate n_folds"
         divisors = [each for each in range(2, number + 1) if number % each == 0]
-        raise fail("n_folds does not divide the folds", n_folds, f"{divisors}", todo)
+        raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
     return number // int(n_folds)
 
 
@@ -209,13 +211,15 @@ def _prior(cells, concentration):
     prior = np.asarray(default if concentration is None else concentration, float)
     if not ((prior > 0) & (prior < np.inf)).all():
         todo = "pass e.g. concentration=0.5"
-        raise fail("a concentration is not a pseudo-count", concentration, "numbers > 0", todo)
+        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     return np.broadcast_to(prior, (classes, classes))
 
 
 def _positive(value, name):
     if not 0 < value < np.inf:
-        raise fail(f"{name} is not a spread", value, "a number > 0", f"leave {name} out, or pass 1")
+        raise fail(
+            f"{name} must be positive", value, "a number > 0", f"leave {name} out, or pass 1"
+        )
     return float(value)
 
 
@@ -223,7 +227,7 @@ def _within(rho, name):
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:
         todo = "leave it out, or pass the test share"
-        raise fail(f"{name} is not such a correlation", rho, "0 <= rho < 1", todo)
+        raise fail(f"{name} must be a correlation", rho, "0 <= rho < 1", todo)
     return float(rho)
 
 
@@ -233,5 +237,7 @@ def _shares(prevalence, classes):
         shares = np.stack([1 - shares, shares])
     if shares.shape != (classes,) or not ((shares > 0).all() and np.isclose(shares.sum(), 1)):
         todo = "pass e.g. prevalence=0.1"
-        raise fail("a prevalence is not a share", prevalence, "shares > 0 that sum to 1", todo)
+        raise fail(
+            "prevalence must lie between 0 and 1", prevalence, "proportions > 0 that sum to 1", todo
+        )
     return shares

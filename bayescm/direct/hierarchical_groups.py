@@ -175,7 +175,7 @@ class _Many:
     def __init__(self, cells, concentration, spread, prevalence):
         if prevalence is not None:
             todo = "leave it out, or compare one class with the rest"
-            raise fail("a prevalence is of two classes", prevalence, "two classes", todo)
+            raise fail("prevalence is for two classes", prevalence, "two classes", todo)
         self.shares = DirichletBlock(cells.sum(-1), concentration.sum(-1), spread)
         self.rows = [
             DirichletBlock(cells[:, row], concentration[row], spread)
@@ -239,7 +239,7 @@ def hierarchical_groups(
     Raises
     ------
     ValueError
-        Where there is one group only, or a keyword has no meaning.
+        If there is one group only, or a keyword has no meaning.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def hierarchical_groups(
     table = labelled(counts, "group")
     if table.sizes.get("group", 0) < 2:
         todo = "name the axis: from_predictions(..., by={'group': site})"
-        raise fail("there are not several groups", table.dims, "two or more along group", todo)
+        raise fail("fewer than two groups", table.dims, "two or more along group", todo)
     table = table.transpose(..., "group", *CELLS)
     classes = table.sizes["actual"]
     weight = prior_of(concentration, counts, ("group",))
@@ -264,7 +264,7 @@ def hierarchical_groups(
     weight = np.broadcast_to(np.asarray(weight, float), (classes, classes))
     if not ((weight > 0) & np.isfinite(weight)).all():
         todo = "pass e.g. concentration=0.5"
-        raise fail("a concentration is not a pseudo-count", concentration, "numbers > 0", todo)
+        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     prevalence = shares_of(prevalence, counts, table)
     _check(spread, prevalence)
     return HierarchicalGroups(table, weight, float(spread), prevalence)
@@ -272,8 +272,8 @@ def hierarchical_groups(
 
 def _check(spread, prevalence):
     if not isinstance(spread, (int, float, np.number)) or not 0 < spread < np.inf:
-        todo = "pass spread=1.0; a function goes to fit"
-        raise fail("spread is not a scale", spread, "a number > 0", todo)
+        todo = "pass e.g. spread=1.0, or a function through fit"
+        raise fail("spread must be a positive scale", spread, "a number > 0", todo)
     if prevalence is not None and not 0 < prevalence < 1:
-        todo = "pass the share of positives, e.g. 0.01"
-        raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
+        todo = "pass the proportion of positives, e.g. 0.01"
+        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)

@@ -161,7 +161,7 @@ def hierarchical_rows(
     Raises
     ------
     ValueError
-        Where there are fewer than three classes, or a keyword is not > 0.
+        If there are fewer than three classes, or a keyword is not > 0.
 
     Examples
     --------
@@ -174,9 +174,9 @@ def hierarchical_rows(
     table = labelled(counts)
     if table.sizes["actual"] < 3:
         todo = "use dirichlet_multinomial for two classes"
-        raise fail("the classes are too few to share", table.shape, "three or more", todo)
+        raise fail("too few classes to pool", table.shape, "three or more", todo)
     given = {"concentration": concentration, "spread": spread, "errors": errors}
     for name, value in given.items():
         if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-            raise fail(f"{name} is not positive", value, "one number > 0", f"correct {name}")
+            raise fail(f"{name} must be positive", value, "one number > 0", f"correct {name}")
     return HierarchicalRows(table, float(concentration), float(spread), float(errors))

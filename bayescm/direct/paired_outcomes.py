@@ -72,7 +72,7 @@ class PairedOutcomes(Posterior):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Draw the variables of the PyMC model, which writes every joint cell out."""
         if self.size > WRITE_OUT:
-            todo = "use compare, ranks and joint_interval, which never write the cells out"
+            todo = "use compare, ranks and joint_interval, which never enumerate the cells"
             raise fail(
                 "the joint table is too large for a tree", self.size, f"<= {WRITE_OUT} cells", todo
             )
@@ -216,7 +216,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
     Raises
     ------
     ValueError
-        Where the classifiers' priors disagree on the classes' shares.
+        If the classifiers' priors disagree on the classes' shares.
 
     References
     ----------

@@ -85,7 +85,7 @@ def pooled_folds(
     Raises
     ------
     ValueError
-        Where there are fewer than two folds, omega is out of its range, or the posterior is
+        If there are fewer than two folds, omega is out of its range, or the posterior is
         improper.
 
     Examples
@@ -111,7 +111,7 @@ def _check_omega(omega, matrices):
     number = np.ndim(omega) == 0 and isinstance(omega, (Real, np.ndarray))
     if not number or not lowest * (1 - 1e-9) <= omega <= 1:
         raise fail(
-            "omega is not a discount of these folds",
+            "omega is out of range for these folds",
             omega,
             f"a number from 1/{matrices} = {lowest:.4g} (the average matrix) to 1 (plain pooling)",
             "leave it out for the default",

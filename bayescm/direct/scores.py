@@ -222,7 +222,7 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     evidence = as_scores(evidence)
     if "fold" in evidence:
         todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
-        raise fail("scores of several folds have no common curve", "fold", "one sample", todo)
+        raise fail("scores of several folds have no common curve", ..., "a single sample", todo)
     matrix, weights, codes = arrays(evidence)
     classes = len(matrix[0]) if matrix.ndim == 3 else 2
     rows = matrix.reshape(-1, len(weights))
@@ -270,9 +270,14 @@ def prevalence_distribution(evidence, given, classes: int) -> tuple[float | None
         raise fail("prevalence is for two classes", given, "None", todo)
     if isinstance(given, tuple):
         if len(given) != 2 or not all(0 < each < np.inf for each in given):
-            raise fail("not a beta prior", given, "two numbers > 0", "pass prevalence=(0.5, 0.5)")
+            raise fail(
+                "not a beta prior for the prevalence",
+                given,
+                "two numbers > 0",
+                "pass prevalence=(0.5, 0.5)",
+            )
         return None, np.array([given[1], given[0]], float)
     if not 0 < given < 1:
-        todo = "pass the share of positives, e.g. 0.01"
-        raise fail("prevalence is not a share", given, "0 < prevalence < 1", todo)
+        todo = "pass the proportion of positives, e.g. 0.01"
+        raise fail("prevalence must lie between 0 and 1", given, "0 < prevalence < 1", todo)
     return float(given), default

@@ -29,7 +29,7 @@ def pseudo_counts(cells, concentration, labels=None):
     Raises
     ------
     ValueError
-        Where a concentration is negative, or 0 in a cell without counts: the posterior is improper
+        If a concentration is negative, or 0 in a cell without counts: the posterior is improper
         then. The message names the cell.
     """
     cells = np.asarray(cells, float)
@@ -38,7 +38,7 @@ def pseudo_counts(cells, concentration, labels=None):
     prior = np.asarray(concentration, float)
     if not ((prior >= 0) & (prior < np.inf)).all():
         raise fail(
-            "a concentration is not a pseudo-count",
+            "concentration must not be negative",
             concentration,
             "finite numbers >= 0",
             "pass e.g. concentration=0.5",
@@ -49,7 +49,7 @@ def pseudo_counts(cells, concentration, labels=None):
         actual, predicted = (names[place] for place in np.argwhere(weights == 0)[0][-2:])
         raise fail(
             f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
-            "no count and concentration 0",
+            ...,
             "concentration > 0 in every empty cell",
             "pass concentration=0.5, or leave it out",
         )

@@ -2,8 +2,8 @@
 Counts: the labelled confusion matrix and the one check on entry.
 
 Counts are an ``xr.DataArray`` with trailing dims ("actual", "predicted") and the class labels on
-both. What the numbers mean rides along as scalar coords: ``positive``; ``n_folds``, ``test_share``
-and ``fixed_totals`` of folds; ``prevalence``.
+both. Scalar coords record what the numbers mean: ``positive``; for folds ``n_folds``,
+``test_share`` and ``fixed_totals``; ``prevalence``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def make_counts(
     dims: Sequence = (),
     coords: Mapping | None = None,
 ) -> xr.DataArray:
-    """Return the labelled table with its positive class, given or obvious, if it has one."""
+    """Return the labelled table with its positive class, given or obvious, if any."""
     cells = {dim: np.asarray(labels) for dim in CELLS}
     counts = xr.DataArray(
         table, dims=(*dims, *CELLS), coords={**(coords or {}), **cells}, name="counts"
@@ -44,7 +44,9 @@ def _find_label(positive, labels):
     for label in labels:
         if label == positive:
             return label
-    raise fail("the positive class is not there", positive, str(labels), suggest(positive, labels))
+    raise fail(
+        "the positive class is not among the labels", positive, labels, suggest(positive, labels)
+    )
 
 
 def with_design(counts: xr.DataArray) -> xr.DataArray:
@@ -53,8 +55,10 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
         return counts
     sizes = counts.sum(CELLS)
     if (sizes == 0).any():
-        todo = "every repeat needs the same folds; drop incomplete ones"
-        raise fail("ragged folds: a fold has no examples", sizes.values, "every fold filled", todo)
+        todo = "give every repeat the same folds, or drop incomplete ones"
+        raise fail(
+            "ragged folds: some have no examples", sizes.values, "examples in every fold", todo
+        )
     totals = counts.sum("predicted")
     design = {
         "n_folds": counts.sizes["fold"],
@@ -78,7 +82,7 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     evidence : DataArray
         With dims actual and predicted, the same labels on both.
     fractional : bool, default True
-        Whether cells that are not whole numbers are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -89,17 +93,17 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     Raises
     ------
     TypeError
-        Where it is not a DataArray.
+        If it is not a DataArray.
     ValueError
-        Where it is not a table of counts, or a scalar coord has an impossible value.
+        If it is not a table of counts, or a scalar coord has an impossible value.
     """
     if isinstance(evidence, xr.Dataset) and "score" in evidence:
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
-        raise fail("scores are not counts", dict(evidence.sizes), "counts", todo, TypeError)
+        raise fail("these are scores, not counts", dict(evidence.sizes), "counts", todo, TypeError)
     if not isinstance(evidence, xr.DataArray):
         allowed = "counts as from_cells, from_matrix or from_predictions return them"
         todo = "pass a bare matrix through from_matrix"
-        raise fail("this is not evidence", type(evidence).__name__, allowed, todo, TypeError)
+        raise fail("not evidence", type(evidence).__name__, allowed, todo, TypeError)
     _check_dims(evidence)
     _check_scalars(evidence, check_same_labels(evidence))
     values = check_counts(evidence.values, fractional)
@@ -115,7 +119,7 @@ def in_order(cells: xr.DataArray) -> xr.DataArray:
         cells = cells.transpose(..., *CELLS)
     labels = cells.indexes["actual"]
     if not cells.indexes["predicted"].equals(labels):
-        cells = cells.sel(predicted=labels.values)
+        cells = by_labels(cells, labels, ["predicted"])
     if len(labels) == 2 and "positive" in cells.coords and positive(cells) == labels[0]:
         cells = cells.isel(actual=[1, 0], predicted=[1, 0])
     return cells
@@ -125,11 +129,16 @@ def _check_dims(evidence):
     missing = [dim for dim in CELLS if dim not in evidence.dims]
     if missing:
         todo = "build counts with from_matrix, or rename the dims"
-        raise fail("a dim is missing", evidence.dims, "(..., actual, predicted)", todo)
+        raise fail("counts lack a dim", evidence.dims, "(..., actual, predicted)", todo)
     wrong = [dim for dim in evidence.dims if dim in RESERVED and dim not in CELLS]
     if wrong:
         todo = "rename it: classifier, group, step or batch"
-        raise fail("this name of a dim has a meaning of its own", wrong[0], "others", todo)
+        raise fail("a reserved name for a dim", wrong[0], "another name", todo)
+
+
+def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELLS) -> xr.DataArray:
+    """Return the values in the order of the labels; `sel` would take booleans for a mask."""
+    return values.isel({dim: values.indexes[dim].get_indexer_for(labels) for dim in dims})
 
 
 def check_same_labels(matrix: xr.DataArray) -> list:
@@ -141,7 +150,12 @@ def check_same_labels(matrix: xr.DataArray) -> list:
     rows, columns = (matrix.indexes[dim].tolist() for dim in CELLS)
     if set(rows) != set(columns) or len(rows) != len(columns):
         todo = "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns"
-        raise fail("actual and predicted have other labels", (rows, columns), "the same", todo)
+        raise fail(
+            "actual and predicted have different labels",
+            (rows, columns),
+            "the same labels on both",
+            todo,
+        )
     as_labels(rows)
     return rows
 
@@ -150,20 +164,26 @@ def _check_scalars(evidence, labels):
     for name in ("positive", "prevalence", *DESIGN):
         if name in evidence.coords and evidence.coords[name].ndim:
             todo = "put evidence together with combine(), where it is the same"
-            raise fail(f"{name} is not one value", evidence.coords[name].values, "a scalar", todo)
+            raise fail(
+                f"{name} must be a single value", evidence.coords[name].values, "a scalar", todo
+            )
     if "positive" in evidence.coords:
         _find_label(positive(evidence), labels)
     for name in ("prevalence", "test_share"):
         share = evidence.coords.get(name)
         if share is not None and not 0 < share < 1:
-            raise fail(f"{name} is not a share", share.item(), f"0 < {name} < 1", "correct it")
+            raise fail(
+                f"{name} must lie between 0 and 1", share.item(), f"0 < {name} < 1", "correct it"
+            )
     folds = evidence.coords.get("n_folds")
     if folds is not None and not (folds.dtype.kind in "iuf" and folds >= 1 and folds % 1 == 0):
-        todo = "correct it, or drop the coordinate to have it worked out"
-        raise fail("n_folds is not a number of folds", folds.item(), "2, 3, ...", todo)
+        todo = "correct it, or drop the coordinate to have it inferred"
+        raise fail("n_folds must be a whole number of folds", folds.item(), "2 or more", todo)
     fixed = evidence.coords.get("fixed_totals")
     if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):
-        raise fail("fixed_totals is not yes or no", fixed.item(), "True or False", "correct it")
+        raise fail(
+            "fixed_totals must be true or false", fixed.item(), "True or False", "correct it"
+        )
 
 
 def align(values: Any, counts: xr.DataArray) -> Any:
@@ -173,8 +193,8 @@ def align(values: Any, counts: xr.DataArray) -> Any:
     Parameters
     ----------
     values : None, float, array_like (..., C, C), DataFrame or DataArray
-        A labelled one is ordered by its labels. An array without labels is taken to be in the order
-        of ``counts``, so pass the evidence as the user gave it, before ``as_counts``.
+        Labelled values are ordered by their labels. An array without labels is taken to be in the
+        order of ``counts``, so pass the evidence as the user gave it, before ``as_counts``.
     counts : DataArray
         Evidence with dims actual and predicted.
 
@@ -199,8 +219,10 @@ def align(values: Any, counts: xr.DataArray) -> Any:
         given = values.indexes[dim].tolist()
         if sorted(map(str, given)) != sorted(map(str, labels)):
             todo = "give it one row and one column per class"
-            raise fail(f"its labels of {dim} do not fit", given, str(labels), todo)
-    values = values.sel(actual=labels, predicted=labels)
+            raise fail(
+                f"the labels of {dim} do not match those of the counts", given, str(labels), todo
+            )
+    values = by_labels(values, labels)
     if values.ndim > 2:  # leading dims in the order of the counts
         values = values.broadcast_like(canonical).transpose(*canonical.dims)
     return values.transpose(..., *CELLS).values.astype(np.float64)
@@ -220,7 +242,7 @@ def _labelled_values(values, counts):
         n not in (1, m) for n, m in zip(values.shape, shape[-values.ndim :], strict=True)
     ):
         todo = "pass one number, or one number per cell"
-        raise fail("a matrix has a wrong shape", values.shape, str(shape[-2:]), todo)
+        raise fail("a matrix has the wrong shape", values.shape, str(shape[-2:]), todo)
     dims = in_order(counts).dims[-values.ndim :]
     values = np.broadcast_to(values, shape[-values.ndim :])
     return xr.DataArray(values, dims=dims, coords={dim: counts.indexes[dim] for dim in CELLS})
@@ -228,17 +250,17 @@ def _labelled_values(values, counts):
 
 def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
     """
-    Return the counts as evidence about the same classifier at another prevalence.
+    Return the counts as evidence about the same classifier at a different prevalence.
 
-    The ``fixed_totals`` model with this prevalence known becomes their default: precision, accuracy
-    or F1 move, recall and specificity do not.
+    Their default model becomes ``fixed_totals`` with this prevalence: precision, accuracy or F1
+    change, recall and specificity do not.
 
     Parameters
     ----------
     counts : DataArray
-        Of two classes, with a positive one; or scores, for curves.
+        Counts of two classes, one of them positive; or scores, for curves.
     prevalence : float
-        Share of the positive class, inside (0, 1).
+        Proportion of positives, between 0 and 1.
 
     Returns
     -------
@@ -261,6 +283,6 @@ def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
         got, allowed = counts.indexes["actual"].tolist(), "two classes with a positive one"
         raise fail("a prevalence needs a positive class", got, allowed, "pass positive=...")
     if isinstance(prevalence, str) or not np.isscalar(prevalence) or not 0 < prevalence < 1:
-        todo = "pass the share of positives, e.g. 0.01"
-        raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
+        todo = "pass the proportion of positives, e.g. 0.01"
+        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
     return counts.assign_coords(prevalence=float(prevalence))

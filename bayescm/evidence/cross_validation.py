@@ -1,4 +1,4 @@
-"""From classifiers and data to out-of-fold predictions and the confusion matrix of every fold."""
+"""From classifiers and data to out-of-fold predictions and a confusion matrix per fold."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -27,12 +27,12 @@ def cross_predictions(
     progress: bool = False,
 ) -> xr.Dataset:
     """
-    Train on every split and keep what each test example was predicted to be.
+    Train on every split and keep the prediction for each test example.
 
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers; all of a mapping see the same splits. They are cloned.
+        Scikit-learn classifiers; those in a mapping all see the same splits. They are cloned.
     X : array_like, shape (n, ...)
         Features; data frames and sparse matrices too.
     y : array_like, shape (n,)
@@ -51,16 +51,16 @@ def cross_predictions(
     Returns
     -------
     Dataset, dim ``tested``
-        One entry for each test example of each split: ``example`` (its row), ``actual``,
+        One entry per test example of each split: ``example`` (its row), ``actual``,
         ``predicted`` (with leading dim ``classifier`` for a mapping), ``repeat`` and ``fold``,
         and the scalar coords ``n_folds``, ``test_share`` and ``fixed_totals``.
 
     Raises
     ------
     ValueError
-        Where there are fewer than two splits, or an estimator fails on one. The message names
-        estimator, repeat, fold and cause; the error's attribute ``predictions`` maps every name
-        to what was predicted all the same.
+        If there are fewer than two splits, or an estimator fails on one. The message names the
+        estimator, repeat, fold and cause; the error's attribute ``predictions`` maps each name
+        to the predictions that were made.
 
     Examples
     --------
@@ -75,7 +75,9 @@ def cross_predictions(
     labels = labels_of(y)
     splits = splits_of(cv, X, y, groups, random_state)
     if len(splits) < 2:
-        raise fail("one split is not a cross-validation", len(splits), "K >= 2", "pass cv=10")
+        raise fail(
+            "too few splits for a cross-validation", len(splits), "two or more", "pass cv=10"
+        )
     answers = _fit_all(
         [(each, X, y, *split) for each in estimators.values() for split in splits], n_jobs, progress
     )
@@ -104,12 +106,12 @@ def cross_confusion(
     **keywords: Any,
 ) -> xr.DataArray:
     """
-    Cross-validate classifiers and count, fold by fold, what was taken for what.
+    Cross-validate classifiers and return the confusion matrix of every fold.
 
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers; all of a mapping see the same splits.
+        Scikit-learn classifiers; those in a mapping all see the same splits.
     X : array_like, shape (n, ...)
         Features.
     y : array_like, shape (n,)
@@ -117,7 +119,7 @@ def cross_confusion(
     cv : int, splitter or iterable of (train, test)
         A number K >= 2 means stratified K folds, shuffled.
     labels : sequence, optional
-        All labels in their order; default those of `y`, sorted.
+        All labels in their order; by default those of `y`, sorted.
     positive : label, optional
         The positive class.
     **keywords
@@ -128,12 +130,12 @@ def cross_confusion(
     DataArray
         Counts, dims ``(fold, actual, predicted)``; ``(repeat, fold, ...)`` where the splitter
         repeats; ``(classifier, ...)`` first for a mapping. The scalar coords ``n_folds``,
-        ``test_share`` (of all examples, in one test set) and ``fixed_totals`` (whether every fold
-        has its share of each class) say how the folds came about.
+        ``test_share`` (the proportion of examples in one test set) and ``fixed_totals`` (whether
+        the folds are stratified) describe the design.
 
     See Also
     --------
-    cross_predictions : The same with the out-of-fold predictions kept.
+    cross_predictions : Keeps the out-of-fold predictions.
 
     Examples
     --------
@@ -161,7 +163,7 @@ def count_folds(
     predictions : Dataset
         As `cross_predictions` returns it.
     labels : sequence, optional
-        All labels in their order; default those that occur as true ones, sorted.
+        All labels in their order; by default those that occur in ``actual``, sorted.
     positive : label, optional
         The positive class.
 
@@ -252,11 +254,11 @@ def _check_failures(estimators, rows, place, parts):
         return
     name, repeat, fold, cause = failures[0]
     error = fail(
-        f"{name} failed on repeat {repeat}, fold {fold}",
-        f"{type(cause).__name__}: {cause}",
-        "an estimator that can be fitted to every training set",
-        f"mend it, or split otherwise ({len(failures)} fits failed; what the others predicted is "
-        "in the attribute predictions of this error)",
+        f"{name} failed on repeat {repeat}, fold {fold}, with {type(cause).__name__}",
+        cause,
+        "an estimator that fits every training set",
+        f"fix the estimator or change the splits ({len(failures)} fits failed; the other "
+        "predictions are in this error's attribute predictions)",
     )
     error.predictions = dict(zip(estimators, parts, strict=True))  # type: ignore[attr-defined]
     raise error from cause

@@ -16,14 +16,14 @@ def as_mapping(estimator):
     for each in estimators.values():
         if isinstance(each, type) or not (hasattr(each, "fit") and hasattr(each, "predict")):
             raise fail(
-                "this is not a classifier",
+                "not a classifier",
                 each,
                 "objects with fit and predict, or a mapping of names to them",
                 "pass an unfitted scikit-learn classifier",
                 TypeError,
             )
     if not estimators:
-        raise fail("there are no classifiers", estimator, "at least one", "name one")
+        raise fail("no classifiers", estimator, "at least one", "pass an estimator")
     return estimators
 
 
@@ -35,8 +35,8 @@ def labels_of(y):
         raise fail("y is not a column of labels", labels.shape, "shape (n,)", todo)
     missing = np.flatnonzero(pd.isna(labels))
     if len(missing):
-        got = f"{len(missing)} missing, the first at position {missing[0]}"
-        raise fail("y has missing values", got, "a label for every example", "drop these examples")
+        what = f"y has missing values ({len(missing)}, the first at position {missing[0]})"
+        raise fail(what, ..., "a label for every example", "drop these examples")
     return labels
 
 
@@ -49,14 +49,14 @@ def splits_of(cv, X, y, groups, random_state):
 def _splitter(cv, y, random_state):
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
-            raise fail("one fold is not a cross-validation", cv, "cv >= 2", "pass cv=10")
+            raise fail("too few folds for a cross-validation", cv, "cv >= 2", "pass cv=10")
         smallest = np.unique(y, return_counts=True)[1].min()
         if smallest < cv:
             raise fail(
-                f"a class has only {smallest} examples",
+                f"the smallest class has only {smallest} examples, fewer than cv",
                 cv,
                 f"2 <= cv <= {smallest} for stratified folds",
-                "take fewer folds, or pass a splitter such as KFold(cv, shuffle=True)",
+                "use fewer folds, or pass a splitter such as KFold(cv, shuffle=True)",
             )
         return StratifiedKFold(cv, shuffle=True, random_state=random_state)
     return check_cv(cv, y, classifier=True)

@@ -1,4 +1,4 @@
-"""What the folds of a cross-validation have in common: their design and their order."""
+"""The folds of a cross-validation: their design and their order."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ FOLDS = ("repeat", "fold")
 
 def design(counts: xr.DataArray) -> dict[str, Any]:
     """
-    Return how the folds came about: given by the scalar coords, else worked out.
+    Return the design of the folds: from the scalar coords, or inferred.
 
     Parameters
     ----------
@@ -55,14 +55,14 @@ def stack(counts: xr.DataArray) -> xr.DataArray:
 def _with_folds(counts):
     if "fold" not in counts.dims:
         raise fail(
-            "there are no folds",
+            "no folds",
             counts.dims,
             "counts with a dim fold",
             "use cross_confusion, or name the axis: from_matrix(tables, dims=('fold',))",
         )
     if counts.sizes["fold"] * counts.sizes.get("repeat", 1) < 2:
         raise fail(
-            "one fold is not a cross-validation",
+            "too few folds for a cross-validation",
             dict(counts.sizes),
             "K >= 2 folds",
             "use model='dirichlet_multinomial' for one test set",

@@ -1,4 +1,4 @@
-"""Counts from cells and from confusion matrices, and evidence put together."""
+"""Counts from cells and from confusion matrices, and evidence combined."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def from_cells(
     labels : sequence of two, default ("negative", "positive")
         The negative and the positive class.
     fractional : bool, default False
-        Whether numbers that are not whole are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def from_cells(
     Raises
     ------
     ValueError
-        Where a number is negative, NaN, infinite or fractional; the message names the cell.
+        If a number is negative, NaN, infinite or fractional; the message names the cell.
 
     Examples
     --------
@@ -63,13 +63,13 @@ def from_cells(
         arrays = list(xr.broadcast(*xr.align(*arrays, join="exact", copy=False)))
     except ValueError as problem:
         todo = "give all four the same length and coordinates"
-        raise fail("the cells do not fit together", str(problem), "one shape", todo) from None
+        raise fail("the cells do not align", problem, "one shape", todo) from None
     first = arrays[0]
     table = np.stack([each.values for each in arrays], axis=-1).reshape(*first.shape, 2, 2)
     classes = as_labels(labels)
     if len(classes) != 2:
         todo = "use from_matrix for more classes"
-        raise fail("from_cells is for two classes", classes.tolist(), "two labels", todo)
+        raise fail("from_cells takes two classes", classes.tolist(), "two labels", todo)
     counts = make_counts(table, classes, classes[1], first.dims, dict(first.coords))
     return with_design(counts)
 
@@ -80,7 +80,7 @@ def _labelled_cell(name, cell, fractional):
         return cell.copy(data=values)
     if values.ndim > 1:
         todo = "pass DataArrays with named dims, or use from_matrix with dims=(...)"
-        raise fail(f"{name} has {values.ndim} axes", values.shape, "a number or (n,)", todo)
+        raise fail(f"{name} has {values.ndim} axes", values.shape, "a number or shape (n,)", todo)
     return xr.DataArray(values, dims=("batch",)[: values.ndim])
 
 
@@ -101,14 +101,14 @@ def from_matrix(
         The index and columns of a DataFrame, and the coords of a DataArray with dims actual and
         predicted, are the labels.
     labels : sequence of C labels, optional
-        Default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a labelled matrix: the
-        order wanted; a label without row or column gets an empty one.
+        By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a labelled matrix: the
+        order wanted; a label without a row or column gets an empty one.
     positive : label, optional
         The positive class; obvious for the labels {0, 1} and {False, True}.
     dims : sequence of str, default ("batch",)
         Names of the leading axes of an array, e.g. ``("fold",)``.
     fractional : bool, default False
-        Whether numbers that are not whole are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def from_matrix(
         return _from_labelled(matrix, labels, positive, fractional)
     table = check_counts(matrix, fractional)
     if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
-        todo = "pass rows = actual, columns = predicted, the same classes on both"
+        todo = "pass the same classes as rows (actual) and columns (predicted)"
         raise fail("the matrix is not square", table.shape, "shape (..., C, C)", todo)
     classes = as_labels(range(table.shape[-1]) if labels is None else labels)
     if len(classes) != table.shape[-1]:
@@ -153,7 +153,7 @@ def _from_labelled(matrix, labels, positive, fractional):
         for label in matrix.indexes[dim].tolist() if dim in matrix.indexes else ():
             if label not in labels.tolist():
                 todo = suggest(label, labels.tolist())
-                raise fail(f"{dim} has a label that is not in labels", label, str(labels), todo)
+                raise fail(f"{dim} has a label that is not in labels", label, labels.tolist(), todo)
     matrix = matrix.reindex(actual=labels, predicted=labels, fill_value=0).transpose(..., *CELLS)
     if positive is None and "positive" in matrix.coords:
         positive = matrix.coords["positive"].item()
@@ -163,28 +163,28 @@ def _from_labelled(matrix, labels, positive, fractional):
 
 
 def combine(
-    evidence: Mapping[Hashable, xr.DataArray] | Iterable[xr.DataArray], *, dim: str = "classifier"
+    evidence: Mapping[Any, xr.DataArray] | Iterable[xr.DataArray], *, dim: str = "classifier"
 ) -> xr.DataArray:
     """
-    Put evidence together along a dim.
+    Combine evidence along a dim.
 
     Parameters
     ----------
     evidence : mapping of name to counts, or iterable of counts
-        What an iterable holds is named by its scalar coord ``dim`` where each has one (as after
-        ``sel``), else 0, 1, .... Counts that have the dim already are appended.
+        The members of an iterable are named by their scalar coord ``dim`` where each has one (as
+        after ``sel``), else 0, 1, .... Counts that already have the dim are appended.
     dim : str, default "classifier"
         Or fold, repeat, group, step.
 
     Returns
     -------
     DataArray, dims (dim, ..., actual, predicted)
-        With the labels of all; a class absent from one has zeros there.
+        With the labels of all; a class that a member lacks has zeros there.
 
     Raises
     ------
     ValueError
-        Where a scalar coord, such as the positive class, or another dim differs.
+        If a scalar coord, such as the positive class, or another dim differs.
 
     Examples
     --------
@@ -198,10 +198,10 @@ def combine(
     if isinstance(evidence, (xr.DataArray, xr.Dataset)):
         todo = 'pass {"old": counts, "new": counts}'
         allowed = "a mapping from names to counts, or a list"
-        raise fail("there is one piece of evidence", evidence.dims, allowed, todo, TypeError)
+        raise fail("only one piece of evidence", evidence.dims, allowed, todo, TypeError)
     every = [as_counts(each) for each in evidence]
     if not every:
-        raise fail("there is nothing to put together", [], "one or more counts", "pass some")
+        raise fail("nothing to combine", [], "one or more counts", "pass some evidence")
     scalars = _same_scalars(every, dim)
     labels = as_labels(
         list(dict.fromkeys(x for each in every for x in each.actual.values.tolist()))
@@ -221,16 +221,21 @@ def _same_scalars(every, dim):
     for name in dict.fromkeys(name for each in scalars for name in each):
         values = [each.get(name) for each in scalars]
         if any(value != values[0] for value in values):
-            todo = f"make it the same with assign_coords({name}=...) or drop_vars({name!r})"
-            raise fail(f"{name} differs", values, "one value in all the evidence", todo)
+            todo = f"make it agree with assign_coords({name}=...) or drop_vars({name!r})"
+            raise fail(f"{name} differs", values, "the same value in all the evidence", todo)
     return scalars[0]
 
 
 def _concat(every, dim, names):
     has = [dim in each.dims for each in every]
     if any(has) and (names is not None or not all(has)):
-        todo = "pass a list whose members all have this dim, or choose another dim"
-        raise fail(f"the dim {dim} is there already", has, "in all or in none", todo)
+        todo = "give it to every member, or choose another dim"
+        raise fail(
+            f"only some members have the dim {dim} already",
+            has,
+            "it in all members or in none",
+            todo,
+        )
     if not any(has):
         if names is None:
             numbered = enumerate(every)
@@ -244,9 +249,11 @@ def _concat(every, dim, names):
             raise ValueError(f"dims {dims}")
         table = xr.concat(every, dim, join="exact", coords="minimal", compat="equals")
     except ValueError as problem:
-        todo = "select the same coordinates of the other dims first"
-        raise fail("the other dims differ", str(problem), "the same in all", todo) from None
+        todo = "select common coordinates first"
+        raise fail(
+            "the other dims differ", problem, "the same coordinates in all the evidence", todo
+        ) from None
     if dim in table.indexes and not table.indexes[dim].is_unique:
         doubled = table.indexes[dim][table.indexes[dim].duplicated()].tolist()
-        raise fail(f"{dim} occurs twice", doubled, "each once", "rename or drop one")
+        raise fail(f"{dim} occurs twice", doubled, "each label once", "rename or drop one")
     return table

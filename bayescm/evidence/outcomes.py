@@ -4,7 +4,7 @@ Evidence about several classifiers tested on the same examples: how often each o
 An outcome is the truth together with every classifier's answer. Outcomes are an ``xr.Dataset``,
 sparse over the dim ``outcome``: ``counts`` (..., outcome), and the coords ``actual`` (outcome),
 ``predicted`` (classifier, outcome) and ``label``, the classes, of which the positive one of two
-comes last. Only the outcomes that occurred are held, so that any number of classifiers fits.
+comes last. Only outcomes that occurred are stored, so any number of classifiers fits.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -42,11 +42,11 @@ def from_classifiers(
     actual : array_like, shape (n,)
         True labels: strings, integers or booleans; no missing values.
     predictions : mapping or iterable of pairs
-        Each classifier's name and its answers, shape (n,), in the order of ``actual``; a DataFrame
-        with one column a classifier will do.
+        Each classifier's name and its predictions, shape (n,), in the order of ``actual``; a
+        DataFrame with one column per classifier will do.
     labels : sequence, optional
-        All labels. Default: those that occur in ``actual``, sorted. Name here a class absent from
-        the sample, and an answer that is no class.
+        All labels; by default those that occur in ``actual``, sorted. Add classes absent from the
+        sample, and answers that are not a class (abstentions).
     positive : label, optional
         The positive class; obvious for the labels {0, 1} and {False, True}.
     by : mapping of str to array_like (n,), optional
@@ -61,7 +61,7 @@ def from_classifiers(
     Raises
     ------
     ValueError
-        Where lengths differ, a classifier is named twice, or a label is missing or unknown.
+        If lengths differ, a classifier is named twice, or a label is missing or unknown.
 
     Examples
     --------
@@ -101,16 +101,22 @@ def _names(predictions):
         pairs = [(name, answers) for name, answers in pairs]
     except (TypeError, ValueError):
         todo = 'pass {"a": pred_a, "b": pred_b}'
-        allowed = "a mapping from names to answers"
+        allowed = "a mapping from names to predictions"
         raise fail("predictions have no names", predictions, allowed, todo, TypeError) from None
     names = [name for name, _ in pairs]
     for name in names:
         if not isinstance(name, str):
-            raise fail("a classifier's name is not a string", name, "strings", "name it", TypeError)
+            raise fail(
+                "a classifier's name must be a string",
+                name,
+                "a string",
+                "give it a name",
+                TypeError,
+            )
         if names.count(name) > 1:
             raise fail("a classifier is named twice", name, "each name once", "rename one of them")
     if not names:
-        raise fail("there is no classifier", names, "one or more", 'pass {"a": pred_a}')
+        raise fail("no classifiers", names, "one or more", 'pass {"a": pred_a}')
     return dict(pairs)
 
 
@@ -126,8 +132,8 @@ def _encode(columns, labels):
     for row, (name, (inverse, seen)) in enumerate(zip(columns, factors, strict=True)):
         for label in seen:
             if label not in place:
-                todo = f"{suggest(label, place)} (or name it in labels to give it a column)"
-                raise fail(f"{name} has a label that is not a class", label, str(list(place)), todo)
+                todo = f"{suggest(label, place)} add it to labels to give it a column"
+                raise fail(f"{name} has a label that is not a class", label, list(place), todo)
         codes[row] = np.array([place[label] for label in seen])[inverse]
     return codes, labels
 
@@ -159,7 +165,7 @@ def _canonical(labels, codes, positive):
         positive = known[known.index(1)]
     if positive is not None and positive not in known:
         todo = suggest(positive, known)
-        raise fail("the positive class is not there", positive, str(known), todo)
+        raise fail("the positive class is not among the labels", positive, known, todo)
     if len(known) == 2 and positive == known[0]:
         return labels[::-1], 1 - codes, known[0]
     return labels, codes, positive
@@ -186,24 +192,29 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     TypeError, ValueError
-        Where a part is missing, a count is not one, or a label is unknown.
+        If a part is missing, a count is invalid, or a label is unknown.
     """
     allowed = "outcomes as from_classifiers returns them"
     if not is_outcomes(evidence):
         got = dict(getattr(evidence, "sizes", {})) or type(evidence).__name__
         scores = isinstance(evidence, xr.Dataset) and "score" in evidence
         todo = "compare scores with curves.compare" if scores else "use from_classifiers"
-        raise fail("these are not outcomes", got, allowed, todo, TypeError)
+        raise fail("not outcomes of classifiers", got, allowed, todo, TypeError)
     for part in ("counts", "actual", "predicted", "label"):
         if part not in evidence.variables:
-            raise fail(f"the outcomes have no {part}", list(evidence.variables), allowed, "keep it")
+            raise fail(
+                f"the outcomes have no {part}",
+                list(evidence.variables),
+                allowed,
+                "keep this variable",
+            )
     if "classifier" not in evidence["predicted"].dims:
         evidence = _with_classifier(evidence)
     check_counts(evidence["counts"].values, fractional=True)
     labels = as_labels(evidence["label"].values).tolist()
     seen = {*evidence["actual"].values.tolist(), *evidence["predicted"].values.ravel().tolist()}
     if not seen <= set(labels):
-        raise fail("a label is not a class", sorted(seen - set(labels)), str(labels), "name it")
+        raise fail("a label is not a class", sorted(seen - set(labels)), labels, "add it to labels")
     if len(labels) == 2 and "positive" in evidence.coords and evidence["positive"] == labels[0]:
         evidence = evidence.isel(label=[1, 0])
     return evidence
@@ -234,7 +245,7 @@ def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     Returns
     -------
     DataArray, dims (..., classifier, actual, predicted)
-        That the matrices come from the same examples is forgotten.
+        The fact that the matrices come from the same examples is lost.
     """
     outcomes = as_outcomes(outcomes)
     labels = outcomes["label"].values

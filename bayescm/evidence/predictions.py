@@ -30,21 +30,21 @@ def from_predictions(
     actual, predicted : array_like, shape (n,)
         Labels: strings, integers or booleans; no missing values.
     labels : sequence, optional
-        All labels in their order. Default: those that occur in ``actual``, sorted. Name here a
-        class absent from the sample, and an answer that is no class (a refusal).
+        All labels in order; by default those that occur in ``actual``, sorted. Add classes absent
+        from the sample, and answers that are not a class (abstentions).
     positive : label, optional
         The positive class; obvious for the labels {0, 1} and {False, True}.
     by : mapping of str to array_like (n,), optional
         Leading dims: ``{"fold": fold}``, also repeat, classifier, group, step. With ``fold`` each
         example is taken to be tested once per repeat; the scalar coords ``n_folds``,
-        ``test_share`` and ``fixed_totals`` are worked out.
+        ``test_share`` and ``fixed_totals`` are inferred.
     design : mapping, optional
-        What is known of the design of the folds and not to be worked out, such as
+        What is known of the design of the folds and need not be inferred, such as
         ``{"fixed_totals": True}`` or ``{"test_share": 0.2}``.
     weights : array_like, shape (n,), optional
         Weight >= 0 of every example; fractional sums need ``fractional=True``.
     fractional : bool, default False
-        Whether cells that are not whole numbers are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def from_predictions(
     Raises
     ------
     ValueError
-        Where lengths differ, a label is missing or unknown, there are fewer than two classes, or
+        If lengths differ, a label is missing or unknown, there are fewer than two classes, or
         a fold is empty.
 
     Examples
@@ -75,7 +75,7 @@ def _known(design):
     """Return what is given of a design, or raise where it is of another name."""
     for name in design:
         if name not in DESIGN:
-            raise fail("a design has no such part", name, ", ".join(DESIGN), suggest(name, DESIGN))
+            raise fail("unknown part of a design", name, DESIGN, suggest(name, DESIGN))
     return design
 
 
@@ -96,13 +96,13 @@ def from_frame(
     Parameters
     ----------
     frame : DataFrame
-        Of pandas, or anything with ``to_pandas`` or that ``pandas.DataFrame`` takes.
+        A pandas DataFrame, or anything with ``to_pandas`` or that ``pandas.DataFrame`` accepts.
     actual, predicted : str
         Names of the columns.
     by : str, sequence of str, or mapping of dim to column, optional
         Columns that become leading dims.
     weights : str, optional
-        Column of weights >= 0; also how often each row occurred.
+        Column of weights >= 0, such as how often each row occurred.
     labels, positive, fractional
         As in ``from_predictions``.
 
@@ -113,7 +113,7 @@ def from_frame(
     Raises
     ------
     ValueError
-        Where a column is missing; the message lists the columns there are.
+        If a column is missing; the message lists those available.
 
     Examples
     --------
@@ -141,5 +141,5 @@ def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
     if name not in frame.columns:
         columns = [str(each) for each in frame.columns]
         todo = suggest(name, columns)
-        raise fail("there is no such column", name, ", ".join(columns) or "none", todo)
+        raise fail("no such column", name, columns, todo)
     return frame[name]

@@ -31,13 +31,13 @@ def read(
         ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs, may be
         compressed) or ``.parquet``.
     actual, predicted : str, optional
-        Columns of a file with one row per example; default those of these names. Without them the
-        file is a confusion table: one row per actual class, its label first, one column per
+        Columns of a file with one row per example; by default those of these names. Without them
+        the file is a confusion table: one row per actual class, its label first, one column per
         predicted class.
     by, weights
         As in ``from_frame``.
     labels, positive : optional
-        As in ``from_predictions``; given as text they are taken for what the column holds.
+        As in ``from_predictions``; given as text they are converted to the type of the column.
 
     Returns
     -------
@@ -46,9 +46,9 @@ def read(
     Raises
     ------
     FileNotFoundError
-        Where there is no such file.
+        If the file does not exist.
     ValueError
-        Where it cannot be read, or is neither predictions nor a square table.
+        If it cannot be read, or is neither predictions nor a square table.
     """
     wanted = {actual or "actual", predicted or "predicted", *([weights] if weights else [])}
     wanted |= {by} if isinstance(by, str) else set(by.values() if isinstance(by, Mapping) else by)
@@ -83,9 +83,9 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     Raises
     ------
     FileNotFoundError
-        Where there is no such file.
+        If the file does not exist.
     ValueError
-        Where it cannot be read, or lacks a column; the message lists the columns there are.
+        If it cannot be read, or lacks a column; the message lists those available.
     """
     frame = _load(Path(path), set(columns))
     for name in columns:
@@ -99,10 +99,10 @@ def _load(path, wanted):
     kind = next((kinds[suffix] for suffix in path.suffixes if suffix in kinds), None)
     if kind is None:
         todo = "read it with pandas and pass it to from_frame or from_matrix"
-        raise fail("a file of this kind is not read", path.name, ", ".join(kinds), todo)
+        raise fail("unsupported file format", path.name, kinds, todo)
     if not path.is_file():
         todo = "check the path"
-        raise fail("there is no such file", str(path), "a file", todo, FileNotFoundError)
+        raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
     try:
         load = _load_parquet if kind == "parquet" else _load_text
         frame, names = load(path, wanted)
@@ -111,7 +111,7 @@ def _load(path, wanted):
         raise fail(f"{path.name} cannot be read", str(problem), kind, todo) from None
     if twice := [name for name in sorted(wanted) if names.count(name) > 1]:
         todo = "rename one of the columns in the file"
-        raise fail("several columns have this name", twice[0], "each name once", todo)
+        raise fail("several columns have the same name", twice[0], "every name once", todo)
     return frame
 
 
@@ -168,11 +168,11 @@ def _from_table(frame, labels, positive):
     table.columns = [as_label(str(name), kind) for name in table.columns]
     numeric = all(pd.api.types.is_numeric_dtype(each) for each in table.dtypes)
     if table.empty or not numeric or (labels is None and set(table.index) != set(table.columns)):
-        columns = ", ".join(map(str, frame.columns))
+        columns = list(frame.columns)
         todo = (
             "name the columns of predictions with actual= and predicted=, or give a confusion "
             "table with the same labels down and across"
         )
-        raise fail("this is neither predictions nor a confusion table", columns, "either", todo)
+        raise fail("neither predictions nor a confusion table", columns, "one of the two", todo)
     labels = None if labels is None else [as_label(label, kind) for label in labels]
     return from_matrix(table, labels=labels, positive=as_label(positive, kind))

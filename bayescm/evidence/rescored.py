@@ -1,4 +1,4 @@
-"""Scores seen otherwise: at another prevalence, one class against the rest, all folds as one."""
+"""Scores seen differently: at another prevalence, one class against the rest, all folds as one."""
 
 from collections.abc import Hashable
 
@@ -12,16 +12,16 @@ from bayescm.validate import fail, suggest
 
 def at_prevalence(evidence: xr.Dataset, prevalence: float) -> xr.Dataset:
     """
-    Return scores as evidence about a population where the positive class has another share.
+    Return scores as evidence about a population with a different prevalence.
 
-    Precision and what depends on it move; the ROC curve does not.
+    Precision and whatever depends on it changes; the ROC curve does not.
 
     Parameters
     ----------
     evidence : Dataset
         Scores of two classes.
     prevalence : float
-        Share of the positive class, inside (0, 1).
+        Proportion of positives, between 0 and 1.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def at_prevalence(evidence: xr.Dataset, prevalence: float) -> xr.Dataset:
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "take one class against the rest first: one_vs_rest(evidence, label)"
-        raise fail("a prevalence needs a positive class", "many classes", "two", todo)
+        raise fail("a prevalence needs two classes", evidence["class"].values, "two classes", todo)
     check_share(prevalence)
     return evidence.assign_coords(prevalence=float(prevalence))
 
@@ -52,21 +52,26 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "class" not in evidence.dims:
-        raise fail("there are two classes only", label, "scores of more classes", "use them as is")
+        raise fail(
+            "there are only two classes",
+            label,
+            "scores for three classes or more",
+            "use the scores as they are",
+        )
     classes = evidence["class"].values.tolist()
     if label not in classes:
-        raise fail("there is no such class", label, str(classes), suggest(label, classes))
+        raise fail("no such class", label, classes, suggest(label, classes))
     chosen = evidence.sel({"class": label}, drop=True)
     return chosen.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
 
 
 def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
-    Put the scores of all folds into one sample.
+    Pool the scores of all folds into one sample.
 
-    Each fold was scored by a model of its own. Where these put their scores on one scale
-    (calibrated probabilities), pool them as they are; where not, their ranks within the fold. Ranks
-    take every fold for a random sample of one population, so the folds should be stratified.
+    Each fold was scored by its own model. If these share a scale (calibrated probabilities), pool
+    the scores as they are; if not, pool their ranks within the fold. Ranks treat every fold as a
+    random sample of one population, so the folds should be stratified.
 
     Parameters
     ----------
@@ -84,7 +89,7 @@ def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     if "fold" not in evidence:
-        raise fail("there are no folds", list(evidence), "a variable fold", "pass fold=")
+        raise fail("no folds", list(evidence), "a variable named fold", "pass fold= to from_scores")
     if not ranks:
         return evidence.drop_vars("fold")
     score, fold = evidence["score"], evidence["fold"].values

@@ -31,14 +31,14 @@ def cross_scores(
     Parameters
     ----------
     estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers with ``decision_function`` or ``predict_proba``; all of a mapping
-        see the same splits. They are cloned.
+        Scikit-learn classifiers with ``decision_function`` or ``predict_proba``; those in a mapping
+        all see the same splits. They are cloned.
     X : array_like, shape (n, ...)
     y : array_like, shape (n,)
     cv : int, splitter or iterable of (train, test)
         A number K >= 2 means stratified K folds, shuffled.
     positive : label, optional
-        The positive one of two classes.
+        The positive class, for two classes.
     groups : array_like, shape (n,), optional
         For splitters that keep groups together.
     n_jobs : int, default 1
@@ -55,7 +55,7 @@ def cross_scores(
     Raises
     ------
     ValueError
-        Where an estimator gives no scores or fails.
+        If an estimator provides no scores or fails.
 
     See Also
     --------
@@ -105,9 +105,9 @@ def _score(index, name, estimator, X, y, train, test):
         if hasattr(fitted, method):
             values = np.asarray(getattr(fitted, method)(inside))
             return index, values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values
-    todo = "take one with decision_function or predict_proba (SVC(probability=True), ...)"
+    todo = "use one with decision_function or predict_proba, e.g. SVC(probability=True)"
     raise fail(
-        f"{name} gives no scores", type(estimator).__name__, "a classifier that scores", todo
+        f"{name} gives no scores", type(estimator).__name__, "a classifier with scores", todo
     )
 
 

@@ -34,19 +34,19 @@ def from_scores(
     actual : array_like, shape (n,)
         True labels.
     scores : array_like or mapping of str to array_like
-        The higher, the more likely positive: probabilities, logits or anything else, ties and
-        infinite scores included. Shape (n,) for two classes, (n, C) for more, one column per class.
+        Higher means more likely positive: probabilities, logits or anything else; ties and
+        infinite scores are fine. Shape (n,) for two classes, (n, C) for more, one column per class.
         A mapping holds the scores of several classifiers on the same examples.
     positive : label, optional
-        The positive one of two classes; obvious for {0, 1} and {False, True}.
+        The positive class, for two classes; obvious for {0, 1} and {False, True}.
     labels : sequence, optional
         The classes in the order of the columns of the scores; by default sorted.
     weights : array_like, shape (n,), optional
         How many examples each row stands for, >= 0. Importance weights count as examples too:
         scale them to sum to the number of examples they are worth.
     fold : array_like, shape (n,), optional
-        The fold of a cross-validation in which an example was tested. Curves are then fold by fold,
-        since scores of different models need not be comparable; see `pool_folds`.
+        The fold of a cross-validation in which an example was tested. Curves are then drawn fold by
+        fold, since scores of different models need not be comparable; see `pool_folds`.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def from_scores(
     Raises
     ------
     ValueError
-        Where a score is NaN, lengths differ, a weight is negative, a class or the positive class is
+        If a score is NaN, lengths differ, a weight is negative, a class or the positive class is
         missing.
 
     Examples
@@ -68,8 +68,8 @@ def from_scores(
     classes = as_labels(_found(truth) if labels is None else labels)
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
     if missing:
-        todo = f"{suggest(missing[0], classes.tolist())} (or name it in labels)"
-        raise fail("actual has a label that is not a class", missing[0], str(classes), todo)
+        todo = f"{suggest(missing[0], classes.tolist())} add it to labels"
+        raise fail("actual has a label that is not a class", missing[0], classes, todo)
     columns = {"actual": ("example", truth)}
     dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}
     if isinstance(scores, Mapping):
@@ -92,55 +92,56 @@ def _truth(actual):
     truth = np.asarray(actual)
     if truth.ndim != 1 or not len(truth):
         todo = "pass one true label per example"
-        raise fail("actual is not a column of labels", truth.shape, "shape (n,), n > 0", todo)
+        raise fail("actual must be one column of labels", truth.shape, "shape (n,), n > 0", todo)
     if pd.isna(truth).any():
         at = int(np.argmax(pd.isna(truth)))
-        raise fail("actual has missing values", f"position {at}", "a label for each", "drop these")
+        what = f"actual has missing values, the first at position {at}"
+        raise fail(what, ..., "a label for every example", "drop these examples")
     if truth.dtype.kind == "f" and (truth == truth.astype(int)).all():
         return truth.astype(int)
     if truth.dtype.kind == "f":
-        todo = "the truth comes first: from_scores(actual, scores)"
-        raise fail("actual holds fractions, not labels", truth[:4].tolist(), "labels", todo)
+        todo = "pass the truth first: from_scores(actual, scores)"
+        raise fail("actual holds fractions instead of labels", truth[:4].tolist(), "labels", todo)
     return truth.astype(str) if truth.dtype.kind == "O" else truth
 
 
 def _found(truth):
     found = np.unique(truth).tolist()
     if len(found) < 2:
-        todo = "a curve needs examples of both classes; for more classes name them in labels=[...]"
-        raise fail("there is one class only", found, "two or more classes", todo)
+        todo = "add examples of the other class, or name more classes in labels=[...]"
+        raise fail("only one class in actual", found, "two or more classes", todo)
     return found
 
 
 def _check_mapping(scores):
     if not scores:
-        raise fail("there are no classifiers", {}, "at least one", "pass {'name': scores}")
+        raise fail("no classifiers", {}, "at least one", "pass {'name': scores}")
     for name in scores:
         if not isinstance(name, str):
             todo = "pass {'name': scores}"
-            raise fail("a classifier's name is no text", name, "str", todo, TypeError)
+            raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
 
 
 def _matrix(scores, n, classes):
     try:
         values = np.asarray(scores, float)
     except (TypeError, ValueError):
-        todo = "pass what decision_function or predict_proba return"
-        raise fail("scores are not numbers", scores, "real numbers", todo, TypeError) from None
+        todo = "pass the output of decision_function or predict_proba"
+        raise fail("scores must be numbers", scores, "real numbers", todo, TypeError) from None
     _same_length("scores", values, n)
     wanted = (n,) if len(classes) == 2 else (n, len(classes))
     if values.shape != wanted:
         todo = "take the positive class's column: proba[:, 1]"
         if len(classes) > 2:
             todo = f"pass a column for each of {classes.tolist()}, or make actual one class or not"
-        raise fail("scores have a wrong shape", values.shape, str(wanted), todo)
+        raise fail("scores have the wrong shape", values.shape, str(wanted), todo)
     return values
 
 
 def _same_length(name, values, n):
     if values.ndim < 1 or len(values) != n:
         todo = "align the columns first"
-        raise fail(f"{name} has another length than actual", values.shape, f"{n} rows", todo)
+        raise fail(f"{name} and actual differ in length", values.shape, f"{n} rows", todo)
     return values
 
 
@@ -148,18 +149,23 @@ def _positive(positive, classes):
     if len(classes) > 2:
         if positive is not None:
             todo = "leave it out, or take one class against the rest: one_vs_rest(evidence, label)"
-            raise fail("many classes have no positive one", positive, "None", todo)
+            raise fail("positive is for two classes only", positive, "None", todo)
         return {}
     if positive is None and sorted(classes.tolist()) == [0, 1]:
         positive = 1
     if positive is None:
         got = classes.tolist()
-        raise fail("which class is positive?", got, "one of these", f"pass positive={got[-1]!r}")
+        raise fail(
+            "the positive class is ambiguous",
+            got,
+            "positive to be one of them",
+            f"pass positive={got[-1]!r}",
+        )
     for label in classes.tolist():
         if label == positive:
             return {"positive": label}
     todo = suggest(positive, classes.tolist())
-    raise fail("the positive class is not there", positive, str(classes.tolist()), todo)
+    raise fail("the positive class is not among the labels", positive, classes.tolist(), todo)
 
 
 def as_scores(evidence: xr.Dataset) -> xr.Dataset:
@@ -169,20 +175,22 @@ def as_scores(evidence: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     TypeError
-        Where they are not a Dataset.
+        If they are not a Dataset.
     ValueError
-        Where something is missing or impossible.
+        If something is missing or impossible.
     """
     if not isinstance(evidence, xr.Dataset) or not {"score", "actual"} <= set(evidence.variables):
         got = type(evidence).__name__
         allowed, todo = "scores as from_scores returns them", "pass from_scores(actual, scores)"
-        raise fail("this is not evidence of scores", got, allowed, todo, TypeError)
+        raise fail("not evidence of scores", got, allowed, todo, TypeError)
     evidence = evidence.transpose("classifier", "example", "class", missing_dims="ignore")
     missing = np.isnan(evidence["score"].values)
     if missing.any():
         at = tuple(int(i) for i in np.argwhere(missing)[0])
         todo = "drop these examples, or score them"
-        raise fail("a score is missing (NaN)", f"position {at}", "numbers; inf is allowed", todo)
+        raise fail(
+            f"a score is missing (NaN) at position {at}", ..., "numbers, possibly infinite", todo
+        )
     if "weight" in evidence:
         evidence = _weighted(evidence)
     share = evidence.coords.get("prevalence")
@@ -196,9 +204,11 @@ def _weighted(evidence):
     weight = evidence["weight"].values
     if weight.dtype.kind not in "iufb" or not (np.isfinite(weight) & (weight >= 0)).all():
         bad = weight.dtype if weight.dtype.kind not in "iufb" else weight[~(weight >= 0)][:1]
-        raise fail("a weight is not a number >= 0", bad, "finite numbers >= 0", "correct it")
+        raise fail(
+            "weights must not be negative or missing", bad, "finite numbers >= 0", "correct it"
+        )
     if not (weight > 0).any():
-        raise fail("every weight is 0", f"{len(weight)} examples", "some > 0", "leave weights out")
+        raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
     return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
 
 
@@ -213,15 +223,14 @@ def _check_classes(evidence):
             number = int((of == label).sum())
             if number in (0, len(of)):
                 where = f" in fold {fold}" if "fold" in evidence else ""
-                todo = "take larger or stratified folds" if where else "collect examples of both"
-                what = f"there is one class only{where}"
-                got = f"{number} of {len(of)} examples are {label!r}"
-                raise fail(what, got, "examples inside and outside of each class", todo)
+                todo = "use larger or stratified folds" if where else "collect examples of both"
+                what = f"{number} of {len(of)} examples{where} are of class {label!r}"
+                raise fail(what, ..., "examples inside and outside every class", todo)
 
 
 def check_share(prevalence: Any) -> None:
     """Raise unless it is a number inside (0, 1)."""
     share = np.asarray(prevalence)
     if share.ndim or share.dtype.kind not in "iuf" or not 0 < share < 1:
-        todo = "pass the share of positives, e.g. 0.01"
-        raise fail("prevalence is not a share", prevalence, "0 < prevalence < 1", todo)
+        todo = "pass the proportion of positives, e.g. 0.01"
+        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)

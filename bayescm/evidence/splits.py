@@ -1,4 +1,4 @@
-"""Splitters that scikit-learn lacks, beside the way from a splitter to the folds' counts."""
+"""Splitters that scikit-learn lacks."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class BlockedThreeByTwo(BaseCrossValidator):
     stratify : bool, default True
         Give each block its share of every class.
     random_state : int, RandomState or None
-        Where the assignment to blocks comes from.
+        Seed of the assignment to blocks.
 
     References
     ----------
@@ -66,14 +66,14 @@ class BlockedThreeByTwo(BaseCrossValidator):
 
 class FiveByTwo(BaseCrossValidator):
     """
-    5x2 cross-validation: five random halvings, each half tested once.
+    5x2 cross-validation: five random halvings, each half used once for testing.
 
     Parameters
     ----------
     stratify : bool, default True
         Give each half its share of every class.
     random_state : int, RandomState or None
-        Where the halvings come from.
+        Seed of the halvings.
 
     References
     ----------
@@ -108,13 +108,13 @@ def _deal(X, y, parts, stratify, rng):
     """Deal the examples into equal parts, class by class where stratified."""
     size = len(y) if X is None else (X.shape[0] if hasattr(X, "shape") else len(X))
     if size < parts:
-        raise fail("too few examples to split", size, f"at least {parts}", "collect more")
+        raise fail("too few examples to split", size, f"at least {parts}", "collect more examples")
     order = rng.permutation(size)
     if stratify:
         if y is None or type_of_target(y) not in ("binary", "multiclass"):
             got = y if y is None else type_of_target(y)
             raise fail(
-                "stratifying needs classes",
+                "stratified folds need class labels",
                 got,
                 "one class label per example in y",
                 "pass y, or stratify=False",

@@ -20,7 +20,7 @@ def check_series(counts: xr.DataArray, *, batches: bool = True) -> None:
     dims = (*counts.dims[-3:-2], *([] if batches else counts.dims[:-3]))
     if dims != ("step",) or counts.sizes["actual"] != 2:
         raise fail(
-            "drifting takes a series of two-class tables",
+            "drifting needs a series of two-class tables",
             dict(counts.sizes),
             f"two classes and dims {('step', *CELLS)}",
             "name the axis of time: from_matrix(tables, dims=('step',)), or by={'step': week}",

@@ -36,7 +36,7 @@ def tabulate(
     weights : array_like, shape (n,), optional
         Weight >= 0 of every example.
     fractional : bool, default False
-        Whether cells that are not whole numbers are allowed.
+        Whether to allow non-integer counts.
 
     Returns
     -------
@@ -49,7 +49,9 @@ def tabulate(
     columns = {"actual": column("actual", actual), "predicted": column("predicted", predicted)}
     if by is not None and not isinstance(by, Mapping):
         todo = 'pass e.g. by={"fold": fold}'
-        raise fail("by has no names of dims", by, "a mapping from names to values", todo, TypeError)
+        raise fail(
+            "by must name the dims", by, "a mapping from names of dims to values", todo, TypeError
+        )
     groups = {name: group_axis(name, values) for name, values in (by or {}).items()}
     sizes = {name: len(labels) for name, labels in columns.items()}
     sizes |= {name: len(axis.codes) for name, axis in groups.items()}
@@ -83,7 +85,9 @@ def column(name: str, values: Any) -> Any:
     """Return labels as an integer, boolean or object array, or as a pandas extension array."""
     if not hasattr(values, "__array__") and not isinstance(values, (list, tuple)):
         todo = "pass a list, an array or a column of a table"
-        raise fail(f"{name} is not a sequence of labels", values, "one label each", todo, TypeError)
+        raise fail(
+            f"{name} is not a sequence of labels", values, "one label per example", todo, TypeError
+        )
     array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may hold None
     array = pd.array(array) if pd.api.types.is_extension_array_dtype(array) else np.asarray(array)
     if array.ndim != 1:
@@ -102,30 +106,35 @@ def _numeric_labels(name, array):
     with np.errstate(invalid="ignore"):  # infinity, which then differs
         whole = array.real.astype(bool if array.dtype.kind == "b" else np.int64)
     if (whole != array).any():
-        todo = "scores go through from_scores; or apply a threshold first"
-        raise fail(f"{name} holds fractions, not labels", array[:4].tolist(), "labels", todo)
+        todo = "pass scores to from_scores, or apply a threshold first"
+        raise fail(f"{name} holds fractions instead of labels", array[:4].tolist(), "labels", todo)
     return whole
 
 
 def _missing(name, missing):
-    got = f"{missing.sum()} missing, the first at position {missing.argmax()}"
-    todo = "drop these examples, or give refusals a label of their own and name it in labels"
-    return fail(f"{name} has missing values", got, "a label for every example", todo)
+    what = f"{name} has missing values ({missing.sum()}, the first at position {missing.argmax()})"
+    todo = "drop these examples, or give abstentions a label of their own and add it to labels"
+    return fail(what, ..., "a label for every example", todo)
 
 
 def check_sizes(sizes: Mapping[str, int]) -> None:
     """Raise where the columns, by name, differ in length or are empty."""
     if len(set(sizes.values())) > 1:
-        raise fail("lengths differ", sizes, "one value per example", "align the columns first")
+        raise fail(
+            "the columns differ in length",
+            sizes,
+            "one value per example",
+            "align the columns first",
+        )
     if 0 in sizes.values():
-        raise fail("there are no examples", sizes, "at least one", "pass some predictions")
+        raise fail("no examples", sizes, "at least one", "pass some predictions")
 
 
 def group_axis(name: str, values: Any) -> Axis:
     """Return where every example lies on a leading dim; its values are sorted."""
     if name in RESERVED:
         allowed = "fold, repeat, classifier, group, step, batch or a name of your own"
-        raise fail("this name of a dimension has a meaning of its own", name, allowed, "rename it")
+        raise fail("a reserved name for a dim", name, allowed, "rename it")
     array = column(name, values)
     axis = _narrow(array)
     if axis is not None and _count([axis]).all():
@@ -144,8 +153,8 @@ def _encode(actual, predicted):
     second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
     if len(universe) > MAX_LABELS:
-        todo = "scores go through from_scores"
-        raise fail("too many distinct labels", len(universe), f"up to {MAX_LABELS}", todo)
+        todo = "pass scores to from_scores"
+        raise fail("too many distinct labels", len(universe), f"at most {MAX_LABELS}", todo)
     if others != universe:
         place = {label: i for i, label in enumerate(universe)}
         second = np.array([place[label] for label in others])[second]
@@ -174,7 +183,7 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
         except TypeError as problem:
             todo = "pass one label per example"
             allowed = "strings, integers or booleans"
-            raise fail(f"{name} holds no labels", str(problem), allowed, todo, TypeError) from None
+            raise fail(f"{name} does not hold labels", problem, allowed, todo, TypeError) from None
     if (codes < 0).any():
         raise _missing(name, np.asarray(codes < 0))
     return codes, labels.tolist()
@@ -210,7 +219,7 @@ def _labels(table, universe, labels, actual):
     for name, present in (("actual", occurs), ("predicted", answered)):
         for label in universe[present].tolist():
             if label not in wanted:
-                todo = f"{suggest(label, wanted)} (or name it in labels to give it a column)"
+                todo = f"{suggest(label, wanted)} add it to labels to give it a column"
                 raise fail(f"{name} has a label that is not a class", label, known, todo)
     place = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [place.get(label, -1) for label in labels.tolist()]
@@ -241,17 +250,17 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
 def as_labels(labels: Any) -> np.ndarray:
     """Return class labels as an array, or raise where they are too few, doubled or mixed."""
     if isinstance(labels, str) or not np.iterable(labels):
-        raise fail("labels are not a list", labels, "a list of labels", "pass e.g. labels=[0, 1]")
+        raise fail("labels must be a list", labels, "a list of labels", "pass e.g. labels=[0, 1]")
     items = [label.item() if isinstance(label, np.generic) else label for label in labels]
     kinds = {type(label) for label in items}
     if not (kinds <= {str} or kinds <= {int} or kinds <= {bool}):
         todo = "make them all strings"
-        raise fail("labels are not of one kind", items, "all str, all int or all bool", todo)
+        raise fail("labels are of mixed types", items, "all str, all int or all bool", todo)
     if len(items) < 2:
-        todo = "name all classes, also those absent from the sample, in labels=[...]"
+        todo = "name every class, including those absent from the sample, in labels=[...]"
         raise fail("fewer than two classes", items, "two or more labels", todo)
     if len(set(items)) < len(items):
-        raise fail("a label occurs twice", items, "each label once", "remove the second one")
+        raise fail("a label occurs twice", items, "each label once", "remove the duplicate")
     return np.array(items)
 
 

@@ -310,9 +310,7 @@ def tversky(alpha: float, beta: float) -> Measure:
 def _weights(name, *weights):
     for weight in weights:
         if not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
-            raise fail(
-                f"{name} was given a wrong weight", weight, "finite numbers >= 0", "correct it"
-            )
+            raise fail(f"{name} needs a weight >= 0", weight, "finite numbers >= 0", "correct it")
     return tuple(float(weight) for weight in weights)
 
 
@@ -354,7 +352,7 @@ def cost(matrix: ArrayLike) -> Measure:
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] >= 2
     if not square or not np.isfinite(matrix).all():
         todo = "pass e.g. cost([[0, 1], [5, 0]])"
-        raise fail("a cost matrix is not one", matrix, "a square matrix of finite costs", todo)
+        raise fail("not a cost matrix", matrix, "a square matrix of finite costs", todo)
     name = f"cost([{','.join(f'[{",".join(map(_text, row))}]' for row in matrix)}])"
     formula = partial(_expected_cost, matrix=matrix)
     return Measure(
@@ -372,7 +370,7 @@ def _expected_cost(cells, matrix):
     """Mean cost of an example."""
     if cells.shape[-2:] != matrix.shape:
         todo = "give the cost matrix one row and column per class"
-        raise fail("the cost matrix has a wrong size", matrix.shape, str(cells.shape[-2:]), todo)
+        raise fail("the cost matrix has the wrong size", matrix.shape, str(cells.shape[-2:]), todo)
     return np.einsum("...ij,ij->...", cells, matrix) / total(cells)
 
 
@@ -445,13 +443,13 @@ def _made(text, base, written):
     try:
         parameters = ast.literal_eval(f"({written},)")
     except (SyntaxError, ValueError):
-        allowed = "fbeta(0.5), tversky(0.3,0.7), cost([[0,1],[5,0]])"
-        todo = "write numbers, with commas between them"
-        raise fail("the parameters of a measure are unreadable", text, allowed, todo) from None
+        allowed = "e.g. fbeta(0.5), tversky(0.3,0.7) or cost([[0,1],[5,0]])"
+        todo = "write numbers separated by commas"
+        raise fail("cannot read the parameters of a measure", text, allowed, todo) from None
     takes = list(inspect.signature(_FACTORIES[base]).parameters)
     if len(parameters) != len(takes):
         allowed = f"{base}({','.join(takes)})"
-        raise fail(f"{base} has other parameters", parameters, allowed, "write it like that")
+        raise fail(f"{base} has different parameters", parameters, allowed, "write it like this")
     return _FACTORIES[base](*parameters)
 
 
@@ -482,7 +480,7 @@ def same(first: str, second: str) -> bool:
 def _unknown(measure):
     every = [*names(), "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
     means = [f"{k}_{how}" for k, each in _NAMED.items() if each.one_class for how in AVERAGES]
-    allowed = f"{', '.join(every)}; of one class also f1_macro, f1_micro, f1_weighted"
+    allowed = f"one of {', '.join(every)}, or an average such as f1_macro, f1_micro, f1_weighted"
     return fail("unknown measure", measure, allowed, suggest(measure, [*every, *_NAMED, *means]))
 
 

@@ -256,7 +256,7 @@ def averaged(measure: Measure, how: str) -> Measure:
     if not measure.one_class:
         todo = f"use {measure.__name__} itself"
         allowed = "a measure of one class, e.g. f1_macro"
-        raise fail("this measure is not averaged over classes", measure.__name__, allowed, todo)
+        raise fail("this measure has no average over classes", measure.__name__, allowed, todo)
     mean = replace(
         measure,
         canonical=f"{measure.canonical}_{how}",

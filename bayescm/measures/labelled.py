@@ -50,7 +50,7 @@ def measure(
     Raises
     ------
     ValueError
-        Where a measure is unknown, or needs the positive class of two and none is set.
+        If a measure is unknown, or needs the positive class of two and none is set.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def measure(
     if not isinstance(evidence, xr.DataTree):
         if of != "parameter":
             todo = f"use interval(counts, measure, of={of!r}), or pass the tree of fit(counts)"
-            raise fail("counts are of no estimand but one", of, "parameter", todo)
+            raise fail("counts alone have a single estimand", of, ["parameter"], todo)
         cells = as_counts(matrices_of(evidence))
         return _dataset(cells, kernels(measures, cells))
     if variable is not None:
@@ -110,8 +110,8 @@ def _variable(tree, group, of):
     folds = set(FOLDS) & set(listed(tree, "uses")) or known.get("finite") == "theta_fold"
     name = "finite" if of == "fitted" and folds else of
     if name not in known:
-        todo = "pass one of these, or fit another model"
-        raise fail("this fit has no such estimand", f"of={of!r}", ", ".join(known), todo)
+        todo = "for others fit another model"
+        raise fail("this fit has no such estimand", of, known, todo)
     return known[name]
 
 
@@ -127,16 +127,16 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     Raises
     ------
     ValueError
-        Where a measure is unknown or asked for twice, or needs the positive class and none is set.
+        If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
     wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
     found = [resolve(each) for each in wanted]
     called = [kernel.__name__ for kernel in found]
     if not called:
-        raise fail("no measure is asked for", wanted, "one or more", 'pass e.g. ["f1", "mcc"]')
+        raise fail("no measures", wanted, "one or more", 'pass e.g. ["f1", "mcc"]')
     if len(set(called)) < len(called):
-        todo = "ask once, or give the functions names of their own"
-        raise fail("a measure is asked for twice", called, "each name once", todo)
+        todo = "name it once, or give the functions different names"
+        raise fail("the same measure twice", called, "each name once", todo)
     if cells.sizes["actual"] == 2 and positive(cells) is None:
         for kernel in found:
             if getattr(kernel, "needs_positive", False):
@@ -151,14 +151,14 @@ def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarra
         return np.ones((len(names), len(known)), bool)
     if not len(pairs):
         todo = 'pass e.g. [("a", "f1")], or leave pairs out for all'
-        raise fail("there are no pairs", pairs, "one or more (classifier, measure)", todo)
+        raise fail("no pairs", pairs, "one or more (classifier, measure)", todo)
     wanted = np.zeros((len(names), len(known)), bool)
     for classifier, measure in pairs:
         places = among(kernels, measure)
         if classifier not in names or not places:
             strange = (classifier, names) if classifier not in names else (measure, known)
-            got, allowed = (classifier, measure), f"{list(names)} x {list(known)}"
-            raise fail("a pair is not of the evidence", got, allowed, suggest(*strange))
+            got, allowed = (classifier, measure), f"one of {list(names)} with one of {list(known)}"
+            raise fail("a pair is not in the evidence", got, allowed, suggest(*strange))
         wanted[names.index(classifier), places] = True
     return wanted
 
@@ -167,9 +167,9 @@ def _no_positive(kernel, cells):
     labels = cells.indexes["actual"].tolist()
     free = [name for name in names() if not resolve(name).needs_positive]
     return fail(
-        f"{kernel.__name__} needs to know which class is the positive one",
-        f"labels {labels} and no positive",
-        f"without one: {', '.join(free)}",
+        f"{kernel.__name__} needs to know which class is positive",
+        labels,
+        f"a positive class, or a measure that needs none ({', '.join(free)})",
         f"pass positive={labels[-1]!r} or {labels[0]!r} where the counts are made",
     )
 
@@ -190,7 +190,7 @@ def _dataset(cells, found):
     clash = [name for name in called if name in (*cells.dims, "class")]
     if clash:
         raise fail(
-            "a measure is called as a dim is", clash[0], "another name", "rename the function"
+            "a measure has the name of a dim", clash[0], "another name", "rename the function"
         )
     # The measure "prevalence" takes the place of the scalar coord of that name.
     cells = cells.drop_vars([name for name in called if name in cells.coords])
@@ -218,7 +218,7 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
     if name not in draws.data_vars or not set(CELLS) <= set(draws[name].dims):
         having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
         todo = "pass variable= one of these, or fit a model that has cell probabilities"
-        raise fail("the tree has no such cell probabilities", name, str(having), todo)
+        raise fail("the tree has no such cell probabilities", name, having, todo)
     return in_order(draws[name])
 
 
@@ -240,7 +240,7 @@ def _predicted(tree, group, cells):
 def _group(tree, name):
     if name not in tree.children:
         todo = "fit the evidence first: fit(counts)"
-        raise fail("the tree has no such group", name, ", ".join(tree.children) or "none", todo)
+        raise fail("the tree has no such group", name, tree.children, todo)
     return tree[name].to_dataset()
 
 

@@ -1,5 +1,5 @@
 """
-Evaluation batch after batch: sequential updates, and a monitor that never forgets a batch.
+Evaluation batch by batch: sequential updates, and a monitor that never loses a batch.
 
 Loaded on first use: recording a batch needs none of what works out the answers. No file is named as
 a function is.

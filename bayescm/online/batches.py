@@ -28,7 +28,7 @@ class Batches:
         Raises
         ------
         ValueError
-            Where there is no batch yet.
+            If there are no batches yet.
         """
         if self._template is None:
             self._template = self._ledger.empty(self._classifier)
@@ -51,7 +51,7 @@ class Batches:
         Raises
         ------
         ValueError
-            Where there is no batch yet.
+            If there are no batches yet.
         """
         template, entries = self.labels(), self._read()
         corrected = {each for each in entries.corrects.tolist() if each is not None}

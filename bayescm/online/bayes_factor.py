@@ -1,4 +1,4 @@
-"""Has anything changed? Bayes factors of one table of probabilities against two."""
+"""Has anything changed? Bayes factors for one table of probabilities against two."""
 
 from typing import Any
 
@@ -21,20 +21,20 @@ def log_bayes_factor(
     """
     Return the natural log of the Bayes factor of "no change" between two sets of batches.
 
-    Above 0 the data speak for one table of cell probabilities behind both, below 0 for two. As
-    every Bayes factor it depends on the prior of what is new: a vague one favours no change.
+    Above 0 the data favour one table of cell probabilities for both, below 0 two. Like every
+    Bayes factor it depends on the prior of the alternative: a vague one favours no change.
 
     Parameters
     ----------
     before, after : DataArray, dims (..., actual, predicted)
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of either table, all > 0; the default prior where it is left out.
+        Prior pseudo-counts of either table, all > 0; the default prior if omitted.
 
     Returns
     -------
     DataArray, dims (..., part)
-        Part ``all``: of the whole table; it is the sum of the following. ``totals``: of how often
-        the classes occur; and of the answers to each actual class (the labels as text).
+        Part ``all``: the whole table, the sum of the others. ``totals``: how often the classes
+        occur. The labels as text: the answers to each actual class.
 
     References
     ----------
@@ -69,8 +69,8 @@ def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
     """Return prior pseudo-counts (C, C) in the order of the counts; raise where one is not > 0."""
     prior = as_prior(concentration, counts).values
     if not (prior > 0).all():
-        todo = "take priors.jeffreys(counts), or leave concentration out"
-        raise fail("an improper prior has no Bayes factor", prior.tolist(), "all cells > 0", todo)
+        todo = "use priors.jeffreys(counts), or leave concentration out"
+        raise fail("the Bayes factor needs a proper prior", prior.tolist(), "every cell > 0", todo)
     return prior
 
 
@@ -97,7 +97,7 @@ def change(
     reach: int = _REACH,
 ) -> xr.Dataset:
     """
-    Ask at every step whether anything has changed at an unknown batch so far.
+    Ask at every step whether anything has changed at some unknown batch so far.
 
     "Nothing" is one table behind all batches. "Something" is one table up to a batch and another
     one after it, whose place has a geometric prior.
@@ -105,23 +105,23 @@ def change(
     Parameters
     ----------
     counts : DataArray
-        The batches, with a dim ``step`` in the order of time and no other one.
+        The batches, with the single leading dim ``step`` in order of time.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts of either table, all > 0.
     part : {"answers", "totals", "all"}
-        What may have changed: how the classes are answered, how often they occur, or either.
+        What may have changed: the answers to each class, how often classes occur, or either.
     hazard : float, default 0.01
         Prior probability that a change comes with the next batch, in (0, 1).
     reach : int, default 500
-        How far back a change is looked for.
+        How many batches back to look for a change.
 
     Returns
     -------
     Dataset, dim step
-        ``log_bayes_factor`` of a change at any batch against none; under a run of no change, and
-        over the prior of its table, the chance that it ever exceeds log(1 / a) is at most a
-        (Ville's inequality). ``probability`` that something has changed so far. ``latest``: the
-        step of the most probable first batch after a change.
+        ``log_bayes_factor`` of a change at any batch against none; if nothing changes, averaged
+        over the prior, the probability that it ever exceeds log(1 / a) is at most a (Ville's
+        inequality). ``probability`` that something has changed so far. ``latest``: the step of the
+        most probable first batch after a change.
 
     References
     ----------
@@ -141,9 +141,14 @@ def change(
     counts = as_counts(counts)
     check_choice("part", part, list(PARTS))
     if not isinstance(hazard, int | float | np.number) or not 0 < hazard < 1:
-        raise fail("hazard is not a probability", hazard, "0 < hazard < 1", "pass hazard=0.01")
+        raise fail("hazard must be a probability", hazard, "0 < hazard < 1", "pass hazard=0.01")
     if step_axis(counts) or counts.ndim != 3:
-        raise fail("one series at a time", counts.dims, "(step, actual, predicted)", "select one")
+        raise fail(
+            "only one series at a time",
+            counts.dims,
+            "(step, actual, predicted)",
+            "select one of them",
+        )
     prior = proper(concentration, counts)
     sums = np.concatenate([np.zeros((1, *prior.shape)), counts.values.cumsum(axis=0)])
     whole = _score(sums, prior, part)

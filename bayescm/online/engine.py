@@ -27,7 +27,7 @@ def parse(store: str) -> sa.URL:
     Raises
     ------
     ValueError
-        Where it is neither SQLite nor PostgreSQL.
+        If it is neither SQLite nor PostgreSQL.
     """
     allowed = "sqlite:///FILE, a plain file name, or postgresql://USER@HOST/DATABASE"
     text = str(store).strip()
@@ -38,17 +38,17 @@ def parse(store: str) -> sa.URL:
         kind = "an address that cannot be read"
     else:
         if "@" in (url.host or ""):  # and so the end of a password would pass for a host
-            todo = "write the @ of a password as %40"
-            raise fail("an @ too many in the store's address", "two or more", "one", todo)
+            todo = "write an @ in the password as %40"
+            raise fail("the store's address has more than one @", ..., "one, before the host", todo)
     drivers = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
     if kind not in drivers or not text:
         todo = "pass store='sqlite:///eval.db'"
-        raise fail("the store is not a ledger's address", kind, allowed, todo)
+        raise fail("not the address of a ledger", kind, allowed, todo)
     return url.set(drivername=drivers[kind])
 
 
 def shown(url: sa.URL) -> str:
-    """Return the address without user, password and options, fit to be printed."""
+    """Return the address without user, password and options, safe to print."""
     kind = url.get_backend_name()
     return sa.URL.create(kind, None, None, url.host, url.port, url.database).render_as_string()
 
@@ -59,7 +59,7 @@ def connect(url: sa.URL, *, create: bool, timeout: float) -> sa.Engine:
         return _postgres(url, timeout)
     if not create and not is_memory(url) and not Path(url.database or "").is_file():
         todo = "check the path, or add a batch to start a ledger"
-        raise fail("there is no ledger", url.database, "a file that a monitor has written", todo)
+        raise fail("no ledger", url.database, "a file that a monitor has written", todo)
     return _sqlite(url, timeout)
 
 
@@ -94,7 +94,7 @@ def _postgres(url, timeout):
         return sa.create_engine(url, pool_pre_ping=True, connect_args=arguments)
     except ModuleNotFoundError:
         todo = "install the extra: pip install 'bayescm[postgres]'"
-        raise fail("PostgreSQL needs psycopg", "not installed", "psycopg >= 3.2", todo) from None
+        raise fail("PostgreSQL needs psycopg", ..., "psycopg >= 3.2", todo) from None
 
 
 @contextmanager
@@ -113,11 +113,11 @@ def explain(problem: Exception, doing: str, url: sa.URL) -> Exception:
         said = said.replace(secret, "***")
     if "not a database" in said:
         todo = "give the ledger a file of its own"
-        return fail("the store is not a ledger", shown(url), "an SQLite database", todo)
-    todo = next((todo for sign, todo in _REMEDIES.items() if sign in said), "see to the database")
+        return fail("not a ledger", shown(url), "an SQLite database", todo)
+    todo = next((todo for sign, todo in _REMEDIES.items() if sign in said), "check the database")
     return OSError(
         f"Could not {doing}: {shown(url)} said {said!r}. The ledger is whole, and nothing "
-        f"unacknowledged counts. To fix it: {todo}, then do the same again; nothing counts twice."
+        f"unacknowledged counts. {todo[0].upper()}{todo[1:]}, then try again; nothing counts twice."
     )
 
 

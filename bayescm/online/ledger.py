@@ -51,25 +51,25 @@ class Ledger:
     An append-only ledger of confusion matrices, one entry for each batch of a classifier.
 
     What `record` has acknowledged stays: a process or machine that dies at any moment leaves every
-    acknowledged batch in and no half batch. Writers may be many. Nothing is ever changed or
-    removed; a correction is a new entry that names the old one.
+    acknowledged batch in place and no partial one. There may be many writers. Nothing is ever
+    changed or removed; a correction is a new entry that names the old one.
 
     Parameters
     ----------
     store : str
         ``sqlite:///eval.db`` (also as a plain path), or ``postgresql://user@host/database``.
     create : bool, default True
-        Whether to set up a new ledger where there is none.
+        Whether to create a ledger if there is none.
     timeout : float, default 30
         Seconds to wait for a database that another process has locked.
 
     Raises
     ------
     ValueError
-        Where the address is not one of the two kinds, or the store is not a ledger, or one of a
-        newer version.
+        If the address is not one of the two kinds, or the store is not a ledger or has a newer
+        version.
     OSError
-        Where the database cannot be reached, is locked or full.
+        If the database cannot be reached, is locked or full.
 
     Examples
     --------
@@ -115,12 +115,12 @@ class Ledger:
         corrects: str | int | None = None,
     ) -> bool:
         """
-        Record a batch durably; the return is the acknowledgement.
+        Record a batch durably; returning is the acknowledgement.
 
         Parameters
         ----------
         classifier : str
-            Whose batch it is.
+            The classifier that the batch belongs to.
         batch_id : str or int
             Its name, unique for the classifier.
         counts : xarray.DataArray
@@ -129,20 +129,20 @@ class Ledger:
             When the batch was evaluated; without a time zone it is taken as UTC. Now by default,
             or the time of the batch that is corrected.
         corrects : str or int, optional
-            The batch that this one replaces. The old entry stays, but counts no more.
+            The batch that this one replaces. The old entry stays, but no longer counts.
 
         Returns
         -------
         bool
-            True where it was recorded, False where the same batch was there already.
+            True if it was recorded, False if the same batch was there already.
 
         Raises
         ------
         ValueError
-            Where the id is taken by other counts, the labels are not the classifier's, or the
-            batch to correct is unknown or corrected already.
+            If the id is taken by different counts, the labels are not the classifier's, or the
+            batch to correct is unknown or has already been corrected.
         OSError
-            Where the batch could not be stored. The ledger is whole and the same batch can be sent
+            If the batch could not be stored. The ledger is intact and the same batch can be sent
             again: it is recorded once.
         """
         new = {
@@ -185,14 +185,16 @@ class Ledger:
         Raises
         ------
         ValueError
-            Where the ledger has no batch of it.
+            If the ledger has no batches of this classifier.
         """
         with self._begin("read the ledger", write=False) as connection:
             stored = connection.execute(_LABELS, {"who": classifier}).scalar()
         if stored is None:
             known = self.classifiers()
             todo = suggest(classifier, known) if known else "add a batch first"
-            raise fail("no batch of this classifier", classifier, f"one of {known[:20]}", todo)
+            raise fail(
+                "no batches of this classifier", classifier, known[:20] or "a recorded one", todo
+            )
         return zeros(**json.loads(stored))
 
     def classifiers(self) -> list[str]:
@@ -271,10 +273,15 @@ def _corrected(connection, new, at):
     old = connection.execute(_BATCH, key).first()
     if old is None:
         known = connection.execute(sa.select(_B.batch_id).where(_MINE), key).scalars().all()
-        allowed = f"a recorded batch, such as {known[-3:]}" if known else "none is recorded yet"
+        allowed = f"a recorded batch, such as {known[-3:]}" if known else "a recorded batch"
         todo = suggest(new["corrects"], known) if known else "add it as a batch"
-        raise fail("no batch of this id to correct", new["corrects"], allowed, todo)
+        raise fail("no batch with this id to correct", new["corrects"], allowed, todo)
     if (by := connection.execute(_CORRECTION, key).scalar()) is not None:
         todo = f"correct {by!r}, which replaced it"
-        raise fail("the batch is corrected already", new["corrects"], "a batch in force", todo)
+        raise fail(
+            "this batch has already been corrected",
+            new["corrects"],
+            "a batch that still counts",
+            todo,
+        )
     return at or old.at

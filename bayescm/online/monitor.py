@@ -23,26 +23,25 @@ class Monitor:
     """
     The evaluation of one classifier over time, kept in a ledger.
 
-    The ledger holds every batch; what is concluded is worked out from it when asked for. So the
-    prior, the forgetting and the measures can be changed at any time, by opening the same store
-    with others.
+    The ledger holds every batch; conclusions are computed from it on request. So the prior, the
+    forgetting and the measures can be changed at any time by opening the same store with others.
 
     Parameters
     ----------
     store : str or Ledger
-        ``sqlite:///eval.db`` (a file of its own; made if it is not there),
+        ``sqlite:///eval.db`` (its own file, created if missing),
         ``postgresql://user@host/database``, or a ledger that is open.
     classifier : str
-        Its name in the store. A store holds as many classifiers as wanted.
+        Its name in the store. A store holds any number of classifiers.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior where it is left out.
+        Prior pseudo-counts; the default prior if omitted.
     forgetting : float, default 1
         What earlier evidence is worth after each batch, in (0, 1]; see `update`.
     window : int, optional
         How many of the latest batches count; all by default.
     measures : sequence of names or functions, optional
-        What is watched; for two classes with a positive one precision, recall, specificity,
-        accuracy and F1 by default.
+        What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
+        with a positive one.
 
     Examples
     --------
@@ -101,13 +100,13 @@ class Monitor:
         corrects: str | int | None = None,
     ) -> bool:
         """
-        Record a batch; when this returns, it is in the store for good.
+        Record a batch; once this returns, it is in the store for good.
 
         Parameters
         ----------
         batch_id : str or int
-            Its name. The same batch again changes nothing, so it can be sent until it is
-            acknowledged; the same name with other counts is refused.
+            Its name. Sending the same batch again changes nothing, so repeat until acknowledged;
+            the same name with different counts is refused.
         evidence : DataArray, dims (actual, predicted)
             Counts, as `from_predictions` or `from_cells` return them.
         at : datetime, datetime64 or str, optional
@@ -115,28 +114,28 @@ class Monitor:
             history is in the order of these times; a batch that comes late is put in its place,
             with a warning.
         corrects : str or int, optional
-            The batch that this one replaces; the old one stays in the ledger and counts no more.
+            The batch that this one replaces; the old one stays in the ledger but no longer counts.
 
         Returns
         -------
         bool
-            True where it was recorded, False where it was there already.
+            True if it was recorded, False if it was there already.
 
         Raises
         ------
         ValueError
-            Where the name is taken by other counts, or the labels are not those of the classifier
-            or of the prior.
+            If the name is taken by different counts, or the labels are not those of the
+            classifier or of the prior.
         OSError
-            Where the store could not take it. The ledger is whole; send the batch again.
+            If the store could not take it. The ledger is intact; send the batch again.
         """
         counts = as_counts(evidence)
         if counts.ndim != 2:
-            todo = "sum over these dims, or add each by itself"
-            raise fail("a batch is one table", counts.dims, "(actual, predicted)", todo)
+            todo = "sum over the other dims, or add each table by itself"
+            raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
         if not counts.values.any() and corrects is None:
-            todo = "leave it out; to take a batch back, pass corrects="
-            raise fail("a batch without examples", 0, "at least one example", todo)
+            todo = "leave it out, or pass corrects= to replace an earlier batch"
+            raise fail("the batch has no examples", 0, "at least one example", todo)
         if self._concentration is not None and not self._fits:
             known = self._batches.known()
             as_prior(self._concentration, counts if known is None else known)
@@ -152,7 +151,7 @@ class Monitor:
             last, when = (batches[each].values[-1] for each in ("batch_id", "at"))
             warnings.warn(
                 f"Batch {batch_id!r} is earlier than {str(last)!r} (at {when}). It is recorded; "
-                "the history is in the order of time, so that what was reported since may move.",
+                "the history is in order of time, so what was reported since then may change.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -169,7 +168,7 @@ class Monitor:
         Raises
         ------
         ValueError
-            Where there is no batch yet.
+            If there are no batches yet.
         """
         return self._batches.in_force()
 
@@ -179,13 +178,13 @@ class Monitor:
 
     def posterior(self) -> xr.Dataset:
         """
-        Return what is known now.
+        Return the current posterior.
 
         Returns
         -------
         Dataset
             ``concentration``, the prior, and ``counts``, the evidence in force, dims (actual,
-            predicted): a state for `update` and `intervals`. It goes into everything else as
+            predicted): a state for `update` and `intervals`. Pass it on as
             ``bcm.fit(state["counts"], concentration=state["concentration"])``.
         """
         from bayescm.online.series import accumulate
@@ -224,7 +223,7 @@ class Monitor:
         return history(batches, self._watched(batches), prob=prob, kind=kind, **settings)
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
-        """Return the table of `bayescm.summary` of what is known now."""
+        """Return the table of `bayescm.summary` for the current posterior."""
         from bayescm.answers.summary import summary
 
         state = self.posterior()
@@ -239,12 +238,12 @@ class Monitor:
         Parameters
         ----------
         **keywords
-            ``rate``, ``floor`` and ``reference``, as of `online.alarms`.
+            ``rate``, ``floor`` and ``reference``; see `online.alarms`.
 
         Returns
         -------
         DataFrame
-            As of `online.alarms`.
+            See `online.alarms`.
         """
         from bayescm.online.rules import alarms
 
@@ -259,9 +258,9 @@ class Monitor:
         Parameters
         ----------
         prob, kind
-            As of `history`.
+            See `history`.
         **keywords
-            As of `alarms`.
+            See `alarms`.
 
         Returns
         -------

@@ -19,7 +19,7 @@ from bayescm.validate import fail
 
 _DRAWS = 10_000
 _ROOM = 2_000_000  # numbers in a temporary array
-_TERMS = 20_000  # up to so many trials it is quicker to sum
+_TERMS = 20_000  # up to this many trials it is quicker to sum
 _TIE = 1e-12
 
 
@@ -39,19 +39,19 @@ def surprise(
     counts : DataArray
         The batches, with a dim ``step`` in the order of time.
     measure : str or callable
-        For precision, recall, specificity, npv, accuracy, F1 and their like the predictive
-        distribution is beta-binomial, given how many examples the measure is about; for others
-        tables of the size of the batch are drawn.
+        For precision, recall, specificity, npv, accuracy, F1 and the like the predictive
+        distribution is beta-binomial, given the number of examples the measure is about; for
+        others, tables of the same size as the batch are drawn.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts.
     forgetting, window
-        As of `accumulate`: what of the batches before is remembered.
+        See `accumulate`: how much of the earlier batches is remembered.
 
     Returns
     -------
     DataArray, dims (step, [class])
         Two-sided posterior-predictive tail probability: twice that of a value at least as extreme.
-        Of the first batch it is that under the prior. NaN where the batch says nothing about the
+        For the first batch it is that under the prior. NaN if the batch says nothing about the
         measure.
 
     Examples
@@ -63,7 +63,12 @@ def surprise(
     """
     counts = as_counts(counts)
     if step_axis(counts) or counts.ndim != 3:
-        raise fail("one series at a time", counts.dims, "(step, actual, predicted)", "select one")
+        raise fail(
+            "only one series at a time",
+            counts.dims,
+            "(step, actual, predicted)",
+            "select one of them",
+        )
     (kernel,) = kernels(measure, counts)
     prior = as_prior(concentration, counts).values
     past = accumulate(counts, forgetting=forgetting, window=window)
@@ -80,9 +85,7 @@ def _tails(kernel, cells, weights):
         return _drawn_tails(kernel, cells, weights)
     if (cells != np.floor(cells)).any():
         todo = "count whole examples"
-        raise fail(
-            "fractional counts have no predictive distribution", "fractions", "whole numbers", todo
-        )
+        raise fail("fractional counts have no predictive distribution", ..., "whole numbers", todo)
     seen = _known(kernel, cells)
     hits, size = np.broadcast_arrays(seen.a, seen.a + seen.b)
     low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)

@@ -17,7 +17,7 @@ def name(value: str | int, keyword: str) -> str:
     text = str(value) if known else ""
     if not text.strip() or len(text) > 500 or not text.isprintable():
         allowed = "printable text of 1 to 500 characters, or a whole number"
-        raise fail(f"{keyword} is not a name", value, allowed, f"pass {keyword}='2026-01-31'")
+        raise fail(f"{keyword} must be a name", value, allowed, f"pass {keyword}='2026-01-31'")
     return text
 
 
@@ -33,7 +33,7 @@ def instant(at: Any) -> datetime:
         return moment.to_pydatetime(warn=False)
     except (ValueError, TypeError, AttributeError):
         todo = "pass at='2026-01-31T12:00'"
-        raise fail("at is not a time", at, "a datetime or ISO 8601 text", todo) from None
+        raise fail("at must be a time", at, "a datetime or ISO 8601 text", todo) from None
 
 
 def timestamp(moment: datetime) -> str:
@@ -55,10 +55,10 @@ def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
     labels, given = counts.indexes["actual"].tolist(), positive(counts)
     if unknown := [label for label in labels if label not in stored["labels"]]:
         raise fail(
-            f"labels that classifier {classifier!r} does not have",
+            f"labels unknown to classifier {classifier!r}",
             unknown,
             f"labels among {stored['labels']}",
-            "correct the labels, or start a classifier of another name with all labels",
+            "correct the labels, or start a new classifier with all of them",
         )
     if given is not None and stored["positive"] is None and len(labels) < len(stored["labels"]):
         given = None  # only of the two of many classes that occur in this batch

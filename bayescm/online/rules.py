@@ -1,7 +1,7 @@
 """
-Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
+Alarms: rules on posterior and predictive probabilities, with a chosen false-alarm rate.
 
-How often they raise false alarms and how soon they see a real drop is simulated in
+How often they raise false alarms and how soon they detect a real drop is simulated in
 ``studies.run_length`` and tabulated in the docs.
 """
 
@@ -46,7 +46,7 @@ def prob_below(
     measure : str or callable
     floor : float
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior where it is left out.
+        Prior pseudo-counts; the default prior if omitted.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def prob_worse(
     """
     Return the probability that a measure is worse than in a reference period.
 
-    The reference may be of another classifier too. The two must have been tested on different
+    The reference may also be another classifier. The two must have been tested on different
     examples; for the same examples see `bayescm.compare`.
 
     Parameters
@@ -83,7 +83,7 @@ def prob_worse(
     measure : str or callable
         Worse is lower, or higher where its ``lower_is_better`` says so.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of either.
+        Prior pseudo-counts of each.
 
     Examples
     --------
@@ -96,11 +96,11 @@ def prob_worse(
     counts, reference = as_counts(counts), as_counts(reference)
     if reference.ndim != 2:
         todo = "sum over its batches: reference.sum('step')"
-        raise fail("the reference is not one table", reference.dims, str(CELLS), todo)
+        raise fail("the reference must be a single table", reference.dims, str(CELLS), todo)
     (kernel,) = kernels(measure, counts)
     if reference.indexes["actual"].tolist() != counts.indexes["actual"].tolist():
-        got, allowed = reference.indexes["actual"].tolist(), str(counts.indexes["actual"].tolist())
-        raise fail("the reference has other labels", got, allowed, "give both the same labels")
+        got, allowed = reference.indexes["actual"].tolist(), f"{counts.indexes['actual'].tolist()}"
+        raise fail("the reference has different labels", got, allowed, "give both the same labels")
     now, then = (distribution_at(each, kernel, concentration) for each in (counts, reference))
     if not all(isinstance(distribution, Beta | F1) for distribution in (now, then)):
         return _like(kernel, counts, _drawn_worse(kernel, counts, reference, concentration))
@@ -146,7 +146,7 @@ def alarms(
         The batches, dims (step, actual, predicted), in the order of time.
     measures : name, function, or sequence of these
     rate : float, default 0.005
-        The rate of false alarms, in (0, 1): what it means for each rule is said below.
+        The false-alarm rate, in (0, 1); its meaning for each rule is given below.
     floor : float or mapping of str to float, optional
         Worst acceptable value of all measures, or of each by its name: the least one, or where
         lower is better the largest.
@@ -154,7 +154,7 @@ def alarms(
         The number of first batches that later ones are compared with, or the counts of a reference
         period or another classifier.
     **evidence
-        ``concentration``, ``forgetting`` and ``window``, as of `surprise`.
+        ``concentration``, ``forgetting`` and ``window``; see `surprise`.
 
     Returns
     -------
@@ -163,17 +163,17 @@ def alarms(
         ``measure``, ``value`` and ``threshold``. The rules:
 
         ``batch``
-            a batch is not compatible with those before: its predictive tail probability is at most
-            `rate` (`surprise`). Raises a false alarm in at most this share of the batches.
+            a batch is incompatible with those before it: its predictive tail probability is at most
+            `rate` (`surprise`). Raises a false alarm in at most this fraction of batches.
         ``floor``
             the measure is worse than its floor with probability 1 - `rate` or more.
         ``reference``
             it is worse than in the reference with probability 1 - `rate` or more.
         ``change``
-            the Bayes factor of a change in how the classes are answered is 1 / `rate` or more
-            (`change`). Chance of ever raising a false alarm: at most `rate`.
+            the Bayes factor for a change in the answers to the classes is 1 / `rate` or more
+            (`change`). The probability of ever raising a false alarm is at most `rate`.
 
-        The last three are listed where they begin.
+        The last three are listed at their onset.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def alarms(
         counts = counts.assign_coords(step=np.arange(counts.shape[step_axis(counts)]))
     if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
         todo = "pass rate=0.005 for one false alarm in two hundred batches"
-        raise fail("rate is not a share", rate, "0 < rate < 1", todo)
+        raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
     found = kernels(measures, counts)
     floors = _floors(floor, found)
     prior = evidence.get("concentration")
@@ -228,8 +228,8 @@ def _floors(floor, found):
     for name, value in floor.items():
         mine = among(found, name)
         if not mine:
-            todo = "watch it too"
-            raise fail("a floor of a measure that is not watched", name, str(names), todo)
+            todo = "monitor it too"
+            raise fail("a floor for a measure that is not monitored", name, names, todo)
         floors |= dict.fromkeys([names[each] for each in mine], float(value))
     return floors
 

@@ -75,7 +75,7 @@ def prepare(engine: sa.Engine, *, create: bool) -> None:
     Raises
     ------
     ValueError
-        Where the store is not a ledger of this or an older version.
+        If the store is not a ledger of this or an older version.
     """
     with begin(engine, write=False) as connection:
         version = _version(connection)
@@ -83,7 +83,7 @@ def prepare(engine: sa.Engine, *, create: bool) -> None:
         return
     if version == 0 and not create:
         todo = "check the address, or add a batch to start a ledger"
-        raise fail("there is no ledger", shown(engine.url), "a store that a monitor wrote", todo)
+        raise fail("no ledger", shown(engine.url), "a store that a monitor wrote", todo)
     if engine.dialect.name == "sqlite":
         _use_wal(engine)
     with begin(engine, write=True) as connection:
@@ -116,16 +116,16 @@ def _version(connection):
     foreign = tables if connection.dialect.name == "sqlite" else tables & set(metadata.tables)
     if foreign:
         todo = "give the ledger a file or database of its own"
-        raise fail("the store is not a ledger", sorted(foreign)[:5], "a ledger or nothing", todo)
+        raise fail("not a ledger", sorted(foreign)[:5], "a ledger or an empty store", todo)
     return 0
 
 
 def _known(version):
     if version is None or not 0 < version <= len(STEPS):
         raise fail(
-            "the ledger has a version that this bayescm does not know",
+            "unknown version of the ledger",
             version,
-            f"1 to {len(STEPS)}",
-            "install a newer bayescm; the ledger was not touched",
+            f"at most {len(STEPS)}",
+            "install a newer bayescm (the ledger was not touched)",
         )
     return version

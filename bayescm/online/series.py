@@ -1,4 +1,4 @@
-"""A whole series of batches: the evidence in force at every step, and what it says."""
+"""A whole series of batches: the evidence in force at every step, and what it shows."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def accumulate(
     Returns
     -------
     DataArray
-        Dims and coords of the counts. Its intervals are those of all `update` one after the other.
+        Dims and coords of the counts. Its intervals equal those of one `update` after another.
 
     Examples
     --------
@@ -70,11 +70,11 @@ def history(
         The batches, with a dim ``step`` in the order of time.
     measures : name, function, or sequence of these
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior where it is left out.
+        Prior pseudo-counts; the default prior if omitted.
     prob, kind
-        As of `intervals`.
+        See `intervals`.
     **remembered
-        ``forgetting`` or ``window``, as of `accumulate`.
+        ``forgetting`` or ``window``; see `accumulate`.
 
     Returns
     -------
@@ -118,10 +118,10 @@ def _windowed(values, axis, window):
 
 def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
     """
-    Append batches of no examples, in which nothing is seen.
+    Append empty batches.
 
-    The model `drifting` looks ahead through them, and a series that keeps its length while the room
-    is filled is refitted by NUTS without compilation.
+    The model `drifting` forecasts through them, and a series that keeps its length while they are
+    filled in is refitted by NUTS without compilation.
 
     Parameters
     ----------
@@ -133,11 +133,11 @@ def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
     Returns
     -------
     DataArray
-        The coords of the steps are dropped but for the number of the step.
+        The coords of the steps are dropped, except for the step number.
     """
     counts = as_counts(counts)
     step_axis(counts)
     if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
-        raise fail("steps is not a number of batches", steps, "0, 1, ...", "pass steps=10")
+        raise fail("steps must be a whole number of batches", steps, "0 or more", "pass steps=10")
     own = [name for name, each in counts.coords.items() if "step" in each.dims]
     return counts.drop_vars(own).pad(step=(0, int(steps)), constant_values=0)

@@ -22,16 +22,20 @@ def as_prior(concentration: Any, like: xr.DataArray) -> xr.DataArray:
 def check_forgetting(forgetting: float) -> float:
     """Return the share, or raise where it is not in (0, 1]."""
     if not isinstance(forgetting, int | float | np.number) or not 0 < forgetting <= 1:
-        todo = "pass forgetting=0.98 to remember some fifty batches, 1 to remember all"
-        raise fail("forgetting is not a share", forgetting, "0 < forgetting <= 1", todo)
+        todo = "pass forgetting=0.98 to remember about fifty batches, or 1 to remember all"
+        raise fail("forgetting must lie between 0 and 1", forgetting, "0 < forgetting <= 1", todo)
     return float(forgetting)
 
 
 def check_window(window: int, forgetting: float) -> int:
     """Return the number of batches, or raise where it is none or there is forgetting too."""
     if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
-        raise fail("window is not a number of batches", window, "1, 2, ...", "pass window=20")
+        raise fail(
+            "window must be a whole number of batches", window, "1 or more", "pass window=20"
+        )
     if forgetting != 1:
         got = {"window": window, "forgetting": forgetting}
-        raise fail("a window and forgetting at once", got, "one of them", "leave one out")
+        raise fail(
+            "window and forgetting exclude each other", got, "only one of them", "leave one out"
+        )
     return int(window)

@@ -9,7 +9,7 @@ import xarray as xr
 from bayescm.answers.asking import known_or_drawn
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
+from bayescm.evidence.counts import CELLS, as_counts, by_labels, in_order, positive
 from bayescm.measures.labelled import kernels
 from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
@@ -21,7 +21,7 @@ def update(
     state: xr.Dataset | xr.DataArray, counts: xr.DataArray, *, forgetting: float = 1.0
 ) -> xr.Dataset:
     """
-    Update what is known by a batch: conjugate, exact, in closed form.
+    Update a state with a batch: conjugate, exact, in closed form.
 
     Parameters
     ----------
@@ -29,10 +29,10 @@ def update(
         What an earlier `update` returned, or a prior as the functions of `bayescm.priors` return
         it.
     counts : DataArray, dims (..., actual, predicted)
-        A batch. Leading dims, such as ``classifier``, are updated each by itself, all at once.
+        A batch. Leading dims, such as ``classifier``, are updated independently, all at once.
     forgetting : float, default 1
-        What the evidence so far is worth from now on, in (0, 1]. The prior is not forgotten. After
-        many batches of n examples the evidence is worth ``n / (1 - forgetting)`` of them.
+        Factor by which the evidence so far is discounted, in (0, 1]. The prior is not forgotten.
+        After many batches of n examples the evidence is worth ``n / (1 - forgetting)`` examples.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def update(
     Raises
     ------
     ValueError
-        Where the batch has other labels than the state, another positive class, or steps.
+        If the batch has different labels from the state, another positive class, or steps.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def update(
     check_forgetting(forgetting)
     if "step" in counts.dims:
         todo = "update with one batch at a time, or use accumulate for all steps at once"
-        raise fail("a batch has no steps", counts.dims, "no dim step", todo)
+        raise fail("a batch must not have steps", counts.dims, "counts without a dim step", todo)
     old: Any = known["counts"]
     counts = _fitted(counts, known)
     if counts.dims == old.dims and _same_members(counts, old):
@@ -71,8 +71,11 @@ def update(
     try:
         new, old = xr.align(counts, _remembered(old, forgetting), join="exact", copy=False)
     except ValueError as problem:
-        what, todo = "the batch has other members than the state", "update the same ones each time"
-        raise fail(what, str(problem), "the same coordinates", todo) from None
+        what, todo = (
+            "the batch has different members from the state",
+            "update the same ones every time",
+        )
+        raise fail(what, problem, "the same coordinates", todo) from None
     total = (new + old).rename("counts")
     return xr.Dataset({"concentration": known["concentration"], "counts": total})
 
@@ -95,7 +98,7 @@ def _as_state(state: Any) -> xr.Dataset:
     if not isinstance(state, xr.Dataset) or not {"concentration", "counts"} <= set(state):
         todo = "start from a prior: update(bcm.priors.jeffreys(counts), counts)"
         allowed = "what update returned, or a prior"
-        raise fail("this is no state", type(state).__name__, allowed, todo, TypeError)
+        raise fail("not a state", type(state).__name__, allowed, todo, TypeError)
     return state
 
 
@@ -103,14 +106,18 @@ def _fitted(counts, state):
     """Return the counts in the order of the state's labels, without coords of their own."""
     labels = state["counts"].indexes["actual"]
     if set(counts.indexes["actual"].tolist()) != set(labels.tolist()):
-        todo = "make counts with labels=[...] of all classes, and the prior like the counts"
+        todo = "make counts with labels=[...] of all classes, and the prior from those counts"
         given = counts.indexes["actual"].tolist()
-        raise fail("the batch has other labels than the state", given, str(labels.tolist()), todo)
+        raise fail(
+            "the batch has different labels from the state", given, str(labels.tolist()), todo
+        )
     if positive(counts) != positive(state["counts"]):
         got, allowed = positive(counts), repr(positive(state["counts"]))
-        raise fail("the batch has another positive class", got, allowed, f"pass positive={allowed}")
+        raise fail(
+            "the batch has a different positive class", got, allowed, f"pass positive={allowed}"
+        )
     if not counts.indexes["actual"].equals(labels):
-        counts = counts.sel(actual=labels.values, predicted=labels.values)
+        counts = by_labels(counts, labels)
     own = [k for k, v in counts.coords.variables.items() if k not in _OURS and not v.ndim]
     return counts.drop_vars(own) if own else counts
 
@@ -124,7 +131,7 @@ def intervals(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Return posterior intervals of measures at a state, of all its members at once.
+    Return posterior intervals of measures at a state, for all its members at once.
 
     Parameters
     ----------
@@ -134,7 +141,7 @@ def intervals(
     prob : float, default 0.95
     kind : {"hdi", "eti"}
     random_seed : int, default 0
-        For measures without an exact distribution.
+        For measures without a direct distribution.
 
     Returns
     -------

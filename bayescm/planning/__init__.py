@@ -1,10 +1,10 @@
 """
-How much evidence is enough: for an interval of a wanted width, or for a decision between two.
+Sample sizes: for an interval of a given width, or to tell two classifiers apart.
 
-A plan asks for a size ``n`` such that the goal is reached with a given probability, the
-*assurance*, over the test sets of that size that may come. For measures that are one proportion
+A plan looks for a size ``n`` at which the goal is reached with a given probability, the
+*assurance*, over future test sets of that size. For measures that are one proportion
 (recall, accuracy, ...) and for P(better) the assurance is summed exactly over all outcomes; for
-every other measure it is simulated, and the table says with which error.
+every other measure it is simulated, and the table reports the error.
 """
 
 from bayescm.planning.comparisons import plan_comparison

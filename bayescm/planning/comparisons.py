@@ -1,4 +1,4 @@
-"""How many shared examples tell two classifiers apart."""
+"""How many shared examples it takes to tell two classifiers apart."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,31 +25,31 @@ def plan_comparison(
     assurance: float = 0.8,
 ) -> pd.DataFrame:
     """
-    Return the size of a shared test set on which the better of two classifiers is found out.
+    Return the size of a shared test set that reveals the better of two classifiers.
 
     Both classifiers are tested on the same examples. Only those on which one is right and the
-    other wrong tell them apart: of these, with n01 won by the better one and n10 by the other,
-    P(better) is the probability that ``Beta(n01 + c, n10 + c)`` exceeds one half, where c is what
-    the default prior puts into such outcomes.
+    other wrong tell them apart: with n01 of these won by the better one and n10 by the other,
+    P(better) is the probability that ``Beta(n01 + c, n10 + c)`` exceeds one half, where c is the
+    default prior's pseudo-count of such outcomes.
 
     Parameters
     ----------
     measure : str or callable, default "accuracy"
-        ``accuracy``, ``recall`` or ``specificity``: the share of right answers among all examples,
-        the positives or the negatives.
+        ``accuracy``, ``recall`` or ``specificity``: the proportion of correct answers among all
+        examples, the positives or the negatives.
     difference : float in (0, 1)
-        By how much the better one plausibly is better.
+        A plausible difference between the two.
     agreement : float in (0, 1)
-        Share of the examples on which both are right or both wrong; at most ``1 - difference``.
+        Proportion of examples on which both are right or both wrong; at most ``1 - difference``.
     p_better : float in (0.5, 1), default 0.95
-        The posterior probability that is to be passed.
+        The posterior probability to be exceeded.
     assurance : float in (0, 1), default 0.8
-        Probability that it is passed.
+        Probability of exceeding it.
 
     Returns
     -------
     DataFrame, one row
-        As of `plan`.
+        See `plan`.
 
     Examples
     --------
@@ -61,15 +61,15 @@ def plan_comparison(
     name, weight = kernel.__name__, _WEIGHTS.get(kernel.form)
     if weight is None:
         allowed = "accuracy, recall, specificity"
-        raise fail("no plan of a comparison in this measure", name, allowed, "take one of these")
+        raise fail("cannot plan a comparison in this measure", name, allowed, "choose one of these")
     check_inside("difference", difference), check_inside("agreement", agreement)
     check_inside("assurance", assurance), check_inside("p_better", p_better, 0.5)
     if difference > 1 - agreement:
         raise fail(
-            "two classifiers that agree so often cannot differ so much",
+            "classifiers that agree this often cannot differ this much",
             {"difference": difference, "agreement": agreement},
             "difference <= 1 - agreement",
-            "lower one of them",
+            "lower either",
         )
     reach = _comparison_assurance(difference, 1 - agreement, p_better, weight)
     n, reached = smallest(reach, assurance)

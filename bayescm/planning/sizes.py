@@ -27,9 +27,9 @@ def check_inside(name, value, lowest=0.0):
     """Raise unless the value lies strictly between the lowest and 1."""
     allowed = f"{lowest:g} < {name} < 1"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise fail(f"{name} is not a number", value, allowed, f"pass {allowed}", TypeError)
+        raise fail(f"{name} must be a number", value, allowed, f"pass {allowed}", TypeError)
     if not lowest < value < 1:
-        raise fail(f"{name} lies outside its range", value, allowed, f"pass {allowed}")
+        raise fail(f"{name} is out of range", value, allowed, f"pass {allowed}")
 
 
 def binomial(n, p):
@@ -57,7 +57,8 @@ def smallest(reach: Callable[[np.ndarray], np.ndarray], assurance: float) -> tup
     while not holds(high):
         high *= 2
         if high > LARGEST:
-            raise fail("no size is enough", f"n = {LARGEST:,}", "a goal within reach", "lower it")
+            what = f"no sample size up to {LARGEST:,} reaches the goal"
+            raise fail(what, ..., "", "relax the goal")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

@@ -35,22 +35,22 @@ def plan(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Return the size of a test set whose interval is narrow enough.
+    Return the size of a test set that makes an interval narrow enough.
 
     Parameters
     ----------
     measure : str or callable
         A measure of two classes.
     width : float in (0, 1)
-        The interval is to be at most this wide.
+        The largest acceptable width of the interval.
     assurance : float in (0, 1), default 0.9
-        Probability that it is, over the test sets that may come.
+        Probability of reaching it, over future test sets.
     expect : float in (0, 1), optional
         The plausible value of the measure, for measures that are one proportion.
     pilot : DataArray, dims (actual, predicted), optional
-        Instead of `expect`, for any measure: the counts of a pilot, or a concentration such as
-        `bayescm.priors.elicit` gives. The unknown truth is drawn from that posterior; the test
-        set to come is evaluated on its own, with the default prior.
+        Instead of `expect`, for any measure: the counts of a pilot, or a concentration as returned
+        by `bayescm.priors.elicit`. The unknown truth is drawn from that posterior; the future
+        test set is evaluated on its own, with the default prior.
     prob, kind : float, str
         Mass and kind of the interval.
     replications : int, default 1000
@@ -67,13 +67,13 @@ def plan(
     Raises
     ------
     ValueError
-        Where neither or both of `expect` and `pilot` are given, where `expect` is given for a
-        measure that is not one proportion, or where no size up to ten million is enough.
+        If neither or both of `expect` and `pilot` are given, where `expect` is given for a
+        measure that is not one proportion, or no size up to ten million is enough.
 
     Notes
     -----
-    The assurance is not monotone in n: counts are whole. From the n returned on it does not fall
-    below the wanted one.
+    The assurance is not monotone in n, since counts are whole. From the returned n onwards it does
+    not fall below the requested one.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def plan(
     check_inside("width", width), check_inside("assurance", assurance)
     if (expect is None) == (pilot is None):
         given = {"expect": expect, "pilot": pilot is not None}
-        raise fail("say what is plausible in one way", given, "expect or pilot", "give one of them")
+        raise fail("say what is plausible in one way only", given, "expect or pilot", "choose one")
     if kernel.unit:
         interval = (prob, kind)
         n, reached = smallest(
@@ -113,12 +113,12 @@ def width_curve(
     kind: str = "hdi",
 ) -> pd.DataFrame:
     """
-    Return how wide the interval will be at each size: the mean and the width kept with assurance.
+    Return the width of the interval at each size: its mean, and the width reached with assurance.
 
     Parameters
     ----------
     measure, expect, pilot, assurance, prob, kind
-        As of `plan`.
+        See `plan`.
     sizes : array_like of int
         Sizes of the test set, in the unit of the measure.
 
@@ -148,7 +148,7 @@ def _needs_pilot(kernel, pilot):
             f"{kernel.__name__} is not one proportion, so that one expected value does not fix it",
             "expect",
             "pilot=counts of a pilot, or a concentration",
-            "pass pilot=bayescm.priors.elicit(...) with three measures that are plausible",
+            "pass pilot=bayescm.priors.elicit(...) with three plausible measures",
         )
 
 
@@ -253,7 +253,8 @@ def _by_simulation(simulate, width, assurance):
         quantile = np.quantile(wide, assurance)
         wanted = max(1, round(n * (quantile / width) ** 2))
         if wanted > LARGEST:
-            raise fail("no size is enough", f"n = {wanted:,}", "a goal within reach", "lower it")
+            what = f"no sample size up to {LARGEST:,} reaches the goal"
+            raise fail(what, ..., "", "relax the goal")
         if abs(wanted - n) <= max(1, 0.005 * n):
             break
         n = wanted

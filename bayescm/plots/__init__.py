@@ -1,4 +1,4 @@
-"""Pictures: one file per theme, each function returns a ``matplotlib.figure.Figure``."""
+"""Plots: one file per theme; each function returns a ``matplotlib.figure.Figure``."""
 
 from bayescm.plots.checks import plot_diagnostics, plot_predictive
 from bayescm.plots.comparison import plot_differences

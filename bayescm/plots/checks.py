@@ -1,4 +1,4 @@
-"""Pictures to check a fit: predictions against the counts, and how the chains went."""
+"""Plots to check a fit: predictions against the counts, and the chains."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,10 +15,10 @@ _PANELS, _VARIABLES = 12, 12
 
 def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi"):
     """
-    Draw what the fit predicts for every cell beside the count observed.
+    Draw the posterior prediction of every cell beside the observed count.
 
-    A model that suits the evidence leaves about as many counts outside the intervals as their mass
-    says. That of one matrix by itself always suits; the check is for folds and groups.
+    A model that fits leaves about as many counts outside the intervals as their mass implies. The
+    model of a single matrix always fits; the check is for folds and groups.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi
     predicted, observed = _cells(fitted)
     panels = common.places(observed, ("cell",))
     if len(panels) > _PANELS:
-        todo = "fit fewer together, or select some of the tree"
-        raise fail("too many panels to read", len(panels), f"up to {_PANELS}", todo)
+        todo = "fit fewer at once, or select part of the tree"
+        raise fail("too many panels to read", len(panels), f"at most {_PANELS}", todo)
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     size = (3.2 * columns + 1.6, rows * (0.26 * observed.sizes["cell"] + 0.9) + 0.8)
@@ -60,7 +60,7 @@ def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi
     for axes, where in zip(grid.flat, panels, strict=False):
         _draw_cells(axes, predicted.sel(where), observed.sel(where), prob, kind)
         axes.set_title(", ".join(f"{k} {v}" for k, v in where.items()), fontsize=9)
-    words = f"predicted: 50 % and {common.words_for(prob, kind)}", "observed: diamonds"
+    words = f"predicted: 50% and {common.words_for(prob, kind)}", "observed: diamonds"
     common.heading(figure, *words, common.positive_of(fitted))
     return common.finish(figure)
 
@@ -69,7 +69,7 @@ def _cells(fitted):
     """Return predicted and observed counts with a dim cell."""
     if not isinstance(fitted, xr.DataTree) or "observed_data" not in fitted.children:
         todo = "fit whole counts first: fit(counts)"
-        raise fail("there is nothing predicted", type(fitted).__name__, "the tree of a fit", todo)
+        raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
     observed = fitted["observed_data"].to_dataset()
     (name,) = observed.data_vars
     predicted = fitted["posterior_predictive"].to_dataset()[name]
@@ -107,15 +107,15 @@ def plot_diagnostics(
     fitted: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
 ):
     """
-    Draw how the chains of a fit went: the density and the trace of each.
+    Draw the chains of a fit: the density and the trace of each.
 
-    Chains that agree lie upon each other, and their r-hat is below 1.01. Divergent draws are marked
+    Chains that agree overlap, and their r-hat is below 1.01. Divergent draws are marked
     below the trace.
 
     Parameters
     ----------
     fitted : DataTree
-        A fit by NUTS; exact draws are independent and need no such check.
+        A fit by NUTS; independent draws need no such check.
     measures : str, callable or a sequence of these, optional
         Measures to look at; by default the cell probabilities.
 
@@ -131,15 +131,15 @@ def plot_diagnostics(
     import arviz as az
 
     if not isinstance(fitted, xr.DataTree) or "sample_stats" not in fitted.children:
-        todo = "exact draws need no diagnostics; fit(counts, method='nuts') samples"
-        raise fail("there are no chains to look at", "no sample_stats", "a fit by NUTS", todo)
+        todo = "independent draws need no diagnostics; fit(counts, method='nuts') samples"
+        raise fail("no chains to diagnose", ..., "a fit sampled by NUTS", todo)
     values = fitted["posterior"].to_dataset()[["theta"]]
     if measures is not None:
         values = measure(fitted, measures)
     rows = sum(len(common.places(each, ("chain", "draw"))) for each in values.values())
     if rows > _VARIABLES:
         todo = "name a few measures"
-        raise fail("too many panels to read", rows, f"up to {_VARIABLES}", todo)
+        raise fail("too many panels to read", rows, f"at most {_VARIABLES}", todo)
     stats = fitted["sample_stats"].to_dataset()[["diverging"]]
     collection = az.plot_trace_dist(
         xr.DataTree.from_dict({"posterior": values, "sample_stats": stats}),

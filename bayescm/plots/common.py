@@ -48,11 +48,11 @@ def draws_of(
     Parameters
     ----------
     evidence, measures
-        As of `bayescm.interval`, but for a sequence of measures.
+        See `bayescm.interval`, but for a sequence of measures.
     group, of
-        As of `bayescm.measure`, for a fit.
+        See `bayescm.measure`, for a fit.
     model, draws, random_seed, **keywords
-        As of `bayescm.interval`, for counts.
+        See `bayescm.interval`, for counts.
 
     Returns
     -------
@@ -76,8 +76,13 @@ def _defined(values):
     fewest = min(int(each.notnull().sum("every").min()) for each in values.values())
     if fewest < 2:
         what = [name for name, each in values.items() if each.notnull().sum("every").min() < 2]
-        todo = "leave it out of the picture, or give the empty cells a prior"
-        raise fail("a measure is undefined (0/0)", what, "defined in some draws", todo)
+        todo = "leave it out, or give the empty cells a prior"
+        raise fail(
+            "a measure is undefined (0/0) in nearly every draw",
+            what,
+            "measures defined in some draws",
+            todo,
+        )
     kept = {}
     for name, each in values.items():
         array = each.transpose("every", ...)
@@ -98,7 +103,7 @@ def positive_of(evidence: xr.DataArray | xr.Dataset | xr.DataTree) -> str:
 def words_for(prob: float, kind: str) -> str:
     """Say what kind of interval is drawn."""
     names = {"hdi": "highest-density", "eti": "equal-tailed"}
-    return f"{100 * prob:g} % {names[kind]} interval"
+    return f"{100 * prob:g}% {names[kind]} interval"
 
 
 def heading(figure, *parts: str) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of comparisons: differences between classifiers with their intervals."""
+"""Plots of comparisons: differences between classifiers with their intervals."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ def plot_differences(
     table : DataFrame
         As `bayescm.compare` returns it.
     rope : float or (float, float), optional
-        Differences smaller than this, or inside it, count as none: a grey band.
+        Differences smaller than this, or inside it, count as equivalent: drawn as a grey band.
     prob, kind : float, str
-        What the intervals of the table are, for the heading.
+        Mass and kind of the intervals in the table, for the heading.
     contrast : {"difference", "ratio"}
         What the table holds.
 

@@ -1,4 +1,4 @@
-"""Curves: ROC and precision-recall with bands, the numbers about them, measures by threshold."""
+"""Curves: ROC and precision-recall with bands, summaries of them, measures by threshold."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def plot_roc(
     simultaneous : bool, default True
         Whether the band is for the whole curve, or pointwise. The picture says which.
     lines : int, default 0
-        How many posterior draws to draw as well.
+        How many posterior draws to add.
     threshold : float, optional
         An operating point to mark, with the intervals of both rates.
     model : {"scores", "binormal"}, optional
@@ -84,7 +84,7 @@ def plot_precision_recall(
     Parameters
     ----------
     evidence, prob, simultaneous, lines, threshold, model, random_seed
-        As of `plot_roc`.
+        See `plot_roc`.
 
     Returns
     -------
@@ -121,18 +121,18 @@ def plot_curve_numbers(
     random_seed: int | None = 0,
 ):
     """
-    Draw the posterior density of a number about each curve, with mean and interval.
+    Draw the posterior density of a summary of each curve, with mean and interval.
 
     Parameters
     ----------
     evidence : Dataset
         Scores.
     measure : str or callable
-        As of :func:`bayescm.curves.number_draws`: ``"auc"``, ``"average_precision"``, ...
+        See :func:`bayescm.curves.number_draws`: ``"auc"``, ``"average_precision"``, ...
     prob : float, default 0.95
     kind : {"eti", "hdi"}
     model, random_seed
-        As of `plot_roc`.
+        See `plot_roc`.
 
     Returns
     -------
@@ -188,7 +188,7 @@ def plot_threshold(
     at : array_like, optional
         Thresholds.
     prob, simultaneous, random_seed
-        As of `plot_roc`.
+        See `plot_roc`.
 
     Returns
     -------
@@ -284,11 +284,11 @@ def _members(values, over):
 def _few(members):
     if len(members) > len(common.PALETTE):
         todo = "select some of them"
-        allowed = f"up to {len(common.PALETTE)}"
+        allowed = f"at most {len(common.PALETTE)}"
         raise fail("too many curves to tell apart", len(members), allowed, todo)
 
 
 def _band_words(prob, simultaneous):
     if simultaneous:
-        return f"{100 * prob:g} % simultaneous band (for the whole curve)"
-    return f"{100 * prob:g} % pointwise band (for one point at a time)"
+        return f"{100 * prob:g}% simultaneous band (for the whole curve)"
+    return f"{100 * prob:g}% pointwise band (for one point at a time)"

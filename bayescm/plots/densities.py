@@ -33,18 +33,18 @@ def plot_posterior(
     evidence : DataArray, Dataset or DataTree
         Counts, outcomes of several classifiers, or a fit.
     measures : str, callable or a sequence of these
-        A panel each, and one for every index of its further dims.
+        One panel each, and one for every index of any other dims.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
     reference : float or mapping of measure to float, optional
-        A value to compare with: drawn as a line, with the probability to exceed it.
+        A value to compare with, drawn as a line with the probability of exceeding it.
     rope : tuple or mapping of measure to tuple, optional
         Lower and upper end of a region of practical equivalence, drawn with its probability.
     **keywords
-        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords,
-        as of `bayescm.interval`.
+        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
+        see `bayescm.interval`.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def _marks(axes, evidence, measure, keywords, reference, rope):
     if rope is not None:
         low, high = rope
         if not low < high:
-            raise fail("a rope has no inside", rope, "(lower, upper)", "pass e.g. (0.7, 0.8)")
+            raise fail("the rope is empty", rope, "(lower, upper)", "pass e.g. (0.7, 0.8)")
         for each in axes.values.flat:
             each.axvspan(low, high, color=common.PALETTE[4], alpha=0.25, linewidth=0)
         below = [intervals.cdf(evidence, measure, end, **keywords) for end in rope]
@@ -118,14 +118,14 @@ def _marks(axes, evidence, measure, keywords, reference, rope):
 
 def plot_prior_posterior(fitted: xr.DataTree, measures: str | Callable | Sequence[str | Callable]):
     """
-    Draw the prior and the posterior density of measures over each other.
+    Draw the prior and posterior densities of measures on top of each other.
 
     Parameters
     ----------
     fitted : DataTree
         A fit with a proper prior.
     measures : str, callable or a sequence of these
-        A panel each, and one for every index of its further dims.
+        One panel each, and one for every index of any other dims.
 
     Returns
     -------
@@ -139,10 +139,10 @@ def plot_prior_posterior(fitted: xr.DataTree, measures: str | Callable | Sequenc
 
     if not isinstance(fitted, xr.DataTree) or "prior" not in fitted.children:
         raise fail(
-            "there is no prior to draw",
-            "no group 'prior'" if isinstance(fitted, xr.DataTree) else type(fitted).__name__,
+            "no prior to draw",
+            type(fitted).__name__,
             "the tree of a fit with a proper prior",
-            "fit(counts) with a concentration above 0",
+            "use fit(counts) with a concentration above 0",
         )
     groups = {
         name: common.draws_of(fitted, measures, group=name) for name in ("prior", "posterior")
@@ -169,7 +169,7 @@ def _layout(values):
     panels = sum(len(common.places(each, ("chain", "draw"))) for each in values.values())
     if panels > _MOST:
         todo = "select some, or use plot_forest"
-        raise fail("too many panels to read", panels, f"up to {_MOST}", todo)
+        raise fail("too many panels to read", panels, f"at most {_MOST}", todo)
     columns = min(_COLUMNS, panels)
     rows = -(-panels // columns)
     size = (max(_WIDTH * columns, 4.5), _HEIGHT * rows + 0.4)

@@ -1,4 +1,4 @@
-"""Folds of a cross-validation: each by itself, all together, and the discount that joins them."""
+"""Folds of a cross-validation: each by itself, all together, and the discount that pools them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,14 +34,14 @@ def plot_folds(
     concentration: Any = None,
 ):
     """
-    Draw the interval of every fold, and those of all folds together, below each other.
+    Draw the interval of every fold, and those of all folds together, one below the other.
 
     Parameters
     ----------
     counts : DataArray
         Counts of one classifier, dims ``([repeat,] fold, actual, predicted)``.
     measure : str or callable
-        A measure with one value for the whole matrix, or of the positive class.
+        A measure with a single value per matrix, or of the positive class.
     prob : float in (0, 1), default 0.95
         Mass of the intervals.
     kind : {"hdi", "eti"}
@@ -53,12 +53,12 @@ def plot_folds(
     -------
     matplotlib.figure.Figure
         Every fold alone (grey), then the models of folds and the t intervals, which are not
-        clipped; a line where the measure of the summed folds is.
+        clipped; a line at the measure of the summed folds.
 
     Raises
     ------
     ValueError
-        Where there are no folds, more than one cross-validation, or too many folds to read.
+        If there are no folds, several cross-validations, or too many folds to read.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _alone(counts, measure, prob, kind, prior):
     rows = stack(counts)
     if rows.sizes["fold"] > _MOST:
         todo = "select some folds or repeats"
-        raise fail("too many folds to read", rows.sizes["fold"], f"up to {_MOST}", todo)
+        raise fail("too many folds to read", rows.sizes["fold"], f"at most {_MOST}", todo)
     single = rows.rename(fold="batch")
     keywords = {"model": "dirichlet_multinomial", **prior}
     ends = interval(single, measure, prob=prob, kind=kind, **keywords).values
@@ -140,7 +140,7 @@ def plot_omega(
     concentration: Any = None,
 ):
     """
-    Draw how the interval of the pooled folds depends on their discount.
+    Draw how the interval from the pooled folds depends on their discount.
 
     Parameters
     ----------
@@ -206,8 +206,11 @@ def _one_evaluation(counts, *measures):
         raise fail("more than one cross-validation", several, "dims repeat and fold", todo)
     for kernel in [kernel for measure in measures for kernel in kernels(measure, counts)]:
         if np.ndim(kernel(np.ones((counts.sizes["actual"],) * 2))):
-            todo = "take an average over the classes such as f1_macro, or a function of your own"
+            todo = "use an average over the classes such as f1_macro, or a function of your own"
             raise fail(
-                f"{kernel.__name__} has a value for each class", kernel.__name__, "one", todo
+                f"{kernel.__name__} has one value per class",
+                kernel.__name__,
+                "a single number",
+                todo,
             )
     return counts

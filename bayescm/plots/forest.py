@@ -1,4 +1,4 @@
-"""Intervals of many measures, classes, classifiers or groups below each other."""
+"""Intervals of many measures, classes, classifiers or groups, one below the other."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def plot_forest(
     **keywords: Any,
 ):
     """
-    Draw the intervals of measures below each other, on one scale.
+    Draw the intervals of measures one below the other, on a common scale.
 
     One row per measure and index of the other dims. Where there are several measures of a few
     classifiers, classes or groups, these share the rows of a measure and have a colour each.
@@ -34,19 +34,18 @@ def plot_forest(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts (then the intervals are exact where `bayescm.interval` is), outcomes of several
-        classifiers, or a fit.
+        Counts (intervals as in `bayescm.interval`), outcomes of several classifiers, or a fit.
     measures : str, callable or a sequence of these
     prob : float in (0, 1), default 0.95
         Mass of the thin line; the thick one holds half of the posterior.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
     reference : float, optional
-        Where to draw a line to compare with.
+        Where to draw a reference line.
     rope : tuple of float, optional
         Lower and upper end of a region of practical equivalence.
     **keywords
-        As of `bayescm.interval`.
+        See `bayescm.interval`.
 
     Returns
     -------
@@ -68,7 +67,7 @@ def plot_forest(
     table = _placed(table)
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
-        raise fail("too many rows to read", len(table), f"up to {_MOST}", todo)
+        raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
     height = _ROW * (table["y"].max() + 1) + 1.4
     figure, axes = plt.subplots(figsize=(8, height), layout="constrained")
     shared = (table["colour"] >= 0).any()
@@ -81,7 +80,7 @@ def plot_forest(
         axes.axvspan(*rope, color=common.PALETTE[4], alpha=0.25, linewidth=0, zorder=0)
     if shared:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=False, fontsize=9)
-    words = f"mean, 50 % and {common.words_for(prob, kind)}"
+    words = f"mean, 50% and {common.words_for(prob, kind)}"
     common.heading(figure, words, common.positive_of(evidence))
     return common.finish(figure)
 

@@ -12,7 +12,7 @@ from bayescm.validate import check_choice, check_kind, check_prob, fail
 _WHOLES = {"actual": "actual class", "predicted": "predicted class", "all": "whole"}
 _AXES = {"actual": -1, "predicted": -2, "all": (-2, -1)}
 _MOST = 30
-# Up to so many classes: inches of a cell, points of its text, digits of its per cents.
+# Up to this many classes: inches of a cell, points of its text, digits of its percentages.
 _SIZES = [
     (4, 1.25, 10, 1),
     (6, 1.15, 9, 1),
@@ -31,33 +31,33 @@ def plot_matrix(
     concentration: float = 0.5,
 ):
     """
-    Draw the confusion matrix with its counts, and each cell's share with an interval.
+    Draw the confusion matrix with its counts, and each cell's proportion with an interval.
 
-    From counts, each share is a question of its own, "how many of the actual class are answered
-    so?", and its interval that of one proportion, as `bayescm.proportion` gives it. From a fit, the
-    shares and intervals are those of its model. The two agree for two classes. For many classes the
+    From counts, each cell is treated as a single proportion ("how many of this actual class are
+    predicted as that one?") with the interval of `bayescm.proportion`. From a fit, the proportions
+    and intervals are those of its model. The two agree for two classes. For many classes the
     default prior of `fit` suits measures of the whole matrix, but makes the interval of a confusion
-    that was never seen far too short; a proportion's own prior does not.
+    that was never observed far too short; a proportion's own prior does not.
 
     Parameters
     ----------
     evidence : DataArray or DataTree
         One matrix of counts, or the fit of one.
     per : {"actual", "predicted", "all"}
-        What the shares are of: of each row (the diagonal is the recall), of each column (the
-        precision), or of all examples.
+        What the proportions refer to: each row (the diagonal is the recall), each column (the
+        precision), or all examples.
     prob : float in (0, 1), default 0.95
         Mass of the intervals.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
     concentration : float, default 0.5
-        For counts: prior pseudo-counts on either side of each share.
+        For counts: prior pseudo-counts on either side of each proportion.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Colour is the share: the observed one, of a fit its mean. From eleven classes on, cells
-        without counts are left blank.
+        Colour shows the proportion: the observed one, or a fit's mean. With more than ten classes,
+        cells without counts are left blank.
 
     References
     ----------
@@ -70,7 +70,7 @@ def plot_matrix(
     >>> figure = plot_matrix(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
     >>> print(figure.axes[0].texts[-1].get_text())
     65
-    81.2 %
+    81.2%
     [72.2, 89.1]
     """
     import matplotlib.pyplot as plt
@@ -80,14 +80,14 @@ def plot_matrix(
     counts, shares, distribution = of(evidence, per, concentration)
     classes = len(counts["actual"])
     if classes > _MOST:
-        todo = "put classes together, or read summary(counts, 'recall')"
-        raise fail("too many classes to read", classes, f"up to {_MOST}", todo)
+        todo = "merge classes, or read summary(counts, 'recall')"
+        raise fail("too many classes to read", classes, f"at most {_MOST}", todo)
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
     _, cell, size, digits = next(each for each in _SIZES if classes <= each[0])
     side = max(3.2, cell * classes)
     figure, axes = plt.subplots(figsize=(side + 2.3, side + 1.3), layout="constrained")
     image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    bar = figure.colorbar(image, ax=axes, shrink=0.7, label=f"share of the {_WHOLES[per]}")
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, label=f"proportion of the {_WHOLES[per]}")
     bar.outline.set_visible(False)
     for (row, column), count in np.ndenumerate(counts.values):
         if count > 0 or classes <= 10:
@@ -125,13 +125,13 @@ def _one_matrix(values, over):
     extra = [dim for dim in values.dims if dim not in ("actual", "predicted", *over)]
     if extra:
         todo = f"select one of {extra[0]}, or sum over it"
-        raise fail("there is more than one matrix", dict(values.sizes), "one matrix", todo)
+        raise fail("more than one matrix", dict(values.sizes), "one matrix", todo)
     return values
 
 
 def _text(count, share, ends, digits):
     low, high = 100 * ends
-    shown = "no examples" if np.isnan(share) else f"{100 * share:.{digits}f} %"
+    shown = "no examples" if np.isnan(share) else f"{100 * share:.{digits}f}%"
     return f"{count:,g}\n{shown}\n[{low:.{digits}f}, {high:.{digits}f}]"
 
 

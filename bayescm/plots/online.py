@@ -23,7 +23,7 @@ def plot_history(
     floor: float | Mapping[str, float] | None = None,
 ):
     """
-    Draw the interval of every measure over time, a panel each.
+    Draw the interval of every measure over time, one panel each.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ def plot_history(
     batches : DataArray, optional
         The counts of each batch, dims (step, actual, predicted): their values as dots.
     alarms : DataFrame, optional
-        As `online.alarms` returns them: marked at the foot of their panel; those of no measure of
-        their own are marked in every panel.
+        As `online.alarms` returns them: marked at the foot of their panel; those that concern no
+        single measure are marked in every panel.
     floor : float or mapping of str to float, optional
         Drawn as a line.
 
@@ -59,7 +59,7 @@ def plot_history(
     ]
     if not panels or len(panels) > _MOST:
         todo = "select some: history[['recall', 'f1']]"
-        raise fail("too many or no measures to draw", len(panels), f"1 to {_MOST} panels", todo)
+        raise fail("cannot draw this many panels", len(panels), f"1 to {_MOST}", todo)
     size = (_WIDTH, _HEIGHT * len(panels) + 0.6)
     figure, axes = plt.subplots(
         len(panels), figsize=size, sharex=True, squeeze=False, layout="constrained"

@@ -1,4 +1,4 @@
-"""Pictures for planning: how the width of an interval falls with the size of the test set."""
+"""Plots for planning: how the width of an interval shrinks with the size of the test set."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,20 +19,20 @@ def plot_plan(
     **keywords: Any,
 ):
     """
-    Draw how wide the interval of a measure will be against the size of the test set.
+    Draw the expected width of a measure's interval against the size of the test set.
 
     Parameters
     ----------
     measure : str or callable
         A measure of two classes.
     width : float, optional
-        The width wanted: a line.
+        The width wanted, drawn as a line.
     n : int, default 1000
-        The size the picture is about: it runs from a tenth to three times of it.
+        The size of interest: the axis runs from a tenth to three times this.
     assurance : float in (0, 1)
-        The upper curve is kept with this probability.
+        Probability that the interval is no wider than the upper curve.
     **keywords
-        ``expect`` or ``pilot``, ``prob`` and ``kind``, as of `bayescm.plan`.
+        ``expect`` or ``pilot``, ``prob`` and ``kind``; see `bayescm.plan`.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def plot_plan(
     curve = width_curve(measure, sizes, assurance=assurance, **keywords)
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     axes.plot(curve["n"], curve["mean"], color=common.PALETTE[0], label="mean")
-    label = f"kept with {100 * assurance:g} % assurance"
+    label = f"kept with {100 * assurance:g}% assurance"
     axes.plot(curve["n"], curve["assured"], color=common.PALETTE[1], ls="--", label=label)
     if width is not None:
         axes.axhline(width, color=common.GREY, lw=0.8)

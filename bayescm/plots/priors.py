@@ -1,4 +1,4 @@
-"""What priors do: the posterior of a measure under several of them."""
+"""The effect of the prior: the posterior of a measure under several priors."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ def plot_priors(
         Counts.
     measure : str or callable
     priors : mapping of str to concentration
-        What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     **keywords
         Of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
 
@@ -48,13 +48,13 @@ def plot_priors(
     import matplotlib.pyplot as plt
 
     if not priors:
-        raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')
+        raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
     figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
     for index, (name, prior) in enumerate(priors.items()):
         distribution, template = distribution_of(evidence, measure, concentration=prior, **keywords)
         if template.ndim:
-            todo = "select one matrix, and one class by a macro average"
-            raise fail("one density for each prior", template.dims, "no further dims", todo)
+            todo = "select one matrix, and average over classes (e.g. f1_macro)"
+            raise fail("more than one density per prior", template.dims, "no other dims", todo)
         points, density = _density(distribution)
         color = common.PALETTE[index % len(common.PALETTE)]
         axis.plot(points, density, color=color, ls=["-", "--", "-.", ":"][index % 4], label=name)

@@ -1,4 +1,4 @@
-"""How probable every rank is for every member."""
+"""Rank probabilities of every member."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,14 +18,14 @@ def plot_ranks(
     **keywords: Any,
 ):
     """
-    Draw how probable every rank is for every member.
+    Draw the probability of every rank for every member.
 
     Parameters
     ----------
     evidence, measure, dim
         As :func:`bayescm.ranks` takes them, but for one measure.
     **keywords
-        The others of :func:`bayescm.ranks`.
+        The remaining keywords of :func:`bayescm.ranks`.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def plot_ranks(
     Raises
     ------
     ValueError
-        Where the evidence holds more than one ranking.
+        If the evidence holds more than one ranking.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def plot_ranks(
     columns = [name for name in table if str(name).startswith("rank_")]
     number = len(table)
     if number != len(columns):
-        todo = "select one of the further dims, and one number per member"
-        raise fail("there is more than one ranking", number, f"{len(columns)} rows", todo)
+        todo = "select along the other dims, down to one number per member"
+        raise fail("more than one ranking", number, f"{len(columns)} rows", todo)
     table = table.sort_values("expected_rank", ignore_index=True)
     size = max(4.5, 0.7 * number + 3), max(2.6, 0.45 * number + 1.6)
     figure, axes = plt.subplots(figsize=size, layout="constrained")

@@ -25,15 +25,15 @@ def plot_region(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, or a fit; a region for every index of the further
+        Counts, outcomes of several classifiers, or a fit; one region for every index of the other
         dims, up to seven.
     measures : pair of str or callable, default ("recall", "precision")
-        Across and up. Lines of equal F1 are drawn where these are recall and precision.
+        On the x and y axis. Lines of equal F1 are drawn if these are recall and precision.
     prob : float in (0, 1), default 0.95
         Mass of the outer region; the inner one holds half of the posterior.
     **keywords
-        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords,
-        as of `bayescm.interval`.
+        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
+        see `bayescm.interval`.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def plot_region(
     if len(members) > len(common.PALETTE):
         todo = "select some of them"
         raise fail(
-            "too many regions to tell apart", len(members), f"up to {len(common.PALETTE)}", todo
+            "too many regions to tell apart", len(members), f"at most {len(common.PALETTE)}", todo
         )
     width = 5.6 if len(members) == 1 else 7.0
     figure, axes = plt.subplots(figsize=(width, 5.6), layout="constrained")
@@ -84,7 +84,7 @@ def plot_region(
     if len(members) > 1:
         # Beside the axes: "best" does not see the regions, and would hide one.
         axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    words = f"mean, 50 % and {100 * prob:g} % highest-density region"
+    words = f"mean, 50% and {100 * prob:g}% highest-density region"
     common.heading(figure, words, common.positive_of(evidence))
     return common.finish(figure)
 

@@ -1,4 +1,4 @@
-"""The posterior as an ArviZ tree: exact draws where the model has them, NUTS where not."""
+"""The posterior as an ArviZ tree: direct draws if the model has them, NUTS otherwise."""
 
 import json
 import os
@@ -36,32 +36,31 @@ def fit(
     """
     Fit a model to the evidence and return its posterior as an ArviZ tree.
 
-    The tree has the same groups, dims and coordinates whether its draws are direct or by NUTS, and
-    PyMC's and ArviZ's own functions take it.
+    The tree has the same groups, dims and coordinates whether its draws are direct or from NUTS,
+    and works with PyMC's and ArviZ's own functions.
 
     Parameters
     ----------
     evidence : DataArray or Dataset
         Counts, dims ``(..., actual, predicted)``, or another kind of evidence that `model` takes.
-        Leading dims are matrices of their own or, in a model of folds or groups, what belongs
-        together.
+        Leading dims are separate matrices or, in a model of folds or groups, what belongs together.
     model : str or callable, optional
         Name of a model in ``bayescm.models``, or a function ``f(counts, **keywords)`` that returns
         a ``pymc.Model``. By default the model that fits the evidence.
     method : {"auto", "direct", "nuts"}, default "auto"
-        Direct, independent draws, or NUTS; "auto" takes the direct ones where there are any.
+        Direct, independent draws, or NUTS; "auto" uses direct draws if there are any.
     direct : callable, optional
         The direct sibling of a model of your own: a function of the same evidence and keywords that
         returns a `bayescm.direct.base.Posterior`.
     draws, chains : int
         Posterior draws of each chain, and the number of chains.
     tune : int, default 1000
-        Further draws of each chain by which NUTS adapts.
+        Tuning draws of each chain, with which NUTS adapts.
     random_seed : int, default 0
         Seed; the same seed gives the same tree.
     **keywords
         Keywords of the model, such as ``concentration=0.5``. A function from a name to a PyMC
-        variable is a prior of another family: ``prevalence=lambda name: pm.Beta(name, 2, 8)``.
+        variable is a prior from another family: ``prevalence=lambda name: pm.Beta(name, 2, 8)``.
 
     Returns
     -------
@@ -76,14 +75,14 @@ def fit(
     Raises
     ------
     ValueError
-        Where the evidence is no table of counts, or the model is unknown or has no direct draws.
+        If the evidence is not a table of counts, or the model is unknown or has no direct draws.
     TypeError
-        Where the model does not take one of the keywords.
+        If the model does not take one of the keywords.
 
     Warns
     -----
     UserWarning
-        Where NUTS diverged or its chains disagree.
+        If NUTS diverged or its chains disagree.
 
     See Also
     --------
@@ -154,7 +153,9 @@ def _choose(method, obstacle):
     """Say whether to draw directly, and why."""
     if method == "direct" and obstacle:
         todo = "leave method out, or pass method='nuts'"
-        raise fail("there are no direct draws", obstacle, "a model and prior with a sibling", todo)
+        raise fail(
+            f"no direct draws: {obstacle}", ..., "a model and prior with a direct sibling", todo
+        )
     if method == "nuts":
         return False, "asked for"
     return not obstacle, obstacle or "the model has a direct sibling"
@@ -163,14 +164,14 @@ def _choose(method, obstacle):
 def _check_sizes(counts, **sizes):
     for name, size in sizes.items():
         if not isinstance(size, (int, np.integer)) or size < 1:
-            raise fail(f"{name} is not a number of draws", size, "1, 2, ...", f"pass {name}=1000")
+            raise fail(f"{name} must be a whole number", size, "1 or more", f"correct {name}")
     total = sizes["draws"] * sizes["chains"] * _numbers(counts).size
     if total > _LARGEST:
         raise fail(
             "the tree would not fit into memory",
-            f"{total:.1e} numbers for each variable",
-            f"up to {_LARGEST:.0e}",
-            "take fewer draws, or interval() and measure(), which need no tree",
+            total,
+            f"at most {_LARGEST:.0e} numbers per variable",
+            "take fewer draws, or use interval(), which needs no tree",
         )
 
 
@@ -190,7 +191,7 @@ def _draw(posterior, model, chains, draws, seed):
 def _check_samplable(model, counts):
     if not _whole(counts):
         todo = "count whole examples, or use a conjugate model and prior"
-        raise fail("NUTS cannot take fractional counts", "fractions", "whole numbers", todo)
+        raise fail("NUTS cannot take fractional counts", ..., "whole numbers", todo)
     weights = [each for each in model.data_vars if str(each.name).endswith("concentration")]
     least = min((float(each.get_value().min()) for each in weights), default=1.0)
     if least < _SMALLEST:
@@ -225,7 +226,7 @@ def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
     fitted : DataTree
         As `fit` returns it.
     path : str or path
-        The file, replaced where it exists, and only when all is written.
+        The file; an existing one is replaced, but only once everything is written.
 
     Examples
     --------
@@ -240,9 +241,9 @@ def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
     path = Path(path)
     if not isinstance(fitted, xr.DataTree):
         allowed = "a tree as fit() returns it"
-        raise fail("this is not a fit", type(fitted).__name__, allowed, "fit first", TypeError)
+        raise fail("not a fit", type(fitted).__name__, allowed, "fit the evidence first", TypeError)
     if not path.parent.is_dir():
-        raise fail("there is no such folder", str(path.parent), "a folder", "make it first")
+        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
     part = path.with_name(f".{path.name}.part")
     try:
         fitted.to_netcdf(part, engine="netcdf4")
@@ -268,9 +269,9 @@ def load(path: str | os.PathLike) -> xr.DataTree:
     Raises
     ------
     FileNotFoundError
-        Where there is no such file.
+        If the file does not exist.
     ValueError
-        Where it is not a file that `save` wrote.
+        If it is not a file that `save` wrote.
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}; save(tree, path) writes one")
@@ -279,4 +280,4 @@ def load(path: str | os.PathLike) -> xr.DataTree:
             return fitted.load()
     except OSError:
         todo = "write one with save(tree, path)"
-        raise fail("this is not a saved fit", str(path), "a netCDF file", todo) from None
+        raise fail("not a saved fit", str(path), "a netCDF file", todo) from None

@@ -45,10 +45,10 @@ def nuts(model, *, draws: int, tune: int, chains: int, seed: int) -> xr.DataTree
 
     if model.discrete_value_vars:
         raise fail(
-            "NUTS cannot sample whole-number variables",
+            "NUTS cannot sample discrete variables",
             [variable.name for variable in model.discrete_value_vars],
             "continuous free variables",
-            "sum these out of the model, or sample it with pm.sample",
+            "marginalise these out, or sample the model with pm.sample",
         )
     tree = nutpie.sample(
         _sampler(model),
@@ -132,8 +132,8 @@ def _warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
     if troubles:
         warnings.warn(
             f"The sampler may have missed part of the posterior: {' and '.join(troubles)}. Do not "
-            "trust the intervals yet: take more draws and tune for longer (draws=, tune=), or give "
-            "the model a prior that says more. plot_diagnostics shows where the chains went.",
+            "trust the intervals yet: take more draws and tune for longer (draws=, tune=), or use "
+            "a more informative prior. plot_diagnostics shows the chains.",
             UserWarning,
             stacklevel=5,
         )

@@ -22,7 +22,7 @@ _POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 
 
 def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
-    """Return the name of the model that fits the evidence when none is asked for."""
+    """Return the name of the default model for the evidence."""
     if isinstance(evidence, xr.Dataset):
         return "paired_outcomes" if is_outcomes(evidence) else "scores"
     if "prevalence" in evidence.coords:
@@ -48,7 +48,7 @@ def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords:
     Raises
     ------
     ValueError, TypeError
-        Where there is no such model, it has no direct sibling, or does not take a keyword.
+        If there is no such model, it has no direct sibling, or does not take a keyword.
     """
     if isinstance(evidence, xr.DataTree):
         return Fitted(evidence)
@@ -58,14 +58,13 @@ def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords:
         model = default_model(evidence)
     sibling = _sibling(model) or model
     if not callable(sibling):
-        known = ", ".join(direct.__all__)
-        todo = f"{suggest(model, direct.__all__)}; other models go through fit"
-        raise fail("no direct answers from this model", model, known, todo)
+        todo = f"{suggest(model, direct.__all__)} for other models use fit"
+        raise fail("this model has no direct sibling", model, direct.__all__, todo)
     check_keywords(sibling, keywords)
     found = sibling(evidence, **keywords)
     if not isinstance(found, Posterior):
         todo = "pass its direct sibling, or fit(evidence, model) and ask the tree"
-        raise fail("the model is not a direct sibling", name_of(sibling), "a Posterior", todo)
+        raise fail("not a direct sibling", name_of(sibling), "a Posterior", todo)
     return found
 
 
@@ -105,11 +104,11 @@ def prepare(
     if isinstance(model, str):
         if model not in models.__all__:
             todo = suggest(model, models.__all__)
-            raise fail("unknown model", model, ", ".join(models.__all__), todo)
+            raise fail("unknown model", model, models.__all__, todo)
         model = getattr(models, model)
     if not callable(model):
         allowed = "a name, or a function from counts to a pymc.Model"
-        raise fail("this is not a model", model, allowed, "pass the function itself", TypeError)
+        raise fail("not a model", model, allowed, "pass the function itself", TypeError)
     check_keywords(model, keywords)
     return known, model, _aligned(evidence, known, model, keywords)
 
@@ -142,7 +141,7 @@ def direct_posterior(
     Raises
     ------
     ValueError
-        Where a keyword is out of range, whether or not the draws will be direct.
+        If a keyword is out of range, whether or not the draws will be direct.
     """
     form = sibling or _sibling(model)
     if form is None:

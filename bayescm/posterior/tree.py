@@ -23,7 +23,7 @@ ORDER = [
 ]
 LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "observed_data"}
 
-# Up to so many numbers interpreting a graph draw by draw takes less time than compiling it.
+# Up to this many numbers interpreting a graph draw by draw takes less time than compiling it.
 _FEW = 5e6
 
 ORIGIN = {"inference_library": "bayescm", "inference_library_version": __version__}

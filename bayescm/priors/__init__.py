@@ -1,9 +1,9 @@
 """
-Priors as pseudo-counts: what is known before the evidence, written as examples already seen.
+Priors as pseudo-counts: prior knowledge, expressed as examples already seen.
 
 Every function returns a concentration, a DataArray with dims (actual, predicted), that each model
-takes as ``concentration=``. Its sum is the number of examples that it is worth (`examples`, and its
-attribute of that name).
+takes as ``concentration=``. Its sum is the number of examples it is worth (`examples`, also an
+attribute).
 """
 
 from bayescm.priors.checks import conflict, predictive, sensitivity, table

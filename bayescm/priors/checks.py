@@ -1,4 +1,4 @@
-"""What a prior does: what it predicts, whether the evidence contradicts it, what it changes."""
+"""Checks of a prior: what it predicts, whether the evidence contradicts it, what it changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,7 +24,7 @@ def predictive(
     random_seed: int | None = None,
 ) -> xr.Dataset:
     """
-    Draw measures of a test set of n examples, as a prior expects them before any evidence.
+    Draw measures of a test set of n examples from the prior predictive distribution.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def predictive(
         As the functions of `bayescm.priors` return it, all cells > 0.
     measures : name, function, or sequence of these
     n : int
-        Examples of the test set.
+        Size of the test set.
     draws : int, default 10,000
     random_seed : int, optional
 
@@ -50,13 +50,17 @@ def predictive(
     array([0.34, 0.84])
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise fail("n is not a number of examples", n, "1, 2, ...", "pass n=100")
+        raise fail("n must be a whole number of examples", n, "1 or more", "pass n=100")
     prior = in_order(concentration)
     if prior.ndim > 2:
-        raise fail("one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)")
+        raise fail(
+            "only one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)"
+        )
     if not (prior > 0).all():
-        todo = "take priors.jeffreys(counts)"
-        raise fail("an improper prior predicts nothing", prior.values, "all cells > 0", todo)
+        todo = "use priors.jeffreys(counts)"
+        raise fail(
+            "an improper prior has no predictive distribution", prior.values, "every cell > 0", todo
+        )
     cells = _replicates(prior.values, n, draws, np.random.default_rng(random_seed))
     coords = {name: each for name, each in prior.coords.items()}
     return measure(xr.DataArray(cells, coords, ["draw_", *CELLS]), measures).rename(draw_="draw")
@@ -70,17 +74,17 @@ def conflict(
     random_seed: int | None = 0,
 ) -> xr.DataArray:
     """
-    Return how surprising the counts are under the prior: its prior-predictive tail probability.
+    Return how surprising the counts are under the prior: the prior-predictive tail probability.
 
-    A small value says that prior and evidence disagree. With yesterday's posterior as the prior,
-    it says whether a new batch is compatible with what came before.
+    A small value indicates that prior and evidence disagree. With yesterday's posterior as the
+    prior, it tells whether a new batch is compatible with what came before.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
         Evidence.
     concentration : float, array_like or DataArray, optional
-        The prior, all cells > 0; the default prior where it is left out.
+        The prior, all cells > 0; the default prior if omitted.
     draws : int, default 10,000
         Replicated tables of the same size; the standard error is sqrt(p (1 - p) / draws).
     random_seed : int, default 0
@@ -88,9 +92,9 @@ def conflict(
     Returns
     -------
     DataArray, dims (..., part)
-        Probability under the prior of a table at most as probable as the one observed: of the whole
-        table (part ``all``), of the class totals (``totals``), and of the answers to each actual
-        class, given its total (the labels as text). NaN where a class has no examples.
+        Probability under the prior of a table no more probable than the one observed: for the whole
+        table (part ``all``), the class totals (``totals``), and the answers to each actual class
+        given its total (the labels as text). NaN where a class has no examples.
 
     References
     ----------
@@ -110,8 +114,10 @@ def conflict(
     prior = 2 / cells.sizes["actual"] ** 2 if prior is None else prior
     prior = np.broadcast_to(prior, cells.shape)
     if not (prior > 0).all():
-        todo = "take priors.jeffreys(counts)"
-        raise fail("an improper prior predicts nothing", prior.min(), "all cells > 0", todo)
+        todo = "use priors.jeffreys(counts)"
+        raise fail(
+            "an improper prior has no predictive distribution", prior.min(), "every cell > 0", todo
+        )
     rng = np.random.default_rng(random_seed)
     pairs = ((cells.values[at], prior[at]) for at in np.ndindex(cells.shape[:-2]))
     tails = [_tails(*pair, draws, rng) for pair in pairs]
@@ -162,22 +168,22 @@ def sensitivity(
     tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable]
 ) -> pd.DataFrame:
     """
-    Return how much measures move when prior or likelihood are made a little stronger or weaker.
+    Return how much measures change as the prior or likelihood is strengthened or weakened a little.
 
-    ArviZ's power-scaling diagnostic, which also answers for a flat prior: its power is as flat as
-    it was, so that the sensitivity to it is 0.
+    ArviZ's power-scaling diagnostic, which also handles a flat prior: its powers are equally flat,
+    so the sensitivity to it is 0.
 
     Parameters
     ----------
     tree : DataTree
-        Of one matrix, as `fit` returns it, with the groups ``log_prior`` and ``log_likelihood``.
+        A fit of one matrix, with the groups ``log_prior`` and ``log_likelihood``.
     measures : name, function, or sequence of these
 
     Returns
     -------
     DataFrame
-        One row per measure (and class): columns ``prior``, ``likelihood`` (0 is none; above 0.05
-        is worth a look) and ``diagnosis``.
+        One row per measure (and class): columns ``prior``, ``likelihood`` (0 means none; above
+        0.05 deserves a look) and ``diagnosis``.
 
     References
     ----------
@@ -195,7 +201,7 @@ def sensitivity(
     """
     if not isinstance(tree, xr.DataTree):
         todo = "fit the counts first: sensitivity(fit(counts), measures)"
-        raise fail("this is no fit", type(tree).__name__, "a DataTree", todo, TypeError)
+        raise fail("not a fit", type(tree).__name__, "a DataTree", todo, TypeError)
     for group in ("log_prior", "log_likelihood"):
         if group not in tree.children:
             todo = "fit whole counts with a proper prior (concentration > 0)"
@@ -203,7 +209,12 @@ def sensitivity(
     draws = measure(tree, measures)
     if set().union(*(each.dims for each in draws.values())) - {"chain", "draw", "class"}:
         todo = "fit one matrix at a time"
-        raise fail("the likelihood of several matrices is one sum", dict(draws.sizes), "one", todo)
+        raise fail(
+            "the fit has several matrices but one likelihood",
+            dict(draws.sizes),
+            "a single matrix",
+            todo,
+        )
     moved = {side: _power_scaled(tree, draws, side) for side in ("prior", "likelihood")}
     table = pd.DataFrame({side: _column(values) for side, values in moved.items()})
     strong, weak = table["prior"] > 0.05, table["likelihood"] < 0.05
@@ -240,14 +251,14 @@ def table(
     **keywords: Any,
 ) -> pd.DataFrame:
     """
-    Return the posterior under several priors, side by side.
+    Return the posterior under several priors, one below the other.
 
     Parameters
     ----------
     counts : DataArray, dims (..., actual, predicted)
     measures : name, function, or sequence of these
     priors : mapping of str to concentration
-        What to call each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     **keywords
         Of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
 
@@ -269,7 +280,7 @@ def table(
     from bayescm.answers.summary import summary
 
     if not isinstance(priors, Mapping) or not priors:
-        raise fail("there are no priors", priors, "a mapping of names", 'pass {"flat": 1.0}')
+        raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
     parts = [
         summary(counts, measures, concentration=prior, **keywords).assign(
             prior=name, examples=_worth(prior, counts)

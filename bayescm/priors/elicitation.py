@@ -16,7 +16,7 @@ _EMPTY = 1e-7  # a cell that is closer to 0 is an empty one that the solver ran 
 
 def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     """
-    Return the cell probabilities of two classes that have three given measures.
+    Return the cell probabilities of two classes that yield three given measures.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     Raises
     ------
     ValueError
-        Where there is no such table, or more than one.
+        If no table has these measures, or several do.
 
     Examples
     --------
@@ -43,10 +43,10 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     canonical = [kernel.canonical for kernel in kernels]
     if len(measures) != 3 or len(set(canonical)) != 3:
         todo = "name three that determine the cells, e.g. prevalence, recall and specificity"
-        raise fail("the cells need three different measures", list(measures), "three", todo)
+        raise fail("three different measures are needed", list(measures), "three", todo)
     for name, value in measures.items():
         if not np.isscalar(value) or not np.isreal(value) or not np.isfinite(value):
-            raise fail(f"{name} is not a number", value, "a finite number", f"pass {name}=0.8")
+            raise fail(f"{name} must be a number", value, "a finite number", f"pass {name}=0.8")
     if set(canonical) == {"precision", "recall", "accuracy"}:
         return _caelen(**dict(zip(canonical, measures.values(), strict=True)))
     return _solve(kernels, np.array(list(measures.values()), float), measures)
@@ -88,12 +88,12 @@ def _solve(kernels, wanted, named):
             "no table has these three measures with all cells positive",
             named,
             f"the nearest that comes from a table is {nearest}",
-            "change the value of which you are least sure",
+            "change the value you are least sure of",
         )
     tables = np.array([_table(end.x) for end in found])
     if np.ptp(tables, axis=0).max() > 1e-5:
         raise fail(
-            "these three measures do not determine the cells",
+            "these three measures do not determine the table",
             named,
             f"among others {tables[0].round(4).tolist()} and {tables[-1].round(4).tolist()} fit",
             "name three others, e.g. prevalence, recall and specificity",
@@ -115,11 +115,11 @@ def _table(logits):
 
 def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
-    Return the beta distribution of maximum entropy that holds a mass between two values.
+    Return the maximum-entropy beta distribution with a given mass between two values.
 
-    "I am 90 % sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
-    PreliZ where it is installed (the extra ``preliz``), and otherwise a solver of its own that
-    agrees with it in three digits.
+    "I am 90% sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
+    PreliZ if it is installed (the extra ``preliz``), and otherwise a built-in solver that agrees
+    with it to three digits.
 
     Parameters
     ----------
@@ -131,12 +131,12 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     Returns
     -------
     Beta
-        With attributes ``a`` and ``b``; goes into `from_rates`.
+        With attributes ``a`` and ``b``; pass it to `from_rates`.
 
     Raises
     ------
     ValueError
-        Where the values are not in order inside [0, 1].
+        If the values are not in order within [0, 1].
 
     References
     ----------
@@ -152,7 +152,9 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     prob = check_prob(prob)
     if not 0 <= lower < upper <= 1 or (lower, upper) == (0, 1):
         todo = "pass e.g. beta(0.6, 0.8, prob=0.9)"
-        raise fail("not an interval of shares", (lower, upper), "0 <= lower < upper <= 1", todo)
+        raise fail(
+            "not an interval between 0 and 1", (lower, upper), "0 <= lower < upper <= 1", todo
+        )
     try:
         return _by_preliz(lower, upper, prob)
     except ImportError:

@@ -1,4 +1,4 @@
-"""Power priors: the evidence of an earlier test, each example worth a share of a new one."""
+"""Power priors: the evidence of an earlier test, each example worth a fraction of a new one."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from bayescm.validate import fail
 
 def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None) -> xr.DataArray:
     """
-    Return the power prior of an earlier test: a base prior plus a share of its counts.
+    Return the power prior from an earlier test: a base prior plus a fraction of its counts.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None)
     discount : float, default 1
         What one of its examples is worth today, in [0, 1].
     base : float, array_like or DataArray, optional
-        The prior before the pilot; `default` where it is left out.
+        The prior before the pilot; `default` if omitted.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def from_posterior(
         The tree of a fit of `dirichlet_multinomial` or `pooled_folds`; a state of `online.update`;
         or a concentration, all of which is then discounted (it no longer knows its base).
     discount : float, default 1
-        What one example of then is worth today, in [0, 1].
+        What one of its examples is worth today, in [0, 1].
     approximate : bool, default False
         Whether a posterior that is not a Dirichlet distribution may be replaced by the one with the
         same means and the same total variance of the cells.
@@ -72,7 +72,7 @@ def from_posterior(
     Raises
     ------
     ValueError
-        Where the posterior is not a Dirichlet distribution and `approximate` is False.
+        If the posterior is not a Dirichlet distribution and `approximate` is False.
 
     Examples
     --------
@@ -89,18 +89,18 @@ def from_posterior(
         return as_prior(posterior["concentration"] + discount * posterior["counts"], "power")
     if not isinstance(posterior, xr.DataTree):
         allowed = "a tree of fit(), a state of online.update(), or a concentration"
-        todo = "counts go through from_counts"
-        raise fail("this is no posterior", type(posterior).__name__, allowed, todo, TypeError)
+        todo = "pass counts to from_counts"
+        raise fail("not a posterior", type(posterior).__name__, allowed, todo, TypeError)
     if _is_dirichlet(posterior):
         known = posterior["constant_data"].to_dataset()
         return as_prior(known["concentration"] + discount * _evidence(known), "power")
     if not approximate:
         raise fail(
-            "this posterior is not a Dirichlet distribution",
+            "the posterior is not a Dirichlet distribution",
             posterior.attrs.get("model"),
             "a fit of dirichlet_multinomial or pooled_folds with a concentration of numbers",
-            "pass approximate=True for the Dirichlet of the same means and spread, or make the "
-            "prior of the evidence itself: from_counts(counts, discount)",
+            "pass approximate=True for the Dirichlet with the same means and spread, or make the "
+            "prior from the evidence itself: from_counts(counts, discount)",
         )
     return as_prior(discount * _matched(posterior), "approximate power")
 
@@ -137,8 +137,8 @@ def _matched(tree):
 
 def _discount(discount):
     if not isinstance(discount, int | float | np.number) or not 0 <= discount <= 1:
-        todo = "pass e.g. discount=0.5 for half an example each"
-        raise fail("discount is not a share", discount, "0 <= discount <= 1", todo)
+        todo = "pass e.g. discount=0.5 to count every example as half of one"
+        raise fail("discount must lie between 0 and 1", discount, "0 <= discount <= 1", todo)
     return float(discount)
 
 

@@ -22,7 +22,7 @@ def default(like: Like = None) -> xr.DataArray:
     Parameters
     ----------
     like : DataArray or sequence of labels, optional
-        Evidence, or the labels of the classes (of two, the positive one last). By default
+        Evidence, or the class labels (of two, the positive one last). By default
         "negative" and "positive", as in `from_cells`.
 
     Returns
@@ -39,7 +39,7 @@ def default(like: Like = None) -> xr.DataArray:
 
 def uniform(like: Like = None) -> xr.DataArray:
     """
-    Return the uniform prior: one example in every cell, any matrix as probable as any other.
+    Return the uniform prior: one example per cell, every matrix equally probable.
 
     For many classes it is a strong prior: ``C**2`` examples of random guessing.
 
@@ -62,7 +62,7 @@ def uniform(like: Like = None) -> xr.DataArray:
 
 def jeffreys(like: Like = None) -> xr.DataArray:
     """
-    Return Jeffreys' prior of the cells: half an example in every cell.
+    Return Jeffreys' prior for the cells: half an example per cell.
 
     For two classes it is the default; for C classes it is worth ``C**2 / 2`` examples.
 
@@ -96,7 +96,7 @@ def haldane(like: Like = None) -> xr.DataArray:
     Raises
     ------
     ValueError
-        Where the evidence has an empty cell.
+        If the evidence has an empty cell.
 
     References
     ----------
@@ -112,14 +112,14 @@ def haldane(like: Like = None) -> xr.DataArray:
             "Haldane's prior has no proper posterior",
             0,
             "every cell seen at least once",
-            "take priors.jeffreys(counts), or leave concentration out",
+            "use priors.jeffreys(counts), or leave concentration out",
         )
     return _flat(like, lambda _: 0.0, "Haldane's")
 
 
 def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArray:
     """
-    Return the prior whose expected cells have three given measures: knowledge as a pilot test.
+    Return the prior whose expected cells yield three given measures, as if from a pilot test.
 
     Parameters
     ----------
@@ -134,18 +134,18 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
     Returns
     -------
     DataArray, dims (actual, predicted)
-        All cells > 0, of the sum `weight`.
+        All cells > 0, summing to `weight`.
 
     Raises
     ------
     ValueError
-        Where no table has these measures (the message says which condition fails and what would be
+        If no table has these measures (the message says which condition fails and what would be
         feasible), they do not determine it, or the weight is not > 0.
 
     Notes
     -----
-    Precision p, recall r and accuracy a have the solution in closed form of Caelen's equation (8),
-    with all cells > 0 where 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
+    Precision p, recall r and accuracy a have a closed-form solution, Caelen's equation (8), with
+    all cells > 0 if 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
 
     References
     ----------
@@ -160,12 +160,12 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
     """
     if not np.isscalar(weight) or not np.isreal(weight) or not 0 < weight < np.inf:
         todo = "pass weight=20 for knowledge worth 20 examples"
-        raise fail("weight is not a number of examples", weight, "a finite number > 0", todo)
+        raise fail("weight must be a number of examples", weight, "a finite number > 0", todo)
     empty = _empty(like)
     if empty.sizes["actual"] != 2:
         labels = empty["actual"].values.tolist()
         todo = "use from_counts with a pilot table for more classes"
-        raise fail("elicit is for two classes", labels, "two labels", todo)
+        raise fail("elicit takes two classes", labels, "two labels", todo)
     return as_prior(empty.copy(data=weight * elicit_cells(measures)), "elicited")
 
 
@@ -180,8 +180,7 @@ def from_rates(
 
     Under `fixed_totals` these are their priors whatever the prevalence. Under
     `dirichlet_multinomial` they are too, and the prevalence gets the distribution that goes with
-    them,
-    ``Beta(examples of positives, examples of negatives)``.
+    them, ``Beta(examples of positives, examples of negatives)``.
 
     Parameters
     ----------
@@ -204,7 +203,7 @@ def from_rates(
     empty = _empty(like)
     if empty.sizes["actual"] != 2:
         labels = empty["actual"].values.tolist()
-        raise fail("rates are of two classes", labels, "two labels", "use from_counts with a pilot")
+        raise fail("rates need two classes", labels, "two labels", "use from_counts with a pilot")
     return as_prior(empty.copy(data=np.array([[tn, fp], [fn, tp]])), "elicited")
 
 

@@ -1,4 +1,4 @@
-"""Reports: from evidence to a page that people read."""
+"""Reports: from evidence to a page for people to read."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ def report(
     **keywords: Any,
 ) -> Path:
     """
-    Write a report: what was evaluated, what is known, how it was computed, and what to beware of.
+    Write a report: what was evaluated, what is known, how it was computed, and any cautions.
 
     Parameters
     ----------
@@ -31,32 +31,32 @@ def report(
         Counts, outcomes of several classifiers, scores, or a fit of these.
     path : str or Path
         Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``) or
-        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``). Files of the same names are
-        replaced.
+        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``). Existing files are
+        overwritten.
     measures : str, callable or a sequence of these, optional
-        The measures; by default some that fit the evidence.
+        The measures; by default a selection that suits the evidence.
     title : str, optional
         The heading.
     prob, kind : float, str
         Mass and kind of the intervals.
     rope : float, default 0
-        Differences smaller than this count as none when classifiers are compared.
+        Differences smaller than this count as equivalent when classifiers are compared.
     scores : Dataset, optional
-        Scores of the same examples, for curves beside the measures.
+        Scores of the same examples, to add curves to the measures.
     random_seed : int, default 0
-        Seed of all that is drawn.
+        Seed of all random draws.
     **keywords
-        ``model`` and the model's own keywords, as of `bayescm.interval`.
+        ``model`` and the model's own keywords; see `bayescm.interval`.
 
     Returns
     -------
     Path
-        Where the report is.
+        The path of the report.
 
     Raises
     ------
     ValueError
-        Where the path cannot be written or has another ending, a measure is unknown, or every
+        If the path cannot be written or has a different suffix, a measure is unknown, or every
         measure is undefined. Nothing is written then.
     """
     from bayescm.reporting import render
@@ -66,7 +66,7 @@ def report(
     check_prob(prob), check_kind(kind)
     if not isinstance(evidence, (xr.DataArray, xr.Dataset, xr.DataTree)):
         raise fail(
-            "this is not evidence",
+            "not evidence",
             type(evidence).__name__,
             "counts, outcomes, scores or a fit",
             "make counts with from_predictions or from_matrix",

@@ -16,7 +16,7 @@ from bayescm.reporting.parts import Section
 from bayescm.reporting.settling import open_questions, uncertain
 from bayescm.validate import fail
 
-# From so many cells on a report draws less: what it draws would take minutes.
+# From this many cells on a report draws less, or it would take minutes.
 _MANY_CELLS, _FEWER_DRAWS = 2_500, 500
 # The dims that a report knows how to speak of, beside those that its model uses up.
 _DIMS = ("fold", "repeat", "group", "classifier", "step")
@@ -77,10 +77,10 @@ def _counts(evidence, keywords):
     if strange:
         dim = strange[0]
         raise fail(
-            "a report is about one evaluation",
-            f"a dim {dim}",
-            ", ".join(sorted(known)),
-            f"select one of them with counts.isel({dim}=0), or say what they are: "
+            "a report covers a single evaluation",
+            dim,
+            sorted(known),
+            f"select one with counts.isel({dim}=0), or rename the dim: "
             f'counts.rename({dim}="group")',
         )
     return counts
@@ -124,9 +124,9 @@ def _observed(tree):
     data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else xr.Dataset()
     if "counts" not in data or "predicted" not in data["counts"].dims:
         raise fail(
-            "the fit does not hold its matrices",
+            "the fit does not contain its matrices",
             tree.attrs.get("model", list(data.data_vars)),
-            "a fit of counts; outcomes and scores are reported as they are",
+            "a fit of counts",
             "pass the evidence itself to report()",
         )
     counts = data["counts"]

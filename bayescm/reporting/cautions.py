@@ -1,4 +1,4 @@
-"""What the evidence itself warns of."""
+"""What the evidence itself warns about."""
 
 from itertools import combinations
 
@@ -24,7 +24,7 @@ def cautions(
     fixed: bool = False,
 ) -> Section:
     """
-    List what the evidence itself warns of.
+    List what the evidence itself warns about.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def cautions(
     if fixed or bool(counts.coords.get("fixed_totals", False)):
         said.append(
             "The class totals were fixed by the sampling: the prevalence is not estimated, and "
-            "precision, accuracy and F1 hold for this share of positives alone."
+            "precision, accuracy and F1 hold for this proportion of positives only."
         )
     if not paired:
         said += _look_paired(counts)
     said += [text for dim in ("fold", "group", "step") for text in _uneven(counts, dim)]
-    return Section("Cautions", said or ["None: no rule of this report has found anything."])
+    return Section("Cautions", said or ["No cautions."])
 
 
 def _totals(counts):
@@ -68,8 +68,8 @@ def few(totals: xr.DataArray) -> list[str]:
         return []
     more = f" and {len(rare) - 10} others" if len(rare) > 10 else ""
     return [
-        f"Fewer than {FEW} examples: {', '.join(rare[:10])}{more}. What depends on such a class is "
-        f"uncertain."
+        f"Fewer than {FEW} examples: {', '.join(rare[:10])}{more}. Whatever depends on such a "
+        f"class is uncertain."
     ]
 
 
@@ -80,8 +80,8 @@ def _heavy_prior(prior, totals):
     size, weight = float(totals.sum()), float(prior.sum())
     if weight > size / 10:
         return [
-            f"The prior weighs {weight:.3g} examples and the data {size:.4g}: it is more than a "
-            f"tenth of them, so that another prior would give other answers."
+            f"The prior is worth {weight:.3g} examples, more than a tenth of the {size:.4g} in the "
+            f"data: a different prior would give different answers."
         ]
     rows = zip(totals["actual"].values, prior.sum(axis=1), totals.values, strict=True)
     heavy = [f"{label} ({w:.2g} to {n:.4g})" for label, w, n in rows if w > n / 10]
@@ -89,8 +89,8 @@ def _heavy_prior(prior, totals):
         return []
     more = f" and {len(heavy) - 10} others" if len(heavy) > 10 else ""
     return [
-        f"The prior weighs more than a tenth of the examples of {', '.join(heavy[:10])}{more}: "
-        f"another prior would give other answers there."
+        f"The prior is worth more than a tenth of the examples of {', '.join(heavy[:10])}{more}: "
+        f"a different prior would give different answers there."
     ]
 
 
@@ -100,12 +100,14 @@ def _undefined(table):
     for row in table.to_dict("records"):
         name = " ".join(str(row[column]) for column in where)
         if row["undefined"] > 1e-4:
-            share = f"{100 * row['undefined']:.2g} %"
-            said.append(f"{name} is undefined (0/0) in {share} of its posterior.")
+            share = f"{100 * row['undefined']:.2g}%"
+            said.append(f"{name} is undefined (0/0) in {share} of its posterior draws.")
         elif np.isnan(row["point"]) and not np.isnan(row["lower"]):
             said.append(f"{name} is 0/0 in the counts: its interval is that of the prior.")
     most = 6
-    return said if len(said) <= most else [*said[:most], f"So it is with {len(said) - most} more."]
+    return (
+        said if len(said) <= most else [*said[:most], f"The same goes for {len(said) - most} more."]
+    )
 
 
 def _look_paired(counts):
@@ -117,9 +119,9 @@ def _look_paired(counts):
     for i, j in combinations(range(len(names)), 2):
         if np.array_equal(rows[i], rows[j]):
             return [
-                f"{names[i]} and {names[j]} have the same class totals: they look as if tested on "
-                f"the same examples, but are compared as independent, which makes the differences "
-                f"look less certain than they are."
+                f"{names[i]} and {names[j]} have the same class totals: they seem to have been "
+                f"tested on the same examples, but are compared as independent, which makes the "
+                f"differences look less certain than they are."
             ]
     return []
 
@@ -139,7 +141,7 @@ def _uneven(counts, dim):
             of = "" if name is None else f" of {name}"
             p = f"p = {chance:.2g}" if chance > 1.5 / _SHUFFLES * len(runs) else f"p < {chance:.1g}"
             parts = "batches" if dim == "step" else f"{dim}s"
-            said.append(f"The {parts} differ in accuracy{of} more than chance makes them ({p}).")
+            said.append(f"The {parts} differ in accuracy{of} by more than chance ({p}).")
     return said
 
 

@@ -21,7 +21,7 @@ MANY_CLASSES = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 LARGEST_TABLE = 12
 # Of more classes the columns are headed by the labels alone.
 FEW_COLUMNS = 4
-ROWS = "rows are the truth, columns the answers"
+ROWS = "rows are actual classes, columns predictions"
 MOST_SENTENCES = 12
 
 
@@ -49,14 +49,12 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
     if len(labels) == 2:
         named = positive(counts)
         said.append(
-            "No class was named as the positive one."
-            if named is None
-            else f"The positive class is {named}."
+            "No positive class was given." if named is None else f"The positive class is {named}."
         )
     said += _design(counts, paired)
     absent = [str(label) for label in labels[(totals == 0).values]]
     if absent:
-        said.append(f"Without an example: {', '.join(absent)}.")
+        said.append(f"Classes without examples: {', '.join(absent)}.")
     section = Section("What was evaluated", said)
     if len(labels) <= LARGEST_TABLE:
         names = one if "classifier" not in counts.dims else counts
@@ -66,7 +64,7 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
         ]
     else:
         section.sentences.append(
-            f"With {len(labels)} classes the matrix is not printed; the tables show averages over "
+            f"With {len(labels)} classes the matrix is not shown; the tables give averages over "
             f"classes."
         )
     return section
@@ -88,7 +86,7 @@ def _design(counts, paired):
     said = []
     if "classifier" in counts.dims:
         names = ", ".join(str(name) for name in counts["classifier"].values)
-        on = "the same examples" if paired else "examples of their own"
+        on = "the same examples" if paired else "different examples"
         said.append(f"{counts.sizes['classifier']} classifiers on {on}: {names}.")
     if "fold" in counts.dims:
         repeats = counts.sizes.get("repeat", 1)
@@ -102,7 +100,7 @@ def _design(counts, paired):
         said.append(f"{counts.sizes['step']} batches over time, taken together below.")
     if "prevalence" in counts.coords:
         share = float(counts.coords["prevalence"])
-        said.append(f"All answers are for a population in which {100 * share:.4g} % are positive.")
+        said.append(f"All results are for a population in which {100 * share:.4g}% are positive.")
     return said
 
 
@@ -138,8 +136,8 @@ def known(table: pd.DataFrame, prob: float, kind: str) -> Section:
     places = list(table.columns[: list(table.columns).index("point")])
     shown = table[[*places, *numbers]]
     caption = (
-        f"Posterior of each measure; lower and upper bound the {100 * prob:.4g} % {called} "
-        f"interval, point is the value in the counts"
+        f"Posterior of each measure; lower and upper bound the {100 * prob:.4g}% {called} "
+        f"interval, point is the value in the sample"
     )
     said = first(sentences(table, prob=prob), "The table has the other measures.")
     return Section("What is known", said, [Table(caption, shown)])
@@ -159,11 +157,11 @@ def better(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
         if name in shown:
             shown[name] = [_chance(value) for value in shown[name]]
     margin = f"; p_rope: they differ by less than {rope:.4g}" if rope else ""
-    paired = "the same examples" if comparison["paired"].all() else "examples of their own"
+    paired = "the same examples" if comparison["paired"].all() else "different examples"
     caption = (
-        f"Differences, first minus second, on {paired}, with their {100 * prob:.4g} % interval"
-        f"{margin}; expected_loss: what choosing the first costs on average. A verdict takes a "
-        f"probability of {100 * prob:.4g} %"
+        f"Differences, first minus second, on {paired}, with their {100 * prob:.4g}% interval"
+        f"{margin}; expected_loss: the average cost of choosing the first. A verdict requires a "
+        f"probability of {100 * prob:.4g}%"
     )
     return Section("Which is better", said, [Table(caption, shown)])
 
@@ -174,16 +172,16 @@ def _chance(value):
 
 
 def computed(table: pd.DataFrame, facts: dict[str, Any]) -> Section:
-    """Say how the numbers were made, so that they can be made again."""
+    """Say how the numbers were computed, so that they can be reproduced."""
     rungs = ", ".join(
         f"{how} ({', '.join(dict.fromkeys(part['measure']))})"
         for how, part in table.groupby("how", sort=False)
     )
     said = [f"{name}: {value}." for name, value in facts.items()]
-    said.append(f"How each number was made: {rungs}.")
+    said.append(f"How each number was computed: {rungs}.")
     worst = table["error"].max()
     if worst > 1e-6:
-        said.append(f"The largest numerical error of an interval's end is {worst:.2g}.")
+        said.append(f"The largest numerical error of an interval bound is {worst:.2g}.")
     return Section("How it was computed", said)
 
 
@@ -197,11 +195,11 @@ def check_measures(measures: Sequence | None, counts: xr.DataArray) -> list:
 
 
 def check_defined(table: pd.DataFrame) -> None:
-    """Raise where nothing at all can be said."""
+    """Raise if every measure is undefined."""
     if table["lower"].isna().all():
         raise fail(
             "every measure is undefined (0/0)",
             list(dict.fromkeys(table["measure"])),
-            "a measure that this evidence defines",
-            "ask for others, or collect examples of every class",
+            "measures that this evidence defines",
+            "ask for other measures, or collect examples of every class",
         )

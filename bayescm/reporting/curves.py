@@ -19,7 +19,7 @@ def of_scores(scores: xr.Dataset, settings: dict) -> list[Section]:
         _evaluated(scores),
         *beside(scores, settings),
         _computed(settings),
-        Section("Cautions", said or ["None: no rule of this report has found anything."]),
+        Section("Cautions", said or ["No cautions."]),
     ]
 
 
@@ -33,7 +33,7 @@ def beside(scores: xr.Dataset, settings: dict) -> list[Section]:
     row = frame.loc[(frame["upper"] - frame["lower"]).idxmax()]
     sections[0].sentences.append(
         f"The least certain is {row['area']}{_where(row)}, {row['upper'] - row['lower']:.3f} wide; "
-        f"half of that needs about four times the examples."
+        f"halving that takes about four times as many examples."
     )
     sections[0].pictures = _pictures(scores, settings)
     return sections
@@ -57,10 +57,12 @@ def _evaluated(scores):
         names = ", ".join(str(name) for name in scores["classifier"].values)
         said.append(f"{scores.sizes['classifier']} classifiers on the same examples: {names}.")
     if "fold" in scores:
-        said.append("The curves are fold by fold: scores of different folds need not be alike.")
+        said.append(
+            "The curves are drawn fold by fold: scores of different folds need not be comparable."
+        )
     if "prevalence" in scores.coords:
         share = float(scores.coords["prevalence"])
-        said.append(f"Precision is for a population in which {100 * share:.4g} % are positive.")
+        said.append(f"Precision is for a population in which {100 * share:.4g}% are positive.")
     return Section("What was evaluated", said)
 
 
@@ -76,11 +78,11 @@ def _known(scores, settings):
         rows.append(frame)
     table = pd.concat(rows, ignore_index=True)
     section.tables = [
-        Table(f"Areas under the curves, {100 * prob:.4g} % equal-tailed intervals", table)
+        Table(f"Areas under the curves, {100 * prob:.4g}% equal-tailed intervals", table)
     ]
     said = [
         f"{row['area']}{_where(row)} lies between {row['lower']:.3f} and {row['upper']:.3f} with "
-        f"probability {100 * prob:.4g} %."
+        f"probability {100 * prob:.4g}%."
         for row in table.to_dict("records")
     ]
     section.sentences = content.first(said, "The table has the others.")
@@ -111,7 +113,7 @@ def _pictures(scores, settings):
     from bayescm.plots import plot_precision_recall, plot_roc
 
     prob = settings["prob"]
-    band = f"curve with its {100 * prob:.4g} % simultaneous band"
+    band = f"curve with its {100 * prob:.4g}% simultaneous band"
     return [
         Picture("roc", f"ROC {band}.", plot_roc(scores, prob=prob)),
         Picture(
@@ -124,8 +126,8 @@ def _pictures(scores, settings):
 
 def _computed(settings):
     told = {
-        "Model": "scores, which relies on the order of the scores alone",
-        "Draws": "4000 of every curve",
+        "Model": "scores, which uses only the order of the scores",
+        "Draws": "4000 per curve",
         "Seed": settings["random_seed"],
         **facts.versions(),
     }

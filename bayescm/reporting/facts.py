@@ -1,4 +1,4 @@
-"""What a reader needs to make the numbers again."""
+"""What a reader needs to reproduce the numbers."""
 
 import importlib.metadata
 from typing import Any
@@ -45,17 +45,17 @@ def versions(*more: str) -> dict:
 
 
 def _called(model):
-    return model if isinstance(model, str) else getattr(model, "__name__", "a model of its own")
+    return model if isinstance(model, str) else getattr(model, "__name__", "a custom model")
 
 
 def _words(prior, holder):
     if prior is None:
-        return "the model's own, see its page"
+        return "the model's own (see its documentation)"
     total = f"worth {prior.sum():.4g} examples in all"
     if np.ptp(prior) > 0:
         return f"concentration from {prior.min():.4g} to {prior.max():.4g} per cell, {total}"
     parts = [dim for dim in ("group", "fold") if dim in holder.dims]
-    more = "".join(f"; how far {dim}s lie apart is learned" for dim in parts)
+    more = "".join(f"; the spread of the {dim}s is estimated" for dim in parts)
     return f"concentration {prior.flat[0]:.4g} per cell, {total}{more}"
 
 

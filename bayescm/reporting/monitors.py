@@ -28,11 +28,11 @@ def monitor_report(
     Parameters
     ----------
     store : str
-        As of `bayescm.online.Monitor`.
+        See `bayescm.online.Monitor`.
     path, measures, title, prob, kind
-        As of `bayescm.report`.
+        See `bayescm.report`.
     classifier : str, optional
-        Which classifier of the store; need not be said where there is only one.
+        Which classifier in the store; optional if there is only one.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def monitor_report(
     Raises
     ------
     ValueError
-        Where the store has no batches, or several classifiers and none is named.
+        If the store has no batches, or several classifiers and none is named.
     """
     path = render.check_path(path)
     ledger = Ledger(store, create=False)  # to look for a store must not make it
@@ -92,6 +92,6 @@ def _history(monitor, prob, kind):
         number = f"{len(alarms)} alarms" if len(alarms) > 1 else "One alarm"
         said = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
         tables = [Table("Alarms", alarms.assign(at=alarms["at"].astype(str)))]
-    alt = f"Each measure over time with its {100 * prob:.4g} % interval; dots are single batches."
+    alt = f"Each measure over time with its {100 * prob:.4g}% interval; dots are single batches."
     picture = Picture("history", alt, monitor.plot(prob=prob, kind=kind))
     return Section("Over time", said, tables, [picture])

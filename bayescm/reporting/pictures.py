@@ -4,7 +4,7 @@ import bayescm as bcm
 from bayescm.evidence.counts import CELLS, positive
 from bayescm.reporting.parts import Picture, Section
 
-# Beyond so many classes the labels of the matrix cannot be read.
+# With more classes than this the labels of the matrix cannot be read.
 LARGEST_MATRIX = 30
 # Rows of a picture and panels of densities beyond which it cannot be read either.
 MOST_ROWS, MOST_PANELS = 24, 6
@@ -14,7 +14,7 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
     """Draw what the evidence allows, its batches over time included."""
     section = Section("Pictures")
     counts = whole.sum("step") if "step" in whole.dims else whole
-    words = f"{100 * interval['prob']:.4g} % interval"
+    words = f"{100 * interval['prob']:.4g}% interval"
     plain = {name: interval[name] for name in ("prob", "kind")}
     names = [each if isinstance(each, str) else each.__name__ for each in measures]
     section.pictures.append(
@@ -42,7 +42,7 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
     if counts.sizes["actual"] > LARGEST_MATRIX:
         section.sentences.append(
             f"The confusion matrix of {counts.sizes['actual']} classes is left out: its labels "
-            f"could not be read."
+            f"would be unreadable."
         )
     else:
         section.pictures += _matrices(counts, plain)

@@ -40,10 +40,12 @@ def check_path(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix not in RENDERERS:
         known = ", ".join(RENDERERS)
-        raise fail("unknown kind of report", path.name, f"a name ending in {known}", "rename it")
+        raise fail(
+            "unknown report format", path.name, f"a name ending in {known}", "rename the file"
+        )
     if not path.parent.is_dir():
-        todo = "make the folder first"
-        raise fail("there is no such folder", str(path.parent), "an existing folder", todo)
+        todo = "create the folder first"
+        raise fail("no such folder", str(path.parent), "an existing folder", todo)
     if not os.access(path.parent, os.W_OK) or path.is_dir():
         todo = "choose another path"
         raise fail("the report cannot be written here", str(path), "a writable path", todo)

@@ -1,4 +1,4 @@
-"""Where the evidence is thin, and how much more of it would settle the matter."""
+"""Where the evidence is thin, and how much more of it would help."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ def uncertain(
     counts: xr.DataArray, table: pd.DataFrame, measures: Sequence, prob: float, kind: str
 ) -> Section:
     """Say which interval is widest, and how many examples would make it half as wide."""
-    title = "Where it is uncertain, and what would settle it"
+    title = "What is uncertain, and what would settle it"
     known_as = {each.__name__: each for each in map(resolve, measures)}
     # A coefficient runs from -1 to 1: its interval is twice as wide by its scale alone.
     scale = table["measure"].map(lambda name: np.ptp(known_as[name].range))
@@ -45,17 +45,19 @@ def uncertain(
         ).iloc[0]
         said.append(
             f"A new test set of {plan['n']:,} {plan['unit']} would make it at most "
-            f"{widest / 2:.3f} wide, with 90 % assurance."
+            f"{widest / 2:.3f} wide, with 90% assurance."
         )
     return Section(title, said)
 
 
 def _more(counts):
     if "group" in counts.dims:
-        return "more groups would make it narrower, more examples of the same ones hardly."
+        return (
+            "more groups would make it narrower; more examples from the same groups hardly would."
+        )
     if "fold" in counts.dims:
-        return "half of that needs about four times the examples, not more folds or repeats."
-    return "half of that needs about four times the examples."
+        return "halving that takes about four times as many examples, not more folds or repeats."
+    return "halving that takes about four times as many examples."
 
 
 def open_questions(
@@ -71,7 +73,7 @@ def open_questions(
     Parameters
     ----------
     evidence : Dataset
-        Outcomes; of anything else nothing is said.
+        Outcomes; for anything else nothing is said.
     comparison : DataFrame
         As `bayescm.compare` returns it.
     measures : sequence
@@ -96,16 +98,16 @@ def _settled(evidence, row, prob, rope):
     differ = right.sel(classifier=row["first"]) != right.sel(classifier=row["second"])
     share = float((evidence["counts"] * differ).sum() / evidence["counts"].sum())
     gap = abs(row["mean"])
-    said = f"One of {pair} is right and the other wrong on {100 * share:.3g} % of the examples. "
+    said = f"One of {pair} is right and the other wrong on {100 * share:.3g}% of the examples. "
     if gap <= rope or gap < 5e-4:
         return said + (
-            "Their accuracies are so close that more examples would sooner show that they are "
-            "equivalent than which is better."
+            "Their accuracies are so close that more examples are more likely to show that they "
+            "are equivalent than which one is better."
         )
     size = _shared_examples(gap - rope, max(share, gap), prob)
     return said + (
         f"If their accuracies do differ by {gap:.2g}, a new test set of about {size:,} shared "
-        f"examples would show it with 80 % assurance."
+        f"examples would show it with 80% assurance."
     )
 
 

@@ -1,9 +1,9 @@
-"""Degree of confidence and length of intervals, measured by simulation.
+"""Coverage and length of intervals, measured by simulation.
 
 A study draws evidence whose true value is known, hands it to several interval methods, and counts
 how often the true value lies inside (degree of confidence, DOC) and how long the intervals are
 (IL). Replication ``i`` draws from a generator that depends on the seed and on ``i`` alone, so the
-result is the same whatever the number of workers, and a run that was killed goes on from its
+result is the same whatever the number of workers, and an interrupted run resumes from its
 journal without losing or repeating a replication.
 """
 
@@ -31,12 +31,12 @@ KEEP = 1000
 
 @dataclass(frozen=True)
 class Study:
-    """What is drawn, how it is judged and what is true.
+    """What is simulated, how it is judged and what is true.
 
     Parameters
     ----------
     name : str
-        Name of the study; it guards the journal against being continued by another one.
+        Name of the study; it guards the journal against being continued by a different study.
     generate : callable
         Function from a `numpy.random.Generator` to ``(evidence, truth)``, where ``truth`` maps each
         measure to its true value, or is None when the study has one ``truth`` for all.
@@ -81,7 +81,7 @@ def run(
         Seed of the study. Replication ``i`` draws from ``SeedSequence(seed, spawn_key=(i,))``.
     journal : path, optional
         File (JSON lines) to which finished replications are appended as they come. If it exists,
-        the run continues it: only what is missing is computed, be it replications or methods.
+        the run continues it: only missing replications or methods are computed.
     progress : bool
         Show a progress bar with the time left.
 
@@ -90,8 +90,8 @@ def run(
     pandas.DataFrame
         One row for each measure and method: ``study``, ``measure``, ``method``, ``truth`` (its
         mean), ``center`` (mean of the intervals' middles), ``replications``, ``doc``, ``doc_se``,
-        ``il``, ``il_se``, ``undefined`` (share of replications without an interval: they count as
-        missed), ``seed`` and ``version``.
+        ``il``, ``il_se``, ``undefined`` (fraction of replications without an interval, counted as
+        misses), ``seed`` and ``version``.
 
     Raises
     ------
@@ -114,7 +114,9 @@ def run(
     """
     chosen = _as_study(study, methods)
     if replications < 1:
-        raise validate.fail("too few replications", replications, "an integer >= 1", "raise it")
+        raise validate.fail(
+            "too few replications", replications, "an integer >= 1", "ask for at least one"
+        )
     done = Journal(journal, chosen, seed)
     todo = [index for index in range(replications) if done.missing(index, chosen.methods)]
     tasks = [(chosen, seed, index, done.record(index)) for index in todo]
@@ -199,7 +201,10 @@ def _as_study(study, methods):
         return replace(study, methods=methods) if methods is not None else study
     if methods is None:
         raise validate.fail(
-            "no methods", methods, "a mapping of names to interval functions", "pass methods="
+            "no methods",
+            methods,
+            "a mapping from names to interval functions",
+            "pass methods={...}",
         )
     return Study(getattr(study, "__name__", "study"), study, methods)
 
@@ -223,8 +228,8 @@ def _replicate(study, seed, index, record):
         raise validate.fail(
             f"replication {index} of {study.name!r} failed",
             f"{type(error).__name__}: {error}",
-            "a study whose every replication has an answer",
-            f"draw it again with journal.generator({seed}, {index}) to see why",
+            "an answer in every replication",
+            f"draw the data again with journal.generator({seed}, {index}) to see why",
         ) from error
     return record
 

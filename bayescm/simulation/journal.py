@@ -49,7 +49,7 @@ class Journal:
                 "the journal belongs to another run",
                 f"{self.path}: {header['study']!r}, seed {header['seed']}",
                 f"{study.name!r}, seed {seed}",
-                "name another file, or the same study and seed",
+                "name another file, or run the same study with the same seed",
             )
         # Later lines hold more methods than earlier ones of the same replication; a second header
         # stands where two runs began at once.

@@ -1,5 +1,5 @@
 """
-Simulated coverage: of the published works, our figures beside theirs, and of our own methods.
+Simulated coverage: published works, with our figures beside theirs, and our own methods.
 
 Each study is loaded on first use: ``bayescm.studies.wang_li``.
 """

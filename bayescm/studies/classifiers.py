@@ -1,4 +1,4 @@
-"""The classifiers of the papers' experiments, as near as scikit-learn comes to them."""
+"""The classifiers of the papers' experiments, as closely as scikit-learn can match them."""
 
 import warnings
 from typing import Any
@@ -20,7 +20,7 @@ class PrunedTree(DecisionTreeClassifier):
     A classification tree with the default settings of R's rpart.
 
     A node is split if it has 20 examples, a leaf has at least 7, and subtrees that save less than
-    1 % of the root's errors for each of their leaves are cut (cost complexity in training errors,
+    1% of the root's errors for each of their leaves are cut (cost complexity in training errors,
     where scikit-learn's own pruning counts impurity).
 
     References
@@ -82,7 +82,7 @@ class PrunedTree(DecisionTreeClassifier):
 
 
 class Perceptron(MLPClassifier):
-    """One hidden layer of five units, trained for 100 steps: not to the end, and quietly so."""
+    """One hidden layer of five units, trained for 100 steps, without a convergence warning."""
 
     def __init__(self, *, random_state: Any = None):
         super().__init__(

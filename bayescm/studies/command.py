@@ -35,7 +35,7 @@ def run_study(
         One case of the table.
     out : path, optional
         File of the table, ``.csv`` or ``.parquet``. The folder ``<out>.journal`` keeps the finished
-        replications, and the same call goes on from there.
+        replications, and the same call resumes from there.
     **settings
         ``replications``, ``jobs``, ``seed``, ``progress`` and ``data`` of
         `bayescm.studies.tables.Settings`.
@@ -47,7 +47,7 @@ def run_study(
     Raises
     ------
     ValueError
-        Where there is no such study, table or case, or a data file is missing.
+        If the study, table or case does not exist, or a data file is missing.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def run_study(
     if table is not None:
         check_choice("table", table, list(module.TABLES))
     elif case is not None:
-        raise fail("a case of which table?", case, ", ".join(module.TABLES), "pass a table too")
+        raise fail("a case needs a table", case, module.TABLES, "pass a table too")
     path = None if out is None else _check_out(Path(out))
     journals = None if path is None else path.with_name(path.name + ".journal")
     chosen = Settings(**settings, journals=journals)
@@ -87,5 +87,5 @@ def _check_out(path):
     if path.suffix not in (".csv", ".parquet"):
         raise fail("unknown file format", str(path), "a name in .csv or .parquet", "rename it")
     if not path.parent.is_dir():
-        raise fail("no such folder", str(path.parent), "an existing folder", "make it first")
+        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
     return path

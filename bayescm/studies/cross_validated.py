@@ -1,4 +1,4 @@
-"""What a cross-validated classifier shows on a sample, and what is true of it."""
+"""A cross-validated classifier's results on a sample, and its true performance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 """
-Simulated experiment 1 of Wang and Li (2016): how near a beta comes to the average posterior.
+Simulated experiment 1 of Wang and Li (2016): how closely a beta approximates the average posterior.
 
 References
 ----------
@@ -33,8 +33,8 @@ def densities(learner: str = "tree", *, seed: int = 0, points: int = 201) -> pd.
     -------
     pandas.DataFrame
         Columns ``measure``, ``curve``, ``x`` and ``density``. The curves: ``beta, rho = 0`` and
-        ``beta, rho = 1/K`` (proposition 2), and ``independent``, the exact
-        distribution of the mean of independent folds.
+        ``beta, rho = 1/K`` (proposition 2), and ``independent``, the exact distribution of the
+        mean of independent folds.
 
     Examples
     --------

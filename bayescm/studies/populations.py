@@ -29,7 +29,7 @@ class Gaussians:
     scale : float
         Variance of every feature in the positive class (the other one has 1).
     balanced : bool
-        Whether samples have exactly as many examples of either class, or as chance has it.
+        Whether samples have equally many examples of both classes, or random numbers.
     swapped : bool
         Whether the standard normal class is the positive one, and the other one is not.
     """
@@ -64,7 +64,7 @@ class Rows:
     folder : str
         Where the files ``letter.csv.gz`` and ``magic.csv.gz`` are: the archive's own, compressed.
     balanced : bool
-        Whether samples have exactly the population's share of either class, or as chance has it.
+        Whether samples have exactly the population's class proportions, or random ones.
     """
 
     name: str

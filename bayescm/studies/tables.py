@@ -18,7 +18,7 @@ class Settings:
     Attributes
     ----------
     replications, jobs, seed, progress
-        As of `bayescm.simulation.coverage.run`.
+        See `bayescm.simulation.coverage.run`.
     data : str, optional
         Folder of the data files.
     journals : path, optional

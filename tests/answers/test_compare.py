@@ -142,7 +142,7 @@ def test_matrices_that_look_paired_are_pointed_out():
 def test_members_with_different_positive_classes_are_refused():
     table, labels = [[5, 2], [3, 4]], ["no", "yes"]
     turned = [bcm.from_matrix(table, labels=labels, positive=each) for each in labels]
-    with pytest.raises(ValueError, match="b has another positive class: got 'yes'"):
+    with pytest.raises(ValueError, match="b has a different positive class: 'yes'"):
         bcm.compare(dict(zip("ab", turned, strict=True)), "recall")
 
 
@@ -286,7 +286,7 @@ def test_a_hundred_classifiers_are_ranked():
         ((0.01, 0.02, 0.97), "a is worse than b in f1 by more than 0.01"),
         ((0.01, 0.97, 0.02), "practically equivalent"),
         ((0.90, 0.06, 0.04), "It is open"),
-        ((np.nan, np.nan, np.nan), "nothing can be said"),
+        ((np.nan, np.nan, np.nan), "no verdict is possible"),
         ((0.99995, 0.00005, 0.0), "probability >99.9%"),
     ],
 )
@@ -348,9 +348,15 @@ BAD = {
     "prob": (lambda both: bcm.compare(both, "f1", prob=95), "prob must lie"),
     "kind": (lambda both: bcm.compare(both, "f1", kind="hpd"), "unknown kind"),
     "measure": (lambda both: bcm.compare(both, "f11"), "unknown measure"),
-    "draws": (lambda both: bcm.compare(both, "f1", draws=1), "not a number of draws"),
+    "draws": (
+        lambda both: bcm.compare(both, "f1", draws=1),
+        "draws must be a whole number of draws",
+    ),
     "empty": (lambda both: bcm.compare({}, "f1"), "no evidence"),
-    "nested": (lambda both: bcm.compare({"x": both, "y": A}, "f1"), "a dim classifier of its own"),
+    "nested": (
+        lambda both: bcm.compare({"x": both, "y": A}, "f1"),
+        "only some members have the dim classifier",
+    ),
 }
 
 
@@ -362,7 +368,7 @@ def test_bad_input_is_named(case, both):
 
 
 def test_unknown_keywords_are_named(both):
-    with pytest.raises(TypeError, match="did you mean concentration"):
+    with pytest.raises(TypeError, match="Did you mean 'concentration'"):
         bcm.compare(both, "f1", concentratoin=1)
 
 

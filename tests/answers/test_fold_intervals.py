@@ -110,13 +110,13 @@ def test_a_class_that_is_never_predicted_and_a_fold_without_positives():
 @pytest.mark.parametrize(
     ("counts", "keywords", "error", "message"),
     [
-        (COUNTS, {"omega": 0.01}, ValueError, "omega is not a discount"),
-        (COUNTS, {"omega": 2}, ValueError, "omega is not a discount"),
+        (COUNTS, {"omega": 0.01}, ValueError, "omega is out of range for these folds"),
+        (COUNTS, {"omega": 2}, ValueError, "omega is out of range for these folds"),
         (COUNTS, {"rho": 0.1}, TypeError, "rho"),
-        (COUNTS, {"model": "averaged_folds", "rho": 1.0}, ValueError, "not a correlation"),
+        (COUNTS, {"model": "averaged_folds", "rho": 1.0}, ValueError, "rho must be a correlation"),
         (COUNTS, {"model": "averaged_folds", "omega": 0.5}, TypeError, "omega"),
-        (COUNTS[..., 0, 0, :, :], {}, ValueError, "there are no folds"),
-        (COUNTS.isel(repeat=[0], fold=[1]), {}, ValueError, "one fold is not"),
+        (COUNTS[..., 0, 0, :, :], {}, ValueError, "no folds"),
+        (COUNTS.isel(repeat=[0], fold=[1]), {}, ValueError, "too few folds for a cross-validation"),
     ],
 )
 def test_bad_input(counts, keywords, error, message):

@@ -115,14 +115,14 @@ def test_coverage_of_a_credible_interval_is_the_reference(case, method, concentr
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"prob": 0}, ValueError, "prob must lie inside"),
-        ({"prob": "0.9"}, TypeError, "one number"),
+        ({"prob": 0}, ValueError, "prob must lie between 0 and 1"),
+        ({"prob": "0.9"}, TypeError, "prob must be a number"),
         ({"kind": "hpd"}, ValueError, "unknown kind"),
         ({"of": "future"}, ValueError, "no such estimand"),
         ({"model": "dirichlet"}, ValueError, "dirichlet_multinomial"),
         ({"concentraton": 1}, TypeError, "concentration"),
         ({"concentration": -1}, ValueError, "concentration"),
-        ({"measure": "recal"}, ValueError, "did you mean recall"),
+        ({"measure": "recal"}, ValueError, "Did you mean 'recall'"),
         ({"of": "predictive", "n": 0}, ValueError, "size of a test set"),
     ],
 )

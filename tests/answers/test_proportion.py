@@ -33,7 +33,7 @@ def test_dims_are_kept():
     ("change", "said"),
     [
         ({"successes": -1}, "successes is negative"),
-        ({"concentration": 0}, "no pseudo-count"),
+        ({"concentration": 0}, "concentration must be positive"),
         ({"prob": 1}, "prob"),
         ({"kind": "hpd"}, "unknown kind"),
     ],

@@ -52,14 +52,14 @@ def test_members_share_a_grid():
 
 @pytest.mark.parametrize("bad", ["f1", ("f1",), ("f1", "recall", "mcc")])
 def test_a_region_is_of_two_measures(bad):
-    with pytest.raises(ValueError, match="a region is of two measures"):
+    with pytest.raises(ValueError, match="a region needs two measures"):
         bcm.region(COUNTS, bad)
 
 
 def test_a_region_for_every_class():
     counts = bcm.from_matrix(np.eye(3, dtype=int) + 3, labels=list("abc"))
     assert bcm.region(counts, PAIR).area.dims == ("class",)
-    with pytest.raises(ValueError, match="a value per class"):
+    with pytest.raises(ValueError, match="only one measure has a value per class"):
         bcm.region(counts, ("recall", "f1_macro"))
 
 
@@ -89,5 +89,5 @@ def test_a_measure_and_its_complement():
 
 
 def test_a_correlation_needs_two():
-    with pytest.raises(ValueError, match="between measures"):
+    with pytest.raises(ValueError, match="a correlation needs several measures"):
         bcm.correlation(COUNTS, ["f1"])

@@ -45,7 +45,7 @@ def test_sentences_agree_with_the_numbers():
     (said,) = sentences(table)
     assert f"{table['lower'][0]:.3f}" in said
     assert f"{table['upper'][0]:.3f}" in said
-    assert "95 %" in said
+    assert "95%" in said
 
 
 def test_equal_tails_that_stand_in_are_said():

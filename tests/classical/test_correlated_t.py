@@ -65,12 +65,12 @@ def test_folds_that_all_agree_leave_no_doubt(difference):
 
 
 BAD = {
-    "length": (([1.0, 2], [1.0, 2, 3]), {"n_folds": 2}, "do not fit together"),
-    "repeats": (([1.0, 2, 3], [1.0, 2, 4]), {"n_folds": 2}, "not of whole repeats"),
-    "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "not of whole repeats"),
+    "length": (([1.0, 2], [1.0, 2, 3]), {"n_folds": 2}, "the scores do not pair up"),
+    "repeats": (([1.0, 2, 3], [1.0, 2, 4]), {"n_folds": 2}, "the scores do not make whole repeats"),
+    "one fold": (([1.0, 2], [1.0, 3]), {"n_folds": 1}, "the scores do not make whole repeats"),
     "negative rope": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": -0.1}, "rope is negative"),
     "reversed": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, -0.1)}, "rope is reversed"),
-    "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "outside the rope"),
+    "beside": (([1.0, 2], [1.0, 3]), {"n_folds": 2, "rope": (0.1, 0.2)}, "does not contain 0"),
 }
 
 
@@ -82,5 +82,5 @@ def test_bad_input_is_named(case):
 
 
 def test_rho_is_a_correlation():
-    with pytest.raises(ValueError, match="rho is not a correlation"):
+    with pytest.raises(ValueError, match="rho must be a correlation"):
         mean_difference([1.0, 2.0], 1.0)

@@ -38,5 +38,5 @@ def test_separated_classes_leave_it_no_doubt():
 
 def test_what_it_does_not_take_is_refused():
     for keywords in ({"fold": ACTUAL * 0 + np.arange(150) % 2}, {"weights": ACTUAL + 1}):
-        with pytest.raises(ValueError, match="one plain sample"):
+        with pytest.raises(ValueError, match="the bootstrap needs a single plain sample"):
             curve_bootstrap(bcm.from_scores(ACTUAL, SCORE, **keywords))

@@ -83,7 +83,7 @@ def test_folds_keep_their_dim():
 def test_bad_evidence_is_refused():
     with pytest.raises(ValueError, match="two examples"):
         delong(bcm.from_scores([0, 0, 1], [1, 2, 3]))
-    with pytest.raises(ValueError, match="many classes"):
+    with pytest.raises(ValueError, match="more than two classes"):
         delong(bcm.from_scores([0, 1, 2], np.eye(3)))
     with pytest.raises(ValueError, match="nothing to compare"):
         delong_compare(bcm.from_scores([0, 0, 1, 1], [1, 2, 3, 4]))

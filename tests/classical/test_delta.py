@@ -188,9 +188,9 @@ def test_undefined_measures_are_nan_and_do_not_count():
 BAD = {
     "blur": ({"blur": "both"}, "unknown blur"),
     "scale": ({"scale": "probit"}, "unknown scale"),
-    "prob": ({"prob": 95}, "prob must lie inside"),
-    "pairs": ({"pairs": [("z", "f1")]}, "a pair is not of the evidence"),
-    "no pairs": ({"pairs": []}, "there are no pairs"),
+    "prob": ({"prob": 95}, "prob must lie between 0 and 1"),
+    "pairs": ({"pairs": [("z", "f1")]}, "a pair is not in the evidence"),
+    "no pairs": ({"pairs": []}, "no pairs"),
 }
 
 

@@ -62,9 +62,9 @@ def test_the_worth_keeps_the_shares():
 
 
 def test_groups_are_needed_and_one_number():
-    with pytest.raises(ValueError, match="not several groups"):
+    with pytest.raises(ValueError, match="fewer than two groups"):
         bcm.design_effect(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1")
     tables = np.stack([np.eye(3, dtype=int) + 2] * 3)
     many = bcm.from_matrix(tables, labels=list("abc"), dims=("group",))
-    with pytest.raises(ValueError, match="a value for each class"):
+    with pytest.raises(ValueError, match="one value per class"):
         bcm.design_effect(many, "recall")

@@ -146,18 +146,18 @@ def test_folds_that_agree_give_a_point_as_printed():
 @pytest.mark.parametrize(
     ("counts", "keywords", "message"),
     [
-        (repeated(2, 5), {"method": "corrected"}, "one cross-validation"),
-        (repeated(2, 5), {"method": "plain"}, "one cross-validation"),
+        (repeated(2, 5), {"method": "corrected"}, "a single cross-validation"),
+        (repeated(2, 5), {"method": "plain"}, "a single cross-validation"),
         (repeated(2, 5), {"method": "5x2"}, "5 repeats of 2 folds"),
         (repeated(5, 2), {"method": "3x2"}, "3 repeats of 2 folds"),
         (repeated(1, 5)[0], {"method": "student"}, "unknown method"),
-        (repeated(1, 5)[0], {"rho": 1.0}, "not a correlation"),
-        (repeated(1, 5)[0], {"rho": -0.1}, "not a correlation"),
-        (repeated(1, 5)[0], {"rho": "x"}, "not a correlation"),
-        (repeated(1, 5)[0], {"prob": 1.0}, "inside"),
+        (repeated(1, 5)[0], {"rho": 1.0}, "rho must be a correlation"),
+        (repeated(1, 5)[0], {"rho": -0.1}, "rho must be a correlation"),
+        (repeated(1, 5)[0], {"rho": "x"}, "rho must be a correlation"),
+        (repeated(1, 5)[0], {"prob": 1.0}, "prob must lie between 0 and 1"),
         (repeated(1, 5)[0], {"undefined": "ignore"}, "unknown undefined"),
-        (repeated(1, 1)[0], {}, "one fold is not a cross-validation"),
-        (repeated(1, 5)[0, 0], {}, "there are no folds"),
+        (repeated(1, 1)[0], {}, "too few folds for a cross-validation"),
+        (repeated(1, 5)[0, 0], {}, "no folds"),
     ],
 )
 def test_bad_input(counts, keywords, message):

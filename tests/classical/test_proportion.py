@@ -42,7 +42,12 @@ def test_labels_are_kept():
 
 @pytest.mark.parametrize(
     ("hits", "number", "message"),
-    [(3, 2, "more successes"), (0, 0, "no trials"), (-1, 5, "negative"), (0.5, 5, "whole number")],
+    [
+        (3, 2, "more successes"),
+        (0, 0, "a proportion needs at least one trial"),
+        (-1, 5, "negative"),
+        (0.5, 5, "whole number"),
+    ],
 )
 def test_bad_counts_are_named(hits, number, message):
     with pytest.raises(ValueError, match=message):

@@ -57,5 +57,5 @@ def test_bad_arguments_are_refused():
         roc_bands(EVIDENCE, concentration=0)
     with pytest.raises(ValueError, match="fractional"):
         roc_bands(bcm.from_scores(ACTUAL, SCORE, weights=ACTUAL + 0.5), method="wilson")
-    with pytest.raises(ValueError, match="no bands"):
+    with pytest.raises(ValueError, match="not bands of a curve"):
         hull_areas(EVIDENCE)

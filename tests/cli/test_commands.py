@@ -124,7 +124,7 @@ def test_compare_says_of_which_class_and_group(capsys, tmp_path):
     ("arguments", "said"),
     [
         (["--rope", "0.02,-0.02"], "rope is reversed"),
-        (["--rope", "wide"], "rope is not a number"),
+        (["--rope", "wide"], "rope must be one or two numbers"),
         (["--pool"], "no groups to pool"),
         (["--predicted", "yhat"], "named twice"),
     ],
@@ -148,13 +148,13 @@ def test_plan_prints_a_size(capsys):
     ("arguments", "said"),
     [
         (["interval", "--tp", "-5", "--fn", "1", "--fp", "1", "--tn", "1"], "tp is negative"),
-        (["interval", *CELLS, "-m", "recal"], "did you mean recall"),
-        (["interval", *CELLS, "--prob", "1.5"], "prob must lie inside"),
+        (["interval", *CELLS, "-m", "recal"], "Did you mean 'recall'"),
+        (["interval", *CELLS, "--prob", "1.5"], "prob must lie between"),
         (["interval", *CELLS, "--kind", "hpd"], "hpd"),
         (["interval", "--tp", "x"], "--tp"),
         (["interval", "--tp", "1"], "Missing option"),
         (["plan", "-m", "recall"], "one goal at a time"),
-        (["plan", "-m", "recall", "--width", "0.1", "--pilot", "1,2"], "cannot be read"),
+        (["plan", "-m", "recall", "--width", "0.1", "--pilot", "1,2"], "cannot read --pilot"),
         (["report"], "nothing to report on"),
         (["nonsense"], "No such command"),
     ],
@@ -171,9 +171,9 @@ def test_errors_are_one_line_and_status_two(capsys, arguments, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"--actual": "truth"}, "y, yhat"),
-        ({"--positive": "ill"}, "the positive class is not there"),
-        ({"-m": "f1"}, "needs to know which class is the positive one"),
+        ({"--actual": "truth"}, "'y' or 'yhat'"),
+        ({"--positive": "ill"}, "the positive class is not among the labels"),
+        ({"-m": "f1"}, "needs to know which class is positive"),
         ({"--plot": "picture.bmp"}, "unknown picture format"),
         ({"--plot": "nowhere/picture.png"}, "no such folder"),
     ],

@@ -74,7 +74,7 @@ def test_folds_have_a_row_each(capsys, file):
     [
         (["--positive", "x"], "positive class"),
         (["--score", "q"], "no such column"),
-        (["--prevalence", "2"], "share"),
+        (["--prevalence", "2"], "prevalence must lie between"),
         (["--plot", "x.gif"], "picture"),
         (["--kind", "threshold", "--measure", "f11"], "f1"),
     ],

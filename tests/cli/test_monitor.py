@@ -40,8 +40,11 @@ def test_from_a_file_to_what_is_known(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("status", "--store", "none.db"), "there is no ledger"),
-        (("status", "--store", "postgresql://u:hidden@127.0.0.1:port/x"), "not a ledger's address"),
+        (("status", "--store", "none.db"), "no ledger"),
+        (
+            ("status", "--store", "postgresql://u:hidden@127.0.0.1:port/x"),
+            "not the address of a ledger",
+        ),
     ],
 )
 def test_errors_are_one_line_without_credentials(run, arguments, message):

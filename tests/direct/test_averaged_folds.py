@@ -213,13 +213,13 @@ def test_mixture_takes_the_folds_in_turn():
 @pytest.mark.parametrize(
     ("cells", "keywords", "message"),
     [
-        (CELLS, {"rho": 1.0}, "rho is not a correlation"),
-        (CELLS, {"rho": -0.1}, "rho is not a correlation"),
-        (CELLS, {"rho": np.nan}, "rho is not a correlation"),
-        (CELLS, {"rho": "x"}, "rho is not a correlation"),
+        (CELLS, {"rho": 1.0}, "rho must be a correlation"),
+        (CELLS, {"rho": -0.1}, "rho must be a correlation"),
+        (CELLS, {"rho": np.nan}, "rho must be a correlation"),
+        (CELLS, {"rho": "x"}, "rho must be a correlation"),
         (CELLS, {"average": "median"}, "unknown average"),
-        (CELLS[:, :1], {}, "one fold is not a cross-validation"),
-        (CELLS[0, 0], {}, "not a table of counts"),
+        (CELLS[:, :1], {}, "too few folds for a cross-validation"),
+        (CELLS[0, 0], {}, "not an array of confusion matrices"),
         (CELLS[0] * [[1, 1], [0, 1]], {"concentration": 0}, "improper"),
     ],
 )

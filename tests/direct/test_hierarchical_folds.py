@@ -202,15 +202,15 @@ def test_one_cross_validation_is_quick():
 @pytest.mark.parametrize(
     ("cells", "keywords", "words"),
     [
-        (FOLDS[:1], {}, "one fold is not a cross-validation"),
+        (FOLDS[:1], {}, "too few folds for a cross-validation"),
         (FOLDS, {"rho": 1.0}, "0 <= rho < 1"),
         (FOLDS, {"rho": -0.1}, "0 <= rho < 1"),
         (FOLDS, {"rho": "x"}, "0 <= rho < 1"),
-        (FOLDS, {"spread": 0}, "not a spread"),
-        (FOLDS, {"separation": -1}, "not a spread"),
-        (FOLDS, {"concentration": 0}, "not a pseudo-count"),
+        (FOLDS, {"spread": 0}, "must be positive"),
+        (FOLDS, {"separation": -1}, "must be positive"),
+        (FOLDS, {"concentration": 0}, "concentration must be positive"),
         (in_repeats(FOLDS, 3), {}, "does not divide"),
-        (FOLDS, {"prevalence": 1.5}, "not a share"),
+        (FOLDS, {"prevalence": 1.5}, "prevalence must lie between 0 and 1"),
         (FOLDS * [[1, 1], [0, 0]], {}, "no examples"),
     ],
 )

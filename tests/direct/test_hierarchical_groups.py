@@ -196,12 +196,12 @@ def test_intervals_use_the_groups_up():
 
 
 BAD = {
-    "one group": ((SITES[:1],), {}, "not several groups"),
-    "no group": ((SITES[0],), {}, "not a table of counts"),
-    "spread": ((SITES,), {"spread": -1}, "spread is not a scale"),
-    "concentration": ((SITES,), {"concentration": 0}, "not a pseudo-count"),
-    "prevalence": ((SITES,), {"prevalence": 1.5}, "not a share"),
-    "prevalence of many": ((MANY,), {"prevalence": 0.5}, "a prevalence is of two classes"),
+    "one group": ((SITES[:1],), {}, "fewer than two groups"),
+    "no group": ((SITES[0],), {}, "not an array of confusion matrices"),
+    "spread": ((SITES,), {"spread": -1}, "spread must be a positive scale"),
+    "concentration": ((SITES,), {"concentration": 0}, "concentration must be positive"),
+    "prevalence": ((SITES,), {"prevalence": 1.5}, "prevalence must lie between 0 and 1"),
+    "prevalence of many": ((MANY,), {"prevalence": 0.5}, "prevalence is for two classes"),
 }
 
 
@@ -215,7 +215,7 @@ def test_bad_input_is_named(case):
 
 
 def test_counts_without_groups_are_refused():
-    with pytest.raises(ValueError, match="there are not several groups"):
+    with pytest.raises(ValueError, match="fewer than two groups"):
         bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1", model="hierarchical_groups")
 
 

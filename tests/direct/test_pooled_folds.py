@@ -106,13 +106,13 @@ def test_averaged_counts_are_accepted():
 @pytest.mark.parametrize(
     ("cells", "keywords", "message"),
     [
-        (CELLS, {"omega": 0.0999}, "omega is not a discount.*1/10 = 0.1"),
-        (CELLS, {"omega": 1.01}, "omega is not a discount"),
-        (CELLS, {"omega": np.nan}, "omega is not a discount"),
-        (CELLS, {"omega": "x"}, "omega is not a discount"),
-        (CELLS, {"omega": [0.5, 0.6]}, "omega is not a discount"),
-        (CELLS[:, :1], {}, "one fold is not a cross-validation"),
-        (CELLS[0, 0], {}, "not a table of counts"),
+        (CELLS, {"omega": 0.0999}, "omega is out of range.*1/10 = 0.1"),
+        (CELLS, {"omega": 1.01}, "omega is out of range for these folds"),
+        (CELLS, {"omega": np.nan}, "omega is out of range for these folds"),
+        (CELLS, {"omega": "x"}, "omega is out of range for these folds"),
+        (CELLS, {"omega": [0.5, 0.6]}, "omega is out of range for these folds"),
+        (CELLS[:, :1], {}, "too few folds for a cross-validation"),
+        (CELLS[0, 0], {}, "not an array of confusion matrices"),
         (CELLS[0] * [[1, 1], [0, 1]], {"concentration": 0}, "improper"),
     ],
 )

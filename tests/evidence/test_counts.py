@@ -76,22 +76,28 @@ def square(**changes):
         (square(data=[[1, -2], [3, 4]]), r"negative in cell \(0, 1\)"),
         (square(data=[[1, np.nan], [3, 4]]), "NaN"),
         (square(data=[[1, np.inf], [3, 4]]), "infinite"),
-        (square(dims=("actual", "answer"), coords={}), "a dim is missing"),
+        (square(dims=("actual", "answer"), coords={}), "counts lack a dim"),
         (square(coords={}), "has no labels"),
-        (square(coords={"actual": ["a", "b"], "predicted": ["a", "c"]}), "other labels"),
+        (
+            square(coords={"actual": ["a", "b"], "predicted": ["a", "c"]}),
+            "actual and predicted have different labels",
+        ),
         (square(coords={"actual": ["a", "a"], "predicted": ["a", "a"]}), "occurs twice"),
         (square().isel(actual=[0], predicted=[0]), "fewer than two classes"),
-        (square().isel(actual=[0]), "other labels"),
-        (square().assign_coords(positive="c"), "the positive class is not there"),
-        (square().assign_coords(prevalence=1.5), "prevalence is not a share"),
-        (square().assign_coords(test_share=0), "test_share is not a share"),
-        (square().assign_coords(n_folds=2.5), "n_folds is not a number of folds"),
-        (square().assign_coords(n_folds=np.nan), "n_folds is not a number of folds"),
-        (square().assign_coords(n_folds="x"), "n_folds is not a number of folds"),
-        (square().assign_coords(fixed_totals="no"), "fixed_totals is not yes or no"),
-        (square().assign_coords(positive=("actual", ["a", "b"])), "positive is not one value"),
-        (square().expand_dims(model=2), "meaning of its own"),
-        (square().expand_dims(draw=2), "meaning of its own"),
+        (square().isel(actual=[0]), "actual and predicted have different labels"),
+        (square().assign_coords(positive="c"), "the positive class is not among the labels"),
+        (square().assign_coords(prevalence=1.5), "prevalence must lie between 0 and 1"),
+        (square().assign_coords(test_share=0), "test_share must lie between 0 and 1"),
+        (square().assign_coords(n_folds=2.5), "n_folds must be a whole number of folds"),
+        (square().assign_coords(n_folds=np.nan), "n_folds must be a whole number of folds"),
+        (square().assign_coords(n_folds="x"), "n_folds must be a whole number of folds"),
+        (square().assign_coords(fixed_totals="no"), "fixed_totals must be true or false"),
+        (
+            square().assign_coords(positive=("actual", ["a", "b"])),
+            "positive must be a single value",
+        ),
+        (square().expand_dims(model=2), "a reserved name for a dim"),
+        (square().expand_dims(draw=2), "a reserved name for a dim"),
         (square().expand_dims(fold=0), "empty"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -169,7 +175,7 @@ def test_leading_axes_are_matched_by_name():
     ],
 )
 def test_a_matrix_that_does_not_fit_is_refused(wrong):
-    with pytest.raises(ValueError, match=r"wrong shape|do not fit"):
+    with pytest.raises(ValueError, match=r"wrong shape|do not match"):
         align(wrong, SICK)
 
 
@@ -239,3 +245,13 @@ def test_scores_are_told_where_to_go():
         bcm.interval(scores, "auc")
     with pytest.raises(TypeError, match=r"curves\.compare"):
         bcm.compare(scores, "auc")
+
+
+@pytest.mark.parametrize("labels", [[False, True], [0, 1], ["no", "yes"]])
+def test_boolean_labels_are_labels_and_not_a_mask(labels):
+    counts = bcm.from_matrix([[5, 1], [2, 7]], labels=labels, positive=labels[1])
+    prior = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(align(prior, counts), prior)
+    np.testing.assert_array_equal(
+        align(np.array(2 * [prior]), counts.expand_dims(batch=2)), 2 * [prior]
+    )

@@ -187,9 +187,17 @@ def test_a_failing_estimator_without_a_name():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((GaussianNB(), X, Y, 1), ValueError, "one fold is not a cross-validation"),
-        ((GaussianNB(), X, Y, [(range(100), range(100, 200))]), ValueError, "one split"),
-        ((GaussianNB(), X, Y, 300), ValueError, "a class has only 212 examples"),
+        ((GaussianNB(), X, Y, 1), ValueError, "too few folds for a cross-validation"),
+        (
+            (GaussianNB(), X, Y, [(range(100), range(100, 200))]),
+            ValueError,
+            "too few splits for a cross-validation",
+        ),
+        (
+            (GaussianNB(), X, Y, 300),
+            ValueError,
+            "the smallest class has only 212 examples, fewer than cv",
+        ),
         ((GaussianNB, X, Y), TypeError, "not a classifier"),
         (("tree", X, Y), TypeError, "not a classifier"),
         (({}, X, Y), ValueError, "no classifiers"),

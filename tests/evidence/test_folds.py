@@ -70,8 +70,8 @@ def test_classes_of_many_keep_their_dim():
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
-        (REPEATED.isel(repeat=0, fold=0), "there are no folds"),
-        (REPEATED.isel(repeat=[0], fold=[0]), "one fold is not"),
+        (REPEATED.isel(repeat=0, fold=0), "no folds"),
+        (REPEATED.isel(repeat=[0], fold=[0]), "too few folds for a cross-validation"),
     ],
 )
 def test_bad_input(function, counts, message):

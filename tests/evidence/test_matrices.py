@@ -51,16 +51,16 @@ def test_cells_must_be_numbers(wrong):
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({"fp": -1}, "fp is negative: got -1"),
+        ({"fp": -1}, "fp is negative: -1"),
         ({"fp": [1, -1]}, r"fp is negative in cell \(1,\)"),
         ({"tn": float("nan")}, r"tn is missing \(NaN\)"),
         ({"tn": float("inf")}, "tn is infinite"),
         ({"tp": None}, r"tp is missing \(NaN\)"),
         ({"tp": 2.5}, "tp is not a whole number"),
-        ({"tp": [1, 2], "fn": [1, 2, 3]}, "do not fit together"),
+        ({"tp": [1, 2], "fn": [1, 2, 3]}, "the cells do not align"),
         ({"tp": []}, "empty"),
         ({"tp": [[1, 2], [3, 4]]}, "tp has 2 axes"),
-        ({"labels": ["a", "b", "c"]}, "for two classes"),
+        ({"labels": ["a", "b", "c"]}, "from_cells takes two classes"),
         ({"labels": ["a"]}, "fewer than two classes"),
     ],
     ids=str,
@@ -73,7 +73,7 @@ def test_wrong_cells_are_refused(cells, said):
 def test_cells_that_disagree_on_coordinates_are_refused():
     tp = xr.DataArray([1, 2], dims="fold", coords={"fold": [0, 1]})
     fn = xr.DataArray([1, 2], dims="fold", coords={"fold": [1, 2]})
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="the cells do not align"):
         from_cells(tp=tp, fn=fn, fp=1, tn=1)
 
 
@@ -126,7 +126,7 @@ def test_labels_add_empty_rows_and_columns():
     )
     counts = from_matrix(crosstab, labels=["a", "b", "refusal"])
     np.testing.assert_array_equal(counts.values, [[2, 0, 0], [1, 0, 0], [0, 0, 0]])
-    with pytest.raises(ValueError, match="other labels"):
+    with pytest.raises(ValueError, match="actual and predicted have different labels"):
         from_matrix(crosstab)
 
 
@@ -148,13 +148,13 @@ def test_matrices_of_folds():
         ([[5]], {}, "fewer than two classes"),
         ([[1, 2], [3, 4]], {"labels": ["a", "b", "c"]}, "wrong number of labels"),
         ([[1, 2], [3, 4]], {"labels": ["a", "a"]}, "occurs twice"),
-        ([[1, 2], [3, 4]], {"labels": ["a", 1]}, "not of one kind"),
-        ([[1, 2], [3, 4]], {"labels": ["a", None]}, "not of one kind"),
-        ([[1, 2], [3, 4]], {"labels": "ab"}, "not a list"),
+        ([[1, 2], [3, 4]], {"labels": ["a", 1]}, "labels are of mixed types"),
+        ([[1, 2], [3, 4]], {"labels": ["a", None]}, "labels are of mixed types"),
+        ([[1, 2], [3, 4]], {"labels": "ab"}, "labels must be a list"),
         (
             [[1, 2], [3, 4]],
             {"labels": ["sick", "well"], "positive": "Sick"},
-            "positive class is not there.*did you mean sick",
+            "positive class is not among.*Did you mean 'sick'",
         ),
         ([[1, 2], [3, -4]], {}, r"negative in cell \(1, 1\)"),
         ([[1, 2], [3, 0.5]], {}, "fractional=True"),
@@ -230,7 +230,10 @@ def test_dims_in_any_order():
         (lambda c: c.drop_vars("positive"), "positive differs"),
         (lambda c: c.assign_coords(prevalence=0.1), "prevalence differs"),
         (lambda c: c.expand_dims(group=["x", "y"]), "other dims differ"),
-        (lambda c: c.expand_dims(classifier=["x", "y"]), "is there already"),
+        (
+            lambda c: c.expand_dims(classifier=["x", "y"]),
+            "only some members have the dim classifier already",
+        ),
     ],
 )
 def test_evidence_that_means_something_else_is_not_combined(change, said):
@@ -252,5 +255,5 @@ def test_one_table_is_not_combined():
 
 
 def test_nothing_is_not_combined():
-    with pytest.raises(ValueError, match="nothing to put together"):
+    with pytest.raises(ValueError, match="nothing to combine"):
         combine([])

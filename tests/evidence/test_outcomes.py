@@ -85,7 +85,7 @@ def test_a_label_that_a_classifier_never_answered_is_an_empty_column():
 BAD = {
     "unequal length": (
         lambda: bcm.from_classifiers(ACTUAL, {"a": ANSWERS["a"][:-1]}),
-        "lengths differ",
+        "the columns differ in length",
     ),
     "named twice": (
         lambda: bcm.from_classifiers(ACTUAL, [("a", ANSWERS["a"]), ("a", ANSWERS["b"])]),
@@ -103,11 +103,11 @@ BAD = {
     ),
     "positive": (
         lambda: bcm.from_classifiers(ACTUAL, ANSWERS, positive="doge"),
-        "positive class is not there.*did you mean dog",
+        "positive class is not among.*Did you mean 'dog'",
     ),
     "fractions": (
         lambda: bcm.from_classifiers([0, 1], {"a": [0.2, 0.9]}),
-        "holds fractions, not labels",
+        "predicted by a holds fractions instead of labels",
     ),
 }
 

@@ -12,12 +12,12 @@ PROBA = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 
 
 @pytest.mark.parametrize("prevalence", [0, 1, -0.1, 2, np.nan, "0.5"])
 def test_a_prevalence_lies_between_zero_and_one(prevalence):
-    with pytest.raises(ValueError, match="share"):
+    with pytest.raises(ValueError, match="prevalence must lie between 0 and 1"):
         at_prevalence(bcm.from_scores(ACTUAL, SCORE), prevalence)
 
 
 def test_a_prevalence_is_for_two_classes():
-    with pytest.raises(ValueError, match="positive class"):
+    with pytest.raises(ValueError, match="a prevalence needs two classes"):
         at_prevalence(bcm.from_scores(list("abcb"), PROBA), 0.1)
 
 
@@ -32,7 +32,7 @@ def test_one_class_against_the_rest():
     assert evidence.actual.values.tolist() == [False, True, False, True]
     with pytest.raises(ValueError, match="no such class"):
         one_vs_rest(bcm.from_scores(list("abcb"), PROBA), "x")
-    with pytest.raises(ValueError, match="two classes only"):
+    with pytest.raises(ValueError, match="there are only two classes"):
         one_vs_rest(bcm.from_scores(ACTUAL, SCORE), 1)
 
 

@@ -61,35 +61,44 @@ def test_examples_of_weight_zero_are_left_out():
 
 
 BAD = {
-    "one class": (dict(actual=[1, 1], scores=[1, 2]), "one class only"),
-    "one class named": (dict(actual=[1, 1], scores=[1, 2], labels=[0, 1]), "one class only"),
+    "one class": (dict(actual=[1, 1], scores=[1, 2]), "only one class|of class"),
+    "one class named": (
+        dict(actual=[1, 1], scores=[1, 2], labels=[0, 1]),
+        "only one class|of class",
+    ),
     "nan": (dict(actual=[0, 1], scores=[1, np.nan]), "missing"),
     "nan of a class": (dict(actual=list("abcb"), scores=PROBA * np.nan), "missing"),
-    "no positive": (dict(actual=["a", "b"], scores=[1, 2]), "which class is positive"),
-    "wrong positive": (dict(actual=["a", "b"], scores=[1, 2], positive="c"), "not there"),
-    "length": (dict(actual=[0, 1, 1], scores=[1, 2]), "another length"),
-    "weights' length": (dict(actual=[0, 1], scores=[1, 2], weights=[1]), "another length"),
-    "folds' length": (dict(actual=[0, 1], scores=[1, 2], fold=[1]), "another length"),
+    "no positive": (dict(actual=["a", "b"], scores=[1, 2]), "the positive class is ambiguous"),
+    "wrong positive": (
+        dict(actual=["a", "b"], scores=[1, 2], positive="c"),
+        "the positive class is not among the labels",
+    ),
+    "length": (dict(actual=[0, 1, 1], scores=[1, 2]), "differ in length"),
+    "weights' length": (dict(actual=[0, 1], scores=[1, 2], weights=[1]), "differ in length"),
+    "folds' length": (dict(actual=[0, 1], scores=[1, 2], fold=[1]), "differ in length"),
     "negative weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, -1]), "weight"),
     "infinite weight": (dict(actual=[0, 1], scores=[1, 2], weights=[1, np.inf]), "weight"),
     "text weight": (dict(actual=[0, 1], scores=[1, 2], weights=["1", "1"]), "weight"),
     "weights of a class zero": (
         dict(actual=[0, 1], scores=[1, 2], weights=[1, 0]),
-        "one class only",
+        "only one class|of class",
     ),
     "all weights zero": (dict(actual=[0, 1], scores=[1, 2], weights=[0, 0]), "every weight is 0"),
-    "empty": (dict(actual=[], scores=[]), "not a column"),
-    "two axes": (dict(actual=[[0, 1]], scores=[1, 2]), "not a column"),
-    "swapped": (dict(actual=[0.3, 0.7], scores=[0, 1]), "comes first"),
+    "empty": (dict(actual=[], scores=[]), "actual must be one column of labels"),
+    "two axes": (dict(actual=[[0, 1]], scores=[1, 2]), "actual must be one column of labels"),
+    "swapped": (dict(actual=[0.3, 0.7], scores=[0, 1]), "actual holds fractions instead of labels"),
     "missing label": (dict(actual=[0, None], scores=[1, 2]), "missing"),
     "unknown label": (dict(actual=["a", "b"], scores=[1, 2], labels=["a", "c"]), "not a class"),
     "proba of two classes": (dict(actual=[0, 1], scores=[[1, 2], [2, 1]]), r"proba\[:, 1\]"),
     "one column of many": (dict(actual=[0, 1, 2], scores=[1, 2, 3]), "wrong shape"),
-    "positive of many": (dict(actual=list("abcb"), scores=PROBA, positive="a"), "no positive"),
+    "positive of many": (
+        dict(actual=list("abcb"), scores=PROBA, positive="a"),
+        "positive is for two classes only",
+    ),
     "no classifiers": (dict(actual=[0, 1], scores={}), "no classifiers"),
     "fold of one class": (
         dict(actual=[0, 1, 1], scores=[1, 2, 3], fold=["x", "x", "y"]),
-        "one class only in fold y",
+        "1 of 1 examples in fold y are of class 1",
     ),
 }
 
@@ -97,16 +106,14 @@ BAD = {
 @pytest.mark.parametrize("case", BAD.values(), ids=BAD)
 def test_bad_input_is_refused_with_a_reason(case):
     arguments, words = case
-    with pytest.raises(ValueError, match=words) as error:
+    with pytest.raises(ValueError, match=words):
         bcm.from_scores(**arguments)
-    assert "Allowed:" in str(error.value)
-    assert "To fix it:" in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (dict(actual=[0, 1], scores=["x", "y"]), "not numbers"),
+        (dict(actual=[0, 1], scores=["x", "y"]), "scores must be numbers"),
         (dict(actual=[0, 1], scores={1: [1, 2]}), "name"),
     ],
 )

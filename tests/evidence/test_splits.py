@@ -72,8 +72,8 @@ def test_same_seed_same_splits(cv):
 @pytest.mark.parametrize(
     ("y", "keywords", "message"),
     [
-        (None, {}, "stratifying needs classes"),
-        (np.linspace(0, 1, 203), {}, "stratifying needs classes"),
+        (None, {}, "stratified folds need class labels"),
+        (np.linspace(0, 1, 203), {}, "stratified folds need class labels"),
         ([0], {"x": [[1]]}, "too few examples"),
     ],
 )

@@ -82,7 +82,7 @@ def test_floors_and_pairs_are_found_under_any_name():
     pairs = bcm.classical.delta(BOTH, ["ppv", "tpr"], pairs=[("good", "recall")])
     assert pairs["tpr"].notnull().sum() == 2
     assert pairs["ppv"].isnull().all()
-    with pytest.raises(ValueError, match="not watched"):
+    with pytest.raises(ValueError, match="not monitored"):
         online.alarms(WEEKS, "sensitivity", floor={"precision": 0.7})
 
 

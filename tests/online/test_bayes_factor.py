@@ -98,8 +98,8 @@ def test_a_short_reach_sees_less_and_never_more():
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"concentration": 0}, "improper prior"),
-        ({"hazard": 0}, "hazard is not a probability"),
+        ({"concentration": 0}, "the Bayes factor needs a proper prior"),
+        ({"hazard": 0}, "hazard must be a probability"),
         ({"part": "everything"}, "unknown part"),
     ],
 )

@@ -153,9 +153,9 @@ def test_alarms_of_the_monitor_are_those_of_its_series(store):
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        (WEEKS, "a batch is one table"),
-        (WEEKS[0] * 0, "without examples"),
-        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "does not have"),
+        (WEEKS, "a batch must be a single table"),
+        (WEEKS[0] * 0, "the batch has no examples"),
+        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "labels unknown to classifier 'spam'"),
     ],
 )
 def test_batches_that_are_none_are_refused(evidence, message):
@@ -171,7 +171,7 @@ def test_a_prior_that_does_not_fit_is_refused_before_anything_is_recorded(prior)
     with online.Monitor("sqlite://", "spam", concentration=prior) as monitor:
         with pytest.raises(ValueError, match=r"labels|shape"):
             monitor.add("first", WEEKS[0])
-        with pytest.raises(ValueError, match="no batch of this classifier"):
+        with pytest.raises(ValueError, match="no batches of this classifier"):
             monitor.batches()
 
 
@@ -183,7 +183,7 @@ def test_what_is_no_evidence_is_refused():
 def test_settings_are_checked_at_once():
     with pytest.raises(ValueError, match="forgetting"):
         online.Monitor("sqlite://", "spam", forgetting=0)
-    with pytest.raises(ValueError, match="classifier is not a name"):
+    with pytest.raises(ValueError, match="classifier must be a name"):
         online.Monitor("sqlite://", "")
 
 

@@ -145,7 +145,7 @@ def test_a_floor_may_be_given_for_each_measure():
     weeks = series(np.random.default_rng(6), [0.6] * 10)
     found = online.alarms(weeks, ["recall", "specificity"], floor={"sensitivity": 0.8})
     assert set(found.loc[found["rule"] == "floor", "measure"]) == {"recall"}
-    with pytest.raises(ValueError, match="not watched"):
+    with pytest.raises(ValueError, match="a floor for a measure that is not monitored"):
         online.alarms(weeks, ["recall"], floor={"f1": 0.8})
 
 
@@ -153,20 +153,20 @@ def test_another_classifier_as_the_reference():
     weeks = series(np.random.default_rng(6), [0.7] * 10)
     found = online.alarms(weeks, "recall", reference=bcm.from_cells(tp=950, fn=50, fp=10, tn=90))
     assert "reference" in set(found["rule"])
-    with pytest.raises(ValueError, match="other labels"):
+    with pytest.raises(ValueError, match="the reference has different labels"):
         online.alarms(weeks, "recall", reference=bcm.from_matrix([[1, 2], [3, 4]]))
-    with pytest.raises(ValueError, match="not one table"):
+    with pytest.raises(ValueError, match="a single table"):
         online.prob_worse(weeks, weeks, "recall")
 
 
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"rate": 0}, "rate is not a share"),
-        ({"rate": 1.5}, "rate is not a share"),
+        ({"rate": 0}, "rate must lie between 0 and 1"),
+        ({"rate": 1.5}, "rate must lie between 0 and 1"),
         ({"reference": 0}, "no such reference period"),
         ({"reference": 10}, "no such reference period"),
-        ({"forgeting": 0.9}, "no keyword of this name: got 'forgeting'"),
+        ({"forgeting": 0.9}, "no such keyword: 'forgeting'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(keywords, message):

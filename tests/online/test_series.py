@@ -36,9 +36,9 @@ def test_the_history_is_every_update(weeks, keywords):
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"window": 0}, "window is not a number"),
-        ({"window": 1.5}, "window is not a number"),
-        ({"window": 3, "forgetting": 0.9}, "at once"),
+        ({"window": 0}, "window must be a whole number of batches"),
+        ({"window": 1.5}, "window must be a whole number of batches"),
+        ({"window": 3, "forgetting": 0.9}, "window and forgetting exclude each other"),
     ],
 )
 def test_windows_that_are_none_are_refused(keywords, message):
@@ -54,7 +54,7 @@ def test_room_is_batches_of_nothing():
     np.testing.assert_array_equal(roomy[:12], WEEKS)
     assert not roomy[12:].any()
     assert roomy.dtype == np.int64
-    with pytest.raises(ValueError, match="steps is not a number"):
+    with pytest.raises(ValueError, match="steps must be a whole number of batches"):
         online.with_room(WEEKS, -1)
 
 

@@ -69,7 +69,7 @@ def test_many_members_at_once_are_each_by_itself():
 def test_other_members_are_refused():
     batch = WEEKS[:3].rename(step="classifier")
     state = online.update(priors.default(WEEKS), batch.assign_coords(classifier=list("abc")))
-    with pytest.raises(ValueError, match="other members"):
+    with pytest.raises(ValueError, match="the batch has different members from the state"):
         online.update(state, batch.assign_coords(classifier=list("abd")))
 
 
@@ -105,10 +105,10 @@ def test_labels_in_another_order_are_the_same_labels():
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "other labels"),
-        (PETS[0], "other labels"),
-        (WEEKS[0].assign_coords(positive="well"), "another positive class"),
-        (WEEKS, "a batch has no steps"),
+        (bcm.from_cells(tp=1, fn=2, fp=3, tn=4), "the batch has different labels from the state"),
+        (PETS[0], "the batch has different labels from the state"),
+        (WEEKS[0].assign_coords(positive="well"), "the batch has a different positive class"),
+        (WEEKS, "a batch must not have steps"),
     ],
 )
 def test_a_batch_that_does_not_fit_is_refused(batch, message):
@@ -118,11 +118,11 @@ def test_a_batch_that_does_not_fit_is_refused(batch, message):
 
 @pytest.mark.parametrize("state", [None, 0.5, xr.Dataset({"counts": WEEKS[0]})])
 def test_what_is_no_state_is_refused(state):
-    with pytest.raises(TypeError, match="no state"):
+    with pytest.raises(TypeError, match="not a state"):
         online.update(state, WEEKS[0])
 
 
 @pytest.mark.parametrize("forgetting", [0, -1, 1.1, np.nan, "slow"])
 def test_forgetting_that_is_no_share_is_refused(forgetting):
-    with pytest.raises(ValueError, match="forgetting is not a share"):
+    with pytest.raises(ValueError, match="forgetting must lie between 0 and 1"):
         online.update(priors.default(WEEKS), WEEKS[0], forgetting=forgetting)

@@ -104,14 +104,14 @@ def test_smallest_size_is_the_last_that_falls_short_and_one(truth, width):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"width": 1.2}, "width lies outside"),
-        ({"assurance": 1}, "assurance lies outside"),
+        ({"width": 1.2}, "width is out of range"),
+        ({"assurance": 1}, "assurance is out of range"),
         ({"expect": None}, "in one way"),
-        ({"expect": 2}, "expect lies outside"),
+        ({"expect": 2}, "expect is out of range"),
         ({"measure": "f1"}, "not one proportion"),
-        ({"width": "0.1"}, "width is not a number"),
+        ({"width": "0.1"}, "width must be a number"),
         ({"measure": "recal"}, "unknown measure"),
-        ({"width": 1e-5}, "no size is enough"),
+        ({"width": 1e-5}, "no sample size"),
     ],
 )
 def test_bad_input_is_named(change, said):

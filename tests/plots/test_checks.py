@@ -32,9 +32,9 @@ def test_chains(chains):
 
 
 def test_what_cannot_be_drawn(tree, two):
-    with pytest.raises(ValueError, match="no chains to look at"):
+    with pytest.raises(ValueError, match="no chains to diagnose"):
         bcm.plot_diagnostics(tree)
-    with pytest.raises(ValueError, match="nothing predicted"):
+    with pytest.raises(ValueError, match="no predictions to draw"):
         bcm.plot_predictive(two)
     batch = bcm.fit(two.expand_dims(site=list("abcdefghijklm")), draws=50)
     with pytest.raises(ValueError, match="too many panels"):

@@ -14,9 +14,7 @@ def test_one_panel_each_with_the_exact_numbers(two):
     low, high = bcm.interval(two, "f1").values
     shown = [f"{bcm.mean(two, 'f1').item():.3f} [{low:.3f}, {high:.3f}]"]
     assert titles(figure)[1] == ["f1", *shown]
-    assert figure.get_suptitle() == (
-        "mean and 95 % highest-density interval · positive class: sick"
-    )
+    assert figure.get_suptitle() == ("mean and 95% highest-density interval · positive class: sick")
 
 
 def test_reference_and_rope_say_their_probability(two):
@@ -27,7 +25,7 @@ def test_reference_and_rope_say_their_probability(two):
     within = (bcm.cdf(two, "f1", 0.8) - bcm.cdf(two, "f1", 0.6)).item()
     assert titles(figure)[1][2:] == [f"P(> 0.7) = {above:.3f}", f"P(0.6 to 0.8) = {within:.3f}"]
     assert len(titles(figure)[0]) == 3
-    assert "50 % equal-tailed interval" in figure.get_suptitle()
+    assert "50% equal-tailed interval" in figure.get_suptitle()
 
 
 def test_certainty_is_never_claimed(two):
@@ -77,7 +75,7 @@ def test_prior_over_posterior(tree):
 def test_what_cannot_be_drawn(two, tree):
     with pytest.raises(ValueError, match="too many panels"):
         bcm.plot_posterior(bcm.from_matrix(np.ones((9, 9), int)), ["recall", "f1", "precision"])
-    with pytest.raises(ValueError, match="no inside"):
+    with pytest.raises(ValueError, match="the rope is empty"):
         bcm.plot_posterior(two, "f1", rope=(0.8, 0.7))
     with pytest.raises(ValueError, match=r"undefined \(0/0\)"):
         bcm.plot_posterior(two, lambda cells: cells[..., 0, 0] * np.nan)

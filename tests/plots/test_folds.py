@@ -70,9 +70,13 @@ def test_default_omega_of_repeats_is_marked():
 @pytest.mark.parametrize(
     ("counts", "measure", "message"),
     [
-        (FOLDS[0], "f1", "there are no folds"),
+        (FOLDS[0], "f1", "no folds"),
         (REPEATED.rename(repeat="classifier"), "f1", "more than one cross-validation"),
-        (bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",)), "f1", "for each class"),
+        (
+            bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",)),
+            "f1",
+            "f1 has one value per class",
+        ),
     ],
 )
 def test_bad_input(plot, counts, measure, message):

@@ -10,7 +10,7 @@ def test_axes_are_the_two_measures(two):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("recall", "precision")
     assert 0 <= axes.get_xlim()[0] < axes.get_xlim()[1] <= 1
     assert any("F1" in each.get_text() for each in axes.texts)
-    assert "95 % highest-density region · positive class: sick" in figure.get_suptitle()
+    assert "95% highest-density region · positive class: sick" in figure.get_suptitle()
 
 
 def test_a_region_for_every_member(classifiers, three):
@@ -22,7 +22,7 @@ def test_a_region_for_every_member(classifiers, three):
 
 
 def test_from_a_tree(tree):
-    assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("mean, 50 % and 80 %")
+    assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("mean, 50% and 80%")
 
 
 def test_what_is_drawn_is_what_region_computes(two):

@@ -339,24 +339,35 @@ def test_same_seed_same_tree(iid):
 @pytest.mark.parametrize(
     ("keywords", "error", "words"),
     [
-        ({"model": "dirichlet_multinomal"}, ValueError, "did you mean dirichlet_multinomial"),
+        ({"model": "dirichlet_multinomal"}, ValueError, "Did you mean 'dirichlet_multinomial'"),
         ({"model": 3}, TypeError, "not a model"),
-        ({"method": "mcmc"}, ValueError, "unknown method.*auto, direct, nuts"),
-        ({"concentraton": 1}, TypeError, "did you mean concentration"),
-        ({"draws": 0}, ValueError, "draws is not a number"),
-        ({"chains": 2.5}, ValueError, "chains is not a number"),
+        ({"method": "mcmc"}, ValueError, "unknown method.*'auto', 'direct' or 'nuts'"),
+        ({"concentraton": 1}, TypeError, "Did you mean 'concentration'"),
+        ({"draws": 0}, ValueError, "draws must be a whole number"),
+        ({"chains": 2.5}, ValueError, "chains must be a whole number"),
         ({"draws": 10**9}, ValueError, "not fit into memory"),
-        ({"method": "nuts", "model": "fixed_totals", "prevalence": 1.5}, ValueError, "not a share"),
+        (
+            {"method": "nuts", "model": "fixed_totals", "prevalence": 1.5},
+            ValueError,
+            "prevalence must lie between 0 and 1",
+        ),
         ({"method": "nuts", "concentration": 0.001}, ValueError, "concentration this small"),
-        ({"model": "fixed_totals", "prevalence": 1.5}, ValueError, "not a share"),
-        ({"model": "fixed_totals", "prevalence": [0.1, 0.2, 0.7]}, ValueError, "one share of each"),
+        (
+            {"model": "fixed_totals", "prevalence": 1.5},
+            ValueError,
+            "prevalence must lie between 0 and 1",
+        ),
+        (
+            {"model": "fixed_totals", "prevalence": [0.1, 0.2, 0.7]},
+            ValueError,
+            "prevalence has different classes",
+        ),
     ],
 )
 def test_errors_say_what_to_do(keywords, error, words):
     with pytest.raises(error, match=words) as caught:
         fit(COUNTS, **keywords)
-    assert "Allowed: " in str(caught.value)
-    assert "To fix it: " in str(caught.value)
+    assert "Expected " in str(caught.value)
 
 
 def test_whole_number_variables_are_refused():
@@ -365,7 +376,7 @@ def test_whole_number_variables_are_refused():
             pm.Poisson("k", 3)
         return model
 
-    with pytest.raises(ValueError, match="whole-number variables"):
+    with pytest.raises(ValueError, match="NUTS cannot sample discrete variables"):
         fit(COUNTS, discrete)
 
 

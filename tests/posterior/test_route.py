@@ -63,7 +63,7 @@ def test_the_prevalence_the_evidence_carries():
 
 def test_shares_of_other_classes():
     other = xr.DataArray([0.5, 0.2, 0.3], {"actual": list("abx")})
-    with pytest.raises(ValueError, match="other classes"):
+    with pytest.raises(ValueError, match="prevalence has different classes"):
         route.prepare(THREE, "fixed_totals", {"prevalence": other})
 
 

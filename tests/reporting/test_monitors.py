@@ -28,7 +28,7 @@ def test_report_tells_the_batches_and_their_history(store, tmp_path):
 
 def test_an_empty_store_and_a_store_of_several_are_refused(tmp_path, store):
     for address in (f"sqlite:///{tmp_path / 'none.db'}", str(tmp_path / "none.db")):
-        with pytest.raises(ValueError, match="there is no ledger"):
+        with pytest.raises(ValueError, match="no ledger"):
             monitor_report(address, tmp_path / "r.html")
     assert not (tmp_path / "none.db").exists()
     empty = f"sqlite:///{tmp_path / 'empty.db'}"

@@ -31,7 +31,7 @@ def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, e
     assert all(section in text for section in SECTIONS)
     assert "0.644" in text
     assert "0.791" in text  # the exact interval of F1
-    assert "95 %" in text.replace(r"\%", "%")
+    assert "95%" in text.replace(r"\%", "%")
     names = {each.name for each in tmp_path.iterdir()}
     assert names == ({"r.html"} if ending == ".html" else {f"r{ending}", "r_files"})
 
@@ -89,7 +89,11 @@ def test_numbers_of_examples_are_written_out(number, said):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("r.docx", r"\.html, \.md, \.tex"), ("none/r.html", "no such folder"), ("r", "unknown kind")],
+    [
+        ("r.docx", r"\.html, \.md, \.tex"),
+        ("none/r.html", "no such folder"),
+        ("r", "unknown report format"),
+    ],
 )
 def test_bad_paths_are_refused_before_any_work(counts, tmp_path, name, said):
     with pytest.raises(ValueError, match=said):
@@ -111,7 +115,7 @@ def test_evidence_without_labels_or_without_a_matrix_is_refused(tmp_path):
     with pytest.raises(ValueError, match="label"):
         bcm.report(xr.DataArray([[5, 2], [1, 6]], dims=["actual", "predicted"]), tmp_path / "r.md")
     both = bcm.from_classifiers([1, 0, 1, 0], {"a": [1, 0, 0, 0], "b": [1, 1, 1, 0]}, positive=1)
-    with pytest.raises(ValueError, match="does not hold its matrices"):
+    with pytest.raises(ValueError, match="the fit does not contain its matrices"):
         bcm.report(bcm.fit(both, random_seed=0), tmp_path / "r.md")
     assert list(tmp_path.iterdir()) == []
 

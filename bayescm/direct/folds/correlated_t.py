@@ -100,7 +100,7 @@ def mean_difference(differences: ArrayLike, rho: float) -> StudentT:
     if len(values) < 2:
         raise fail("too few folds", len(values), "two or more", "use more folds")
     if not 0 <= rho < 1:
-        raise fail("rho is not a correlation", rho, "0 <= rho < 1", "pass the share tested")
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", "pass the proportion tested")
     flat = np.ptp(values) == 0
     spread = 0.0 if flat else values.var(ddof=1) * (1 / len(values) + rho / (1 - rho))
     return StudentT(float(values.mean()), float(spread**0.5), len(values) - 1)

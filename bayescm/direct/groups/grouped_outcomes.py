@@ -108,10 +108,10 @@ def grouped_outcomes(outcomes, *, concentration=None, spread: float = 1.0) -> Gr
     judges, classes = len(predicted), outcomes["label"].size
     if counts.ndim != 2 or len(counts) < 2:
         todo = "pass from_classifiers(..., by={'group': site})"
-        raise fail("there are not several groups", counts.shape[:-1], "two or more", todo)
+        raise fail("fewer than two groups", counts.shape[:-1], "two or more", todo)
     if classes**judges > _MOST:
         got, todo = f"{judges} classifiers, {classes} classes", "compare two at a time"
-        raise fail("too many joint answers", got, f"up to {_MOST}", todo)
+        raise fail("too many joint outcomes", got, f"at most {_MOST}", todo)
     cells = np.indices((classes,) * (1 + judges)).reshape(1 + judges, -1)
     place = np.ravel_multi_index((actual, *predicted), (classes,) * (1 + judges))
     every = np.zeros((len(counts), cells.shape[1]))

@@ -14,7 +14,7 @@ def own_priors(concentration, judges: int, classes: int) -> np.ndarray:
     own = np.broadcast_to(np.asarray(own, float), (judges, classes, classes))
     if not ((own > 0).all() or (own == 0).all()) or not np.isfinite(own).all():
         raise fail(
-            "a concentration is not a pseudo-count",
+            "concentration must be positive, or 0 throughout",
             concentration,
             "finite numbers, all > 0 or all 0",
             "pass e.g. concentration=0.5, or 0 for the Bayesian bootstrap",
@@ -22,7 +22,7 @@ def own_priors(concentration, judges: int, classes: int) -> np.ndarray:
     rows = own.sum(-1)
     if not np.allclose(rows, rows[:1]):
         raise fail(
-            "the classifiers' priors disagree on how frequent the classes are",
+            "the classifiers' priors disagree about the class frequencies",
             rows.tolist(),
             "the same row sums for every classifier, since they share the truth",
             "scale the rows of each prior to common sums",

@@ -107,7 +107,7 @@ def lowest(curve: Curve, inner: tuple[int, int]) -> Curve:
     ----------
     curve : Curve
     inner : tuple of int
-        As of `bayescm.direct.roc.slots.View`.
+        See `bayescm.direct.roc.slots.View`.
     """
     top = np.searchsorted(curve.at, inner[0], "right") - 1
     bottom = np.searchsorted(curve.at, inner[1], "left")

@@ -76,7 +76,7 @@ def correlation(
     variance : ndarray, shape (V,)
         Of the posterior of each area.
     matrix, weights, codes
-        As of `couple`.
+        See `couple`.
     """
     sides = [codes == 0, codes == 1]
     _, covariance = placement_covariance(matrix, weights, sides)
@@ -117,7 +117,7 @@ def placement_covariance(
 
 
 def _placements(scores, weights, sides):
-    """Return what share of the other class each negative, each positive is ordered rightly with."""
+    """Return the fraction of the other class that each example is ranked correctly against."""
     pairs = ((sides[0], sides[1], -1), (sides[1], sides[0], 1))
     return [_below(sign * scores, own, other, weights) for own, other, sign in pairs]
 

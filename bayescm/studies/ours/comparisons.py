@@ -163,7 +163,7 @@ def jointly(case: int, settings: Settings) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rows ``joint`` (`joint_interval`) and ``single`` (each 95 % by itself): ``doc``, the share
+        Rows ``joint`` (`joint_interval`) and ``single`` (each 95% by itself): ``doc``, the share
         of test sets in which all hold, its standard error ``doc_se``, and the mean length ``il``.
     """
     size, positives, rates, shared, number = _case("jointly", case)

@@ -94,5 +94,5 @@ def _case(name, case):
     settings = cases(name)
     if not 1 <= case <= len(settings):
         allowed = f"1 to {len(settings)}"
-        raise fail(f"there is no such case in table {name}", case, allowed, "choose one of these")
+        raise fail(f"no such case in table {name}", case, allowed, "choose one of these")
     return dict(settings[case - 1])

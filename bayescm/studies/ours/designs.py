@@ -2,7 +2,7 @@
 Coverage of the models of a design: class totals fixed, groups.
 
 Each case draws from the population that its model is for, with parameters far from the edges of
-the prior, and asks how often the 95 % equal-tailed interval holds the true value. Beside it stands
+the prior, and asks how often the 95% equal-tailed interval holds the true value. Beside it stands
 the plain model, which does not know of the design.
 """
 
@@ -38,7 +38,7 @@ CASES = {
 def fixed_totals(
     rng: np.random.Generator, negatives: int, positives: int
 ) -> tuple[xr.DataArray, Mapping[str, float]]:
-    """Return the counts of a test set of so many of each class, and the true measures."""
+    """Return the counts of a test set with these class totals, and the true measures."""
     totals = np.array([negatives, positives])
     right = rng.uniform([0.75, 0.6], [0.95, 0.9])
     rates = np.array([[right[0], 1 - right[0]], [1 - right[1], right[1]]])
@@ -69,7 +69,7 @@ SOURCES: dict[str, Callable] = {
 
 
 def equal_tails(counts: xr.DataArray, *, model: str, like: str) -> Mapping[str, np.ndarray]:
-    """Return 95 % equal-tailed intervals by a model, of the measures of the design's own."""
+    """Return 95% equal-tailed intervals by a model, of the measures of the design's own."""
     if model == "dirichlet_multinomial" and "group" in counts.dims:
         counts = counts.sum("group")
     names = MEASURES[like]

@@ -115,7 +115,7 @@ def likeliest(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def posterior(cells: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Return medians and 95 % intervals of both rates, and medians of what is between studies."""
+    """Return medians and 95% intervals of both rates, and medians of what is between studies."""
     drawn = hierarchical_groups(cells).variables(20_000, np.random.default_rng(seed))
     rates = np.quantile(drawn["rates"][:, 1:], [0.5, 0.025, 0.975], axis=0).T.ravel()
     spread = np.median(drawn["spread"][:, 1:], axis=0)

@@ -110,7 +110,7 @@ def moving(rng: np.random.Generator, *, path: Callable):
 
 
 def walked(counts: xr.DataArray, *, filtered: bool) -> Mapping[str, np.ndarray]:
-    """Return 95 % intervals of recall by the model `drifting`."""
+    """Return 95% intervals of recall by the model `drifting`."""
     from bayescm.direct import drifting
 
     prior = np.array([[0.5, 0.5], [1.0, 4.0]])
@@ -122,7 +122,7 @@ def walked(counts: xr.DataArray, *, filtered: bool) -> Mapping[str, np.ndarray]:
 
 
 def weighed(counts: xr.DataArray, **remembered: float) -> Mapping[str, np.ndarray]:
-    """Return 95 % intervals of recall by conjugate updates with a window or forgetting."""
+    """Return 95% intervals of recall by conjugate updates with a window or forgetting."""
     prior = np.array([[0.5, 0.5], [1.0, 4.0]])
     found = history(counts, "recall", concentration=prior, kind="eti", **remembered)
     return _at_steps(found["recall"].values)
@@ -189,7 +189,7 @@ def table(
     check_choice("table", name, list(TABLES))
     cases = studies(name)
     if case is not None and case not in cases:
-        raise fail("no such case", case, f"1 to {len(cases)}", "leave it out for all")
+        raise fail("no such case", case, f"1 to {len(cases)}", "leave case out to run all")
     chosen = cases if case is None else {case: cases[case]}
     frame = run_cases(0, chosen, settings or Settings())
     return frame.assign(table=name)

@@ -66,7 +66,7 @@ def posterior(first: np.ndarray, second: np.ndarray, n: int, prior: float) -> np
 
 def enumerated(n: int) -> pd.DataFrame:
     """
-    Return the exact coverage of 95 % intervals with n examples.
+    Return the exact coverage of 95% intervals with n examples.
 
     Returns
     -------

@@ -75,7 +75,7 @@ class Classifier:
 
 
 def equal_tails(counts: xr.DataArray, *, rule: str, draws: int = 1000) -> Mapping[str, np.ndarray]:
-    """Return 95 % equal-tailed intervals of all measures from the same draws."""
+    """Return 95% equal-tailed intervals of all measures from the same draws."""
     many = counts.sizes["actual"]
     weight = {"2/C^2": 2 / many**2, "0.5": 0.5, "1/C": 1 / many, "1/C^2": 1 / many**2}[rule]
     posterior = dirichlet_multinomial(counts.values, concentration=weight)

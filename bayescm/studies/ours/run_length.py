@@ -82,7 +82,7 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     if case is not None and case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "leave it out for all")
+        raise fail("no such case", case, f"1 to {len(CASES)}", "leave case out to run all")
     chosen = settings or Settings()
     parts = [
         _times(each, CASES[each], rate, chosen)

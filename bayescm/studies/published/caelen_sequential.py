@@ -1,9 +1,9 @@
 """
 Algorithm 4 and figure 5 of Caelen (2017): a forest evaluated on 300 batches of 100 examples.
 
-The paper draws, after every batch, "10 %" intervals of the MCC, and reports that after 150 batches
-they hold the true value some 90 % of the time. A 10 % interval of the true value cannot: it holds
-it 10 % of the time. The published figure arises when the interval is one of the MCC *of the next
+The paper draws, after every batch, "10%" intervals of the MCC, and reports that after 150 batches
+they hold the true value about 90% of the time. A 10% interval of the true value cannot: it holds
+it 10% of the time. The published figure arises when the interval is one of the MCC *of the next
 100 examples* (algorithm 1) and is judged against the true MCC. As the evidence grows its centre
 comes nearer to the truth, while it stays as wide as 100 examples make it. Both are here, under
 their names.
@@ -157,7 +157,7 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     if case not in (None, 1):
-        raise fail("no such case", case, "1", "leave it out")
+        raise fail("no such case", case, "1", "leave case out")
     frame = run_cases(0, {1: study()}, settings or Settings()).drop(columns="table")
     frame.insert(1, "batches", frame["measure"].str.removeprefix("mcc after ").astype(int))
     shown = frame["method"].str.contains("next 100") & (frame["batches"] >= 150)

@@ -181,7 +181,7 @@ def table(name: str, case: int | None = None, settings: Settings | None = None) 
     name : str
         "3" (point estimates: their mean is the column ``center``), "4" to "10" (degrees of
         confidence and lengths), "11" (average ranks over all 27 cases), "12" (changing omega;
-        ``best`` marks the shortest interval that still covers 95 %), or "remark-4" (a classifier
+        ``best`` marks the shortest interval that still covers 95%), or "remark-4" (a classifier
         that is never wrong).
     case : int, optional
         One case only.

@@ -1,8 +1,8 @@
 """
-Which is better, by how much
-============================
+Which is better, and by how much
+================================
 
-Differences of two classifiers on the same examples, with a band within which they count as equal.
+Differences between two classifiers on the same examples, with a band of practical equivalence.
 """
 
 import numpy as np

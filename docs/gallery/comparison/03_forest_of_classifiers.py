@@ -2,7 +2,7 @@
 Several classifiers, several measures
 =====================================
 
-Each interval by itself; for differences see the pictures beside this one.
+Each interval by itself; for differences see the other plots of this section.
 """
 
 import numpy as np

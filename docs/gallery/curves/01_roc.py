@@ -2,7 +2,7 @@
 Two ROC curves on the same examples
 ===================================
 
-Each with its simultaneous band: with 95 % probability the whole curve lies inside.
+Each with its simultaneous band: with 95% probability the whole curve lies inside.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 A confusion matrix with an interval in every cell
 =================================================
 
-Each cell shows its count and, of its row, the share with its 95 % interval.
+Each cell shows its count and its proportion of the row with a 95% interval.
 """
 
 import bayescm as bcm

@@ -2,7 +2,7 @@
 Where precision and recall lie together
 =======================================
 
-The region of highest density that holds both with the probability given.
+The highest-density region that contains both with the given probability.
 """
 
 import bayescm as bcm

@@ -2,7 +2,7 @@
 A forest of measures
 ====================
 
-Means and exact intervals of several measures, one below the other.
+Means and intervals of several measures, one below the other.
 """
 
 import bayescm as bcm

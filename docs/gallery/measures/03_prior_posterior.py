@@ -2,7 +2,7 @@
 What the evidence changed
 =========================
 
-The prior and the posterior of a measure over each other.
+The prior and posterior of a measure on top of each other.
 """
 
 import bayescm as bcm

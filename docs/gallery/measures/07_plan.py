@@ -2,7 +2,7 @@
 How many examples are enough
 ============================
 
-The width of the interval against the size of the test set, on average and kept with 90 %.
+The width of the interval against the size of the test set, on average and with 90% assurance.
 """
 
 import bayescm as bcm

@@ -2,7 +2,7 @@
 What is known after every batch
 ===============================
 
-The interval tightens as batches come; dots are single batches, marks are alarms.
+The interval narrows as batches come in; dots are single batches, marks are alarms.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 The same with forgetting
 ========================
 
-Old batches weigh less and less, so that the interval follows what changes.
+Old batches count less and less, so the interval follows changes.
 """
 
 import numpy as np

@@ -64,8 +64,8 @@ def test_groups_may_be_compared_after_pooling():
 
 def test_groups_are_needed_and_few_joint_answers():
     actual, answers, group = simulated()
-    with pytest.raises(ValueError, match="not several groups"):
+    with pytest.raises(ValueError, match="fewer than two groups"):
         grouped_outcomes(bcm.from_classifiers(actual, answers))
     crowd = {f"c{i}": answers["a"] for i in range(8)}
-    with pytest.raises(ValueError, match="too many joint answers"):
+    with pytest.raises(ValueError, match="too many joint outcomes"):
         grouped_outcomes(bcm.from_classifiers(actual, crowd, by={"group": group}))

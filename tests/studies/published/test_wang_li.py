@@ -168,7 +168,7 @@ def test_parquet_too(tmp_path):
     [
         (("wang",), {}, "unknown study"),
         (("wang-li", "13"), {}, "unknown table"),
-        (("wang-li", None, 1), {}, "a case of which table"),
+        (("wang-li", None, 1), {}, "a case needs a table"),
         (("wang-li", "5", 1), {"out": "table.txt"}, "unknown file format"),
         (("wang-li", "5", 1), {"out": "/nowhere/table.csv"}, "no such folder"),
         (("wang-li", "12", 4), {}, "no such case"),

@@ -1,0 +1,50 @@
+import ast
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import bayescm as bcm
+
+STUB = ast.parse(Path(bcm.__file__).with_suffix(".pyi").read_text())
+
+
+def stubbed():
+    """Return the public names of the stub and the modules that it takes them from."""
+    found = {}
+    for line in STUB.body:
+        if isinstance(line, (ast.Import, ast.ImportFrom)):
+            for alias in line.names:
+                found[alias.asname] = getattr(line, "module", None) or alias.name
+    return found
+
+
+def test_the_stub_has_every_public_name_and_no_other():
+    assert sorted(stubbed()) == bcm.__all__ == dir(bcm)
+
+
+@pytest.mark.parametrize("name", bcm.__all__)
+def test_the_stub_takes_a_name_from_where_it_is(name):
+    module = import_module(stubbed()[name])
+    assert getattr(bcm, name) is (module if module is getattr(bcm, name) else getattr(module, name))
+
+
+def test_the_stub_is_shipped():
+    assert Path(bcm.__file__).with_name("py.typed").exists()
+    pyproject = Path(bcm.__file__).parents[1] / "pyproject.toml"
+    assert '"__init__.pyi"' in pyproject.read_text()
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = bcm.nothing
+
+
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "bayescm", "--help"]
+    environment = os.environ | {"COLUMNS": "100"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "interval" in done.stdout
