@@ -21,7 +21,7 @@ from bayescm.direct.series.lattice import Lattice
 from bayescm.direct.series.walk import Walk, draw
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.evidence.steps import check_series
+from bayescm.evidence.folds import check_series
 from bayescm.validate import fail
 
 DRIFT = 0.2  # as in the model, where it is explained

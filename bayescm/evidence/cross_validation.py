@@ -10,8 +10,8 @@ from sklearn.utils import _safe_indexing, indexable
 
 from bayescm.evidence import from_predictions
 from bayescm.evidence.counts import DESIGN
-from bayescm.evidence.design import as_mapping, design, labels_of, places, splits_of
 from bayescm.evidence.parallel import parallel, progress_bar
+from bayescm.evidence.splits import as_mapping, design, labels_of, places, splits_of
 from bayescm.validate import fail
 
 

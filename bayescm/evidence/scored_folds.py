@@ -8,9 +8,9 @@ import xarray as xr
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 
-from bayescm.evidence.design import as_mapping, labels_of, splits_of
 from bayescm.evidence.parallel import parallel
 from bayescm.evidence.scores import from_scores
+from bayescm.evidence.splits import as_mapping, labels_of, splits_of
 from bayescm.validate import fail
 
 

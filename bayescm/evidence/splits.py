@@ -1,22 +1,104 @@
-"""Splitters that scikit-learn lacks."""
+"""How a cross-validation is set up: its classifiers, its splits, and splitters of our own."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator
+import pandas as pd
+from sklearn.model_selection import BaseCrossValidator, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from bayescm.evidence.cross_validation import count_folds, cross_confusion, cross_predictions
 from bayescm.validate import fail
 
-__all__ = [
-    "BlockedThreeByTwo",
-    "FiveByTwo",
-    "count_folds",
-    "cross_confusion",
-    "cross_predictions",
-]
+
+def as_mapping(estimator):
+    """Return classifiers by name; one alone has that of its type."""
+    alone = {type(estimator).__name__: estimator}
+    estimators = dict(estimator) if isinstance(estimator, Mapping) else alone
+    for each in estimators.values():
+        if isinstance(each, type) or not (hasattr(each, "fit") and hasattr(each, "predict")):
+            raise fail(
+                "not a classifier",
+                each,
+                "objects with fit and predict, or a mapping of names to them",
+                "pass an unfitted scikit-learn classifier",
+                TypeError,
+            )
+    if not estimators:
+        raise fail("no classifiers", estimator, "at least one", "pass an estimator")
+    return estimators
+
+
+def labels_of(y):
+    """Return the labels as an array, or raise where one is missing."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        todo = "pass one column: y.ravel(), or y.argmax(axis=1) of indicators"
+        raise fail("y is not a column of labels", labels.shape, "shape (n,)", todo)
+    missing = np.flatnonzero(pd.isna(labels))
+    if len(missing):
+        what = f"y has missing values ({len(missing)}, the first at position {missing[0]})"
+        raise fail(what, ..., "a label for every example", "drop these examples")
+    return labels
+
+
+def splits_of(cv, X, y, groups, random_state):
+    """Return train and test of every split; a number means stratified folds, shuffled."""
+    found = _splitter(cv, np.asarray(y), random_state).split(X, y, groups)
+    return [(np.asarray(train), np.asarray(test)) for train, test in found]
+
+
+def _splitter(cv, y, random_state):
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        if cv < 2:
+            raise fail("too few folds for a cross-validation", cv, "cv >= 2", "pass cv=10")
+        smallest = np.unique(y, return_counts=True)[1].min()
+        if smallest < cv:
+            raise fail(
+                f"the smallest class has only {smallest} examples, fewer than cv",
+                cv,
+                f"2 <= cv <= {smallest} for stratified folds",
+                "use fewer folds, or pass a splitter such as KFold(cv, shuffle=True)",
+            )
+        return StratifiedKFold(cv, shuffle=True, random_state=random_state)
+    return check_cv(cv, y, classifier=True)
+
+
+def places(tests, size):
+    """Return repeat and fold of every split: a repeat ends when every example was tested."""
+    repeat, seen = [], np.zeros(size, int)
+    for test in tests:
+        repeat.append(int(seen.min()))
+        seen[test] += 1
+    sizes = np.bincount(repeat)
+    if (seen != seen[0]).any() or len(sizes) != seen[0] or len(set(sizes)) > 1:
+        # Not whole passes over the data (shuffled splits, time series): all in one row.
+        return np.zeros(len(tests), int), np.arange(len(tests))
+    return np.array(repeat), np.arange(len(tests)) % sizes[0]
+
+
+def design(splits, labels):
+    """Return number of folds, share of one test set, and whether class totals are fixed."""
+    share = sum(len(test) for _, test in splits) / (len(splits) * len(labels))
+    seen = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
+    codes = np.unique(labels, return_inverse=True)[1]
+    totals = np.stack([np.bincount(codes[test], minlength=codes.max() + 1) for _, test in splits])
+    repeats = int(seen.max())
+    if repeats > 1 and not (len(splits) % repeats == 0 and (seen == repeats).all()):
+        repeats = _nearest_repeats(len(splits), share)
+    return {
+        "n_folds": len(splits) // repeats,
+        "test_share": share,
+        "fixed_totals": bool((np.ptp(totals, axis=0) <= 1).all()),
+    }
+
+
+def _nearest_repeats(splits, share):
+    """Return how many whole cross-validations random splits are most like: a divisor of them."""
+    # Anything else could not be put in rows of equal length, as the models of repeats do.
+    possible = [each for each in range(1, splits // 2 + 1) if splits % each == 0]
+    return min(possible, key=lambda each: abs(np.log(each / (splits * share))))
 
 
 class BlockedThreeByTwo(BaseCrossValidator):

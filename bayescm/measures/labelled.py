@@ -1,7 +1,7 @@
 """Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
 
 import json
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import numpy as np
 import xarray as xr
@@ -129,7 +129,8 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     ValueError
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
-    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    several = isinstance(measures, Iterable) and not isinstance(measures, str)
+    wanted = list(measures) if several else [measures]
     found = [resolve(each) for each in wanted]
     called = [kernel.__name__ for kernel in found]
     if not called:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+import bayescm as bcm
 from bayescm.answers.interval import interval, mean
-from bayescm.classical import fold_t
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
@@ -125,7 +125,7 @@ def _together(counts, measure, prob, kind, prior):
     macro = fold_macro(counts, measure).item()
     for method in dict.fromkeys([*methods, "resampled"]):
         place = len(rows)
-        ends = fold_t(counts, measure, method=method, prob=prob).values
+        ends = bcm.classical.fold_t(counts, measure, method=method, prob=prob).values
         label = "K-fold t" if method == "plain" else f"{method} t"
         rows.append((label, macro, ends, common.PALETTE[place], common.MARKERS[place]))
     return rows

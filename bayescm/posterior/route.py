@@ -25,6 +25,8 @@ def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
     """Return the name of the default model for the evidence."""
     if isinstance(evidence, xr.Dataset):
         return "paired_outcomes" if is_outcomes(evidence) else "scores"
+    if not isinstance(evidence, xr.DataArray):
+        evidence = as_counts(evidence)  # says what it is not
     if "prevalence" in evidence.coords:
         return "fixed_totals"
     pooling = (model for dim, model in _POOLING.items() if dim in evidence.dims)
@@ -97,7 +99,7 @@ def prepare(
     evidence: Any, model: str | Callable | None, keywords: dict[str, Any]
 ) -> tuple[Any, Callable, dict[str, Any]]:
     """Return canonical evidence, the function of the model, and its keywords in the same order."""
-    from bayescm import models
+    import bayescm.models as models
 
     known = canonical(evidence)
     model = default_model(known) if model is None else model

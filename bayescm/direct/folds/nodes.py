@@ -128,9 +128,7 @@ def _spread(cells, design, unit, uniform):
     spread = scale * np.sqrt(2) * uniform / np.sqrt(1 - uniform**2)  # half-Student-t(2)
     spread[1::2] = shown * np.exp(0.5 * ndtri(uniform[1::2]))
     prior = (1 + (spread / scale) ** 2 / 2) ** -1.5 / np.sqrt(2) / scale
-    around = np.exp(-((np.log(spread / shown) / 0.5) ** 2) / 2) / (
-        spread * 0.5 * np.sqrt(2 * np.pi)
-    )
+    around = np.exp(-2 * np.log(spread / shown) ** 2) / (spread * 0.5 * np.sqrt(2 * np.pi))
     return spread, np.log(prior / (prior + around))
 
 
