@@ -128,3 +128,10 @@ def _percent(share, prob):
     rounded = (round(share, digits) for digits in range(3, 17))
     shown = next((each for each in rounded if (each >= prob) == (share >= prob)), share)
     return f"{100 * shown:.12g}%"
+
+
+def chance(value: float) -> str:
+    """Return a probability with three digits, never rounded to certainty."""
+    if value > 0.9995:
+        return "> 0.999"
+    return "< 0.001" if value < 0.0005 else f"= {value:.3f}"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -129,8 +130,9 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     ValueError
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
-    several = isinstance(measures, Iterable) and not isinstance(measures, str)
-    wanted = list(measures) if several else [measures]
+    wanted: list[Any] = [measures]
+    if isinstance(measures, Iterable) and not isinstance(measures, str):
+        wanted = list(measures)
     found = [resolve(each) for each in wanted]
     called = [kernel.__name__ for kernel in found]
     if not called:

@@ -115,13 +115,6 @@ def heading(figure, *parts: str) -> None:
     figure.suptitle("\n".join(filter(None, lines)), fontsize=10, color=GREY)
 
 
-def chance(value: float) -> str:
-    """Return a probability with three digits, never rounded to certainty."""
-    if value > 0.9995:
-        return "> 0.999"
-    return "< 0.001" if value < 0.0005 else f"= {value:.3f}"
-
-
 def called(name: Hashable, where: Mapping[Hashable, Any]) -> str:
     """Return the label of a measure at an index of its dims."""
     index = ", ".join(f"{dim} {value}" for dim, value in where.items())

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.decision import check_rope
+from bayescm.answers.decision import chance, check_rope
 from bayescm.plots import common
 
 
@@ -54,7 +54,7 @@ def plot_differences(
     for row, values in zip(rows, table.itertuples(), strict=True):
         axes.plot([values.lower, values.upper], [row, row], color=common.PALETTE[0], lw=2)
         axes.plot(values.mean, row, "o", color=common.PALETTE[0], mfc="white")
-        text = f"P(better) {common.chance(values.p_better)}"
+        text = f"P(better) {chance(values.p_better)}"
         where = (1.01, row)
         place: dict[str, Any] = {
             "xycoords": ("axes fraction", "data"),

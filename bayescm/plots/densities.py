@@ -6,6 +6,7 @@ from typing import Any
 import xarray as xr
 
 from bayescm.answers import interval as intervals
+from bayescm.answers.decision import chance
 from bayescm.plots import common
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -89,7 +90,7 @@ def plot_posterior(
         for where in common.places(each, ("chain", "draw")):
             low, high = ends.sel(where).values
             title = [common.called(name, where), f"{means.sel(where):.3f} [{low:.3f}, {high:.3f}]"]
-            title += [f"{words} {common.chance(p.sel(where).item())}" for words, p in lines]
+            title += [f"{words} {chance(p.sel(where).item())}" for words, p in lines]
             axes.sel(where).item().set_title("\n".join(title), fontsize=9)
     figure = collection.viz["figure"].item()
     words = f"mean and {common.words_for(prob, kind)}"

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.decision import chance
 from bayescm.answers.summary import sentences
 from bayescm.evidence.counts import CELLS, positive
 from bayescm.measures.labelled import kernels
-from bayescm.plots.common import chance as common_chance
 from bayescm.reporting.parts import Section, Table
 from bayescm.validate import fail
 
@@ -168,7 +168,7 @@ def better(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
 
 def _chance(value):
     """Return a probability as text that is never rounded to certainty."""
-    return "–" if np.isnan(value) else common_chance(value).removeprefix("= ").replace(" ", "")
+    return "–" if np.isnan(value) else chance(value).removeprefix("= ").replace(" ", "")
 
 
 def computed(table: pd.DataFrame, facts: dict[str, Any]) -> Section:

@@ -110,16 +110,14 @@ def _better(scores, settings):
 
 
 def _pictures(scores, settings):
-    from bayescm.plots import plot_precision_recall, plot_roc
-
     prob = settings["prob"]
     band = f"curve with its {100 * prob:.4g}% simultaneous band"
     return [
-        Picture("roc", f"ROC {band}.", plot_roc(scores, prob=prob)),
+        Picture("roc", f"ROC {band}.", bcm.plot_roc(scores, prob=prob)),
         Picture(
             "precision-recall-curve",
             f"Precision-recall {band}.",
-            plot_precision_recall(scores, prob=prob),
+            bcm.plot_precision_recall(scores, prob=prob),
         ),
     ]
 
