@@ -58,10 +58,10 @@ def study(
     style: FormatOption = Format.table,
 ) -> None:
     """Degree of confidence and length of intervals, simulated as in a paper."""
+    import bayescm as bcm
     from bayescm.cli.output import show
-    from bayescm.studies.command import run_study
 
-    frame = run_study(
+    frame = bcm.studies.run_study(
         name.value,
         table,
         case,

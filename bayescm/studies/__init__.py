@@ -1,7 +1,7 @@
 """
 Simulated coverage: published works, with our figures beside theirs, and our own methods.
 
-Each study is loaded on first use: ``bayescm.studies.wang_li``.
+Each study is loaded on first use: ``bayescm.studies.wang_li``. `run_study` runs any by its name.
 """
 
 from importlib import import_module
@@ -12,13 +12,16 @@ _HOME = {
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
 
-__all__ = sorted(_FOLDERS)
+__all__ = sorted([*_FOLDERS, "run_study"])
 
 
 def __getattr__(name):
-    if name not in _FOLDERS:
+    if name == "run_study":
+        value = import_module("bayescm.studies.command").run_study
+    elif name in _FOLDERS:
+        value = import_module(f"bayescm.studies.{_FOLDERS[name]}.{name}")
+    else:
         raise AttributeError(f"module 'bayescm.studies' has no attribute {name!r}")
-    value = import_module(f"bayescm.studies.{_FOLDERS[name]}.{name}")
     globals()[name] = value
     return value
 

@@ -10,7 +10,7 @@ from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
 # By the names of the command line.
-STUDIES = {name.replace("_", "-"): name for name in studies.__all__}
+STUDIES = {name.replace("_", "-"): name for name in studies.__all__ if name != "run_study"}
 
 
 def run_study(
