@@ -106,8 +106,10 @@ def known_or_drawn(
     else:
         known = [None] * len(measures)
     missing = [each for each, have in zip(measures, known, strict=True) if have is None]
+    if not missing:
+        return known
     number = posterior.draws_by_default(of) if draws is None else draws
-    rest = iter(_drawn(posterior, missing, number, random_seed, of, n) if missing else ())
+    rest = iter(_drawn(posterior, missing, number, random_seed, of, n))
     return [next(rest) if have is None else have for have in known]
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, make_counts
-from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, is_outcomes, make_counts
+from bayescm.evidence.outcomes import counts_of
 from bayescm.validate import check_counts, fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
@@ -241,7 +241,7 @@ def labelled(evidence: Any, *own: str) -> xr.DataArray:
         The dims of an array before its last two axes; those before them are a batch.
     """
     if isinstance(evidence, xr.DataArray | xr.Dataset):
-        return as_counts(matrices_of(evidence))
+        return as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
     table = check_counts(evidence, fractional=True)
     if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
         allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"

@@ -16,7 +16,7 @@ from bayescm.direct.groups.joint_table import base_measure, draw_prior, own_prio
 from bayescm.distributions import dirichlet
 from bayescm.distributions.differences import discordant
 from bayescm.evidence.joint_cells import arrays, pour
-from bayescm.evidence.outcomes import as_outcomes, counts_of
+from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import fail
 
 # Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
@@ -227,7 +227,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
     639-650.
     """
     outcomes = as_outcomes(outcomes)
-    matrices = counts_of(outcomes)
+    matrices = tables_of(outcomes)
     counts, actual, predicted = arrays(outcomes)
     first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
     own = prior_of(concentration, first)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from bayescm.distributions.hdi import both_ends
 from bayescm.distributions.incomplete import betainc, betainccinv, betaincinv, density_of_log_odds
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -182,3 +181,19 @@ class _Density:
     def _ends(self, tail, prob):
         low = betaincinv(self.p, self.q, tail)
         return low, betainccinv(self.p, self.q, 1 - prob - tail)
+
+
+def both_ends(gap, excess, masses, slopes):
+    """
+    Return Newton's step of both ends towards equal levels and the mass that is asked for.
+
+    Parameters
+    ----------
+    gap, excess : ndarray
+        Log density at the upper end less that at the lower; mass less that asked for.
+    masses, slopes : pair of ndarray
+        At either end, the density and the slope of its log.
+    """
+    (low, high), (rise, fall) = masses, slopes
+    scale = 1 / (high * rise - low * fall)
+    return (gap * high - excess * fall) * scale, (gap * low - excess * rise) * scale

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from bayescm.distributions.beta_hdi import both_ends
+
 INTERIOR, LOWER, UPPER = "interior", "one-sided lower", "one-sided upper"
 FLAT, U_SHAPED, NOT_UNIMODAL = "flat", "U-shaped", "not unimodal"
 ONE_INTERVAL = (INTERIOR, LOWER, UPPER)
@@ -140,22 +142,6 @@ def peak(rows: Any) -> np.ndarray:
     mode, scale = x[:, 4:5], 1e-8 * (spread[:, -1:] - spread[:, :1])
     mode = np.where(mode - low < scale, low, np.where(high - mode < scale, high, mode))[:, 0]
     return np.where(np.isin(highest(rows, 0.95)[1], ONE_INTERVAL), mode, np.nan)
-
-
-def both_ends(gap, excess, masses, slopes):
-    """
-    Return Newton's step of both ends towards equal levels and the mass that is asked for.
-
-    Parameters
-    ----------
-    gap, excess : ndarray
-        Log density at the upper end less that at the lower; mass less that asked for.
-    masses, slopes : pair of ndarray
-        At either end, the density and the slope of its log.
-    """
-    (low, high), (rise, fall) = masses, slopes
-    scale = 1 / (high * rise - low * fall)
-    return (gap * high - excess * fall) * scale, (gap * low - excess * rise) * scale
 
 
 def _kinds_without(rows, central):

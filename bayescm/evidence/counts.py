@@ -73,6 +73,11 @@ def positive(counts: xr.DataArray) -> Any:
     return counts.coords["positive"].item() if "positive" in counts.coords else None
 
 
+def is_outcomes(evidence: Any) -> bool:
+    """Say whether evidence is outcomes of several classifiers on the same examples."""
+    return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
+
+
 def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArray:
     """
     Check counts and return them in canonical form: the one check on entry.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import make_counts, with_design
+from bayescm.evidence.counts import is_outcomes, make_counts, with_design
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.tabulate import (
     as_labels,
@@ -171,11 +171,6 @@ def _canonical(labels, codes, positive):
     return labels, codes, positive
 
 
-def is_outcomes(evidence: Any) -> bool:
-    """Say whether evidence is outcomes of several classifiers on the same examples."""
-    return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
-
-
 def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     """
     Check outcomes and return them in canonical form: the positive class of two last in ``label``.
@@ -247,7 +242,11 @@ def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     DataArray, dims (..., classifier, actual, predicted)
         The fact that the matrices come from the same examples is lost.
     """
-    outcomes = as_outcomes(outcomes)
+    return tables_of(as_outcomes(outcomes))
+
+
+def tables_of(outcomes: xr.Dataset) -> xr.DataArray:
+    """Return each classifier's own confusion matrix, of outcomes in canonical form."""
     labels = outcomes["label"].values
     counts, actual, predicted = arrays(outcomes)
     leading = [dim for dim in outcomes["counts"].dims if dim != "outcome"]

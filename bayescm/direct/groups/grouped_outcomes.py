@@ -10,7 +10,7 @@ from bayescm.direct.base import Posterior, prior_of
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.joint_table import base_measure, own_priors
 from bayescm.evidence.joint_cells import arrays, pour
-from bayescm.evidence.outcomes import as_outcomes, counts_of
+from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import fail
 
 _MOST = 100
@@ -103,7 +103,7 @@ def grouped_outcomes(outcomes, *, concentration=None, spread: float = 1.0) -> Gr
     GroupedOutcomes
     """
     outcomes = as_outcomes(outcomes)
-    matrices = counts_of(outcomes)
+    matrices = tables_of(outcomes)
     counts, actual, predicted = arrays(outcomes)
     judges, classes = len(predicted), outcomes["label"].size
     if counts.ndim != 2 or len(counts) < 2:
