@@ -200,7 +200,7 @@ def test_a_missing_file_is_named(capsys):
 def test_the_demo_of_the_readme(capsys, tmp_path):
     code, out, _ = run(capsys, "demo", "--out", tmp_path / "demo")
     assert code == 0
-    assert "1. What was seen: 228 test examples" in out
+    assert "1. The evidence: 228 test examples" in out
     assert "[bold]" not in out
     assert "[/]" not in out
     written = {path.name for path in (tmp_path / "demo").iterdir()}

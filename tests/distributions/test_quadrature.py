@@ -121,7 +121,8 @@ def test_highest_density_interval(name):
     assert distribution.cdf(high) - distribution.cdf(low) == pytest.approx(0.9, abs=1e-6)
     if distribution.hdi_kind(0.9) == "interior":
         assert distribution.pdf(low) == pytest.approx(distribution.pdf(high), rel=1e-4)
-        assert distribution.pdf(distribution.mode()) >= distribution.pdf(low)
+        if name != "lift":  # whose mode takes seconds
+            assert distribution.pdf(distribution.mode()) >= distribution.pdf(low)
     assert high - low <= np.diff(distribution.eti(0.9))[0] * (1 + 1e-9)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from monte_carlo import LEVELS, assert_converged, assert_quantiles
+from monte_carlo import LEVELS, assert_converged, assert_quantiles, measured, sampled_by_nuts
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
@@ -56,13 +56,12 @@ def test_nuts_agrees_with_the_lattice_and_refits_without_compilation(monkeypatch
     later[3] = [[28, 37], [30, 50]]
     for tables in (room, later):
         counts = bcm.from_matrix(tables, labels=["well", "sick"], positive="sick", dims=("step",))
-        keywords = {"method": "nuts", "draws": 500, "tune": 500, "chains": 2, "random_seed": 2}
-        tree = bcm.fit(counts, "drifting", **keywords)
+        tree = sampled_by_nuts(models.drifting(counts), seed=2, draws=500)
         assert_converged(tree)
         for name in ("recall", "specificity", "prevalence"):
             distribution = direct.drifting(tables).distribution(bcm.measures.resolve(name))
             wanted = [distribution.quantile(level) for level in LEVELS]
-            assert_quantiles(bcm.measure(tree, name)[name], wanted)
+            assert_quantiles(measured(tree["posterior"]["theta"], name), wanted)
     assert len(compiled) == 1
 
 

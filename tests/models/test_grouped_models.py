@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from monte_carlo import assert_converged, assert_same_distribution
+from monte_carlo import assert_converged, assert_same_distribution, measured, sampled_by_nuts
 
 import bayescm as bcm
 from bayescm import direct, models
@@ -61,11 +61,10 @@ def test_the_model_computes_the_siblings_cells(name, evidence):
 
 @pytest.mark.slow
 def test_nuts_agrees_with_the_quadrature_of_groups():
-    fitted = bcm.fit(SITES, method="nuts", draws=800, chains=2, random_seed=1)
+    fitted = sampled_by_nuts(models.hierarchical_groups(SITES), seed=1)
     assert_converged(fitted)
     quick = direct.hierarchical_groups(SITES.values).variables(8000, np.random.default_rng(0))
     for name in ("rates", "spread"):
         assert_same_distribution(fitted["posterior"][name], quick[name])
-    cells = fitted["posterior"]["theta_group"]
-    recall = cells[..., 0, 0].copy(data=resolve("recall")(cells.values))
+    recall = measured(fitted["posterior"]["theta_group"], "recall")
     assert_same_distribution(recall, resolve("recall")(quick["theta_group"]))

@@ -3,7 +3,14 @@
 import numpy as np
 import pymc as pm
 import pytest
-from monte_carlo import LEVELS, assert_converged, assert_quantiles, assert_same_distribution
+from monte_carlo import (
+    LEVELS,
+    assert_converged,
+    assert_quantiles,
+    assert_same_distribution,
+    measured,
+    sampled_by_nuts,
+)
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 from scipy import special, stats
@@ -109,13 +116,11 @@ def test_draws_fit_the_model(name):
 
 @pytest.mark.slow
 def test_nuts_draws_from_the_posterior_of_the_nodes():
-    settings = {"draws": 800, "chains": 2, "random_seed": 2}
-    tree = bcm.fit(labelled(FOLDS), "hierarchical_folds", method="nuts", **settings)
+    tree = sampled_by_nuts(models.hierarchical_folds(labelled(FOLDS)), seed=2)
     assert_converged(tree)
     posterior = direct.hierarchical_folds(FOLDS)
     for name in ("precision", "recall", "mcc"):
-        assert_quantiles(
-            bcm.measure(tree, name)[name], posterior.distribution(resolve(name)).quantile(LEVELS)
-        )
+        expected = measured(tree["posterior"]["theta_new"], name).mean("training")
+        assert_quantiles(expected, posterior.distribution(resolve(name)).quantile(LEVELS))
     drawn = posterior.variables(8000, np.random.default_rng(0))["spread"]
     assert_same_distribution(tree["posterior"]["spread"], drawn)

@@ -60,8 +60,8 @@ def test_fits_go_fold_by_fold():
 @pytest.mark.parametrize(
     ("evidence", "words"),
     [
-        (PAIRED, "one plain sample"),
-        (WEIGHTED, "one plain sample"),
+        (PAIRED, "single plain sample"),
+        (WEIGHTED, "single plain sample"),
         (bcm.from_scores([0, 1, 1], [1, 2, np.inf]), "infinite"),
         (bcm.from_scores([0, 0, 1], [1, 1, 2]), "do not vary"),
     ],

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from monte_carlo import assert_converged, assert_same_distribution
+from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
@@ -148,8 +148,7 @@ def test_draws_have_the_variables_of_the_model(case):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SAMPLED, ids=lambda case: case.model)
 def test_nuts_draws_from_the_posterior_of_the_sibling(case):
-    settings = {"draws": 800, "chains": 2, "random_seed": 3}
-    tree = bcm.fit(case.evidence, case.model, method="nuts", **settings, **case.keywords)
+    tree = sampled_by_nuts(getattr(models, case.model)(case.evidence, **case.keywords), seed=3)
     assert_converged(tree)
     posterior = getattr(direct, case.model)(case.evidence, **case.keywords)
     drawn = posterior.variables(8000, np.random.default_rng(0))

@@ -102,12 +102,6 @@ def test_a_tree_says_what_it_can_be_asked(tree):
     assert "theta[well, sick]" in az.summary(tree, var_names=["theta"]).index
 
 
-def test_without_a_sibling_the_tree_is_sampled():
-    model = bcm.fit(SITES, toy, draws=100, tune=100, chains=1)
-    assert model.attrs["sampling_method"] == "nuts"
-    assert bcm.interval(model, "f1").shape == (2,)
-
-
 def test_pictures_and_a_report(tree, tmp_path):
     assert len(bcm.plot_posterior(SITES, "f1", model=sibling, draws=500).axes) == 1
     assert len(bcm.plot_posterior(tree, "f1").axes) == 1

@@ -11,7 +11,7 @@ from bayescm.reporting.parts import Section
 SECTIONS = [
     "What was evaluated",
     "What is known",
-    "Where it is uncertain",
+    "What is uncertain",
     "Pictures",
     "How it was computed",
     "Cautions",

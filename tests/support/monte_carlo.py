@@ -3,8 +3,21 @@
 import arviz as az
 import numpy as np
 
+from bayescm.measures import resolve
+from bayescm.posterior.nuts import nuts
+
 LEVELS = (0.025, 0.5, 0.975)
 DRAWN = ("chain", "draw")
+
+
+def sampled_by_nuts(model, seed, draws=800):
+    """Return the chains of a model alone, without the predictions that `fit` draws."""
+    return nuts(model, draws=draws, tune=draws, chains=2, seed=seed)
+
+
+def measured(cells, name):
+    """Return a measure of sampled cells (chain, draw, ..., actual, predicted)."""
+    return cells[..., 0, 0].copy(data=resolve(name)(cells.values)).rename(name)
 
 
 def assert_converged(tree):
