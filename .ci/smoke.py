@@ -6,7 +6,7 @@ from importlib import import_module, metadata
 import bayescm as bcm
 
 # These need an extra that the wheel does not ask for.
-OPTIONAL = {"dask", "distributed", "psycopg", "preliz"}
+OPTIONAL = {"dask", "distributed", "psycopg"}
 modules = [m.name for m in pkgutil.walk_packages(bcm.__path__, "bayescm.")]
 for module in [*modules, "bayescm.models"]:
     try:

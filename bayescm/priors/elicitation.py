@@ -117,9 +117,8 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
     """
     Return the maximum-entropy beta distribution with a given mass between two values.
 
-    "I am 90% sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``. Uses
-    PreliZ if it is installed (the extra ``preliz``), and otherwise a built-in solver that agrees
-    with it to three digits.
+    "I am 90% sure that recall lies between .6 and .8" becomes ``beta(0.6, 0.8, prob=0.9)``, which
+    agrees with PreliZ's ``maxent`` to three digits.
 
     Parameters
     ----------
@@ -155,21 +154,7 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
         raise fail(
             "not an interval between 0 and 1", (lower, upper), "0 <= lower < upper <= 1", todo
         )
-    try:
-        return _by_preliz(lower, upper, prob)
-    except ImportError:
-        return _by_scipy(lower, upper, prob)
 
-
-def _by_preliz(lower, upper, prob):
-    import preliz
-
-    distribution = preliz.Beta()
-    preliz.maxent(distribution, lower, upper, mass=prob, plot=False)
-    return Beta(np.asarray(distribution.alpha, float), np.asarray(distribution.beta, float))
-
-
-def _by_scipy(lower, upper, prob):
     def mass(logs):
         a, b = np.exp(logs)
         return special.betainc(a, b, upper) - special.betainc(a, b, lower) - prob
