@@ -166,4 +166,5 @@ def _drawn(posterior, measures, size, seed, of, n):
     part = max(1, _LARGE // posterior.counts.size) if large else size
     sizes = np.diff([*range(0, size, part), size])
     parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
-    return [Empirical(np.concatenate(values)) for values in zip(*parts, strict=True)]
+    arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]
+    return [Empirical(each, how=posterior.how) for each in arrays]

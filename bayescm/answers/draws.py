@@ -102,7 +102,7 @@ def draw_measures(
     whole = cache(lambda measure: posterior.distribution(measure, of=of, n=n))
 
     def distribution(measure, place):
-        if whole(measure) is None or whole(measure).how == "draws":
+        if whole(measure) is None or whole(measure).how.startswith("draws"):
             return None
         _, *dims = values[measure.__name__].dims
         index = [place[each] for each in dims]

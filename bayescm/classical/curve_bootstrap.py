@@ -20,7 +20,7 @@ def curve_bootstrap(
     *,
     prob: float = 0.95,
     resamples: int = 1000,
-    random_seed: int | None = None,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return the percentile bootstrap interval of a summary of a curve, stratified by class.
@@ -33,7 +33,7 @@ def curve_bootstrap(
         See :func:`bayescm.curves.number_draws`.
     prob : float, default 0.95
     resamples : int, default 1000
-    random_seed : int, optional
+    random_seed : int, default 0
 
     Returns
     -------

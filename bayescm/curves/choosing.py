@@ -22,7 +22,7 @@ def best_threshold(
     lower_is_better: bool | None = None,
     prob: float = 0.95,
     draws: int = drawing.CURVES,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.Dataset:
     """
     Choose the threshold with the best expected value of a measure, and say how good it really is.

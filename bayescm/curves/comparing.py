@@ -24,7 +24,7 @@ def compare(
     rope: float | tuple[float, float] = 0.0,
     reference: str | None = None,
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> pd.DataFrame:
     """
     Compare classifiers scored on the same examples, pairwise.

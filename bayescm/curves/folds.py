@@ -15,7 +15,7 @@ def fold_auc(
     prob: float = 0.95,
     kind: str = "eti",
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return the posterior interval of the mean AUC over the folds of a cross-validation.

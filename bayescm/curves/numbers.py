@@ -26,7 +26,7 @@ def auc(
     average: str | None = None,
     model: str | None = None,
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return the posterior interval of the area under the ROC curve.
@@ -80,7 +80,7 @@ def average_precision(
     average: str | None = None,
     model: str | None = None,
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return the posterior interval of the average precision, the area under the PR curve.
@@ -116,7 +116,7 @@ def partial_auc(
     kind: str = "eti",
     model: str | None = None,
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return the posterior interval of the area under the ROC curve up to a false positive rate.
@@ -148,7 +148,7 @@ def max_f1(
     kind: str = "eti",
     model: str | None = None,
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return the posterior interval of F1 at its best threshold.
@@ -172,7 +172,7 @@ def number_draws(
     average: str | None = None,
     model: str | None = None,
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return posterior draws of a summary of each curve.

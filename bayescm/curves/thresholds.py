@@ -28,7 +28,7 @@ def threshold(
     prob: float = 0.95,
     simultaneous: bool = True,
     draws: int = drawing.CURVES,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.Dataset:
     """
     Return a measure as a function of the threshold, with its band.
@@ -89,7 +89,7 @@ def threshold_draws(
     *,
     at: Any = None,
     draws: int = drawing.CURVES,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return posterior draws of a measure as a function of the threshold.
@@ -119,7 +119,7 @@ def at_threshold(
     prob: float = 0.95,
     kind: str = "hdi",
     draws: int = drawing.NUMBERS,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.Dataset:
     """
     Return intervals of measures at one threshold, all from the same draws.

@@ -28,7 +28,7 @@ def roc(
     fpr: Any = None,
     model: str | None = None,
     draws: int = drawing.CURVES,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.Dataset:
     """
     Return the ROC curve with its band.
@@ -89,7 +89,7 @@ def precision_recall(
     recall: Any = None,
     model: str | None = None,
     draws: int = drawing.CURVES,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.Dataset:
     """
     Return the precision-recall curve with its band.
@@ -124,7 +124,7 @@ def roc_draws(
     fpr: Any = None,
     model: str | None = None,
     draws: int = drawing.CURVES,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return posterior draws of the ROC curve.
@@ -152,7 +152,7 @@ def precision_recall_draws(
     recall: Any = None,
     model: str | None = None,
     draws: int = drawing.CURVES,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return posterior draws of the precision-recall curve.

@@ -43,6 +43,8 @@ class Posterior:
         The values of ``of`` that it answers, and the variable (..., C, C) that each is read off.
         Further axes of the variable, between the batch and the cells, are averaged over; the next
         test set (``"predictive"``) is of one of their members.
+    cell_prior : bool
+        Whether ``concentration`` is pseudo-counts of the cells.
     how : str
         How its draws are made, in words.
     sampling_method : {"conjugate", "quadrature", "importance"}
@@ -55,6 +57,7 @@ class Posterior:
     uses: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
+    cell_prior: bool = True
     how: str = "draws"
     sampling_method: str = "conjugate"
     counts: xr.DataArray

@@ -53,7 +53,6 @@ class Drifting(Posterior):
         Whether the distributions are the filtered ones.
     """
 
-    how = "quadrature"
     sampling_method = "quadrature"
     counts: xr.DataArray
     prior: np.ndarray

@@ -50,7 +50,6 @@ class HierarchicalFolds(Posterior):
         "finite": "theta_fold",
         "predictive": "theta_new",
     }
-    how = "quadrature"
     sampling_method = "quadrature"
 
     def __init__(self, counts: xr.DataArray, settings: Design):

@@ -65,7 +65,7 @@ class HierarchicalGroups(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How the draws are made, and how many independent ones they are worth at most."""
-        return f"importance sampling ({self.effective:.0f} effective draws)"
+        return f"draws by importance sampling ({self.effective:,.0f} effective)"
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """

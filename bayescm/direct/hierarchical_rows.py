@@ -36,7 +36,7 @@ class HierarchicalRows(Posterior):
         Prior pseudo-counts of a row's errors, together.
     """
 
-    how = "quadrature"
+    cell_prior = False
     sampling_method = "quadrature"
     counts: xr.DataArray
     concentration: float

@@ -1,4 +1,4 @@
-"""Several classifiers on the same examples: the exact posterior, drawn without enumeration."""
+"""Several classifiers on the same examples: the posterior, drawn without enumeration."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -136,6 +136,8 @@ class Empirical(Distribution):
     chains : int
         Number of chains that follow each other in the draws; above 1 the Monte Carlo error counts
         effective draws.
+    how : str
+        How the draws were made.
 
     Examples
     --------
@@ -144,9 +146,9 @@ class Empirical(Distribution):
     array([0.05, 0.95])
     """
 
-    how: ClassVar[str] = "draws"
     draws: np.ndarray
     chains: int = 1
+    how: str = "draws"  # type: ignore[misc]
 
     @property
     def undefined(self) -> np.ndarray:
@@ -157,7 +159,7 @@ class Empirical(Distribution):
         return self.draws.shape[1:]
 
     def take(self, index: np.ndarray) -> "Empirical":
-        return Empirical(self.draws.reshape(len(self.draws), -1)[:, index], self.chains)
+        return Empirical(self.draws.reshape(len(self.draws), -1)[:, index], self.chains, self.how)
 
     @cached_property
     def _sorted(self):

@@ -14,7 +14,6 @@ import xarray as xr
 from scipy import special
 
 from bayescm.direct import dirichlet_multinomial
-from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
 from bayescm.measures.labelled import apply, kernels
@@ -102,7 +101,7 @@ def prob_worse(
         got, allowed = reference.indexes["actual"].tolist(), f"{counts.indexes['actual'].tolist()}"
         raise fail("the reference has different labels", got, allowed, "give both the same labels")
     now, then = (distribution_at(each, kernel, concentration) for each in (counts, reference))
-    if not all(isinstance(distribution, Beta | F1) for distribution in (now, then)):
+    if not all(each.how == "closed form" for each in (now, then)):
         return _like(kernel, counts, _drawn_worse(kernel, counts, reference, concentration))
     quantiles = [then.quantile(each) for each in special.ndtr(_Z)]
     below = sum(w * now.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))

@@ -22,7 +22,7 @@ def plot_roc(
     lines: int = 0,
     threshold: float | None = None,
     model: str | None = None,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ):
     """
     Draw ROC curves with their bands.
@@ -76,7 +76,7 @@ def plot_precision_recall(
     lines: int = 0,
     threshold: float | None = None,
     model: str | None = None,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ):
     """
     Draw precision-recall curves with their bands, over lines of equal F1.
@@ -118,7 +118,7 @@ def plot_curve_numbers(
     prob: float = 0.95,
     kind: str = "eti",
     model: str | None = None,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ):
     """
     Draw the posterior density of a summary of each curve, with mean and interval.
@@ -174,7 +174,7 @@ def plot_threshold(
     at: Any = None,
     prob: float = 0.95,
     simultaneous: bool = True,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ):
     """
     Draw measures against the threshold, with bands.

@@ -17,7 +17,7 @@ from bayescm.validate import check_choice, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
 _LARGEST = 2e8
-# Down to this concentration in an empty cell NUTS gave the exact quantiles; at 0.01 it did not.
+# Down to this concentration in an empty cell NUTS gave the right quantiles; at 0.01 it did not.
 _SMALLEST = 0.02
 
 

@@ -21,7 +21,7 @@ def predictive(
     *,
     n: int,
     draws: int = 10_000,
-    random_seed: int | None = None,
+    random_seed: int = 0,
 ) -> xr.Dataset:
     """
     Draw measures of a test set of n examples from the prior predictive distribution.
@@ -34,7 +34,7 @@ def predictive(
     n : int
         Size of the test set.
     draws : int, default 10,000
-    random_seed : int, optional
+    random_seed : int, default 0
 
     Returns
     -------
@@ -71,7 +71,7 @@ def conflict(
     concentration: Any = None,
     *,
     draws: int = 10_000,
-    random_seed: int | None = 0,
+    random_seed: int = 0,
 ) -> xr.DataArray:
     """
     Return how surprising the counts are under the prior: the prior-predictive tail probability.

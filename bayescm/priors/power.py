@@ -111,7 +111,7 @@ def examples(concentration: xr.DataArray) -> float:
 
 
 def _is_dirichlet(tree):
-    conjugate = tree.attrs.get("model") in ("dirichlet_multinomial", "pooled_folds")
+    conjugate = "theta_cell" in tree["posterior"].data_vars
     keywords = json.loads(tree.attrs.get("model_keywords", "{}"))
     return conjugate and not isinstance(keywords.get("concentration"), str)
 

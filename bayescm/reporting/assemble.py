@@ -55,7 +55,9 @@ def _of_counts(evidence, measures, settings, keywords):
         sections.append(content.better(comparison, rope, prob))
         thin.sentences += open_questions(evidence, comparison, wanted, prob, rope)
     model = keywords.get("model") or default_model(counts)
-    prior = facts.prior_of(counts, model, keywords.get("concentration"))
+    posterior = posterior_of(counts, **_own(keywords))
+    given = keywords.get("concentration")
+    prior = facts.prior_of(counts, given) if posterior.cell_prior else None
     told = facts.of_counts(counts, model, prior, settings["random_seed"])
     if comparison is not None and paired:
         pairs = "the correlated t" if "fold" in evidence.dims else "paired_outcomes"
@@ -65,14 +67,13 @@ def _of_counts(evidence, measures, settings, keywords):
         thin,
         pictures.of_counts(whole, wanted, interval, comparison),
         content.computed(table, told),
-        cautions(whole, table, prior=prior, paired=paired, fixed=model == "fixed_totals"),
+        cautions(whole, table, prior=prior, paired=paired, fixed=_fixed(posterior)),
     ]
 
 
 def _counts(evidence, keywords):
     counts = as_counts(matrices_of(evidence))
-    own = {name: each for name, each in keywords.items() if name not in ASKED}
-    known = {*_DIMS, *CELLS, *posterior_of(evidence, **own).uses}
+    known = {*_DIMS, *CELLS, *posterior_of(evidence, **_own(keywords)).uses}
     strange = [dim for dim in counts.dims if dim not in known]
     if strange:
         dim = strange[0]
@@ -84,6 +85,18 @@ def _counts(evidence, keywords):
             f'counts.rename({dim}="group")',
         )
     return counts
+
+
+def _own(keywords):
+    """Return the keywords of the posterior, without those of what is asked of it."""
+    return {name: each for name, each in keywords.items() if name not in ASKED}
+
+
+def _fixed(posterior):
+    """Say whether the classes' shares are given rather than estimated: they do not vary."""
+    name = posterior.check_of("parameter")
+    shares = posterior.cells(name, 2, np.random.default_rng(0))[:2].sum(axis=-1)
+    return bool(np.ptp(shares, axis=0).max() < 1e-12)
 
 
 def _comparison(evidence, measures, settings, keywords):
@@ -109,14 +122,16 @@ def _of_fit(tree, measures, settings):
     table = bcm.summary(tree, wanted, prob=prob, kind=kind)
     content.check_defined(table)
     model = tree.attrs.get("model", "not named")
-    prior = facts.prior_of(counts, model, tree["constant_data"].get("concentration"))
+    given = tree["constant_data"].get("concentration")
+    by_cell = given is not None and set(CELLS) <= set(given.dims)
+    prior = facts.prior_of(counts, given) if by_cell else None
     return [
         content.evaluated(counts),
         content.known(table, prob, kind),
         uncertain(counts, table, wanted, prob, kind),
         pictures.of_fit(tree, counts, wanted, {"prob": prob, "kind": kind}),
         content.computed(table, facts.of_fit(tree, model, prior)),
-        cautions(counts, table, prior=prior, fixed=model == "fixed_totals"),
+        cautions(counts, table, prior=prior, fixed=_fixed(posterior_of(tree))),
     ]
 
 

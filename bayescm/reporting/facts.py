@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import align
 
 _VERSIONS = ["bayescm", "numpy", "scipy", "xarray"]
 
 
-def prior_of(counts: xr.DataArray, model: Any, concentration: Any) -> np.ndarray | None:
+def prior_of(counts: xr.DataArray, concentration: Any) -> np.ndarray | None:
     """Return the prior's pseudo-counts, shape (C, C); None where the model has none of its own."""
-    if model in ("hierarchical_rows", "binormal", "scores") or callable(concentration):
+    if callable(concentration):
         return None
     size = counts.sizes["actual"]
     one = counts.isel({dim: 0 for dim in counts.dims if dim not in ("actual", "predicted")})
-    given = 2 / size**2 if concentration is None else align(concentration, one)
+    given = align(concentration, one)
+    given = default_concentration(size) if given is None else given
     if np.ndim(given) > 2:
         return None
     return np.broadcast_to(np.asarray(given, float), (size, size))

@@ -55,7 +55,7 @@ def monitor_report(
         interval: dict[str, Any] = {"prob": prob, "kind": kind}
         table = summary(counts, wanted, **interval)
         content.check_defined(table)
-        prior = facts.prior_of(counts, "dirichlet_multinomial", None)
+        prior = facts.prior_of(counts, None)
         evaluated = content.evaluated(counts)
         evaluated.sentences.append(_span(batches))
         sections = [

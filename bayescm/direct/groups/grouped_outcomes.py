@@ -44,7 +44,7 @@ class GroupedOutcomes(Posterior):
         "new": "theta_new",
         "predictive": "theta_new",
     }
-    how = "importance sampling"
+    how = "draws by importance sampling"
     sampling_method = "importance"
     counts: xr.DataArray
     outcomes: np.ndarray
