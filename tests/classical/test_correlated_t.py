@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 from bayescm.classical import correlated_t
 from bayescm.direct.folds.correlated_t import mean_difference
-from bayescm.distributions.student_t import StudentT
+from bayescm.distributions.differences import StudentT
 
 
 def scores(classifier, data_set):

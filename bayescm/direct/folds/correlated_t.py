@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from bayescm.direct.base import Posterior
-from bayescm.distributions.student_t import StudentT
+from bayescm.distributions.differences import StudentT
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.validate import fail
