@@ -86,7 +86,7 @@ OPEN = [
     Case("hierarchical_groups", MANY, {}),
     Case("hierarchical_rows", THREE, {}),
 ]
-SAMPLED = [FENCED[0], FENCED[7], FENCED[9]]
+SAMPLED = [FENCED[9]]  # the one whose likelihood is our own
 
 
 def names(cases):
