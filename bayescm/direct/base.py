@@ -205,6 +205,10 @@ class Members(Posterior):
         self.how = whole.how
         self.estimands = {"parameter": f"theta_{dim}"}
 
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws the whole posterior would make."""
+        return self.whole.draws_by_default(of, joint=joint)
+
     def variables(self, size, rng):
         """Return draws of the variables of the whole model."""
         drawn = self.whole.variables(size, rng)
@@ -258,6 +262,8 @@ def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -
     """Return a concentration in the order of the canonical counts, without the dims used up."""
     if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
         return concentration
+    if is_outcomes(evidence):
+        evidence = counts_of(evidence)
     if not isinstance(evidence, xr.DataArray):
         return np.asarray(concentration, float)
     first = {dim: 0 for dim in uses if dim in evidence.dims}

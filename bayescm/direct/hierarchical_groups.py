@@ -67,6 +67,10 @@ class HierarchicalGroups(Posterior):
         """How the draws are made, and how many independent ones they are worth at most."""
         return f"draws by importance sampling ({self.effective:,.0f} effective)"
 
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made: effects take more time than pairs are worth."""
+        return super().draws_by_default(of)
+
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """
         Return draws (size, ...) of the variables of the PyMC model of the same name.

@@ -51,6 +51,18 @@ def test_pseudo_counts_mean_the_same_to_both_routes(concentration):
     assert fitted["constant_data"]["concentration"].values.tolist() == [[1, 2], [4, 8]]
 
 
+def test_pseudo_counts_of_outcomes_go_by_their_labels():
+    actual, answers = ["sick", "well", "sick", "well"] * 9, {"a": ["sick", "well", "well"] * 12}
+    outcomes = bcm.from_classifiers(actual, answers, labels=["sick", "well"], positive="sick")
+    names = ["sick", "well"]
+    prior = xr.DataArray([[8, 4], [2, 1]], {"actual": names, "predicted": names})
+    apart = bcm.mean(outcomes, "recall", model="dirichlet_multinomial", concentration=prior)
+    paired = bcm.mean(outcomes, "recall", concentration=prior)
+    np.testing.assert_allclose(apart, paired)
+    alone = bcm.from_predictions(actual, answers["a"], labels=names, positive="sick")
+    np.testing.assert_allclose(apart, [bcm.mean(alone, "recall", concentration=prior)])
+
+
 def test_the_prevalence_the_evidence_carries():
     rare = bcm.at_prevalence(COUNTS, 0.01)
     counts, function, keywords = route.prepare(rare, None, {})
