@@ -70,7 +70,10 @@ def joint_interval(
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]
     found = [_envelope(part, prob) for part in parts]
-    return found[0] if batches is None else xr.concat(found, "batch").transpose("batch", ...)
+    if batches is None:
+        return found[0]
+    # By name: xarray would join the probabilities of all into one where they are equal.
+    return xr.concat(found, "batch", coords=["prob_all"]).transpose("batch", ...)
 
 
 def _only(drawn: Joint, pairs):

@@ -22,7 +22,7 @@ MEASURES = ["f1", "accuracy", "precision", "recall"]
 def three():
     known = truth_table(0.3, (0.05, 0.15, 0.3), 0.5)
     cells, p = known.cells, known.shares
-    drawn = np.random.default_rng(4).choice(len(p), 600, p=p)
+    drawn = np.random.default_rng(4).choice(len(p), 3000, p=p)
     names = dict(zip("abc", cells[1:, drawn], strict=True))
     return bcm.from_classifiers(cells[0, drawn], names)
 

@@ -73,7 +73,7 @@ def test_lazy_draws_have_the_moments_of_the_whole_table(judges, classes, monkeyp
     sd = whole.std(axis=0)
     np.testing.assert_allclose(lazy.mean(0), whole.mean(0), atol=5 * sd.max() / SIZE**0.5)
     scale = np.outer(sd, sd) + 1e-12
-    np.testing.assert_allclose(np.cov(lazy.T) / scale, np.cov(whole.T) / scale, atol=0.06)
+    np.testing.assert_allclose(np.cov(lazy.T) / scale, np.cov(whole.T) / scale, atol=0.12)
 
 
 def test_classifiers_that_answer_alike_do_not_differ():
