@@ -94,7 +94,7 @@ def _bca(setting, values, tails):
     """Return the bias-corrected and accelerated ends, shape (L, J, W, 2)."""
     point = setting.evaluate(setting.matrices(setting.counts))
     ends = np.full((*point.shape, 2), np.nan)
-    speed = _acceleration(setting)
+    speed = acceleration(setting)
     for place in np.ndindex(point.shape):
         drawn = values[(slice(None), *place)]
         drawn = drawn[~np.isnan(drawn)]
@@ -108,7 +108,7 @@ def _bca(setting, values, tails):
     return ends
 
 
-def _acceleration(setting):
+def acceleration(setting):
     """Return the skewness of the jackknife values over 6: one value per outcome, weighted."""
     counts = setting.counts
     evaluations, _, outcomes = counts.shape

@@ -62,7 +62,9 @@ def curve_bootstrap(
     parts = []
     for first in range(0, resamples, step):
         counts = _resample(codes, min(step, resamples - first), rng)
-        parts.append(np.stack([kernel(_curve(row, codes, counts)) for row in matrix], axis=1))
+        parts.append(
+            np.stack([kernel(resampled_curve(row, codes, counts)) for row in matrix], axis=1)
+        )
     values = np.concatenate(parts)
     if "classifier" not in evidence.dims:
         return interval_of(xr.DataArray(values[:, 0], dims="draw", name=name), prob, "eti")
@@ -80,7 +82,7 @@ def _resample(codes, size, rng):
     return counts
 
 
-def _curve(scores, codes, counts):
+def resampled_curve(scores, codes, counts):
     """Return the curves of all resamples, with points at the distinct scores."""
     values, place = np.unique(-scores, return_inverse=True)
     rates = np.zeros((2, len(counts), len(values) + 1))

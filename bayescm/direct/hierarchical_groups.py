@@ -77,17 +77,17 @@ class HierarchicalGroups(Posterior):
 
         ``theta`` of the typical group, ``theta_new`` of a group not seen yet, and ``theta_group``.
         """
-        return self._joined([each.draws(size, rng, True) for each in self._each], size)
+        return self._joined([each.draws(size, rng, True) for each in self.each_collection], size)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
         if of == "population":
-            parts = [{"theta": each.average(size, rng)} for each in self._each]
+            parts = [{"theta": each.average(size, rng)} for each in self.each_collection]
             return self._joined(parts, size)["theta"]
         if of == "finite":
             return self.variables(size, rng)["theta_group"]
         # The groups' own matrices take most of the time.
-        parts = [each.draws(size, rng, False) for each in self._each]
+        parts = [each.draws(size, rng, False) for each in self.each_collection]
         return self._joined(parts, size)[self.estimands[of]]
 
     def _joined(self, parts, size):
@@ -98,10 +98,11 @@ class HierarchicalGroups(Posterior):
     @property
     def effective(self) -> float:
         """The number of independent draws that the parameters of the typical group are worth."""
-        return min(each.effective for each in self._each)
+        return min(each.effective for each in self.each_collection)
 
     @cached_property
-    def _each(self):
+    def each_collection(self):
+        """The posterior of every collection of groups of the batch."""
         cells = self.counts.values.astype(float)
         kind = _Two if cells.shape[-1] == 2 else _Many
         flat = cells.reshape(-1, *cells.shape[-3:])

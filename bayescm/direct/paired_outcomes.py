@@ -139,7 +139,7 @@ class PairedOutcomes(Posterior):
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log density of the joint cell probabilities theta_outcome (..., cells)."""
-        return dirichlet.logpdf(np.asarray(variables["theta_outcome"]), self._weights)
+        return dirichlet.logpdf(np.asarray(variables["theta_outcome"]), self.joint_weights)
 
     def log_marginal(self) -> np.ndarray:
         """Return the log probability of the joint counts, the prior averaged out."""
@@ -161,26 +161,26 @@ class PairedOutcomes(Posterior):
         return classes ** (1 + judges)
 
     @cached_property
-    def _every(self):
+    def joint_cells(self):
         """Truth and answers of every joint cell, shape (1 + J, cells)."""
         judges, classes = self.prior.shape[:2]
         return np.indices((classes,) * (1 + judges)).reshape(1 + judges, -1)
 
     @cached_property
-    def _weights(self):
+    def joint_weights(self):
         """Dirichlet parameters of every joint cell, shape (..., cells)."""
         judges, classes = self.prior.shape[:2]
         place = np.ravel_multi_index((self.actual, *self.predicted), (classes,) * (1 + judges))
-        own = base_measure(self.prior, self._every[0], self._every[1:])
+        own = base_measure(self.prior, self.joint_cells[0], self.joint_cells[1:])
         weights = np.tile(own, (*self.outcomes.shape[:-1], 1))
         weights[..., place] += self.outcomes
         return weights
 
     def _gammas(self, size, rng):
-        return rng.standard_gamma(self._weights, (size, *self._weights.shape))
+        return rng.standard_gamma(self.joint_weights, (size, *self.joint_weights.shape))
 
     def _sums(self, cells):
-        total = pour(cells, self._every[0], self._every[1:], self.prior.shape[-1])
+        total = pour(cells, self.joint_cells[0], self.joint_cells[1:], self.prior.shape[-1])
         return total / total.sum((-2, -1), keepdims=True)
 
 

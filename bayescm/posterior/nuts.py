@@ -63,7 +63,7 @@ def nuts(model, *, draws: int, tune: int, chains: int, seed: int) -> xr.DataTree
     # Objects (None or a text) that neither netCDF nor a comparison can take.
     stats = tree["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
     tree["sample_stats"] = xr.DataTree(stats)
-    _warn_unless_converged(tree, [variable.name for variable in model.free_RVs])
+    warn_unless_converged(tree, [variable.name for variable in model.free_RVs])
     return tree
 
 
@@ -71,8 +71,8 @@ def _sampler(model):
     """Return a compiled sampler that holds the data of the model."""
     import nutpie
 
-    graph = _graph(model)
-    kept = [entry for entry in _compiled if _same(entry[:2], (model, graph))]
+    graph = graph_of(model)
+    kept = [entry for entry in _compiled if same_computation(entry[:2], (model, graph))]
     if kept:
         _compiled.remove(kept[0])
         compiled = kept[0][2]
@@ -86,7 +86,8 @@ def _sampler(model):
     )
 
 
-def _graph(model):
+def graph_of(model):
+    """Return the expressions that a compiled sampler works out."""
     return [model.logp(), *model.deterministics]
 
 
@@ -96,7 +97,7 @@ def _lengths(model):
     return [each for each in model.dim_lengths.values() if isinstance(each, SharedVariable)]
 
 
-def _same(kept: Sequence, new: Sequence) -> bool:
+def same_computation(kept: Sequence, new: Sequence) -> bool:
     """Say whether two models are one computation but for the values of their ``pm.Data``.
 
     Compares whole graphs, constants included: a function that writes the counts into the model as
@@ -116,7 +117,7 @@ def _same(kept: Sequence, new: Sequence) -> bool:
     return equal_computations(kept[1], new[1], *inputs)
 
 
-def _warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
+def warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
     """Warn in plain words where draws diverged or the chains disagree."""
     from arviz_stats import rhat
 

@@ -6,7 +6,7 @@ from scipy.stats import bootstrap as scipys
 
 import bayescm as bcm
 from bayescm.classical import bootstrap
-from bayescm.classical.bootstrap import _acceleration, resampled
+from bayescm.classical.bootstrap import acceleration, resampled
 from bayescm.classical.samples import samples
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
@@ -40,7 +40,7 @@ def test_acceleration_is_that_of_the_jackknife():
     )
     off = left_out.mean() - left_out
     expected = (off**3).sum() / (6 * (off**2).sum() ** 1.5)
-    found = _acceleration(samples(COUNTS, "f1"))
+    found = acceleration(samples(COUNTS, "f1"))
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9)
 
 

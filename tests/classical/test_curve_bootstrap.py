@@ -6,7 +6,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import bayescm as bcm
 from bayescm.classical import curve_bootstrap
-from bayescm.classical.curve_bootstrap import _curve
+from bayescm.classical.curve_bootstrap import resampled_curve
 from bayescm.direct.roc import curve
 
 RNG = np.random.default_rng(1)
@@ -16,10 +16,10 @@ SCORE = np.round(RNG.normal(ACTUAL, 1), 1)
 
 def test_a_resample_is_scored_as_scikit_learn_does():
     counts = RNG.multinomial(150, np.full(150, 1 / 150), 3).astype(float)
-    found = _curve(SCORE, ACTUAL, counts)
+    found = resampled_curve(SCORE, ACTUAL, counts)
     for row, area in zip(counts, curve.auc(found), strict=True):
         assert area == pytest.approx(roc_auc_score(ACTUAL, SCORE, sample_weight=row))
-    ones = _curve(SCORE, ACTUAL, np.ones((1, 150)))
+    ones = resampled_curve(SCORE, ACTUAL, np.ones((1, 150)))
     expected = average_precision_score(ACTUAL, SCORE)
     assert curve.average_precision(ones)[0] == pytest.approx(expected)
 

@@ -89,7 +89,7 @@ def test_no_variation_is_pooling(cells):
 
 def test_infinite_variation_leaves_groups_to_themselves():
     cells = SITES[:3]
-    blocks = direct.hierarchical_groups(cells)._each[0]
+    blocks = direct.hierarchical_groups(cells).each_collection[0]
     wide = np.array([[0.0, 0.0, np.log(30), np.log(30), 0.0]])
     effects = blocks.rates.draw_effects(np.repeat(wide, 20_000, 0), np.random.default_rng(0))
     recall = expit(blocks.rates.logits(np.repeat(wide, 20_000, 0), effects))[..., 0]

@@ -89,8 +89,8 @@ def test_prior_weighs_the_same_for_any_number_of_classifiers():
         posterior = direct.paired_outcomes(simulated(judges, 2, 10))
         assert posterior.weight == 2
     written = direct.paired_outcomes(simulated(3, 2, 10))
-    own = joint_table.base_measure(written.prior, written._every[0], written._every[1:])
-    table = pour(own, written._every[0], written._every[1:], 2)
+    own = joint_table.base_measure(written.prior, written.joint_cells[0], written.joint_cells[1:])
+    table = pour(own, written.joint_cells[0], written.joint_cells[1:], 2)
     np.testing.assert_allclose(table, 0.5)
 
 
@@ -113,8 +113,10 @@ def test_a_selection_merges_outcomes():
 
 def test_marginal_likelihood_is_scipys():
     posterior = direct.paired_outcomes(simulated(2, 2, 30))
-    prior = joint_table.base_measure(posterior.prior, posterior._every[0], posterior._every[1:])
-    counts = posterior._weights - prior
+    prior = joint_table.base_measure(
+        posterior.prior, posterior.joint_cells[0], posterior.joint_cells[1:]
+    )
+    counts = posterior.joint_weights - prior
     expected = scipy_dm.logpmf(np.rint(counts).astype(int), prior, 30)
     np.testing.assert_allclose(posterior.log_marginal(), expected, rtol=1e-12)
 

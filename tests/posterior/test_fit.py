@@ -246,8 +246,8 @@ def test_a_model_of_the_users_own(monkeypatch):
     ids=["same function", "another number in it", "same counts", "other counts without pm.Data"],
 )
 def test_only_the_same_computation_reuses_a_sampler(one, two, same):
-    sides = [(model, sampling._graph(model)) for model in (one, two)]
-    assert sampling._same(*sides) is same
+    sides = [(model, sampling.graph_of(model)) for model in (one, two)]
+    assert sampling.same_computation(*sides) is same
 
 
 # Which route
@@ -399,7 +399,7 @@ def test_warning_in_plain_words(divergent, shift, words):
         "sample_stats": xr.Dataset({"diverging": (dims, diverging)}),
     }
     if words is None:
-        sampling._warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
+        sampling.warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
         return
     with pytest.warns(UserWarning, match=words):
-        sampling._warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
+        sampling.warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])

@@ -84,9 +84,9 @@ def posterior(evidence: xr.Dataset, draws: int) -> dict[str, tuple[float, float]
     return {
         **{name: interval_of(each, 0.95, "eti").values for name, each in numbers.items()},
         **{f"{name} hdi": interval_of(each, 0.95, "hdi").values for name, each in numbers.items()},
-        "roc band": _as_interval(roc, evidence.attrs["tpr"]),
+        "roc band": as_interval(roc, evidence.attrs["tpr"]),
         "roc pointwise": tuple(middle - true_middle),
-        "pr band": _as_interval(pr, evidence.attrs["precision"]),
+        "pr band": as_interval(pr, evidence.attrs["precision"]),
     }
 
 
@@ -95,7 +95,8 @@ def classical(evidence: xr.Dataset) -> dict[str, Any]:
     return {"auc": delong(evidence).values}
 
 
-def _as_interval(bounds, truth):
+def as_interval(bounds, truth):
+    """Return an interval of the band's mean width that starts at 0 if it holds the curve."""
     width = (bounds[:, 1] - bounds[:, 0]).mean()
     holds = ((bounds[:, 0] - 1e-12 <= truth) & (truth <= bounds[:, 1] + 1e-12)).all()
     return (0.0, width) if holds else (1.0, 1.0 + width)

@@ -33,13 +33,14 @@ def tango(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
         low, high = np.full(len(first), -1.0), np.full(len(first), 1.0)
         for _ in range(50):
             middle = (low + high) / 2
-            above = _score(middle, first, second, n) > sign * _Z
+            above = score_statistic(middle, first, second, n) > sign * _Z
             low, high = np.where(above, middle, low), np.where(above, high, middle)
         ends.append((low + high) / 2)
     return np.stack(ends, axis=-1)
 
 
-def _score(gap, first, second, n):
+def score_statistic(gap, first, second, n):
+    """Return Tango's score statistic of a difference, given the discordant pairs."""
     b = -first - second + (2 * n - first + second) * gap
     root = np.sqrt(np.maximum(b**2 + 8 * n * second * gap * (1 - gap), 0))
     share = (root - b) / (4 * n)

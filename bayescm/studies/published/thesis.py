@@ -146,14 +146,15 @@ class Chains:
 
     def __call__(self, rng: np.random.Generator) -> tuple[xr.DataArray, Mapping[str, float]]:
         """Draw counts with the dims group (images) and batch (all pixels, and every tenth)."""
-        actual = self._chain(rng, self.positives)
-        right = self._chain(rng, self.accuracy)
+        actual = self.chain(rng, self.positives)
+        right = self.chain(rng, self.accuracy)
         answer = np.where(right, actual, ~actual)
         tables = [_tables(actual[:, ::step], answer[:, ::step]) for step in (1, 10)]
         counts = from_matrix(np.stack(tables), labels=[0, 1], dims=("batch", "group"))
         return counts, {"recall": self.accuracy}
 
-    def _chain(self, rng, share):
+    def chain(self, rng, share):
+        """Draw images whose pixels repeat the one before with probability `stay`."""
         shape = self.images, self.pixels
         fresh = rng.random(shape) < share
         keep = rng.random(shape) < self.stay

@@ -200,7 +200,7 @@ def table(name: str, case: int | None = None, settings: Settings | None = None) 
     special: dict[str, tuple[Callable, Iterable[int]]] = {
         "3": (_point_study, POINTS),
         "12": (_omega_study, DISCOUNTED),
-        "remark-4": (_perfect_study, PERFECT),
+        "remark-4": (perfect_study, PERFECT),
     }
     build, known = special.get(name) or (partial(study, number), CASES[number])
     chosen = known if case is None else [case]
@@ -226,7 +226,8 @@ def _omega_study(case, data=None):
     return replace(source, name=f"wang-li table 12 case {case}", methods=methods)
 
 
-def _perfect_study(case, data=None):
+def perfect_study(case, data=None):
+    """Return the study of a case that is perfectly separable as printed."""
     features, gamma = _pick(PERFECT, case)
     source = CrossValidated(Gaussians(features, 1, 0.1), "svm", 1000, gamma=gamma)
     return Study(f"wang-li remark 4 case {case}", source.generate, METHODS, source.truth)

@@ -47,7 +47,7 @@ def test_intervals_of_paired_accuracies():
         assert ends[0][0] <= 7 / 40 <= ends[0][1]
     # Tango's score is z at either end, also where nobody is ever alone right.
     ends = paired_accuracy.tango(one, two, 40)
-    assert abs(paired_accuracy._score(ends[:, 0], one, two, 40) - 1.96).max() < 1e-3
+    assert abs(paired_accuracy.score_statistic(ends[:, 0], one, two, 40) - 1.96).max() < 1e-3
     frame = paired_accuracy.enumerated(8).set_index("method")
     assert frame.il["Dirichlet(1)"] < frame.il["Bonett-Price"]
 

@@ -37,7 +37,7 @@ def plain_bootstrap(evidence):
     pieces = np.full(len(codes), 0.5), np.zeros(len(codes), bool), np.arange(len(codes) + 1)
     drawn = curve.tpr_at(Curve(*rates, np.full(500, 0.3), *pieces), curve_populations.FPR)
     bounds = band(numbers.xr.DataArray(drawn, dims=("draw", "fpr"))).values
-    return {"roc band": curve_populations._as_interval(bounds, evidence.attrs["tpr"])}
+    return {"roc band": curve_populations.as_interval(bounds, evidence.attrs["tpr"])}
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_the_coverage_of_f1_is_that_of_simulated_samples():
 def test_dependence_is_what_it_says():
     rng = np.random.default_rng(1)
     for stay in (0.0, 0.9):
-        chain = thesis.Chains(stay, images=400)._chain(rng, 0.4)
+        chain = thesis.Chains(stay, images=400).chain(rng, 0.4)
         assert chain.mean() == pytest.approx(0.4, abs=0.04)
         follow = np.corrcoef(chain[:, 1:].ravel(), chain[:, :-1].ravel())[0, 1]
         assert follow == pytest.approx(stay, abs=0.03)

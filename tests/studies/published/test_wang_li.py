@@ -116,7 +116,7 @@ def test_best_omega_is_the_shortest_that_covers(folder, monkeypatch):
 
 
 def test_equal_tails_never_hold_a_measure_of_1():
-    population = wang_li._perfect_study(2)
+    population = wang_li.perfect_study(2)
     counts, _ = population.generate(generator(0, 0))
     assert np.trace(counts.sum("fold")) == 1000
     for name in ("pooled", "averaged"):
