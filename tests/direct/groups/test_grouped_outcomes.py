@@ -45,7 +45,7 @@ def test_a_new_group_is_less_certain_than_the_typical_one():
 
 
 def test_comparisons_over_groups_are_paired():
-    actual, answers, group = simulated(spread=1.0)
+    actual, answers, group = simulated(n=3000, spread=1.0)
     outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
     table = bcm.compare(outcomes, ["accuracy", "f1"], model="hierarchical_groups", random_seed=0)
     assert table["paired"].all()

@@ -72,7 +72,7 @@ def test_copies_go_together_and_opposites_apart():
     opposites = np.concatenate([matrix, -matrix])
     shown = areas * np.sqrt(variance(matrix, weights, codes) / areas.var())
     found = couple(shown, opposites, weights, codes, np.random.default_rng(3))
-    assert np.corrcoef(found.T)[0, 1] < -0.9
+    assert np.corrcoef(found.T)[0, 1] < -0.8
 
 
 @pytest.mark.parametrize(
