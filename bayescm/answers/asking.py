@@ -86,7 +86,7 @@ def answers_of(
 ) -> list[tuple[Any, xr.DataArray]]:
     """Return the distributions of measures of a posterior; parameters as for `distributions_of`."""
     found, of = wanted(posterior, measures, of)
-    size = check_size(n)
+    size = check_size(n, of)
     every = known_or_drawn(posterior, found, of=of, n=size, draws=draws, random_seed=random_seed)
     return [(have, template(posterior, each)) for have, each in zip(every, found, strict=True)]
 
@@ -150,8 +150,10 @@ def check_draws(draws: Any) -> int | None:
     raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=20000")
 
 
-def check_size(n: Any) -> Any:
-    """Return the size of a test set, or raise where it is not one."""
+def check_size(n: Any, of: str) -> Any:
+    """Return the size of the next test set, or raise where it is not one or none is asked for."""
+    if n is not None and of != "predictive":
+        raise fail("n is of the next test set", of, ["predictive"], "pass of='predictive' with n")
     if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
         return n
     raise fail("n must be the size of a test set", n, "1 or more", "pass n=100")

@@ -88,7 +88,7 @@ def draw_measures(
     """
     check_draws(draws)
     rng = np.random.default_rng(random_seed)
-    options = {"model": model, "draws": draws, "of": of, "n": check_size(n), **keywords}
+    options = {"model": model, "draws": draws, "of": of, "n": check_size(n, of), **keywords}
     if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
         return _of_members(evidence, measures, dim, rng, options)
     posterior = comparison_of(evidence, dim, model, **keywords).members(dim)

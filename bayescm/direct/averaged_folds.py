@@ -82,14 +82,8 @@ class AveragedFolds(Posterior):
             return _matching_beta(parts, self.stretch)
         return MeanOfFolds(parts, self.stretch)
 
-    def draw(
-        self,
-        measures: Sequence[Callable],
-        size: int,
-        rng: np.random.Generator,
-        *,
-        of: str = "parameter",
-        n: Any = None,
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the averages, all from the same matrices."""
         axis = self.folds.weights.ndim - 2  # of the folds: after the draws and the batch

@@ -159,13 +159,31 @@ class Posterior:
         -------
         list of ndarray, shape (size, ..., [C])
         """
+        if of == "parameter":
+            return self.draw_parameter(measures, size, rng)
+        if of != "predictive":
+            return self._averaged(measures, self.cells(of, size, rng))
+        sizes = self.batch.values if n is None else np.asarray(n)
+        if not np.isfinite(sizes).all():
+            raise fail("the size of the evidence is not known", ..., "n", "pass n=100")
         cells = self.cells(of, size, rng)
-        axes = tuple(range(1 + self.batch.ndim, cells.ndim - 2))
-        if of == "predictive":
-            sizes = np.asarray(self.batch.values if n is None else n).astype(int)
-            cells, axes = next_counts(_one_of(cells, axes, rng), sizes, rng), ()
-        values = [measure(cells) for measure in measures]
+        theta = _one_of(cells, self._further(cells), rng)
+        counts = next_counts(theta, sizes.astype(int), rng)
+        return [measure(counts) for measure in measures]
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw the parameter of several measures jointly; see `draw`."""
+        return self._averaged(measures, self.cells("parameter", size, rng))
+
+    def _averaged(self, measures, cells):
+        axes, values = self._further(cells), [measure(cells) for measure in measures]
         return [each.mean(axis=axes) for each in values] if axes else values
+
+    def _further(self, cells):
+        """Return the axes between those of the batch and the cells."""
+        return tuple(range(1 + self.batch.ndim, cells.ndim - 2))
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made where nothing else is asked for."""

@@ -66,18 +66,10 @@ class HierarchicalFolds(Posterior):
         shape = (*self.batch.shape, *found[0].shape)
         return Stack(np.stack(found).reshape(shape)) if shape else found[0].item()
 
-    def draw(
-        self,
-        measures: Sequence[Callable],
-        size: int,
-        rng: np.random.Generator,
-        *,
-        of: str = "parameter",
-        n: Any = None,
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Return draws (size, ..., [C]) of the measures; expected ones all from the same nodes."""
-        if of != "parameter":
-            return super().draw(measures, size, rng, of=of, n=n)
+        """Return draws (size, ..., [C]) of the expected measures, all from the same nodes."""
         columns: list[list[np.ndarray]] = [[] for _ in measures]
         for index in self._places():
             nodes = self._nodes(index)

@@ -44,9 +44,9 @@ def measure(
     Returns
     -------
     Dataset
-        One variable per measure under its canonical name, with all the dims of the evidence but
-        actual and predicted; a measure of one class has a dim ``class`` where there are more than
-        two. NaN where the measure is undefined (0/0).
+        One variable per measure, under the name it was asked for by, with all the dims of the
+        evidence but actual and predicted; a measure of one class has a dim ``class`` where there
+        are more than two. NaN where the measure is undefined (0/0).
 
     Raises
     ------

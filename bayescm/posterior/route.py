@@ -53,6 +53,10 @@ def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords:
         If there is no such model, it has no direct sibling, or does not take a keyword.
     """
     if isinstance(evidence, xr.DataTree):
+        if model is not None or keywords:
+            given = ", ".join([*(["model"] if model is not None else []), *keywords])
+            todo = "pass them to fit, or ask the counts"
+            raise fail("a fit has its model and prior", given, "no keywords of a model", todo)
         return Fitted(evidence)
     if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims):
         evidence = matrices_of(evidence)  # there is no pooling of pairs but by name

@@ -73,6 +73,7 @@ def test_lazy_draws_have_the_moments_of_the_whole_table(judges, classes, monkeyp
     sd = whole.std(axis=0)
     np.testing.assert_allclose(lazy.mean(0), whole.mean(0), atol=5 * sd.max() / SIZE**0.5)
     scale = np.outer(sd, sd) + 1e-12
+    # Of small cells a variance has a standard error of about .03, and there are 324 entries.
     np.testing.assert_allclose(np.cov(lazy.T) / scale, np.cov(whole.T) / scale, atol=0.12)
 
 

@@ -102,6 +102,13 @@ def test_a_tree_says_what_it_can_be_asked(tree):
     assert "theta[well, sick]" in az.summary(tree, var_names=["theta"]).index
 
 
+def test_what_a_fit_cannot_heed_is_refused(tree):
+    with pytest.raises(ValueError, match="a fit has its model and prior"):
+        bcm.interval(tree, "recall", concentration=5.0)
+    with pytest.raises(ValueError, match="n is of the next test set"):
+        bcm.interval(tree, "recall", n=30)
+
+
 def test_pictures_and_a_report(tree, tmp_path):
     assert len(bcm.plot_posterior(SITES, "f1", model=sibling, draws=500).axes) == 1
     assert len(bcm.plot_posterior(tree, "f1").axes) == 1

@@ -1,7 +1,6 @@
 """The correlated t: mean measures over the folds of one cross-validation, members paired."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -50,14 +49,8 @@ class CorrelatedT(Posterior):
             one, two = one[:, first["class"]], two[:, second["class"]]
         return mean_difference(one - two, self.rho)
 
-    def draw(
-        self,
-        measures: Sequence[Callable],
-        size: int,
-        rng: np.random.Generator,
-        *,
-        of: str = "parameter",
-        n: Any = None,
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the members' means, joint along the dim compared."""
         return [self._drawn(measure(self._rows), size, rng) for measure in measures]
