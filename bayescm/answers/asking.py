@@ -14,7 +14,7 @@ import xarray as xr
 from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.discrete import Empirical
-from bayescm.measures.labelled import kernels
+from bayescm.measures.labelled import kernels, of_variable
 from bayescm.posterior.route import posterior_of
 from bayescm.validate import fail
 
@@ -123,23 +123,22 @@ def distribution_of(
 
 def wanted(posterior: Posterior, measures: Wanted, of: str) -> tuple[list, str]:
     """Return the measures and the estimand, or raise where the posterior lacks them."""
-    if posterior.takes == "scores":
+    if posterior.gives == "curve":
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
         raise fail(
             "these are scores, not counts", type(posterior).__name__, "counts", todo, TypeError
         )
+    if posterior.gives != "cells":
+        return of_variable(measures, posterior.gives), posterior.check_of(of)
     return kernels(measures, posterior.counts), posterior.check_of(of)
 
 
 def template(posterior: Posterior, measure: Callable) -> xr.DataArray:
     """Return NaN with the dims, coords and name of a measure of the batch."""
-    classes = posterior.counts.shape[-1]
     blank = posterior.blank.copy(deep=False)
     blank.name = measure.__name__
-    if np.ndim(measure(np.ones((classes, classes)))) == 0:
-        return blank
-    labels = posterior.counts.indexes["actual"].values
-    return blank.expand_dims({"class": labels}, axis=-1).copy()
+    labels = posterior.classes_of(measure)
+    return blank if labels is None else blank.expand_dims({"class": labels}, axis=-1).copy()
 
 
 def check_draws(draws: Any) -> int | None:
@@ -161,11 +160,11 @@ def check_size(n: Any, of: str) -> Any:
 
 def _drawn(posterior, measures, size, seed, of, n):
     """Return distributions by draws, all measures from the same ones."""
-    large = posterior.counts.size * size > _LARGE
+    large = posterior.held * size > _LARGE
     if large and posterior.batch.ndim and posterior.part(np.arange(1)) is not None and n is None:
         return [LazyDraws(posterior, each, size, seed, of) for each in measures]
     rng = np.random.default_rng(seed)
-    part = max(1, _LARGE // posterior.counts.size) if large else size
+    part = max(1, _LARGE // posterior.held) if large else size
     sizes = np.diff([*range(0, size, part), size])
     parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
     arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]

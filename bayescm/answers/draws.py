@@ -126,8 +126,8 @@ def labelled_draws(
     n: int | None = None,
 ) -> xr.Dataset:
     """Draw all measures at once, some draws at a time; dims (draw, ..., [class])."""
-    cells = posterior.batch.size * posterior.counts.shape[-1] ** 2
-    step = max(1, int(_CHUNK / cells)) if size * cells > _CHUNK else size
+    width = posterior.width
+    step = max(1, int(_CHUNK / width)) if size * width > _CHUNK else size
     sizes = np.diff([*range(0, size, step), size])
     parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
     arrays = [np.concatenate(each) for each in zip(*parts, strict=True)]

@@ -35,6 +35,8 @@ class Posterior:
     ----------
     takes : {"counts", "outcomes", "scores"}
         The kind of evidence.
+    gives : str
+        The variable that its measures are functions of (their ``takes``): the cells.
     uses : tuple of str
         The dims of the evidence that it uses up: one posterior for all of their members.
     pairs : tuple of str
@@ -54,6 +56,7 @@ class Posterior:
     """
 
     takes: str = "counts"
+    gives: str = "cells"
     uses: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
@@ -191,9 +194,24 @@ class Posterior:
             return FINITE_DRAWS
         if not joint:
             return DRAWS
-        return (
-            PAIRED_DRAWS if self.batch.size * self.counts.shape[-1] ** 2 <= _SMALL else LARGE_DRAWS
-        )
+        return PAIRED_DRAWS if self.width <= _SMALL else LARGE_DRAWS
+
+    @property
+    def width(self) -> int:
+        """The numbers of one draw of the whole batch."""
+        return self.batch.size * self.counts.shape[-1] ** 2
+
+    @property
+    def held(self) -> int:
+        """The numbers held for one draw, with those of the dims that are used up."""
+        return self.counts.size
+
+    def classes_of(self, measure: Callable) -> np.ndarray | None:
+        """Return the labels of the classes that a measure has a value for each of, or None."""
+        classes = self.counts.shape[-1]
+        if np.ndim(measure(np.ones((classes, classes)))) == 0:
+            return None
+        return self.counts.indexes["actual"].values
 
     def part(self, index: np.ndarray) -> "Posterior | None":
         """Return some members of the flat batch, or None where they are not to be had apart."""

@@ -42,6 +42,7 @@ class Binormal(Posterior):
     """
 
     takes = "scores"
+    gives = "curve"
     cell_prior = False
     estimands = {"parameter": "curve"}  # noqa: RUF012
     centre: np.ndarray

@@ -47,6 +47,7 @@ class Scores(Posterior):
     """
 
     takes = "scores"
+    gives = "curve"
     cell_prior = False
     estimands = {"parameter": "curve"}  # noqa: RUF012
     views: tuple[slots.View, ...]

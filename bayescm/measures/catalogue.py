@@ -31,6 +31,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -377,7 +378,14 @@ def _expected_cost(cells, matrix):
 # Names, and functions of one's own
 
 _FACTORIES: dict[str, Callable[..., Measure]] = {"fbeta": fbeta, "tversky": tversky, "cost": cost}
-_CATALOGUE = {k: v for k, v in list(globals().items()) if isinstance(v, Measure)}
+# Measures of other variables of a posterior than the cells: a file for each variable.
+_FURTHER: tuple[ModuleType, ...] = ()
+_CATALOGUE = {
+    name: each
+    for entries in (globals(), *map(vars, _FURTHER))
+    for name, each in list(entries.items())
+    if isinstance(each, Measure)
+}
 _NAMED = {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")} | {
     name: each.called(name)
     for each in _CATALOGUE.values()
@@ -385,12 +393,12 @@ _NAMED = {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")} | {
 }
 
 
-def names() -> list[str]:
-    """Return the names of the measures without parameters."""
-    return sorted(_CATALOGUE)
+def names(variable: str = "cells") -> list[str]:
+    """Return the names of the measures of a variable, those without parameters."""
+    return sorted(name for name, each in _CATALOGUE.items() if each.takes == variable)
 
 
-def resolve(measure: str | Callable) -> Measure:
+def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
     """
     Return the measure of a name, or make one of any function of cells.
 
@@ -402,6 +410,9 @@ def resolve(measure: str | Callable) -> Measure:
         ``"cost([[0,1],[5,0]])"``), or a function from cells (..., C, C) to values (...). A function
         gets the cells in label order, with the positive one of two classes last; higher is taken to
         be better. Pass it through `measure` to say otherwise.
+    variable : str, optional
+        The variable of a posterior that it must be a measure of; any by default. A bare function is
+        a measure of this variable.
 
     Returns
     -------
@@ -411,7 +422,8 @@ def resolve(measure: str | Callable) -> Measure:
     Raises
     ------
     ValueError
-        Where no measure has this name; the message has the nearest ones.
+        Where no measure has this name; the message has the nearest ones. Where it is a measure of
+        another variable.
 
     Examples
     --------
@@ -419,11 +431,16 @@ def resolve(measure: str | Callable) -> Measure:
     ('ppv', True)
     """
     if callable(measure):
-        return own(measure)
-    if not isinstance(measure, str):
+        found = own(measure, variable or "cells")
+    elif isinstance(measure, str):
+        found = _NAMED.get(measure) or _read(measure)
+    else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         raise fail("not a measure", measure, allowed, todo, TypeError)
-    return _NAMED.get(measure) or _read(measure)
+    if found.takes != (variable or found.takes):
+        what = f"not a measure of {variable}, but of {found.takes}"
+        raise fail(what, found.__name__, names(str(variable)), "ask evidence that has it")
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -492,6 +509,7 @@ def measure(
     name: str | None = None,
     needs_positive: bool | None = None,
     one_class: bool | None = None,
+    takes: str = "cells",
 ) -> Measure:
     """
     Return a measure made of a function of the cells.
@@ -512,6 +530,8 @@ def measure(
         name, or else False.
     one_class : bool, optional
         Whether it returns a value for each of more than two classes, (..., C); by default as above.
+    takes : str, default "cells"
+        The variable of a posterior that it is a function of.
 
     Returns
     -------
@@ -530,13 +550,14 @@ def measure(
     one = getattr(function, "one_class", False) if one_class is None else one_class
     needs = getattr(function, "needs_positive", False) if needs_positive is None else needs_positive
     return Measure(
-        partial(_checked, function=function),
+        partial(_checked, function=function) if takes == "cells" else function,
         function,
         name or str(getattr(function, "__name__", type(function).__name__)),
         one_class=bool(one),
         needs_positive=bool(needs),
         lower_is_better=bool(lower_is_better),
         range=_ends(range),
+        takes=takes,
     )
 
 
@@ -549,12 +570,12 @@ def _ends(ends):
     return low, high
 
 
-def own(function: Callable) -> Measure:
+def own(function: Callable, variable: str = "cells") -> Measure:
     """Return a function as a measure; its facts are its attributes, where it has any."""
     if isinstance(function, Measure):
         return function
     loss, ends = getattr(function, "lower_is_better", None), getattr(function, "range", None)
-    made = measure(function, lower_is_better=bool(loss), range=ends)
+    made = measure(function, lower_is_better=bool(loss), range=ends, takes=variable)
     return replace(made, direction_assumed=loss is None)
 
 

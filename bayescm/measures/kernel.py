@@ -88,7 +88,7 @@ class Measure:
         What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
         distribution. Without a form the posterior is drawn.
     takes : str
-        The variable of a posterior that it is a function of: the cells.
+        The variable of a posterior that it is a function of: the cells, unless it says otherwise.
     """
 
     compute: Callable
@@ -112,7 +112,7 @@ class Measure:
 
     def __call__(self, cells: ArrayLike) -> np.ndarray:
         """Return the measure, shape (...) or, per class, (..., C)."""
-        cells = floats(cells)
+        cells = floats(cells) if self.takes == "cells" else cells
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.compute(cells)
 

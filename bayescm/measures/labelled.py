@@ -130,20 +130,26 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     ValueError
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
-    wanted: list[Any] = [measures]
-    if isinstance(measures, Iterable) and not isinstance(measures, str):
-        wanted = list(measures)
-    found = [resolve(each) for each in wanted]
-    called = [kernel.__name__ for kernel in found]
-    if not called:
-        raise fail("no measures", wanted, "one or more", 'pass e.g. ["f1", "mcc"]')
-    if len(set(called)) < len(called):
-        todo = "name it once, or give the functions different names"
-        raise fail("the same measure twice", called, "each name once", todo)
+    found = of_variable(measures, "cells")
     if cells.sizes["actual"] == 2 and positive(cells) is None:
         for kernel in found:
             if getattr(kernel, "needs_positive", False):
                 raise _no_positive(kernel, cells)
+    return found
+
+
+def of_variable(measures: str | Callable | Sequence[str | Callable], variable: str) -> list:
+    """Return measures that are functions of one variable of a posterior, or raise."""
+    wanted: list[Any] = [measures]
+    if isinstance(measures, Iterable) and not isinstance(measures, str):
+        wanted = list(measures)
+    found = [resolve(each, variable) for each in wanted]
+    called = [kernel.__name__ for kernel in found]
+    if not called:
+        raise fail("no measures", wanted, "one or more", f"pass e.g. {names(variable)[:2]}")
+    if len(set(called)) < len(called):
+        todo = "name it once, or give the functions different names"
+        raise fail("the same measure twice", called, "each name once", todo)
     return found
 
 
