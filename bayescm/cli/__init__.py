@@ -3,16 +3,20 @@
 import os
 import sys
 import warnings
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
+from bayescm import __version__
 from bayescm.cli.compare import compare
 from bayescm.cli.curve import curve
 from bayescm.cli.demo import demo
+from bayescm.cli.elicit import elicit
 from bayescm.cli.interval import interval
 from bayescm.cli.monitor import monitor
 from bayescm.cli.plan import plan
+from bayescm.cli.prob_above import prob_above
 from bayescm.cli.report import report
 from bayescm.cli.study import study
 from bayescm.cli.summary import summary
@@ -21,12 +25,26 @@ app = typer.Typer(
     name="bayescm",
     help="The posterior distribution of any performance measure of a classifier.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (demo, interval, summary, compare, curve, plan, report, study):
+for command in (demo, interval, prob_above, summary, compare, curve, plan, elicit, report, study):
     app.command()(command)
 app.add_typer(monitor, name="monitor")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"bayescm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Take what is not of one command."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -47,9 +65,13 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _warn(message, *_):
-    print(f"bayescm: {message}", file=sys.stderr)
+    from bayescm.cli.output import printable
+
+    print(f"bayescm: {printable(str(message))}", file=sys.stderr)
 
 
 def _complain(message):
-    print("bayescm: " + " ".join(message.split()), file=sys.stderr)
+    from bayescm.cli.output import printable
+
+    print("bayescm: " + printable(" ".join(message.split())), file=sys.stderr)
     return 2

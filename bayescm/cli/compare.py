@@ -6,15 +6,25 @@ import typer
 
 from bayescm.cli.options import (
     Actual,
+    Classifiers,
+    Concentration,
     File,
+    Fold,
     Format,
     FormatOption,
+    Group,
     Kind,
     KindOption,
+    Labels,
     Measures,
+    Model,
+    Next,
+    NumericLabels,
+    Of,
     Plot,
     Positive,
     Prob,
+    SafeCsv,
 )
 from bayescm.validate import fail
 
@@ -23,22 +33,24 @@ MEASURES = ["accuracy", "f1_macro", "mcc"]
 
 def compare(
     file: File,
-    actual: Actual,
-    predicted: Annotated[
-        list[str], typer.Option("--predicted", help="Column of a classifier's predictions; repeat.")
-    ],
+    actual: Actual = None,
+    predicted: Classifiers = None,
+    fold: Fold = None,
+    group: Group = None,
     positive: Positive = None,
+    label: Labels = None,
+    numeric_labels: NumericLabels = False,
     measure: Measures = None,
+    model: Model = None,
+    of: Of = "parameter",
+    n: Next = None,
     rope: Annotated[
         str,
         typer.Option("--rope", help="Differences below this, or within LOW,HIGH, count as none."),
     ] = "0",
-    group: Annotated[
-        str | None, typer.Option("--group", help="Column of the groups; one row for each.")
-    ] = None,
     pool: Annotated[
         bool,
-        typer.Option("--pool", help="Pool the groups partially: one row, for the typical group."),
+        typer.Option("--pool", help="Pool the groups partially: --model hierarchical_groups."),
     ] = False,
     reference: Annotated[
         str | None,
@@ -46,56 +58,52 @@ def compare(
     ] = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
+    concentration: Concentration = None,
     style: FormatOption = Format.table,
+    safe_csv: SafeCsv = False,
     plot: Plot = None,
 ) -> None:
     """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
     from bayescm.answers.compare import compare
-    from bayescm.cli.output import check_picture, save_picture, show
-    from bayescm.cli.summary import header
-    from bayescm.evidence.outcomes import counts_of, from_classifiers
-    from bayescm.evidence.reading import as_label, read_columns
+    from bayescm.cli import evidence
+    from bayescm.cli.output import check_picture, save_picture, say, show
+    from bayescm.cli.summary import facts, header
 
     check_picture(plot)
     region = _rope(rope)
     if pool and group is None:
-        raise fail(
-            "there are no groups to pool",
-            "--pool",
-            "--pool together with --group",
-            "name the column of the groups",
-        )
-    frame = read_columns(file, [actual, *predicted, *([group] if group else [])])
-    truth = frame[actual]
-    evidence = from_classifiers(
-        truth,
-        [(name, frame[name]) for name in predicted],
-        positive=as_label(positive, truth.dtype),
-        by={"group": frame[group]} if group else None,
-    )
+        allowed = "--pool together with --group"
+        raise fail("there are no groups to pool", "--pool", allowed, "name the column of groups")
+    columns = {"actual": actual, "fold": fold, "group": group}
+    labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
+    known = evidence.outcomes(file, predicted or ["predicted"], **columns, **labels)
+    question = evidence.asked("hierarchical_groups" if pool else model, of, n)
     table = compare(
-        evidence,
+        known,
         measure or MEASURES,
         rope=region,
         reference=reference,
         prob=prob,
         kind=kind.value,
         random_seed=0,
-        model="hierarchical_groups" if pool else None,
+        **question,
+        **evidence.prior(concentration, known),
     )
     if plot is not None:
         from bayescm.plots import plot_differences
 
         save_picture(plot_differences(table, rope=region, prob=prob, kind=kind.value), plot)
     people = style in (Format.table, Format.markdown)
-    words = header(counts_of(evidence).isel(classifier=0, drop=True), prob, kind.value)
-    show(table.drop(columns=["sentence"]) if people else table, style.value, words)
+    told = facts(known, prob=prob, kind=kind.value, **question)
+    words = header(known, prob, kind.value)
+    shown = table.drop(columns=["sentence"]) if people else table
+    show(shown, style.value, words, facts=told, safe=safe_csv)
     if people:
-        print("\n".join(table["sentence"]))
+        say("\n".join(table["sentence"]))
 
 
 def _rope(text):
-    """Return one number, or the two ends; ``compare`` checks them."""
+    """Return one number, or the two ends; the library checks them."""
     try:
         ends = [float(each) for each in text.split(",")]
     except ValueError:

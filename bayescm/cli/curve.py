@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from bayescm.cli.options import Actual, File, Format, FormatOption, Plot, Positive, Prob
+from bayescm.cli.options import (
+    Actual,
+    File,
+    Fold,
+    Format,
+    FormatOption,
+    NumericLabels,
+    Plot,
+    Positive,
+    Prevalence,
+    Prob,
+    SafeCsv,
+)
 
 
 class CurveKind(StrEnum):
@@ -18,10 +30,10 @@ class CurveKind(StrEnum):
 
 def curve(
     file: File,
-    actual: Actual,
     score: Annotated[
         list[str], typer.Option("--score", help="Column of scores; repeat for each classifier.")
     ],
+    actual: Actual = None,
     kind: Annotated[
         CurveKind,
         typer.Option("--kind", help="ROC curve, precision-recall curve, or measure by threshold."),
@@ -30,46 +42,31 @@ def curve(
     measure: Annotated[
         str, typer.Option("--measure", "-m", help="The measure by threshold: f1, mcc ...")
     ] = "f1",
-    fold: Annotated[str | None, typer.Option("--fold", help="Column of folds.")] = None,
-    prevalence: Annotated[
-        float | None,
-        typer.Option("--prevalence", help="Prevalence of the target population."),
-    ] = None,
+    fold: Fold = None,
+    numeric_labels: NumericLabels = False,
+    prevalence: Prevalence = None,
     pointwise: Annotated[
         bool, typer.Option("--pointwise", help="Pointwise band, not one for the whole curve.")
     ] = False,
     prob: Prob = 0.95,
     style: FormatOption = Format.table,
+    safe_csv: SafeCsv = False,
     plot: Plot = None,
 ) -> None:
     """Curves with bands, their areas, and the best threshold, from a file of scores."""
     from bayescm import curves
+    from bayescm.cli.evidence import scores
     from bayescm.cli.output import check_picture, save_picture, show
 
     check_picture(plot)
-    evidence = read_scores(file, actual, score, positive, fold)
+    labels = {"actual": actual, "positive": positive, "numeric_labels": numeric_labels}
+    evidence = scores(file, score, fold=fold, **labels)
     if prevalence is not None:
         evidence = curves.at_prevalence(evidence, prevalence)
     frame = TABLES[kind](evidence, prob, measure)
     if plot is not None:
         save_picture(_picture(evidence, kind, prob, not pointwise, measure), plot)
-    show(frame, style.value, _header(evidence, prob))
-
-
-def read_scores(file, actual, score, positive=None, fold=None):
-    """Return the scores in a CSV or Parquet file."""
-    from bayescm.evidence.reading import as_label, read_columns
-    from bayescm.evidence.scores import from_scores
-
-    frame = read_columns(file, [actual, *score, *([fold] if fold else [])])
-    one = len(score) == 1
-    values = frame[score[0]].to_numpy() if one else {name: frame[name].to_numpy() for name in score}
-    return from_scores(
-        frame[actual].to_numpy(),
-        values,
-        positive=as_label(positive, frame[actual].dtype),
-        fold=None if fold is None else frame[fold].to_numpy(),
-    )
+    show(frame, style.value, _header(evidence, prob), facts=_facts(evidence, prob), safe=safe_csv)
 
 
 def _area_table(name):
@@ -150,3 +147,8 @@ def _header(evidence, prob):
     total = evidence.sizes["example"]
     label = evidence["positive"].item()
     return f"{total} examples, {number} positive ({label}){folds}; {prob:.4g} eti"
+
+
+def _facts(evidence, prob):
+    told = {"prob": prob, "kind": "eti", "of": "parameter", "n": evidence.sizes["example"]}
+    return told | {"positive": evidence["positive"].item(), "model": "scores"}

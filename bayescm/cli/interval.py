@@ -1,61 +1,68 @@
-"""``bayescm interval``: from four counts to intervals, in less than a second."""
-
-from enum import StrEnum
-from typing import Annotated, Any
-
-import typer
+"""``bayescm interval``: from the counts of a matrix to intervals, in less than a second."""
 
 from bayescm.cli.options import (
+    FN,
+    FP,
+    TN,
+    TP,
     Concentration,
     Format,
     FormatOption,
     Kind,
     KindOption,
+    Labels,
+    Matrix,
     Measures,
+    Model,
+    Next,
+    Of,
+    Positive,
+    Prevalence,
     Prob,
+    SafeCsv,
 )
 
 
-class Of(StrEnum):
-    """What the interval is about."""
-
-    parameter = "parameter"
-    predictive = "predictive"
-
-
 def interval(
-    tp: Annotated[int, typer.Option("--tp", help="True positives.")],
-    fn: Annotated[int, typer.Option("--fn", help="False negatives.")],
-    fp: Annotated[int, typer.Option("--fp", help="False positives.")],
-    tn: Annotated[int, typer.Option("--tn", help="True negatives.")],
+    tp: TP = None,
+    fn: FN = None,
+    fp: FP = None,
+    tn: TN = None,
+    matrix: Matrix = None,
+    label: Labels = None,
+    positive: Positive = None,
     measure: Measures = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
     concentration: Concentration = None,
-    prevalence: Annotated[
-        float | None,
-        typer.Option("--prevalence", help="Prevalence of the target population."),
-    ] = None,
-    of: Annotated[
-        Of, typer.Option("--of", help="The measure itself, or that of the next test set.")
-    ] = Of.parameter,
-    n: Annotated[
-        int | None, typer.Option("--n", help="Size of the next test set (predictive).")
-    ] = None,
+    prevalence: Prevalence = None,
+    model: Model = None,
+    of: Of = "parameter",
+    n: Next = None,
     style: FormatOption = Format.table,
+    safe_csv: SafeCsv = False,
 ) -> None:
-    """Posterior interval of any measure from the four counts of a confusion matrix."""
+    """Posterior interval of any measure from the counts of a confusion matrix."""
     from bayescm.answers.summary import summary
+    from bayescm.cli import evidence
     from bayescm.cli.output import show
-    from bayescm.evidence import at_prevalence, from_cells
+    from bayescm.cli.summary import default_measures, facts, header
+    from bayescm.evidence import at_prevalence
 
-    counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn)
+    counts = evidence.from_cells_or_matrix(tp, fn, fp, tn, matrix, label, positive)
     if prevalence is not None:
         counts = at_prevalence(counts, prevalence)
-    prior: dict[str, Any] = {} if concentration is None else {"concentration": concentration}
-    chosen: dict[str, Any] = {"prob": prob, "kind": kind.value, "of": of.value, "n": n}
-    header = f"tp={tp} fn={fn} fp={fp} tn={tn}, {prob:.4g} {kind.value}"
-    show(summary(counts, measure or DEFAULT, **chosen, **prior), style.value, header)
-
-
-DEFAULT = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
+    words = header(counts, prob, kind.value)
+    if matrix is None:
+        words = f"tp={tp} fn={fn} fp={fp} tn={tn}, {prob:.4g} {kind.value}"
+    question = evidence.asked(model, of, n)
+    frame = summary(
+        counts,
+        measure or default_measures(counts),
+        prob=prob,
+        kind=kind.value,
+        **question,
+        **evidence.prior(concentration, counts),
+    )
+    known = facts(counts, prob=prob, kind=kind.value, **question)
+    show(frame, style.value, words, facts=known, safe=safe_csv)

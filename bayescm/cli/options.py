@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they read the same everywhere."""
+"""Options that several commands share: one definition each, so that they read the same."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -23,12 +23,51 @@ class Kind(StrEnum):
     eti = "eti"
 
 
-File = Annotated[
-    Path, typer.Argument(help="CSV or Parquet file with one row per example.", show_default=False)
+_FILE = (
+    "CSV, Parquet or Arrow file with one row per example; in text files labels are text. Or a "
+    "confusion table: a row for each actual class, its label first."
+)
+File = Annotated[Path, typer.Argument(help=_FILE, show_default=False)]
+MaybeFile = Annotated[Path | None, typer.Argument(help=_FILE, show_default=False)]
+Actual = Annotated[
+    str | None, typer.Option("--actual", help="Column of the true classes; default actual.")
 ]
-Actual = Annotated[str, typer.Option("--actual", help="Column of the true classes.")]
-Predicted = Annotated[str, typer.Option("--predicted", help="Column of the predicted classes.")]
+Predicted = Annotated[
+    str | None, typer.Option("--predicted", help="Column of the predicted classes.")
+]
+Classifiers = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--predicted",
+        help="Column of a classifier's predictions; default predicted. Repeat for several.",
+    ),
+]
 Positive = Annotated[str | None, typer.Option("--positive", help="The positive class.")]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option("--label", help="A class; repeat for all, in order, to keep absent ones."),
+]
+NumericLabels = Annotated[
+    bool,
+    typer.Option("--numeric-labels", help="Labels are whole numbers: 01 and 1 are the same class."),
+]
+Fold = Annotated[str | None, typer.Option("--fold", help="Column of the folds.")]
+Group = Annotated[str | None, typer.Option("--group", help="Column of the groups.")]
+Model = Annotated[
+    str | None,
+    typer.Option("--model", help="The model; by default the one that fits the evidence."),
+]
+Of = Annotated[
+    str,
+    typer.Option(
+        "--of",
+        help="What the numbers are of: parameter (the measure itself), predictive (that of the "
+        "next test set); with groups or folds also finite, population or new.",
+    ),
+]
+Next = Annotated[
+    int | None, typer.Option("--n", help="Size of the next test set, with --of predictive.")
+]
 Measures = Annotated[
     list[str] | None,
     typer.Option("--measure", "-m", help="A measure: f1, mcc, fbeta(0.5) ... May be repeated."),
@@ -36,10 +75,33 @@ Measures = Annotated[
 Prob = Annotated[float, typer.Option("--prob", help="Mass of the interval.")]
 KindOption = Annotated[Kind, typer.Option("--kind", help="Kind of interval.")]
 Concentration = Annotated[
-    float | None,
-    typer.Option("--concentration", help="Prior pseudo-count per cell; default 2/C^2."),
+    str | None,
+    typer.Option(
+        "--concentration",
+        help="Prior pseudo-count per cell, default 2/C^2; or of two classes TP,FN,FP,TN, as "
+        "`bayescm elicit` prints them.",
+    ),
+]
+Prevalence = Annotated[
+    float | None, typer.Option("--prevalence", help="Prevalence of the target population.")
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="Format of the table.")]
+SafeCsv = Annotated[
+    bool,
+    typer.Option("--safe-csv", help="Write text that a spreadsheet takes for a formula after a '."),
+]
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Write a picture here (.png, .svg or .pdf).")
+]
+TP = Annotated[int | None, typer.Option("--tp", help="True positives.")]
+FN = Annotated[int | None, typer.Option("--fn", help="False negatives.")]
+FP = Annotated[int | None, typer.Option("--fp", help="False positives.")]
+TN = Annotated[int | None, typer.Option("--tn", help="True negatives.")]
+Matrix = Annotated[
+    str | None,
+    typer.Option(
+        "--matrix",
+        help='Instead of four counts a table of any number of classes: "50,2,1;3,40,7;0,5,45", a '
+        "row for each actual class.",
+    ),
 ]

@@ -1,8 +1,9 @@
 """Tables and pictures as the commands print them."""
 
 import os
-import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,23 +12,68 @@ from rich.console import Console
 from rich.table import Table
 
 PICTURES = (".png", ".svg", ".pdf")
+# People are not shown how much smaller than this a number is.
+_NOTHING = 1e-9
 
 
-def show(frame: pd.DataFrame, style: str, header: str = "") -> None:
-    """Print a table: for people (``table``, ``markdown``) or for programs (``csv``, ``json``).
+def show(
+    frame: pd.DataFrame,
+    style: str,
+    header: str = "",
+    *,
+    facts: Mapping[str, Any] | None = None,
+    safe: bool = False,
+) -> None:
+    """
+    Print a table: for people (``table``, ``markdown``) or for programs (``csv``, ``json``).
 
-    Programs get every digit and no header; people get four significant digits.
+    Programs get every digit and no header; people get four significant digits, and no character
+    that would steer their terminal. ``facts`` are the same in all rows, for JSON; ``safe`` CSV has
+    no cell that a spreadsheet would take for a formula.
     """
     if style == "csv":
-        print(frame.to_csv(index=False), end="")
+        print((safe_csv(frame) if safe else frame).to_csv(index=False), end="")
     elif style == "json":
-        print(frame.to_json(orient="records", double_precision=15, indent=2))
+        known = {name: value for name, value in (facts or {}).items() if name not in frame}
+        complete = frame.assign(**known)
+        print(complete.to_json(orient="records", double_precision=15, indent=2, date_format="iso"))
     else:
         if header:
-            console().print(header, highlight=False, markup=False)
+            say(header)
         console().print(
             _rich_table(frame, box.MARKDOWN if style == "markdown" else box.SIMPLE_HEAD)
         )
+
+
+def say(text: str) -> None:
+    """Print text for people."""
+    console().print(printable(text), highlight=False)
+
+
+def printable(text: str) -> str:
+    r"""
+    Return text without characters that steer a terminal or turn the direction of writing.
+
+    Examples
+    --------
+    >>> print(printable("cat\x1b[31m"))
+    cat\x1b[31m
+    """
+    return "".join(
+        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
+def safe_csv(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with a ' before text (names of columns too) that looks like a formula."""
+    safe = frame.map(_no_formula)
+    return safe.rename(columns=_no_formula)
+
+
+def _no_formula(value):
+    formula = isinstance(value, str) and value.lstrip(" ").startswith(tuple("=+-@\t\r\n"))
+    return f"'{value}" if formula else value
 
 
 def console() -> Console:
@@ -60,14 +106,10 @@ def check_picture(path: Path | None) -> None:
 
 def save_picture(figure, path: Path) -> None:
     """Write a figure beside its final name first, so that no half picture is ever left."""
-    handle, name = tempfile.mkstemp(suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    try:
-        figure.savefig(name, dpi=150, bbox_inches="tight")
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    from bayescm.evidence.files import replacing
+
+    with replacing(path) as part:
+        figure.savefig(part, dpi=150, bbox_inches="tight")
 
 
 def _terminal_width():
@@ -78,7 +120,7 @@ def _rich_table(frame, style):
     table = Table(box=style)
     for column in frame.columns:
         numeric = pd.api.types.is_numeric_dtype(frame[column])
-        table.add_column(str(column), justify="right" if numeric else "left", no_wrap=True)
+        table.add_column(_cell(column), justify="right" if numeric else "left", no_wrap=True)
     for row in frame.itertuples(index=False):
         table.add_row(*[_cell(value) for value in row])
     return table
@@ -86,5 +128,12 @@ def _rich_table(frame, style):
 
 def _cell(value):
     if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{value:.4g}"
-    return str(value)
+        return "" if np.isnan(value) else _number(value)
+    return printable(str(value)).replace("\n", "\\n")
+
+
+def _number(value):
+    """Return four significant digits; what is as good as 0 says so."""
+    if value and abs(value) < _NOTHING:
+        return f"{'>-' if value < 0 else '<'}{_NOTHING:.0e}".replace("e-0", "e-")
+    return f"{value:.4g}"

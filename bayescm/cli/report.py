@@ -5,27 +5,35 @@ from typing import Annotated, Any
 
 import typer
 
-from bayescm.cli.options import Kind, KindOption, Measures, Positive, Prob
+from bayescm.cli.options import (
+    Actual,
+    Classifiers,
+    Concentration,
+    Fold,
+    Group,
+    Kind,
+    KindOption,
+    Labels,
+    MaybeFile,
+    Measures,
+    Model,
+    NumericLabels,
+    Of,
+    Positive,
+    Prob,
+)
+from bayescm.validate import fail
 
 
 def report(
-    file: Annotated[
-        Path | None, typer.Argument(help="CSV or Parquet file with one row per example.")
-    ] = None,
-    actual: Annotated[
-        str | None, typer.Option("--actual", help="Column of the true classes.")
-    ] = None,
-    predicted: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--predicted", help="Column of a classifier's predictions; repeat to compare."
-        ),
-    ] = None,
+    file: MaybeFile = None,
+    actual: Actual = None,
+    predicted: Classifiers = None,
     score: Annotated[
         list[str] | None, typer.Option("--score", help="Column of a classifier's scores.")
     ] = None,
-    fold: Annotated[str | None, typer.Option("--fold", help="Column of the folds.")] = None,
-    group: Annotated[str | None, typer.Option("--group", help="Column of the groups.")] = None,
+    fold: Fold = None,
+    group: Group = None,
     store: Annotated[
         str | None, typer.Option("--store", help="Ledger of a monitor, instead of a file.")
     ] = None,
@@ -36,7 +44,12 @@ def report(
         "report.html"
     ),
     positive: Positive = None,
+    label: Labels = None,
+    numeric_labels: NumericLabels = False,
     measure: Measures = None,
+    model: Model = None,
+    of: Of = "parameter",
+    concentration: Concentration = None,
     title: Annotated[str | None, typer.Option("--title", help="The heading.")] = None,
     rope: Annotated[
         float, typer.Option("--rope", help="Differences below this count as none.")
@@ -45,9 +58,10 @@ def report(
     kind: KindOption = Kind.hdi,
 ) -> None:
     """Report with tables, sentences and pictures: HTML, Markdown or LaTeX."""
+    from bayescm.cli import evidence
+    from bayescm.cli.output import say
     from bayescm.reporting import report
     from bayescm.reporting.render import check_path
-    from bayescm.validate import fail
 
     check_path(out)
     settings: dict[str, Any] = {
@@ -60,37 +74,17 @@ def report(
         from bayescm.reporting.monitors import monitor_report
 
         written = monitor_report(store, out, classifier=classifier, **settings)
-    elif file is None or actual is None or not (predicted or score):
-        given = {"file": str(file), "--actual": actual, "--predicted": predicted, "--score": score}
+    elif file is None:
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
-        allowed = "a file, --actual, and --predicted or --score; or --store"
-        raise fail("nothing to report on", given, allowed, todo)
+        raise fail("nothing to report on", ..., "a file, or --store", todo)
     else:
-        evidence, scores = _evidence(file, actual, predicted, score, fold, group, positive)
-        written = report(evidence, out, scores=scores, rope=rope, **settings)
-    typer.echo(f"written to {written}")
-
-
-def _evidence(file, actual, predicted, score, fold, group, positive):
-    """Return the evidence of the answers, and that of the scores beside it, from the columns."""
-    from bayescm.evidence import from_predictions
-    from bayescm.evidence.outcomes import from_classifiers
-    from bayescm.evidence.reading import as_label, read_columns
-    from bayescm.evidence.scores import from_scores
-
-    wanted = [actual, *(predicted or []), *(score or []), *filter(None, (fold, group))]
-    frame = read_columns(file, wanted)
-    truth = frame[actual]
-    positive = as_label(positive, truth.dtype)
-    by = {name: frame[column] for name, column in (("fold", fold), ("group", group)) if column}
-    scores = None
-    if score:
-        columns = {name: frame[name] for name in score}
-        scores = from_scores(truth, columns, positive=positive, fold=by.get("fold"))
-    if not predicted:
-        return scores, None
-    if len(predicted) == 1:
-        answers = frame[predicted[0]]
-        return from_predictions(truth, answers, positive=positive, by=by or None), scores
-    columns = {name: frame[name] for name in predicted}
-    return from_classifiers(truth, columns, positive=positive, by=by or None), scores
+        labels = {"actual": actual, "positive": positive, "numeric_labels": numeric_labels}
+        of_scores = evidence.scores(file, score, fold=fold, **labels) if score else None
+        known: Any = of_scores
+        if predicted or not score:
+            columns = {"predicted": predicted, "fold": fold, "group": group, "labels": label}
+            known = evidence.from_file(file, **columns, **labels)
+            settings |= {"scores": of_scores, **evidence.prior(concentration, known)}
+        settings |= evidence.asked(model, of)
+        written = report(known, out, rope=rope, source=file, progressbar=True, **settings)
+    say(f"written to {written}")

@@ -1,22 +1,29 @@
 """``bayescm summary``: from a file of predictions to a table and a picture."""
 
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from bayescm.cli.options import (
     Actual,
+    Classifiers,
     Concentration,
     File,
+    Fold,
     Format,
     FormatOption,
+    Group,
     Kind,
     KindOption,
+    Labels,
     Measures,
+    Model,
+    Next,
+    NumericLabels,
+    Of,
     Plot,
     Positive,
-    Predicted,
+    Prevalence,
     Prob,
+    SafeCsv,
 )
 
 TWO_CLASSES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
@@ -26,46 +33,87 @@ NO_POSITIVE = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 
 def summary(
     file: File,
-    actual: Actual,
-    predicted: Predicted,
+    actual: Actual = None,
+    predicted: Classifiers = None,
+    fold: Fold = None,
+    group: Group = None,
     positive: Positive = None,
+    label: Labels = None,
+    numeric_labels: NumericLabels = False,
     measure: Measures = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", help="A class; repeat for all, to keep absent ones."),
-    ] = None,
+    model: Model = None,
+    of: Of = "parameter",
+    n: Next = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
     concentration: Concentration = None,
+    prevalence: Prevalence = None,
     style: FormatOption = Format.table,
+    safe_csv: SafeCsv = False,
     plot: Plot = None,
 ) -> None:
-    """Table of posterior summaries from a file with one row per example."""
+    """Table of posterior summaries from a file with one row per example, or a confusion table."""
     from bayescm.answers import summary as tables
+    from bayescm.cli import evidence
     from bayescm.cli.output import check_picture, save_picture, show
-    from bayescm.evidence import read
+    from bayescm.evidence import at_prevalence
 
     check_picture(plot)
-    counts = read(file, actual=actual, predicted=predicted, labels=label, positive=positive)
-    prior: dict[str, Any] = {} if concentration is None else {"concentration": concentration}
-    measures = measure or default_measures(counts)
-    frame = tables.summary(counts, measures, prob=prob, kind=kind.value, **prior)
+    columns = {"actual": actual, "predicted": predicted, "fold": fold, "group": group}
+    labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
+    known = evidence.from_file(file, **columns, **labels)
+    if prevalence is not None:
+        known = at_prevalence(known, prevalence)
+    question = evidence.asked(model, of, n)
+    options: dict[str, Any] = {"prob": prob, "kind": kind.value, **question}
+    options |= evidence.prior(concentration, known)
+    measures = measure or default_measures(known)
+    frame = tables.summary(known, measures, **options)
     if plot is not None:
         from bayescm.plots import plot_forest
 
-        save_picture(plot_forest(counts, measures, prob=prob, kind=kind.value, **prior), plot)
-    show(frame, style.value, header(counts, prob, kind.value))
+        save_picture(plot_forest(known, measures, **options), plot)
+    told = facts(known, prob=prob, kind=kind.value, **question)
+    show(frame, style.value, header(known, prob, kind.value), facts=told, safe=safe_csv)
 
 
-def default_measures(counts):
+def default_measures(evidence):
     """Return the measures worth showing first for this kind of evidence."""
-    if counts.sizes["actual"] > 2:
+    labels = evidence["label" if "outcome" in evidence.dims else "actual"]
+    if labels.size > 2:
         return MANY_CLASSES
-    return TWO_CLASSES if "positive" in counts.coords else NO_POSITIVE
+    return TWO_CLASSES if "positive" in evidence.coords else NO_POSITIVE
 
 
-def header(counts, prob, kind):
-    """Return one line that says what was evaluated."""
-    labels = ", ".join(str(label) for label in counts["actual"].values)
+def header(evidence, prob, kind):
+    """Return one line that says what was evaluated: text labels in quotes, numbers without."""
+    counts = _counts(evidence)
+    labels = counts["actual"].values.tolist()
+    shown = ", ".join(repr(label) for label in labels[:20]) + (", ..." if len(labels) > 20 else "")
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
-    return f"{int(counts.sum())} examples, classes {labels}{positive}; {prob:.4g} {kind}"
+    return (
+        f"{float(counts.sum()):.15g} examples, {len(labels)} classes: {shown}{positive}; "
+        f"{prob:.4g} {kind}"
+    )
+
+
+def facts(evidence: Any, *, model=None, of="parameter", n=None, **options: Any) -> dict[str, Any]:
+    """Return what a program needs to know beside the numbers."""
+    from bayescm.posterior.route import default_model
+
+    counts = _counts(evidence)
+    positive = counts["positive"].item() if "positive" in counts.coords else None
+    known = {**options, "of": of, "positive": positive, "n": _plain(counts.sum().item())}
+    return {**known, "model": model or default_model(evidence)} | ({} if n is None else {"next": n})
+
+
+def _counts(evidence):
+    """Return the counts of one classifier: all of them were tested on the same examples."""
+    from bayescm.evidence.outcomes import matrices_of
+
+    counts = matrices_of(evidence)
+    return counts.isel(classifier=0, drop=True) if "classifier" in counts.dims else counts
+
+
+def _plain(number):
+    return int(number) if number == int(number) else number

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.tabulate import RESERVED, as_labels
+from bayescm.evidence.tabulate import BINARY, RESERVED, as_labels
 from bayescm.validate import check_counts, fail, suggest
 
 CELLS = ("actual", "predicted")
@@ -33,11 +33,16 @@ def make_counts(
     counts = xr.DataArray(
         table, dims=(*dims, *CELLS), coords={**(coords or {}), **cells}, name="counts"
     )
-    if positive is None and len(labels) == 2 and sorted(labels.tolist()) == [0, 1]:
-        positive = 1
+    if positive is None and len(labels) == 2:
+        positive = obvious(labels.tolist())
     if positive is None:
         return counts
     return counts.assign_coords(positive=_find_label(positive, labels.tolist()))
+
+
+def obvious(labels: list) -> Any:
+    """Return the positive one of two classes where their labels say it, else None."""
+    return next((pair[1] for pair in BINARY if set(pair) == set(labels)), None)
 
 
 def _find_label(positive, labels):

@@ -4,9 +4,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.files import Columns, File, as_numbers, as_places
 from bayescm.evidence.matrices import from_matrix
 from bayescm.evidence.predictions import column_of, from_frame
 from bayescm.validate import fail
@@ -21,15 +23,19 @@ def read(
     weights: str | None = None,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
+    numeric_labels: bool | None = None,
 ) -> xr.DataArray:
-    """
-    Return counts from a CSV or Parquet file of predictions or of a confusion table.
+    r"""
+    Return counts from a file of predictions or of a confusion table.
+
+    Labels in text files are text: ``01`` is not ``1``, and ``NA`` is a class. Parquet and Arrow
+    files have types of their own. A text file is read piece by piece, whatever its size.
 
     Parameters
     ----------
     path : str or Path
-        ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs, may be
-        compressed) or ``.parquet``.
+        ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs; may be
+        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``), ``.parquet``, ``.feather``, ``.arrow``.
     actual, predicted : str, optional
         Columns of a file with one row per example; by default those of these names. Without them
         the file is a confusion table: one row per actual class, its label first, one column per
@@ -38,6 +44,9 @@ def read(
         As in ``from_frame``.
     labels, positive : optional
         As in ``from_predictions``; given as text they are converted to the type of the column.
+    numeric_labels : bool, optional
+        Whether the labels of a text file are whole numbers; by default where ``labels`` or
+        ``positive`` are.
 
     Returns
     -------
@@ -49,15 +58,29 @@ def read(
         If the file does not exist.
     ValueError
         If it cannot be read, or is neither predictions nor a square table.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "predictions.csv"
+    >>> _ = path.write_text("actual,predicted\n01,01\n1,01\n1,1\n")
+    >>> read(path)["actual"].values.tolist()
+    ['01', '1']
     """
-    wanted = {actual or "actual", predicted or "predicted", *([weights] if weights else [])}
-    wanted |= {by} if isinstance(by, str) else set(by.values() if isinstance(by, Mapping) else by)
-    frame = _load(Path(path), wanted)
-    if actual is None and predicted is None and not {"actual", "predicted"} <= set(frame.columns):
-        return _from_table(frame, labels, positive)
+    file = File(Path(path))
+    if actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names):
+        return _from_table(file, labels, positive)
     actual, predicted = actual or "actual", predicted or "predicted"
-    frame = _one_kind(frame, actual, predicted)
-    kind = frame[actual].dtype if actual in frame.columns else None
+    if not isinstance(by, Mapping):
+        by = {name: name for name in ([by] if isinstance(by, str) else by)}
+    frame = read_columns(
+        path,
+        [actual, predicted],
+        by=list(by.values()),
+        numbers=[weights] if weights else [],
+        numeric_labels=_numeric(numeric_labels, labels, positive),
+    )
+    kind = kind_of(frame[actual])
     return from_frame(
         frame,
         actual=actual,
@@ -69,16 +92,29 @@ def read(
     )
 
 
-def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
+def read_columns(
+    path: str | Path,
+    labels: Sequence[str],
+    *,
+    by: Sequence[str] = (),
+    numbers: Sequence[str] = (),
+    numeric_labels: bool = False,
+) -> pd.DataFrame:
     """
-    Return the table of a CSV or Parquet file that has all these columns.
+    Return some columns of a file.
 
     Parameters
     ----------
     path : str or Path
         As for `read`.
-    columns : sequence of str
-        Names of columns.
+    labels : sequence of str
+        Columns of labels: text (categorical), of one type, unless ``numeric_labels``.
+    by : sequence of str
+        Columns of folds, groups or steps: whole numbers where that merges none of them.
+    numbers : sequence of str
+        Columns of scores or weights.
+    numeric_labels : bool
+        Whether the labels are whole numbers.
 
     Raises
     ------
@@ -87,71 +123,47 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     ValueError
         If it cannot be read, or lacks a column; the message lists those available.
     """
-    frame = _load(Path(path), set(columns))
-    for name in columns:
-        column_of(frame, name)
-    return frame
+    file = File(Path(path))
+    for name in (*labels, *by, *numbers):
+        column_of(pd.DataFrame(columns=file.names), name)
+    frame = file.columns(Columns((*labels, *by), tuple(numbers)))
+    places = {name: as_places(frame[name]) for name in by if name not in labels}
+    if numeric_labels:
+        places |= {name: as_numbers(frame[name]) for name in labels}
+    return _one_kind(frame.assign(**places), *labels)
 
 
-def _load(path, wanted):
-    """Return the wanted columns of a file that has them all, else all that it has."""
-    kinds = {".parquet": "parquet", ".csv": "text", ".tsv": "text", ".txt": "text"}
-    kind = next((kinds[suffix] for suffix in path.suffixes if suffix in kinds), None)
-    if kind is None:
-        todo = "read it with pandas and pass it to from_frame or from_matrix"
-        raise fail("unsupported file format", path.name, kinds, todo)
-    if not path.is_file():
-        todo = "check the path"
-        raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
-    try:
-        load = _load_parquet if kind == "parquet" else _load_text
-        frame, names = load(path, wanted)
-    except (ValueError, OSError) as problem:
-        todo = "check that it is what its name says, with a line of column names"
-        raise fail(f"{path.name} cannot be read", str(problem), kind, todo) from None
-    if twice := [name for name in sorted(wanted) if names.count(name) > 1]:
-        todo = "rename one of the columns in the file"
-        raise fail("several columns have the same name", twice[0], "every name once", todo)
-    return frame
-
-
-def _load_parquet(path, wanted):
-    from pyarrow import parquet
-
-    names = parquet.read_schema(path).names
-    return pd.read_parquet(path, columns=sorted(wanted) if wanted <= set(names) else None), names
-
-
-def _load_text(path, wanted):
-    first = pd.read_csv(path, sep="\0", header=None, nrows=1, engine="c").iat[0, 0]
-    separator = max(",;\t", key=str(first).count)
-    options: dict[str, Any] = {"sep": separator, "skipinitialspace": True}
-    names = pd.read_csv(path, header=None, nrows=1, dtype=str, **options).iloc[0].tolist()
-    columns: Any = sorted(wanted) if wanted <= set(names) else None
-    in_place: dict[str, Any] = {"index_col": False, "usecols": range(len(names))}
-    head = pd.read_csv(path, nrows=20, **options).reset_index(drop=True)
-    if not head.equals(pd.read_csv(path, nrows=20, **options, **in_place)):
-        # Rows are longer than the line of names: pandas takes their first fields for names of rows.
-        if not head.iloc[:, -1].isna().all():
-            raise ValueError("rows have more fields than there are names of columns")
-        options["index_col"] = False  # they only end in a separator
-        columns = columns or in_place["usecols"]
-    return pd.read_csv(path, usecols=columns, **options), names
+def _numeric(given, labels, positive):
+    if given is not None:
+        return given
+    named = [*(labels if labels is not None else []), positive]
+    return any(isinstance(label, (int, np.integer)) and label is not bool(label) for label in named)
 
 
 def _one_kind(frame, *columns):
-    """Where one column is text (it holds a refusal), take both as text."""
-    present = [name for name in columns if name in frame.columns]
-    text = [pd.api.types.is_string_dtype(frame[name].dtype) for name in present]
+    """Where one column is text (it holds a refusal), take all as text."""
+    text = [_is_text(kind_of(frame[name])) for name in columns]
     if any(text) and not all(text):
-        frame = frame.astype({name: "str" for name in present})
+        frame = frame.astype({name: "str" for name in columns})
     return frame
 
 
+def kind_of(column: pd.Series) -> Any:
+    """Return the type of the labels in a column."""
+    categories = isinstance(column.dtype, pd.CategoricalDtype)
+    return column.cat.categories.dtype if categories else column.dtype
+
+
+def _is_text(kind):
+    return not (pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind))
+
+
 def as_label(label: Any, kind: Any) -> Any:
-    """Return a label given as text as the kind of label that the column holds."""
-    if not isinstance(label, str) or kind is None:
+    """Return a label as the kind of label that the column holds."""
+    if label is None or kind is None or (isinstance(label, str) and _is_text(kind)):
         return label
+    if not isinstance(label, str):
+        return str(label) if _is_text(kind) else label
     if pd.api.types.is_bool_dtype(kind):
         return {"true": True, "1": True, "false": False, "0": False}.get(label.lower(), label)
     if pd.api.types.is_numeric_dtype(kind):
@@ -162,17 +174,17 @@ def as_label(label: Any, kind: Any) -> Any:
     return label
 
 
-def _from_table(frame, labels, positive):
+def _from_table(file, labels, positive):
+    frame = file.whole(len(file.names) + 1)
     table = frame.set_index(frame.columns[0])
     kind = table.index.dtype
     table.columns = [as_label(str(name), kind) for name in table.columns]
     numeric = all(pd.api.types.is_numeric_dtype(each) for each in table.dtypes)
+    labels = None if labels is None else [as_label(label, kind) for label in labels]
     if table.empty or not numeric or (labels is None and set(table.index) != set(table.columns)):
-        columns = list(frame.columns)
         todo = (
             "name the columns of predictions with actual= and predicted=, or give a confusion "
             "table with the same labels down and across"
         )
-        raise fail("neither predictions nor a confusion table", columns, "one of the two", todo)
-    labels = None if labels is None else [as_label(label, kind) for label in labels]
+        raise fail("neither predictions nor a confusion table", file.names, "one of the two", todo)
     return from_matrix(table, labels=labels, positive=as_label(positive, kind))

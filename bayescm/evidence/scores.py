@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.counts import obvious
 from bayescm.evidence.tabulate import as_labels
 from bayescm.validate import fail, suggest
 
@@ -151,8 +152,7 @@ def _positive(positive, classes):
             todo = "leave it out, or take one class against the rest: one_vs_rest(evidence, label)"
             raise fail("positive is for two classes only", positive, "None", todo)
         return {}
-    if positive is None and sorted(classes.tolist()) == [0, 1]:
-        positive = 1
+    positive = obvious(classes.tolist()) if positive is None else positive
     if positive is None:
         got = classes.tolist()
         raise fail(

@@ -10,6 +10,8 @@ import pandas as pd
 from bayescm.validate import check_counts, fail, suggest
 
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
+# Labels of two classes that say themselves which is the positive one: the second.
+BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
 RESERVED = ("actual", "predicted", "bound", "class", "chain", "draw", "model", "dataset")
 
 
@@ -240,8 +242,10 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
     """
     if actual.dtype == bool:
         return np.array([False, True])
-    if set(present) <= {0, 1} and not any(isinstance(label, bool) for label in present):
-        return np.array([0, 1])
+    if not any(isinstance(label, bool) for label in present):
+        for pair in BINARY:
+            if set(present) <= set(pair):
+                return np.array(pair)
     if not isinstance(actual, pd.Categorical):  # which brings an order of its own
         labels = sorted(labels, key=lambda label: (type(label).__name__, label))
     return as_labels(labels)

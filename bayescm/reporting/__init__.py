@@ -20,6 +20,8 @@ def report(
     rope: float = 0.0,
     scores: xr.Dataset | None = None,
     random_seed: int = 0,
+    source: str | Path | None = None,
+    progressbar: bool = False,
     **keywords: Any,
 ) -> Path:
     """
@@ -45,6 +47,10 @@ def report(
         Scores of the same examples, to add curves to the measures.
     random_seed : int, default 0
         Seed of all random draws.
+    source : path, optional
+        The file that the evidence was read from; the report tells its name and its SHA-256.
+    progressbar : bool, default False
+        Whether to say on a terminal's standard error which part is being made.
     **keywords
         ``model`` and the model's own keywords; see `bayescm.interval`.
 
@@ -59,8 +65,9 @@ def report(
         If the path cannot be written or has a different suffix, a measure is unknown, or every
         measure is undefined. Nothing is written then.
     """
-    from bayescm.reporting import render
+    from bayescm.reporting import facts, render
     from bayescm.reporting.assemble import sections_of
+    from bayescm.reporting.progress import tell, telling
 
     path = render.check_path(path)
     check_prob(prob), check_kind(kind)
@@ -73,6 +80,10 @@ def report(
             TypeError,
         )
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
-    sections = sections_of(evidence, measures, scores, settings, keywords)
-    render.write(path, title or "Evaluation of a classifier", sections)
+    origin = facts.origin(source)
+    with telling(progressbar):
+        sections = sections_of(evidence, measures, scores, settings, keywords)
+        sections[0].sentences += origin
+        tell("writing")
+        render.write(path, title or "Evaluation of a classifier", sections)
     return path

@@ -13,6 +13,7 @@ from bayescm.posterior.route import default_model, posterior_of
 from bayescm.reporting import content, facts, pictures
 from bayescm.reporting.cautions import cautions
 from bayescm.reporting.parts import Section
+from bayescm.reporting.progress import tell
 from bayescm.reporting.settling import open_questions, uncertain
 from bayescm.validate import fail
 
@@ -45,12 +46,15 @@ def _of_counts(evidence, measures, settings, keywords):
     interval = {"prob": prob, "kind": kind, "random_seed": settings["random_seed"], **keywords}
     if counts.sizes["actual"] ** 2 > _MANY_CELLS:
         interval.setdefault("draws", _FEWER_DRAWS)
+    tell("intervals")
     table = bcm.summary(counts, wanted, **interval)
     content.check_defined(table)
     paired = isinstance(evidence, xr.Dataset)
     thin, comparison = uncertain(counts, table, wanted, prob, kind), None
     sections = [content.evaluated(whole, paired=paired), content.known(table, prob, kind)]
+    sections += content.each_class(counts, wanted, interval)
     if counts.sizes.get("classifier", 1) > 1:
+        tell("comparison")
         comparison = _comparison(evidence, wanted, settings, keywords)
         sections.append(content.better(comparison, rope, prob))
         thin.sentences += open_questions(evidence, comparison, wanted, prob, rope)

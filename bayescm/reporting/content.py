@@ -8,10 +8,12 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.decision import chance
-from bayescm.answers.summary import sentences
+from bayescm.answers.summary import sentences, summary
 from bayescm.evidence.counts import CELLS, positive
+from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import kernels
 from bayescm.reporting.parts import Section, Table
+from bayescm.reporting.progress import tell
 from bayescm.validate import fail
 
 TWO_CLASSES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
@@ -23,6 +25,8 @@ LARGEST_TABLE = 12
 FEW_COLUMNS = 4
 ROWS = "rows are actual classes, columns predictions"
 MOST_SENTENCES = 12
+# Of every class, where there are more than FEW_COLUMNS.
+PER_CLASS = ("recall", "precision", "f1")
 
 
 def default_measures(counts: xr.DataArray) -> list[str]:
@@ -65,9 +69,30 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
     else:
         section.sentences.append(
             f"With {len(labels)} classes the matrix is not shown; the tables give averages over "
-            f"classes."
+            f"classes, and every class with its own numbers."
         )
     return section
+
+
+def each_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]) -> list[Section]:
+    """Say what is known of every class, the least recalled first; where there are many."""
+    known = {resolve(each).__name__ for each in measures}
+    names = [each for each in PER_CLASS if each not in known]
+    several = counts.sizes.get("classifier", 1) > 1
+    if counts.sizes["actual"] <= FEW_COLUMNS or several or not names or "group" in counts.dims:
+        return []
+    tell("intervals of every class")
+    table = summary(counts, names, **interval)
+    totals = counts.sum([dim for dim in counts.dims if dim != "actual"])
+    frame = pd.DataFrame({"class": counts["actual"].values, "examples": totals.values})
+    for name in names:
+        rows = table[table["measure"] == name].set_index("class").loc[frame["class"]]
+        for column in ("point", "lower", "upper"):
+            frame[name if column == "point" else f"{name} {column}"] = rows[column].to_numpy()
+    frame["class"] = frame["class"].astype(str)
+    mass = f"{100 * interval['prob']:.4g}%"
+    caption = f"Every class with {mass} intervals, by {names[0]}"
+    return [Section("Each class", tables=[Table(caption, frame.sort_values(names[0]))])]
 
 
 def _amount(n):

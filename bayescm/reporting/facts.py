@@ -1,6 +1,10 @@
 """What a reader needs to reproduce the numbers."""
 
+import hashlib
 import importlib.metadata
+import os
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,9 +45,24 @@ def of_fit(tree: xr.DataTree, model: Any, prior: np.ndarray | None) -> dict:
 def versions(*more: str) -> dict:
     """Return the versions of what took part."""
     named = [*_VERSIONS, *more]
-    return {
-        "Versions": ", ".join(f"{each} {importlib.metadata.version(each)}" for each in named),
-    }
+    numbers = ", ".join(f"{each} {importlib.metadata.version(each)}" for each in named)
+    return {"Versions": numbers, "Date": today()}
+
+
+def today() -> str:
+    """Return the date (UTC, ISO 8601), or that of SOURCE_DATE_EPOCH for reproducible reports."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    when = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    return when.date().isoformat()
+
+
+def origin(source: str | Path | None) -> list[str]:
+    """Say which file the evidence was read from."""
+    if source is None:
+        return []
+    with Path(source).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return [f"Read from {Path(source).name} (SHA-256 {digest})."]
 
 
 def _called(model):

@@ -3,6 +3,7 @@
 import bayescm as bcm
 from bayescm.evidence.counts import CELLS, positive
 from bayescm.reporting.parts import Picture, Section
+from bayescm.reporting.progress import tell
 
 # With more classes than this the labels of the matrix cannot be read.
 LARGEST_MATRIX = 30
@@ -17,6 +18,7 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
     words = f"{100 * interval['prob']:.4g}% interval"
     plain = {name: interval[name] for name in ("prob", "kind")}
     names = [each if isinstance(each, str) else each.__name__ for each in measures]
+    tell("pictures: intervals")
     section.pictures.append(
         Picture(
             "forest",
@@ -30,6 +32,7 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
         section.pictures.append(Picture("differences", alt, drawn))
     shown = [each for each in measures if _whole(counts, each)][: _panels(counts)]
     if shown:
+        tell("pictures: densities")
         named = _listed([each if isinstance(each, str) else each.__name__ for each in shown])
         section.pictures.append(
             Picture(
@@ -38,6 +41,7 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
                 bcm.plot_posterior(counts, shown, **interval),
             )
         )
+    tell("pictures: parts and matrices")
     section.pictures += _parts(whole, shown, plain)
     if counts.sizes["actual"] > LARGEST_MATRIX:
         section.sentences.append(

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -14,9 +15,12 @@ import matplotlib.figure
 import numpy as np
 from markupsafe import Markup
 
+from bayescm.evidence.files import replacing
 from bayescm.reporting.parts import Section
 from bayescm.validate import fail
 
+# What a name of pictures may not hold: LaTeX takes much else for commands.
+_SAFE = re.compile(r"[^\w. +=@,-]", re.ASCII)
 _TEMPLATES = jinja2.PackageLoader("bayescm.reporting", "templates")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -69,15 +73,19 @@ def write(path: Path, title: str, sections: Sequence[Section]) -> None:
 
 
 def _write(path, title, sections, folder):
-    text = RENDERERS[path.suffix](title, sections, folder, f"{path.stem}_files")
-    draft, files = folder / path.name, folder / f"{path.stem}_files"
-    draft.write_text(text, encoding="utf-8")
+    files = folder / f"{_SAFE.sub('-', path.stem)}_files"
+    text = RENDERERS[path.suffix](title, sections, folder, files.name)
     if files.is_dir():
         target = path.parent / files.name
+        if target.is_symlink():
+            todo = "remove the link, or choose another name for the report"
+            raise fail("the folder of pictures is a symbolic link", str(target), "a folder", todo)
         target.mkdir(exist_ok=True)
         for picture in files.iterdir():
-            os.replace(picture, target / picture.name)
-    os.replace(draft, path)
+            with replacing(target / picture.name) as part:
+                shutil.copyfile(picture, part)
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 @contextmanager

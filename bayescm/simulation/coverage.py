@@ -89,9 +89,9 @@ def run(
     -------
     pandas.DataFrame
         One row for each measure and method: ``study``, ``measure``, ``method``, ``truth`` (its
-        mean), ``center`` (mean of the intervals' middles), ``replications``, ``doc``, ``doc_se``,
-        ``il``, ``il_se``, ``undefined`` (fraction of replications without an interval, counted as
-        misses), ``seed`` and ``version``.
+        mean), ``center`` and ``center_se`` (mean of the intervals' middles, and its standard
+        error), ``replications``, ``doc``, ``doc_se``, ``il``, ``il_se``, ``undefined`` (fraction of
+        replications without an interval, counted as misses), ``seed`` and ``version``.
 
     Raises
     ------
@@ -159,17 +159,22 @@ def _score(group):
     defined = np.isfinite(length)
     inside = np.sum(defined & (lower <= truth) & (truth <= upper))
     smooth = (inside + 0.5) / (size + 1)
-    length = length[defined]
+    length, middle = length[defined], ((lower + upper) / 2)[defined]
     return {
         "truth": truth.mean(),
-        "center": ((lower + upper) / 2)[defined].mean() if defined.any() else np.nan,
+        "center": middle.mean() if len(middle) else np.nan,
+        "center_se": _standard_error(middle),
         "replications": size,
         "doc": inside / size,
         "doc_se": np.sqrt(smooth * (1 - smooth) / (size + 2)),
         "il": length.mean() if len(length) else np.nan,
-        "il_se": length.std(ddof=1) / np.sqrt(len(length)) if len(length) > 1 else np.nan,
+        "il_se": _standard_error(length),
         "undefined": 1 - defined.mean(),
     }
+
+
+def _standard_error(values):
+    return values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
 
 
 def ranks(table: pd.DataFrame, by: str = "study") -> pd.DataFrame:

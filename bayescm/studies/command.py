@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from bayescm import studies
+from bayescm.evidence.files import replacing
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
@@ -72,15 +73,11 @@ def run_study(
 
 def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write a table beside its final name first, so that no half table is ever left."""
-    part = path.with_name(f".{path.name}.part")
-    try:
+    with replacing(path) as part:
         if path.suffix == ".csv":
             frame.to_csv(part, index=False, float_format="%.6g")
         else:
             frame.to_parquet(part, index=False)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _check_out(path):

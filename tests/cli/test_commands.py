@@ -190,6 +190,80 @@ def test_bad_files_and_columns_leave_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "sites.csv"
+    rows = [("1", "1", "1"), ("2", "1", "2"), ("x", "x", "x"), ("2", "2", "2"), ("1", "1", "x")] * 9
+    frame = pd.DataFrame(rows, columns=["actual", "a", "b"])
+    frame.assign(site=[i % 3 for i in range(len(frame))]).to_csv(path, index=False)
+    return path
+
+
+def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, sites):
+    group = ["--predicted", "a", "--group", "site", "-m", "accuracy", "--of", "finite"]
+    code, out, err = run(capsys, "summary", sites, *group)
+    assert (code, err) == (0, "")
+    assert "45 examples, 3 classes: '1', '2', 'x'; 0.95 hdi" in out
+    code, out, _ = run(capsys, "summary", sites, *group, "--format", "json")
+    told = {"prob": 0.95, "kind": "hdi", "of": "finite", "positive": None, "n": 45}
+    assert told.items() <= json.loads(out)[0].items()
+    assert json.loads(out)[0]["model"] == "hierarchical_groups"
+    both = ["--predicted", "a", "--predicted", "b", "-m", "accuracy", "--format", "json"]
+    _, out, _ = run(capsys, "compare", sites, *both, "--of", "predictive", "--n", 50)
+    assert (json.loads(out)[0]["of"], json.loads(out)[0]["next"]) == ("predictive", 50)
+    code, _, err = run(capsys, "summary", sites, "--predicted", "a", "--numeric-labels")
+    assert (code, "not a whole number: 'x'" in err) == (2, True)
+
+
+def test_a_matrix_of_several_classes(capsys):
+    matrix = ["--matrix", "50,2,1;3,40,7;0,5,45", "--label", "a", "--label", "b", "--label", "c"]
+    _, out, _ = run(capsys, "interval", *matrix, "-m", "f1", "--format", "json")
+    rows = json.loads(out)
+    assert [row["class"] for row in rows] == ["a", "b", "c"]
+    code, _, err = run(capsys, "interval", "--matrix", "1,2;3")
+    assert (code, err.count("\n")) == (2, 1)
+
+
+def test_the_probability_above_a_value(capsys, sites):
+    options = ["-m", "f1", "--threshold", 0.7, "--threshold", 0.8, "--format", "json"]
+    rows = json.loads(run(capsys, "prob-above", *CELLS, *options)[1])
+    exact = bcm.prob_above(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", 0.7)
+    assert rows[0]["p_above"] == pytest.approx(float(exact))
+    assert rows[1]["p_above"] < rows[0]["p_above"]
+    options = ["--predicted", "a", "-m", "recall", "--threshold", 0.5, "--format", "csv"]
+    frame = pd.read_csv(io.StringIO(run(capsys, "prob-above", sites, *options)[1]))
+    assert frame["measure"].tolist() == ["recall[1]", "recall[2]", "recall[x]"]
+
+
+def test_elicited_counts_are_a_prior(capsys):
+    named = ["-m", "precision=0.6", "-m", "recall=0.65", "-m", "accuracy=0.6", "--weight", 72.5]
+    code, out, _ = run(capsys, "elicit", *named)
+    prior = out.split("--concentration ")[1].strip()
+    assert (code, prior) == (0, "24.0638,12.9574,16.0426,19.4362")
+    arguments = ["interval", *CELLS, "-m", "f1", "--concentration", prior, "--format", "json"]
+    (row,) = json.loads(run(capsys, *arguments)[1])
+    given = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    exact = bcm.interval(counts, "f1", concentration=given.values)
+    assert row["lower"] == pytest.approx(float(exact[0]), abs=1e-5)
+
+
+def test_version_and_completion(capsys):
+    assert run(capsys, "--version")[:2] == (0, f"bayescm {bcm.__version__}\n")
+    assert "--install-completion" in run(capsys, "--help")[1]
+
+
+def test_labels_steer_neither_the_terminal_nor_a_spreadsheet(capsys, tmp_path):
+    path = tmp_path / "p.csv"
+    rows = [("=1+2", "=1+2"), ("a\x1b[31m", "a\x1b[31m"), ("b", "=1+2"), ("b", "b")] * 5
+    pd.DataFrame(rows, columns=["actual", "predicted"]).to_csv(path, index=False)
+    _, out, _ = run(capsys, "summary", path, "-m", "recall")
+    assert "\x1b[31m" not in out
+    assert "\\x1b[31m" in out
+    _, out, _ = run(capsys, "summary", path, "-m", "recall", "--format", "csv", "--safe-csv")
+    assert pd.read_csv(io.StringIO(out))["class"].tolist()[0] == "'=1+2"
+
+
 def test_a_missing_file_is_named(capsys):
     code, _, err = run(capsys, "summary", "none.csv", "--actual", "y", "--predicted", "yhat")
     assert code == 2

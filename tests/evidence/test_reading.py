@@ -1,11 +1,15 @@
 """Counts from files."""
 
+import gzip
+import os
+
 import numpy as np
 import pandas as pd
 import pytest
 from reference_cases import data_file
 
 from bayescm.evidence import read
+from bayescm.evidence.files import replacing
 
 TEXT = "y,yhat,fold\nsick,sick,0\nwell,sick,0\nsick,well,1\nwell,well,1\n"
 
@@ -56,20 +60,47 @@ def test_other_kinds_of_file(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("column", "positive", "found"),
+    ("column", "keywords", "labels", "positive"),
     [
-        ("0,1", "1", 1),
-        ("0,1", "0", 0),
-        ("0.0,1.0", "1", 1),
-        ("False,True", "true", True),
-        ("a,b", "b", "b"),
+        ("0,1", {}, ["0", "1"], "1"),
+        ("0,1", {"positive": "0"}, ["0", "1"], "0"),
+        ("0,1", {"positive": 1}, [0, 1], 1),
+        ("0,1", {"labels": [1, 0]}, [1, 0], 1),
+        ("0,1", {"numeric_labels": True}, [0, 1], 1),
+        ("00,1", {"numeric_labels": True}, [0, 1], 1),
+        ("False,True", {}, ["False", "True"], "True"),
+        ("False,True", {"positive": True}, ["False", "True"], "True"),
+        ("01,1", {}, ["01", "1"], None),
+        ("1E5,100000", {}, ["100000", "1E5"], None),
+        ("NA,None", {}, ["NA", "None"], None),
     ],
 )
-def test_labels_given_as_text_are_those_of_the_column(write, column, positive, found):
+def test_labels_are_text_unless_numbers_are_asked_for(write, column, keywords, labels, positive):
     first, second = column.split(",")
     path = write(f"actual,predicted\n{first},{second}\n{second},{second}\n")
-    assert read(path, positive=positive).positive.item() is found
-    assert read(path, labels=[second, first]).sizes["actual"] == 2
+    counts = read(path, **keywords)
+    assert counts["actual"].values.tolist() == labels
+    assert (counts["positive"].item() if "positive" in counts.coords else None) == positive
+
+
+def test_a_column_is_of_one_type_to_its_end(write, monkeypatch):
+    monkeypatch.setattr("bayescm.evidence.files._PIECE", 4)
+    rows = ["1,1", "2,2", "2,1", "1,1", "01,1", "x,x"]
+    path = write(
+        "actual,predicted,site\n" + "".join(f"{row},{i % 3}\n" for i, row in enumerate(rows))
+    )
+    assert read(path)["actual"].values.tolist() == ["01", "1", "2", "x"]
+    assert read(path, by="site")["site"].values.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="not a whole number: 'x'"):
+        read(path, numeric_labels=True)
+
+
+def test_what_comes_from_typed_files_keeps_its_type(tmp_path):
+    frame = pd.DataFrame({"actual": [1, 0], "predicted": [1, 1]})
+    frame.to_parquet(tmp_path / "p.parquet")
+    frame.to_feather(tmp_path / "p.arrow")
+    for name in ("p.parquet", "p.arrow"):
+        assert read(tmp_path / name, positive="1")["positive"].item() == 1
 
 
 def test_a_refusal_makes_all_labels_text(write):
@@ -82,8 +113,8 @@ def test_a_confusion_table(write):
     counts = read(write(",well,sick\nwell,30,35\nsick,15,65\n", "table.csv"), positive="sick")
     np.testing.assert_array_equal(counts.values, [[30, 35], [15, 65]])
     numbered = read(write("actual,1,0\n1,65,15\n0,35,30\n"))
-    assert numbered.positive.item() == 1
-    assert numbered.sel(actual=0, predicted=1) == 35
+    assert numbered.positive.item() == "1"
+    assert numbered.sel(actual="0", predicted="1") == 35
 
 
 def test_a_class_never_predicted_is_named(write):
@@ -102,7 +133,7 @@ def test_a_class_never_predicted_is_named(write):
         (TEXT, {"actual": "y", "predicted": "yhat", "by": "cv"}, "no such column: 'cv'"),
         (TEXT, {"actual": "y", "predicted": "yhat", "positive": "ill"}, "positive class is not"),
         ("actual,predicted\n1,\n0,1\n", {}, "predicted has missing values"),
-        ("actual,predicted\n1,0.3\n0,0.9\n", {}, "predicted holds fractions instead of labels"),
+        ("actual,predicted\n1,0.3\n0,0.9\n", {}, "not a class: '0.3'"),
         ("actual,predicted\n", {}, "no examples"),
         ("", {}, "cannot be read"),
         (",a,b\na,1,2\nb,3,x\n", {}, "neither"),
@@ -133,6 +164,43 @@ def test_a_kind_of_file_that_is_not_read(tmp_path, name):
 def test_a_parquet_file_that_is_none(write):
     with pytest.raises(ValueError, match="cannot be read"):
         read(write(TEXT, "broken.parquet"))
+
+
+def test_damaged_and_hostile_files_are_refused_in_plain_english(tmp_path, write, monkeypatch):
+    whole = gzip.compress(b"actual,predicted\n" + b"1,0\n0,0\n" * 9000)
+    for data, said in (
+        (whole[:-20], "p.csv.gz is cut off"),
+        (b"no gzip at all", "p.csv.gz is damaged"),
+    ):
+        path = tmp_path / "p.csv.gz"
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=said):
+            read(path)
+    monkeypatch.setattr("bayescm.evidence.files.LONGEST_LINE", 1 << 21)
+    path.write_bytes(gzip.compress(b"actual,predicted\n1,1\n" + b"0" * (1 << 23)))  # a bomb
+    with pytest.raises(ValueError, match="this is no table"):
+        read(path)
+    (tmp_path / "latin.csv").write_bytes("actual,predicted\ngro\xdf,a\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin.csv is not text in UTF-8"):
+        read(tmp_path / "latin.csv")
+    monkeypatch.setattr("bayescm.evidence.files.MOST_LABELS", 3)
+    with pytest.raises(ValueError, match="more than 3 different labels"):
+        read(write("actual,predicted\n" + "".join(f"{i},1\n" for i in range(9))))
+
+
+def test_output_replaces_a_file_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "a.txt"
+    with replacing(path) as part:
+        part.write_text("one")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+    with pytest.raises(FileNotFoundError), replacing(path) as part:
+        part.write_bytes((tmp_path / "nothing").read_bytes())
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.txt", "one")]
+    (tmp_path / "link").symlink_to(path)
+    with pytest.raises(ValueError, match="symbolic link"), replacing(tmp_path / "link"):
+        pass
 
 
 def test_real_files():

@@ -1,0 +1,253 @@
+"""Tables in files: only the wanted columns, as text where they are labels, piece by piece."""
+
+import bz2
+import csv
+import gzip
+import io
+import itertools
+import lzma
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+
+from bayescm.validate import fail
+
+# Rows in memory at a time; labels that a column may hold; bytes that a line of text may have.
+_PIECE, MOST_LABELS, LONGEST_LINE = 1_000_000, 100_000, 1 << 24
+_TEXT = (".csv", ".tsv", ".txt")
+_TYPED = (".parquet", ".feather", ".arrow")
+_PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
+
+
+class Columns(NamedTuple):
+    """Which columns are wanted, by what they hold."""
+
+    labels: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """All of them, each once."""
+        return list(dict.fromkeys([*self.labels, *self.numbers]))
+
+
+class File:
+    """
+    A file with a table.
+
+    Parameters
+    ----------
+    path : Path
+        ``.csv``, ``.tsv`` or ``.txt``, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
+        ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``.
+
+    Attributes
+    ----------
+    names : list of str
+        Those of its columns.
+    """
+
+    def __init__(self, path: Path):
+        self.path, self.kind = path, _kind(path)
+        self.names: list[str] = []
+        with _plainly(path):
+            if self.kind == "text":
+                self._look()
+            else:
+                self.names = list(_dataset(path).schema.names)
+
+    def columns(self, wanted: Columns) -> pd.DataFrame:
+        """Return some columns: labels of a text file as text, of any other in its own types."""
+        if twice := [name for name in wanted.names if self.names.count(name) > 1]:
+            todo = "rename one of the columns in the file"
+            raise fail("several columns have the same name", twice[0], "every name once", todo)
+        with _plainly(self.path):
+            if self.kind != "text":
+                return _dataset(self.path).to_table(columns=wanted.names).to_pandas()
+            return self._stream(wanted)
+
+    def whole(self, rows: int) -> pd.DataFrame:
+        """Return all columns, of no more than so many rows."""
+        with _plainly(self.path):
+            if self.kind != "text":
+                return _dataset(self.path).head(rows).to_pandas()
+            with _open(self.path) as text:
+                missing: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
+                first = {self.names[0]: str} if self.names else {}
+                return pd.read_csv(text, nrows=rows, dtype=first, **missing, **self.options)
+
+    def _look(self):
+        """Find out what separates the columns, and whether rows end in a separator more."""
+        with _open(self.path) as text:
+            lines = list(itertools.islice(text, 21))
+        if not lines:
+            raise ValueError("the file is empty")
+        separator = max(",;\t", key=lines[0].count)
+        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+        self.names = rows[0]
+        self.options: dict[str, Any] = {"sep": separator, "skipinitialspace": True}
+        longer = [row for row in rows[1:] if len(row) > len(self.names)]
+        if any(field for row in longer for field in row[len(self.names) :]):
+            raise ValueError("rows have more fields than there are names of columns")
+        if longer:
+            self.options |= {"index_col": False}
+
+    def _stream(self, wanted):
+        kinds: dict[str, type] = dict.fromkeys(wanted.labels, str)
+        kinds |= dict.fromkeys(wanted.numbers, float)
+        absent = {name: [""] for name in kinds}
+        absent |= {name: ["", "NA", "NaN", "nan"] for name in wanted.numbers}
+        options: dict[str, Any] = {**self.options, "keep_default_na": False, "na_values": absent}
+        options |= {"chunksize": _PIECE, "usecols": list(kinds)}
+        pieces: dict[str, list] = {name: [] for name in wanted.names}
+        with _open(self.path) as text, pd.read_csv(text, dtype=kinds, **options) as read:
+            for piece in read:
+                for name, kept in pieces.items():
+                    label = kinds[name] is str
+                    kept.append(piece[name].astype("category") if label else piece[name])
+                    _check_labels(name, kept[-1])
+        return pd.DataFrame({name: _joined(each) for name, each in pieces.items()})
+
+
+def _check_labels(name, values):
+    if isinstance(values.dtype, pd.CategoricalDtype) and len(values.cat.categories) > MOST_LABELS:
+        raise ValueError(f"{name} has more than {MOST_LABELS:,} different labels")
+
+
+def _joined(pieces):
+    if not isinstance(pieces[0].dtype, pd.CategoricalDtype):
+        return pd.concat(pieces, ignore_index=True)
+    return pd.Series(pd.api.types.union_categoricals(pieces, sort_categories=True))
+
+
+def _kind(path):
+    ends = [suffix.lower() for suffix in path.suffixes]
+    last = ends[-1] if ends else ""
+    if last in _TYPED:
+        kind = "typed"
+    elif last in _TEXT or (last in (*_PACKED, ".zip") and set(ends[-2:-1]) & set(_TEXT)):
+        kind = "text"
+    else:
+        todo = "read it with pandas and pass it to from_frame or from_matrix"
+        allowed = f"{', '.join((*_TEXT, *_TYPED))}, or text in {', '.join(_PACKED)} or .zip"
+        raise fail("unsupported file format", path.name, allowed, todo)
+    if not path.is_file():
+        todo = "check the path"
+        raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
+    return kind
+
+
+def _dataset(path):
+    from pyarrow import dataset
+
+    return dataset.dataset(path, format="parquet" if path.suffix.lower() == ".parquet" else "ipc")
+
+
+@contextmanager
+def _plainly(path):
+    """Say in plain English what is wrong with a file."""
+    try:
+        yield
+    except _DAMAGED as problem:
+        cut = isinstance(problem, EOFError)
+        why = "the compressed data end too early" if cut else str(problem)
+        what = f"{path.name} is {'cut off' if cut else 'damaged'}"
+        raise fail(what, why, "a whole file", "fetch it or write it again") from None
+    except UnicodeDecodeError as problem:
+        what = f"{path.name} is not text in UTF-8"
+        raise fail(what, str(problem), "UTF-8", "save it as UTF-8") from None
+    except (ValueError, OSError) as problem:
+        todo = "check that it is what its name says, with a line of column names"
+        raise fail(f"{path.name} cannot be read", str(problem), "a table", todo) from None
+
+
+def _open(path) -> io.TextIOWrapper:
+    """Open a text file, compressed or not, so that no line can fill the memory."""
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        archive = zipfile.ZipFile(path)
+        names = archive.namelist()
+        if len(names) != 1:
+            raise ValueError(f"the archive holds {len(names)} files, not one")
+        raw: Any = archive.open(names[0])
+    else:
+        raw = _PACKED.get(suffix, open)(path, "rb")
+    return io.TextIOWrapper(io.BufferedReader(_ShortLines(raw), 1 << 20), "utf-8-sig", newline="")
+
+
+class _ShortLines(io.RawIOBase):
+    """A stream that ends in an error where a line is longer than any line of a table."""
+
+    def __init__(self, raw):
+        self.raw, self.since = raw, 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        data = self.raw.read(len(buffer))
+        end = data.rfind(b"\n")
+        self.since = self.since + len(data) if end < 0 else len(data) - end
+        if self.since > LONGEST_LINE:
+            raise ValueError(f"a line is longer than {LONGEST_LINE >> 20} MB: this is no table")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self):
+        self.raw.close()
+        super().close()
+
+
+def as_numbers(column: pd.Series) -> pd.Series:
+    """Return labels as whole numbers, or raise where one is none."""
+    kinds = pd.api.types
+    if kinds.is_numeric_dtype(column.dtype):
+        return column
+    labels = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else None
+    texts = pd.Index(column.dropna().unique()) if labels is None else labels
+    found: Mapping = dict(zip(texts, pd.to_numeric(texts, errors="coerce"), strict=True))
+    for text, number in found.items():
+        if np.isnan(number) or number % 1:
+            todo = "leave labels as text, or name the classes"
+            what = f"{column.name} has a label that is not a whole number"
+            raise fail(what, text, "whole numbers, as was asked for", todo)
+    return column.map({text: int(number) for text, number in found.items()}).astype("Int64")
+
+
+def as_places(column: pd.Series) -> pd.Series:
+    """Return folds, groups or steps as numbers where that tells the same ones apart."""
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    texts = column.cat.categories
+    if all(text.isdecimal() and str(int(text)) == text and len(text) < 16 for text in texts):
+        return column.cat.rename_categories([int(text) for text in texts])
+    return column
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """
+    Give a name beside a file to write to; where all goes well it then replaces the file.
+
+    The file has the permissions that the user's umask gives. A symbolic link is refused.
+    """
+    path = Path(path)
+    if path.is_symlink():
+        todo = "name the file itself, or remove the link"
+        raise fail("the output is a symbolic link", str(path), "a file of its own", todo)
+    part = path.with_name(f".{path.stem}.{uuid4().hex}{path.suffix}")
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
