@@ -11,6 +11,8 @@ from bayescm.answers.draws import Evidence, draw_measures
 from bayescm.validate import check_prob, fail
 
 _GRID = 160
+# Draws of a table of a few cells, which cost next to nothing: the rim of the region is smooth.
+_SMALL, _MANY_DRAWS = 16, 400_000
 
 
 def region(
@@ -86,6 +88,8 @@ def _two(evidence, measures, random_seed, options):
     allowed = "two measures, both of one class or of the whole matrix"
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
         raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
+    if isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL and "model" not in options:
+        options = {"draws": _MANY_DRAWS} | options
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
     if len({each.dims for each in drawn.values.values()}) > 1:
         todo = "use averages such as f1_macro, or a function of the cells for one class"

@@ -106,10 +106,15 @@ def check_picture(path: Path | None) -> None:
 
 def save_picture(figure, path: Path) -> None:
     """Write a figure beside its final name first, so that no half picture is ever left."""
+    from matplotlib import pyplot as plt
+
     from bayescm.evidence.files import replacing
 
-    with replacing(path) as part:
-        figure.savefig(part, dpi=150, bbox_inches="tight")
+    try:
+        with replacing(path) as part:
+            figure.savefig(part, dpi=150, bbox_inches="tight")
+    finally:
+        plt.close(figure)
 
 
 def _terminal_width():

@@ -80,7 +80,7 @@ def history(
     -------
     Dataset
         A variable for each measure, dims (step, [class], bound); coord ``n``, the examples of each
-        batch.
+        batch; attributes ``prob`` and ``kind``.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def history(
     in_force = accumulate(counts, **remembered)
     state = {"concentration": as_prior(concentration, counts), "counts": in_force}
     ends = intervals(xr.Dataset(state), measures, prob=prob, kind=kind)
-    return ends.assign_coords(n=counts.sum(CELLS))
+    return ends.assign_coords(n=counts.sum(CELLS)).assign_attrs(prob=prob, kind=kind)
 
 
 def step_axis(counts: xr.DataArray) -> int:

@@ -1,6 +1,7 @@
 """Plots to check a fit: predictions against the counts, and the chains."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -8,12 +9,19 @@ import xarray as xr
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.labelled import measure
 from bayescm.plots import common
+from bayescm.plots.canvas import Canvas, canvas, closed_on_failure, show_once
 from bayescm.validate import check_kind, check_prob, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _PANELS, _VARIABLES = 12, 12
 
 
-def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi"):
+def plot_predictive(
+    fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi", ax: "Axes | None" = None
+) -> "Figure":
     """
     Draw the posterior prediction of every cell beside the observed count.
 
@@ -28,6 +36,8 @@ def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi
         Mass of the thin line; the thick one holds half.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw a single matrix; by default a new figure.
 
     Returns
     -------
@@ -41,8 +51,6 @@ def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi
     >>> len(plot_predictive(tree).axes)
     1
     """
-    import matplotlib.pyplot as plt
-
     check_prob(prob), check_kind(kind)
     predicted, observed = _cells(fitted)
     panels = common.places(observed, ("cell",))
@@ -52,17 +60,14 @@ def plot_predictive(fitted: xr.DataTree, *, prob: float = 0.95, kind: str = "hdi
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     size = (3.2 * columns + 1.6, rows * (0.26 * observed.sizes["cell"] + 0.9) + 0.8)
-    figure, grid = plt.subplots(
-        rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=True
-    )
-    for axes in grid.flat[len(panels) :]:
-        axes.set_visible(False)
-    for axes, where in zip(grid.flat, panels, strict=False):
-        _draw_cells(axes, predicted.sel(where), observed.sel(where), prob, kind)
-        axes.set_title(", ".join(f"{k} {v}" for k, v in where.items()), fontsize=9)
-    words = f"predicted: 50% and {common.words_for(prob, kind)}", "observed: diamonds"
-    common.heading(figure, *words, common.positive_of(fitted))
-    return common.finish(figure)
+    with canvas(size, ax=ax, number=len(panels), columns=columns, sharey=True) as page:
+        for axes, where in zip(page.panels, panels, strict=True):
+            _draw_cells(axes, predicted.sel(where), observed.sel(where), prob, kind)
+            title = ", ".join(f"{k} {v}" for k, v in where.items())
+            axes.set_title(common.wrapped(title, 36), fontsize=9)
+        words = f"predicted: 50% and {common.words_for(prob, kind)}", "observed: diamonds"
+        page.heading(*words, common.positive_of(fitted))
+    return page.figure
 
 
 def _cells(fitted):
@@ -92,20 +97,20 @@ def _draw_cells(axes, predicted, observed, prob, kind):
         low, high = np.moveaxis(
             distribution.hdi(mass) if kind == "hdi" else distribution.eti(mass), -1, 0
         )
-        axes.hlines(rows, low, high, color=common.PALETTE[0], linewidth=width)
-    axes.plot(observed.values, rows, "D", color=common.PALETTE[1], markersize=5)
+        axes.hlines(rows, low, high, color=common.paint(0), linewidth=width)
+    axes.plot(observed.values, rows, "D", color=common.paint(1), markersize=5)
     axes.set_yticks(rows, observed["cell"].values)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("count")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="0.9")
+    axes.grid(axis="x", color=common.grey(0.1))
     axes.set_axisbelow(True)
 
 
 def plot_diagnostics(
     fitted: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
-):
+) -> "Figure":
     """
     Draw the chains of a fit: the density and the trace of each.
 
@@ -127,6 +132,13 @@ def plot_diagnostics(
     --------
     arviz.plot_trace_dist : Draws the panels.
     arviz.plot_rank_dist : The ranks of the draws.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> tree = bcm.fit(counts, method="nuts", draws=200, random_seed=1)  # doctest: +SKIP
+    >>> figure = plot_diagnostics(tree, ["precision", "recall"])  # doctest: +SKIP
     """
     import arviz as az
 
@@ -145,14 +157,16 @@ def plot_diagnostics(
         xr.DataTree.from_dict({"posterior": values, "sample_stats": stats}),
         compact=False,
         visuals={"label": False, "xlabel_trace": False},
-        color=common.PALETTE[: values.sizes["chain"]],
+        color=[common.paint(place) for place in range(values.sizes["chain"])],
         figure_kwargs={"layout": "constrained", "figsize": (9, 1.6 * rows + 0.6)},
     )
-    _title_chains(collection, values)
     figure = collection.viz["figure"].item()
-    words = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
-    common.heading(figure, words, common.positive_of(fitted))
-    return common.finish(figure)
+    with closed_on_failure(figure):
+        _title_chains(collection, values)
+        words = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
+        Canvas(figure, figure.axes, True).heading(words, common.positive_of(fitted))
+    show_once(figure)
+    return figure
 
 
 def _title_chains(collection, values):

@@ -1,101 +1,162 @@
-"""What all pictures share: colours, draws, words."""
+"""What all plots share: colours that suit the style, densities, words."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import wanted
-from bayescm.answers.draws import labelled_draws
-from bayescm.measures.labelled import measure
-from bayescm.posterior.route import posterior_of
-from bayescm.validate import fail
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.batches import LazyDraws, together
+from bayescm.distributions.discrete import Empirical
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; markers say the same twice.
-PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+# Okabe and Ito's colours, told apart by colour-blind readers too, and their brighter sisters for
+# dark backgrounds; markers say the same twice. The last one is the colour of the text.
+_LIGHT = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"]
+_DARK = ["#56B4E9", "#FF9248", "#2FD0A5", "#F0A6CC", "#F0E442", "#9AA7FF"]
+MOST_COLOURS = len(_LIGHT) + 1
 MARKERS = ["o", "s", "D", "^", "v", "P", "X"]
-GREY = "#595959"
+STYLES = ["-", "--", "-.", ":"]
+_POINTS, _TAIL = 400, 1e-4
 
 
-def finish(figure):
-    """Return the figure, closed in a notebook.
+def _rgb(name):
+    from matplotlib import colors, rcParams
 
-    There every figure that is open at the end of a cell is drawn, and the one that the cell returns
-    once more.
+    fallback = "black" if name == "text.color" else "white"
+    value = rcParams[name]
+    return np.array(colors.to_rgb(fallback if value in ("none", "auto") else value))
+
+
+def is_dark() -> bool:
+    """Say whether the style in force has a dark background."""
+    return bool(_rgb("axes.facecolor") @ [0.299, 0.587, 0.114] < 0.5)
+
+
+def paint(place: int) -> Any:
+    """Return the colour of a member."""
+    colours = _DARK if is_dark() else _LIGHT
+    return [*colours, ink()][place % MOST_COLOURS]
+
+
+def ink() -> Any:
+    """Return the colour of the text."""
+    return tuple(_rgb("text.color"))
+
+
+def paper() -> Any:
+    """Return the colour of the background."""
+    return tuple(_rgb("axes.facecolor"))
+
+
+def grey(share: float = 0.65) -> Any:
+    """Return a mixture of text and background: so much of the text's colour."""
+    return tuple(share * _rgb("text.color") + (1 - share) * _rgb("axes.facecolor"))
+
+
+def shades():
+    """Return a colour map from the background to a strong blue."""
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if not is_dark():
+        return colormaps["Blues"]
+    return LinearSegmentedColormap.from_list("shades", [paper(), "#1F4E79", "#7CC7F5"])
+
+
+def on_shade(share: float) -> Any:
+    """Return the colour of text that can be read on a shade."""
+    light = np.array(shades()(float(np.nan_to_num(share)))[:3]) @ [0.299, 0.587, 0.114] > 0.5
+    return "black" if light else "white"
+
+
+def density(distribution: Distribution, ends: tuple = (None, None)) -> np.ndarray:
     """
-    import matplotlib.pyplot as plt
+    Return the density of a distribution, and the points where it is.
 
-    if "inline" in plt.get_backend():
-        plt.close(figure)
-    return figure
-
-
-def draws_of(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
-    measures: Any,
-    *,
-    group: str = "posterior",
-    of: str = "parameter",
-    model: str | None = None,
-    draws: int = 20_000,
-    random_seed: int = 0,
-    **keywords: Any,
-) -> xr.Dataset:
-    """
-    Return draws of measures, all from the same matrices.
+    It is that of the distribution itself: only draws are smoothed by a kernel, and distributions
+    of a few values are shown as steps.
 
     Parameters
     ----------
-    evidence, measures
-        See `bayescm.interval`, but for a sequence of measures.
-    group, of
-        See `bayescm.measure`, for a fit.
-    model, draws, random_seed, **keywords
-        See `bayescm.interval`, for counts.
+    distribution : Distribution
+        Batch of shape (...).
+    ends : pair of float or None
+        The range of what is drawn: an estimate from draws is folded back there.
 
     Returns
     -------
-    Dataset
-        A variable per measure, dims (chain, draw, ..., [class]); only draws in which it is defined,
-        as many for all measures.
+    ndarray, shape (..., 2, points)
+        Points and density.
     """
-    if isinstance(evidence, xr.DataTree):
-        values = measure(evidence, measures, group=group, of=of)
-        return _defined(values.stack(every=("chain", "draw"), create_index=False))
-    posterior = posterior_of(evidence, model, **keywords)
-    found, of = wanted(posterior, measures, of)
-    rng = np.random.default_rng(random_seed)
-    drawn = labelled_draws(posterior, found, draws, rng, of=of)
-    return _defined(drawn.rename(draw="every"))
+    if isinstance(distribution, LazyDraws):
+        return together([distribution], lambda drawn: _estimate(drawn.draws, ends))[0]
+    if isinstance(distribution, Empirical):
+        return _estimate(distribution.draws, ends)
+    return _density(distribution)
 
 
-def _defined(values):
-    """Return the draws in which each variable is defined, cut to a common number."""
-    values = values.drop_vars(["chain", "draw", "every"], errors="ignore")
-    fewest = min(int(each.notnull().sum("every").min()) for each in values.values())
-    if fewest < 2:
-        what = [name for name, each in values.items() if each.notnull().sum("every").min() < 2]
-        todo = "leave it out, or give the empty cells a prior"
-        raise fail(
-            "a measure is undefined (0/0) in nearly every draw",
-            what,
-            "measures defined in some draws",
-            todo,
-        )
-    kept = {}
-    for name, each in values.items():
-        array = each.transpose("every", ...)
-        order = np.argsort(np.isnan(array.values), axis=0, kind="stable")[:fewest]
-        data = np.take_along_axis(array.values, order, axis=0)
-        kept[name] = array.isel(every=slice(fewest)).copy(data=data)
-    return xr.Dataset(kept).rename(every="draw").expand_dims("chain")
+def _estimate(draws, ends):
+    """Return a kernel estimate from draws (size, ...), of those that are defined."""
+    found = np.empty((*draws.shape[1:], 2, _POINTS))
+    for index in np.ndindex(draws.shape[1:]):
+        found[index] = _kernel(draws[:, *index], ends)
+    return found
 
 
-def positive_of(evidence: xr.DataArray | xr.Dataset | xr.DataTree) -> str:
+def _kernel(draws, ends):
+    from arviz_stats.base import array_stats
+
+    draws = draws[np.isfinite(draws)]
+    low, high = draws.min(), draws.max()
+    if low == high:
+        return _steps(Empirical(draws), low, high)
+    room = 0.05 * (high - low)
+    low = low - room if ends[0] is None else max(low - room, ends[0])
+    high = high + room if ends[1] is None else min(high + room, ends[1])
+    # ArviZ's bandwidth follows the noise of the draws; these densities are smooth.
+    settings = {"bw_fct": 1.5, "bound_correction": True, "grid_len": _POINTS}
+    return np.stack(array_stats.kde(draws, custom_lims=(low, high), **settings)[:2])
+
+
+def _density(distribution):
+    low, high = (np.asarray(distribution.quantile(q), float) for q in (_TAIL, 1 - _TAIL))
+    room = 0.05 * (high - low)
+    least, most = (np.asarray(end, float) for end in distribution.support)
+    # To the end of the support where it is near: there the density is 0, or infinite.
+    low = np.where(low - room <= least, np.maximum(least, low - room), low)
+    high = np.where(high + room >= most, np.minimum(most, high + room), high)
+    x = np.linspace(low, high, _POINTS)
+    with np.errstate(all="ignore"):
+        y = np.asarray(distribution.pdf(x), float)
+    x, y = np.moveaxis(x, 0, -1), np.moveaxis(y, 0, -1)
+    ends = [0, -1]
+    y[..., ends] = np.where(np.isfinite(y[..., ends]), y[..., ends], y[..., [1, -2]])
+    with np.errstate(invalid="ignore"):
+        mass = np.trapezoid(y, x, axis=-1)
+    continuous = np.isfinite(y).all(axis=-1) & (np.abs(mass - 1) < 0.1)
+    if not continuous.all():
+        steps = _steps(distribution, low, high)
+        x, y = np.where(continuous[..., None], (x, y), steps)
+    return np.stack([x, y], axis=-2)
+
+
+def _steps(distribution, low, high):
+    """Return a histogram as a line: of a distribution that has no density."""
+    spread = np.where(high > low, high - low, 1e-3 * np.maximum(np.abs(high), 1))
+    edges = np.linspace(low - 0.02 * spread, high + 0.02 * spread, _POINTS // 8 + 1)
+    heights = np.diff([distribution.cdf(each) for each in edges], axis=0) / np.diff(edges, axis=0)
+    x = np.repeat(edges, 2, axis=0)[1:-1]
+    y = np.repeat(heights, 2, axis=0)
+    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # as many points as the others
+    return np.stack([np.moveaxis(each[pad], 0, -1) for each in (x, y)])
+
+
+def positive_of(evidence: Any) -> str:
     """Say which class is the positive one, or nothing where there is none."""
     holder = evidence["posterior"] if isinstance(evidence, xr.DataTree) else evidence
-    if "positive" not in holder.coords:
+    if "positive" not in getattr(holder, "coords", {}):
         return ""
     return f"positive class: {holder.coords['positive'].item()}"
 
@@ -104,15 +165,6 @@ def words_for(prob: float, kind: str) -> str:
     """Say what kind of interval is drawn."""
     names = {"hdi": "highest-density", "eti": "equal-tailed"}
     return f"{100 * prob:g}% {names[kind]} interval"
-
-
-def heading(figure, *parts: str) -> None:
-    """Write what holds for the whole picture above it, in as many lines as its width asks for."""
-    lines, widest = [""], figure.get_figwidth() / 0.078
-    for part in filter(None, parts):
-        longer = f"{lines[-1]} · {part}" if lines[-1] else part
-        lines[-1:] = [longer] if len(longer) <= widest else [lines[-1], part]
-    figure.suptitle("\n".join(filter(None, lines)), fontsize=10, color=GREY)
 
 
 def called(name: Hashable, where: Mapping[Hashable, Any]) -> str:
@@ -130,3 +182,17 @@ def places(values: xr.DataArray, over: Sequence[str]) -> list[dict[Hashable, Any
         {dim: each[i] for dim, each, i in zip(rest, labels, index, strict=True)}
         for index in np.ndindex(*shape)
     ]
+
+
+def wrapped(text: Any, width: int = 30) -> str:
+    """Break a long label into lines, at its spaces and underscores first."""
+    if len(str(text)) <= width:
+        return str(text)
+    marked = str(text).replace("_", "_\u200b").replace("/", "/\u200b")
+    lines = wrap(marked.replace("\u200b", " \u200b"), width, break_on_hyphens=True)
+    return "\n".join(lines).replace(" \u200b", "").replace("\u200b", "")
+
+
+def widest(labels: Sequence[str]) -> int:
+    """Return the number of characters of the longest line of some labels."""
+    return max((len(line) for each in labels for line in str(each).split("\n")), default=0)

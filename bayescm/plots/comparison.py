@@ -1,12 +1,17 @@
 """Plots of comparisons: differences between classifiers with their intervals."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from bayescm.answers.decision import chance, check_rope
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_differences(
@@ -16,7 +21,8 @@ def plot_differences(
     prob: float = 0.95,
     kind: str = "hdi",
     contrast: str = "difference",
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw the differences of a comparison, one row each.
 
@@ -30,6 +36,8 @@ def plot_differences(
         Mass and kind of the intervals in the table, for the heading.
     contrast : {"difference", "ratio"}
         What the table holds.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure. The probabilities stand to the right of the axes.
 
     Returns
     -------
@@ -42,42 +50,44 @@ def plot_differences(
     >>> len(plot_differences(bcm.compare(both, ["accuracy", "recall"])).axes)
     1
     """
-    from matplotlib import pyplot as plt
-
     rows = np.arange(len(table))[::-1]
-    figure, axes = plt.subplots(figsize=(7, 1.1 + 0.42 * len(table)), layout="constrained")
+    labels = _labels(table, "/" if contrast == "ratio" else "−")
+    tall = 0.19 * max(each.count("\n") + 1 for each in labels) + 0.12
+    size = (6.4 + 0.075 * common.widest(labels), 1.3 + max(tall, 0.42) * len(table))
     none = 1.0 if contrast == "ratio" else 0.0
-    axes.axvline(none, color=common.GREY, lw=0.8)
     low, high = check_rope(rope)
-    if low < high:
-        axes.axvspan(none + low, none + high, color="0.9", zorder=0)
-    for row, values in zip(rows, table.itertuples(), strict=True):
-        axes.plot([values.lower, values.upper], [row, row], color=common.PALETTE[0], lw=2)
-        axes.plot(values.mean, row, "o", color=common.PALETTE[0], mfc="white")
-        text = f"P(better) {chance(values.p_better)}"
-        where = (1.01, row)
-        place: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "va": "center",
-            "fontsize": 8,
-        }
-        axes.annotate(text, where, color=common.GREY, **place)
-    axes.set_yticks(rows, _labels(table, "/" if contrast == "ratio" else "-"))
-    axes.set_ylim(-0.6, len(table) - 0.4)
-    axes.set_xlabel(contrast)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    paired = "same examples" if table["paired"].all() else "independent test sets"
-    common.heading(figure, f"mean and {common.words_for(prob, kind)}", paired)
-    return common.finish(figure)
+    with canvas(size, ax=ax) as page:
+        axes = page.axes
+        axes.axvline(none, color=common.grey(), lw=0.8)
+        if low < high:
+            axes.axvspan(none + low, none + high, color=common.grey(0.12), zorder=0)
+        for row, values in zip(rows, table.itertuples(), strict=True):
+            axes.plot([values.lower, values.upper], [row, row], color=common.paint(0), lw=2)
+            axes.plot(values.mean, row, "o", color=common.paint(0), mfc=common.paper())
+            where = axes.get_yaxis_transform()
+            text, style = f"P(better) {chance(values.p_better)}", {"color": common.grey()}
+            axes.text(1.01, row, text, style, transform=where, va="center", fontsize=8)
+        axes.set_yticks(rows, labels)
+        axes.set_ylim(-0.6, len(table) - 0.4)
+        axes.set_xlabel(contrast)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        paired = "same examples" if table["paired"].all() else "independent test sets"
+        band = "grey: equivalent" if low < high else ""
+        page.heading(f"dot: mean; bar: {common.words_for(prob, kind)}", paired, band)
+    return page.figure
 
 
 def _labels(table, sign):
     """Return what each row is about: the places in front, the measure and the pair."""
     places = table.columns[: table.columns.get_loc("measure")]
-    return [
-        " ".join(
-            [*map(str, row[places]), f"{row['measure']}: {row['first']} {sign} {row['second']}"]
-        )
-        for _, row in table.iterrows()
-    ]
+    labels = []
+    for _, row in table.iterrows():
+        measure = " ".join(map(str, [*row[places], row["measure"]]))
+        pair = f"{row['first']} {sign} {row['second']}"
+        if len(measure) + len(pair) <= 32:
+            labels.append(f"{measure}: {pair}")
+        else:
+            sides = common.wrapped(f"{row['first']} {sign}"), common.wrapped(row["second"])
+            labels.append("\n".join([f"{measure}:", *sides]))
+    return labels

@@ -1,7 +1,7 @@
 """Curves: ROC and precision-recall with bands, summaries of them, measures by threshold."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -9,9 +9,15 @@ import xarray as xr
 from bayescm import curves
 from bayescm.curves.drawing import observe
 from bayescm.curves.numbers import interval_of
+from bayescm.distributions.discrete import Empirical
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
 from bayescm.plots.regions import equal_f1
 from bayescm.validate import check_prob, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_roc(
@@ -23,7 +29,8 @@ def plot_roc(
     threshold: float | None = None,
     model: str | None = None,
     random_seed: int = 0,
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw ROC curves with their bands.
 
@@ -39,7 +46,9 @@ def plot_roc(
     threshold : float, optional
         An operating point to mark, with the intervals of both rates.
     model : {"scores", "binormal"}, optional
-    random_seed : int, optional
+    random_seed : int, default 0
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -53,19 +62,20 @@ def plot_roc(
     >>> axes.get_xlabel(), axes.get_ylabel()
     ('false positive rate', 'true positive rate')
     """
-    draws = curves.roc_draws(evidence, model=model, draws=max(lines, 2), random_seed=random_seed)
-    bounds = curves.roc(
-        evidence, prob=prob, simultaneous=simultaneous, model=model, random_seed=random_seed
-    )
-    figure, axes = _square("false positive rate", "true positive rate")
-    axes.plot([0, 1], [0, 1], color=common.GREY, linewidth=0.8, linestyle=":")
-    areas = curves.auc(evidence, prob=prob, model=model, random_seed=random_seed)
-    _draw_curves(axes, evidence, bounds["tpr"], draws[:lines], ("fpr", "tpr"), ("AUC", areas))
-    if threshold is not None:
-        _operating_point(axes, evidence, ("fpr", "recall"), threshold, prob)
-    axes.legend(fontsize=8, loc="lower right")
-    common.heading(figure, _band_words(prob, simultaneous), common.positive_of(evidence))
-    return common.finish(figure)
+    known: dict[str, Any] = {"model": model, "random_seed": random_seed}
+    draws = curves.roc_draws(evidence, draws=max(lines, 2), **known)
+    bounds = curves.roc(evidence, prob=prob, simultaneous=simultaneous, **known)["tpr"]
+    areas = curves.auc(evidence, prob=prob, **known)
+    drawn = bounds, draws[:lines], ("AUC", areas)
+    with canvas((5.6, 5.8), ax=ax) as page:
+        _square(page.axes, "false positive rate", "true positive rate")
+        page.axes.plot([0, 1], [0, 1], color=common.grey(), linewidth=0.8, linestyle=":")
+        _draw_curves(page.axes, evidence, ("fpr", "tpr"), *drawn)
+        if threshold is not None:
+            _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob)
+        page.axes.legend(fontsize=8, loc="lower right")
+        page.heading(_band_words(prob, simultaneous), common.positive_of(evidence))
+    return page.figure
 
 
 def plot_precision_recall(
@@ -77,38 +87,43 @@ def plot_precision_recall(
     threshold: float | None = None,
     model: str | None = None,
     random_seed: int = 0,
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw precision-recall curves with their bands, over lines of equal F1.
 
     Parameters
     ----------
-    evidence, prob, simultaneous, lines, threshold, model, random_seed
+    evidence, prob, simultaneous, lines, threshold, model, random_seed, ax
         See `plot_roc`.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], range(8))
+    >>> axes = plot_precision_recall(evidence).axes[0]
+    >>> axes.get_ylabel()
+    'precision'
     """
-    draws = curves.precision_recall_draws(
-        evidence, model=model, draws=max(lines, 2), random_seed=random_seed
-    )
-    bounds = curves.precision_recall(
-        evidence, prob=prob, simultaneous=simultaneous, model=model, random_seed=random_seed
-    )
-    figure, axes = _square("recall", "precision")
-    equal_f1(axes)
-    areas = curves.average_precision(evidence, prob=prob, model=model, random_seed=random_seed)
-    number = ("average precision", areas)
-    _draw_curves(axes, evidence, bounds["precision"], draws[:lines], ("tpr", "precision"), number)
-    if threshold is not None:
-        _operating_point(axes, evidence, ("recall", "precision"), threshold, prob)
-    axes.legend(fontsize=8, loc="best")
-    known = "prevalence" in evidence.coords
-    prevalence = f"prevalence {evidence.prevalence.item():g}" if known else ""
-    words = _band_words(prob, simultaneous)
-    common.heading(figure, words, prevalence, common.positive_of(evidence))
-    return common.finish(figure)
+    known: dict[str, Any] = {"model": model, "random_seed": random_seed}
+    draws = curves.precision_recall_draws(evidence, draws=max(lines, 2), **known)
+    bounds = curves.precision_recall(evidence, prob=prob, simultaneous=simultaneous, **known)
+    areas = curves.average_precision(evidence, prob=prob, **known)
+    drawn = bounds["precision"], draws[:lines], ("average precision", areas)
+    share = f"prevalence {evidence.prevalence.item():g}" if "prevalence" in evidence.coords else ""
+    with canvas((5.6, 5.8), ax=ax) as page:
+        _square(page.axes, "recall", "precision")
+        equal_f1(page.axes)
+        _draw_curves(page.axes, evidence, ("tpr", "precision"), *drawn)
+        if threshold is not None:
+            _operating_point(page.axes, evidence, ("recall", "precision"), threshold, prob)
+        page.axes.legend(fontsize=8, loc="best")
+        page.heading(_band_words(prob, simultaneous), share, common.positive_of(evidence))
+    return page.figure
 
 
 def plot_curve_numbers(
@@ -119,7 +134,8 @@ def plot_curve_numbers(
     kind: str = "eti",
     model: str | None = None,
     random_seed: int = 0,
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw the posterior density of a summary of each curve, with mean and interval.
 
@@ -131,40 +147,50 @@ def plot_curve_numbers(
         See :func:`bayescm.curves.number_draws`: ``"auc"``, ``"average_precision"``, ...
     prob : float, default 0.95
     kind : {"eti", "hdi"}
-    model, random_seed
+    model, random_seed, ax
         See `plot_roc`.
 
     Returns
     -------
     matplotlib.figure.Figure
-    """
-    import matplotlib.pyplot as plt
-    from arviz_stats.base import array_stats
 
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], range(8))
+    >>> axes = plot_curve_numbers(evidence, "auc").axes[0]
+    >>> axes.get_xlabel()
+    'auc'
+    """
     check_prob(prob)
     values = curves.number_draws(
         evidence, measure, model=model, draws=20_000, random_seed=random_seed
     )
     ends = interval_of(values, prob, kind)
     members = _members(values, ("draw",))
-    figure, axes = plt.subplots(figsize=(5.6, 3.6), layout="constrained")
-    for place, where in enumerate(members):
-        paint, sample = common.PALETTE[place], values.sel(where).values
-        x, density, _ = array_stats.kde(sample, bound_correction=True, custom_lims=(0, 1))
-        low, high = ends.sel(where).values
-        label = f"{common.called(values.name, where)} {sample.mean():.3f} [{low:.3f}, {high:.3f}]"
-        axes.plot(x, density, color=paint, label=label)
-        inside = (x >= low) & (x <= high)
-        axes.fill_between(x[inside], density[inside], color=paint, alpha=0.2, linewidth=0)
-        axes.plot(sample.mean(), 0, common.MARKERS[place], color=paint, clip_on=False)
-    every = values.values
-    low, high = np.quantile(every, [0.0005, 0.9995])
-    axes.set(xlim=(low, high), ylim=(0, None), xlabel=values.name, yticks=[])
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.legend(fontsize=8, loc="upper left")
-    words = f"mean and {common.words_for(prob, kind)}"
-    common.heading(figure, words, common.positive_of(evidence))
-    return common.finish(figure)
+    with canvas((5.6, 3.6), ax=ax) as page:
+        axes = page.axes
+        for place, where in enumerate(members):
+            paint, sample = common.paint(place), values.sel(where).values
+            x, density = common.density(Empirical(sample), (0, 1))
+            low, high = ends.sel(where).values
+            name = common.wrapped(common.called(values.name, where), 40)
+            label = f"{name} {np.nanmean(sample):.3f} [{low:.3f}, {high:.3f}]"
+            axes.plot(x, density, common.STYLES[place % 4], color=paint, label=label)
+            inside = (x >= low) & (x <= high)
+            axes.fill_between(x[inside], density[inside], color=paint, alpha=0.2, linewidth=0)
+            axes.plot(
+                np.nanmean(sample), 0, common.MARKERS[place], color=paint, clip_on=False, zorder=3
+            )
+        low, high = np.nanquantile(values.values, [0.0005, 0.9995])
+        axes.set(xlim=(low, high), xlabel=values.name, yticks=[])
+        # The legend stands above the densities, each of which has a line of it.
+        axes.set_ylim(0, axes.get_ylim()[1] * (1 + 0.11 * len(members)))
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.legend(fontsize=8, loc="upper left", frameon=False)
+        words = f"marker: mean; filled: {common.words_for(prob, kind)}"
+        page.heading(words, common.positive_of(evidence))
+    return page.figure
 
 
 def plot_threshold(
@@ -175,7 +201,8 @@ def plot_threshold(
     prob: float = 0.95,
     simultaneous: bool = True,
     random_seed: int = 0,
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw measures against the threshold, with bands.
 
@@ -187,15 +214,21 @@ def plot_threshold(
     measures : name, function, or sequence of these
     at : array_like, optional
         Thresholds.
-    prob, simultaneous, random_seed
+    prob, simultaneous, random_seed, ax
         See `plot_roc`.
 
     Returns
     -------
     matplotlib.figure.Figure
-    """
-    import matplotlib.pyplot as plt
 
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], range(8))
+    >>> axes = plot_threshold(evidence, ["recall", "f1"]).axes[0]
+    >>> axes.get_xlabel()
+    'threshold: predicted positive at or above'
+    """
     wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
     keywords = {"at": at, "prob": prob, "simultaneous": simultaneous, "random_seed": random_seed}
     lines = []
@@ -204,36 +237,33 @@ def plot_threshold(
             (found.sel(where), where) for where in common.places(found["median"], ["threshold"])
         ]
     _few(lines)
-    figure, axes = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
-    for place, (found, where) in enumerate(lines):
-        name = next(iter(found.data_vars))
-        paint, x = common.PALETTE[place], found["threshold"].values
-        style = ["-", "--", "-.", ":"][place % 4]
-        axes.plot(x, found["median"], style, color=paint, label=common.called(name, where))
-        axes.fill_between(x, *found[name].values.T, color=paint, alpha=0.2, linewidth=0)
-    axes.set(xlabel="threshold: predicted positive at or above")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, loc="best")
-    words = f"median and {_band_words(prob, simultaneous)}"
-    common.heading(figure, words, common.positive_of(evidence))
-    return common.finish(figure)
+    with canvas((6.4, 4.2), ax=ax) as page:
+        axes = page.axes
+        for place, (found, where) in enumerate(lines):
+            name = next(iter(found.data_vars))
+            paint, x = common.paint(place), found["threshold"].values
+            label = common.wrapped(common.called(name, where), 40)
+            axes.plot(x, found["median"], common.STYLES[place % 4], color=paint, label=label)
+            axes.fill_between(x, *found[name].values.T, color=paint, alpha=0.2, linewidth=0)
+        axes.set(xlabel="threshold: predicted positive at or above")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(fontsize=8, loc="best")
+        words = f"line: median; {_band_words(prob, simultaneous)}"
+        page.heading(words, common.positive_of(evidence))
+    return page.figure
 
 
-def _square(across, up):
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(5.6, 5.8), layout="constrained")
+def _square(axes, across, up):
     axes.set(xlim=(0, 1), ylim=(0, 1.005), aspect="equal", xlabel=across, ylabel=up)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
-def _draw_curves(axes, evidence, bounds, draws, names, number):
+def _draw_curves(axes, evidence, names, bounds, draws, number):
     """Draw bands, draws and the examples' own curves, with a number about each in the legend."""
     dim = bounds.dims[-2]
     observed = observe(evidence)
     for place, where in enumerate(_members(bounds, (dim, "bound"))):
-        paint, x = common.PALETTE[place], bounds[dim].values
+        paint, x = common.paint(place), bounds[dim].values
         axes.fill_between(x, *bounds.sel(where).values.T, color=paint, alpha=0.18, linewidth=0)
         for each in draws.sel(where).values:
             axes.plot(x, each, color=paint, alpha=0.15, linewidth=0.6)
@@ -245,8 +275,9 @@ def _draw_curves(axes, evidence, bounds, draws, names, number):
         low, high = number[1].sel(where).values
         label = f"{number[0]} [{low:.3f}, {high:.3f}]"
         if where:
-            label = f"{', '.join(str(each) for each in where.values())}: {label}"
-        style = ["-", "--", "-.", ":"][place % 4]
+            name = common.wrapped(", ".join(str(each) for each in where.values()), 36)
+            label = f"{name}: {label}"
+        style = common.STYLES[place % 4]
         axes.plot(rates[names[0]], rates[names[1]], style, color=paint, linewidth=1.4, label=label)
 
 
@@ -266,8 +297,8 @@ def _operating_point(axes, evidence, names, threshold, prob):
             xerr=[[x - left], [right - x]],
             yerr=[[y - low], [high - y]],
             fmt=common.MARKERS[place],
-            color=common.PALETTE[place],
-            markeredgecolor="white",
+            color=common.paint(place),
+            markeredgecolor=common.paper(),
             capsize=2,
             linewidth=1,
             label=f"threshold {threshold:g}" if place == 0 else None,
@@ -282,9 +313,9 @@ def _members(values, over):
 
 
 def _few(members):
-    if len(members) > len(common.PALETTE):
+    if len(members) > common.MOST_COLOURS:
         todo = "select some of them"
-        allowed = f"at most {len(common.PALETTE)}"
+        allowed = f"at most {common.MOST_COLOURS}"
         raise fail("too many curves to tell apart", len(members), allowed, todo)
 
 

@@ -1,7 +1,7 @@
 """Folds of a cross-validation: each by itself, all together, and the discount that pools them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -14,7 +14,12 @@ from bayescm.evidence.folds import stack
 from bayescm.measures.labelled import kernels
 from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
 from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Together: what is drawn, by which model or t method, in which colour and with which marker.
 _MODELS = [
@@ -32,7 +37,8 @@ def plot_folds(
     prob: float = 0.95,
     kind: str = "hdi",
     concentration: Any = None,
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw the interval of every fold, and those of all folds together, one below the other.
 
@@ -48,6 +54,8 @@ def plot_folds(
         Highest density or equal tails of the posterior intervals.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------
@@ -69,29 +77,29 @@ def plot_folds(
     >>> [label.get_text() for label in axes.get_yticklabels()][-2:]
     ['corrected t', 'resampled t']
     """
-    import matplotlib.pyplot as plt
-
     counts = _one_evaluation(counts, measure)
     prior = {} if concentration is None else {"concentration": concentration}
     alone = _alone(counts, measure, prob, kind, prior)
     together = _together(counts, measure, prob, kind, prior)
     rows = [*alone, *together]
-    figure, axes = plt.subplots(figsize=(8, _ROW * len(rows) + 1.6), layout="constrained")
-    for place, (label, center, ends, paint, marker) in enumerate(rows):
-        y = place + (place >= len(alone))  # a gap between the folds and what they say together
-        axes.plot(ends, [y, y], color=paint, linewidth=2, solid_capstyle="butt")
-        axes.plot(center, y, marker, color=paint, markersize=5)
-        rows[place] = (y, label)
-    axes.set_yticks(*zip(*rows, strict=True))
-    axes.invert_yaxis()
-    micro = fold_micro(counts, measure).item()
-    axes.axvline(micro, color=common.GREY, linestyle=":", linewidth=1, zorder=0)
-    axes.set_xlabel(kernels(measure, counts)[0].__name__)
-    missing = int(fold_macro(counts, measure).undefined_folds)
-    undefined = f"undefined in {missing} folds" if missing else ""
-    words = [f"estimate and {common.words_for(prob, kind)}", common.positive_of(counts), undefined]
-    common.heading(figure, *words, "dotted: all folds summed")
-    return common.finish(figure)
+    micro, macro = fold_micro(counts, measure).item(), fold_macro(counts, measure)
+    with canvas((8, _ROW * len(rows) + 1.6), ax=ax) as page:
+        axes, ticks = page.axes, []
+        for place, (label, center, ends, paint, marker) in enumerate(rows):
+            y = place + (place >= len(alone))  # a gap between the folds and what they say together
+            axes.plot(ends, [y, y], color=paint, linewidth=2, solid_capstyle="butt")
+            axes.plot(center, y, marker, color=paint, markersize=5)
+            ticks.append((y, label))
+        axes.set_yticks(*zip(*ticks, strict=True))
+        axes.invert_yaxis()
+        axes.axvline(micro, color=common.grey(), linestyle=":", linewidth=1, zorder=0)
+        axes.set_xlabel(kernels(measure, counts)[0].__name__)
+        axes.spines[["top", "right"]].set_visible(False)
+        missing = int(macro.undefined_folds)
+        undefined = f"undefined in {missing} folds" if missing else ""
+        words = f"marker: estimate; bar: {common.words_for(prob, kind)}", "dotted: all folds summed"
+        page.heading(*words, common.positive_of(counts), undefined)
+    return page.figure
 
 
 def _alone(counts, measure, prob, kind, prior):
@@ -110,7 +118,7 @@ def _alone(counts, measure, prob, kind, prior):
         for repeat in range(repeats)
         for fold in range(counts.sizes["fold"])
     ]
-    paint = [common.GREY] * len(names), ["."] * len(names)
+    paint = [common.grey()] * len(names), ["o"] * len(names)
     return list(zip(names, centers, ends, *paint, strict=True))
 
 
@@ -120,14 +128,14 @@ def _together(counts, measure, prob, kind, prior):
     for place, (label, model) in enumerate(_MODELS):
         ends = interval(counts, measure, prob=prob, kind=kind, model=model, **prior).values
         center = mean(counts, measure, model=model, **prior).item()
-        rows.append((label, center, ends, common.PALETTE[place], common.MARKERS[place]))
+        rows.append((label, center, ends, common.paint(place), common.MARKERS[place]))
     methods = ["resampled"] if counts.sizes.get("repeat", 1) > 1 else ["plain", "corrected"]
     macro = fold_macro(counts, measure).item()
     for method in dict.fromkeys([*methods, "resampled"]):
         place = len(rows)
         ends = bcm.classical.fold_t(counts, measure, method=method, prob=prob).values
         label = "K-fold t" if method == "plain" else f"{method} t"
-        rows.append((label, macro, ends, common.PALETTE[place], common.MARKERS[place]))
+        rows.append((label, macro, ends, common.paint(place), common.MARKERS[place]))
     return rows
 
 
@@ -138,7 +146,8 @@ def plot_omega(
     prob: float = 0.95,
     kind: str = "hdi",
     concentration: Any = None,
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw how the interval from the pooled folds depends on their discount.
 
@@ -153,6 +162,8 @@ def plot_omega(
         Highest density or equal tails.
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw a single measure; by default a new figure.
 
     Returns
     -------
@@ -168,8 +179,6 @@ def plot_omega(
     >>> [axes.get_title() for axes in plot_omega(counts, ["precision", "recall"]).axes]
     ['precision', 'recall']
     """
-    import matplotlib.pyplot as plt
-
     wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
     counts = _one_evaluation(counts, *wanted)
     matrices = stack(counts).sizes["fold"]
@@ -178,21 +187,21 @@ def plot_omega(
     keywords: dict[str, Any] = {"model": "pooled_folds", "prob": prob, "kind": kind}
     if concentration is not None:
         keywords["concentration"] = concentration
-    size = (3.6 * len(wanted) + 0.6, 3.6)
-    figure, panels = plt.subplots(1, len(wanted), figsize=size, layout="constrained", squeeze=False)
-    for axes, measure in zip(panels[0], wanted, strict=True):
-        ends = np.stack([interval(counts, measure, omega=each, **keywords) for each in omegas])
-        axes.fill_between(omegas, *ends.T, color=common.PALETTE[0], alpha=0.25, linewidth=0)
-        axes.plot(omegas, ends, color=common.PALETTE[0], linewidth=1)
-        axes.axhline(fold_micro(counts, measure).item(), color=common.GREY, linestyle=":")
-        axes.axvline(known.omega, color=common.PALETTE[1], linestyle="--")
-        axes.set_title(kernels(measure, counts)[0].__name__)
-        axes.set_xlabel("omega")
-        axes.set_xlim(omegas[0], 1)
-    words = common.words_for(prob, kind), common.positive_of(counts)
-    lines = "dotted: all folds summed", f"dashed: the default, {known.omega:.3g}"
-    common.heading(figure, *words, *lines)
-    return common.finish(figure)
+    number = len(wanted)
+    with canvas((3.6 * number + 0.6, 3.6), ax=ax, number=number, columns=number) as page:
+        for axes, measure in zip(page.panels, wanted, strict=True):
+            ends = np.stack([interval(counts, measure, omega=each, **keywords) for each in omegas])
+            axes.fill_between(omegas, *ends.T, color=common.paint(0), alpha=0.25, linewidth=0)
+            axes.plot(omegas, ends, color=common.paint(0), linewidth=1)
+            axes.axhline(fold_micro(counts, measure).item(), color=common.grey(), linestyle=":")
+            axes.axvline(known.omega, color=common.paint(1), linestyle="--")
+            axes.set_title(kernels(measure, counts)[0].__name__)
+            axes.set_xlabel("omega")
+            axes.set_xlim(omegas[0], 1)
+        words = common.words_for(prob, kind), common.positive_of(counts)
+        lines = "dotted: all folds summed", f"dashed: the default, {known.omega:.3g}"
+        page.heading(*words, *lines)
+    return page.figure
 
 
 def _one_evaluation(counts, *measures):

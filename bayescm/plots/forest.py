@@ -1,7 +1,7 @@
 """Intervals of many measures, classes, classifiers or groups, one below the other."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,12 @@ import xarray as xr
 
 from bayescm.answers.summary import COLUMNS, summary
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
 from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Rows that still read, the mass of the thick part of an interval, inches of a row.
 _MOST, _INNER, _ROW = 80, 0.5, 0.3
@@ -23,8 +28,9 @@ def plot_forest(
     kind: str = "hdi",
     reference: float | None = None,
     rope: tuple[float, float] | None = None,
+    ax: "Axes | None" = None,
     **keywords: Any,
-):
+) -> "Figure":
     """
     Draw the intervals of measures one below the other, on a common scale.
 
@@ -37,13 +43,16 @@ def plot_forest(
         Counts (intervals as in `bayescm.interval`), outcomes of several classifiers, or a fit.
     measures : str, callable or a sequence of these
     prob : float in (0, 1), default 0.95
-        Mass of the thin line; the thick one holds half of the posterior.
+        Mass of the thin line; the thick one holds half of the posterior. The dot is the mean, which
+        lies outside the thick line where a posterior is very skewed.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
     reference : float, optional
         Where to draw a reference line.
     rope : tuple of float, optional
         Lower and upper end of a region of practical equivalence.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure. The numbers stand to the right of the axes.
     **keywords
         See `bayescm.interval`.
 
@@ -59,8 +68,6 @@ def plot_forest(
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
     ['precision', 'recall']
     """
-    import matplotlib.pyplot as plt
-
     table = summary(evidence, measures, prob=prob, kind=kind, **keywords)
     inner = summary(evidence, measures, prob=_INNER, kind=kind, **keywords)
     table[["inner_lower", "inner_upper"]] = inner[["lower", "upper"]]
@@ -68,21 +75,29 @@ def plot_forest(
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
         raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
-    height = _ROW * (table["y"].max() + 1) + 1.4
-    figure, axes = plt.subplots(figsize=(8, height), layout="constrained")
     shared = (table["colour"] >= 0).any()
-    for colour, rows in table.groupby("colour"):
-        _draw(axes, rows, int(colour) if shared else 0)
-    _write(axes, table)
-    if reference is not None:
-        axes.axvline(reference, color="black", linestyle="--", linewidth=1, zorder=1)
-    if rope is not None:
-        axes.axvspan(*rope, color=common.PALETTE[4], alpha=0.25, linewidth=0, zorder=0)
-    if shared:
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=4, frameon=False, fontsize=9)
-    words = f"mean, 50% and {common.words_for(prob, kind)}"
-    common.heading(figure, words, common.positive_of(evidence))
-    return common.finish(figure)
+    tall = table["label"].str.count("\n").max() + 1
+    height = _ROW * max(tall * 0.6, 1) * (table["y"].max() + 1) + 1.4
+    with canvas((7 + 0.07 * common.widest(table["label"]), height), ax=ax) as page:
+        for colour, rows in table.groupby("colour"):
+            _draw(page.axes, rows, int(colour) if shared else 0)
+        _write(page.axes, table)
+        if reference is not None:
+            page.axes.axvline(reference, color=common.ink(), linestyle="--", linewidth=1, zorder=1)
+        if rope is not None:
+            page.axes.axvspan(*rope, color=common.paint(4), alpha=0.25, linewidth=0, zorder=0)
+        if shared:
+            _legend(page.axes, table)
+        words = f"dot: mean; bars: 50% and {common.words_for(prob, kind)}"
+        page.heading(words, common.positive_of(evidence))
+    return page.figure
+
+
+def _legend(axes, table):
+    """Name the members above the panel, in as many columns as their names leave room for."""
+    room = max(1, 90 // (common.widest(table["member"]) + 6))
+    where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    axes.legend(**where, ncols=min(4, room), frameon=False, fontsize=9)
 
 
 def _placed(table: pd.DataFrame) -> pd.DataFrame:
@@ -99,8 +114,9 @@ def _placed(table: pd.DataFrame) -> pd.DataFrame:
         labels = [", ".join(str(value) for value in each.values()) for each in where]
     members = table[shared] if shared else pd.Series([np.nan] * len(table))
     table["colour"] = pd.factorize(members)[0]
-    table["member"] = [f"{shared} {each}" for each in members]
-    table["label"], table["group"] = labels, pd.factorize(pd.Series(labels))[0]
+    table["member"] = [common.wrapped(f"{shared} {each}", 40) for each in members]
+    table["group"] = pd.factorize(pd.Series(labels))[0]
+    table["label"] = [common.wrapped(each) for each in labels]
     table = table.sort_values("group", kind="stable", ignore_index=True)
     table["y"] = table.index + (table["group"] if shared else 0)
     table["tick"] = table.groupby("group")["y"].transform("mean")
@@ -111,19 +127,19 @@ def _shared(table, dims):
     """Return the dim whose members share the rows of a measure, or None."""
     if table["measure"].nunique() < 2:
         return None
-    few = [name for name in dims if 1 < table[name].nunique() < len(common.PALETTE)]
+    few = [name for name in dims if 1 < table[name].nunique() < common.MOST_COLOURS]
     return few[0] if few else None
 
 
 def _draw(axes, rows, colour):
-    paint = common.PALETTE[colour]
+    paint = common.paint(colour)
     axes.hlines(rows["y"], rows["lower"], rows["upper"], color=paint, linewidth=1.2)
     axes.hlines(rows["y"], rows["inner_lower"], rows["inner_upper"], color=paint, linewidth=3.5)
     axes.plot(
         rows["mean"],
         rows["y"],
         common.MARKERS[colour],
-        color="white",
+        color=common.paper(),
         markeredgecolor=paint,
         markersize=5.5,
         linestyle="none",
@@ -141,10 +157,10 @@ def _write(axes, table):
         if not np.isnan(row.lower):
             text = f"{row.mean:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
         where = axes.get_yaxis_transform()
-        axes.text(1.02, row.y, text, transform=where, va="center", fontsize=8, color=common.GREY)
+        axes.text(1.02, row.y, text, transform=where, va="center", fontsize=8, color=common.grey())
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="0.9")
+    axes.grid(axis="x", color=common.grey(0.1))
     axes.set_axisbelow(True)
     if table["measure"].nunique() == 1:
         axes.set_xlabel(table["measure"].iloc[0])

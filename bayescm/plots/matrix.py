@@ -1,5 +1,7 @@
 """The confusion matrix itself, with an interval in every cell."""
 
+from typing import TYPE_CHECKING, Any, Literal
+
 import numpy as np
 import xarray as xr
 
@@ -7,19 +9,20 @@ from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import as_counts, in_order
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
 from bayescm.validate import check_choice, check_kind, check_prob, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _WHOLES = {"actual": "actual class", "predicted": "predicted class", "all": "whole"}
 _AXES = {"actual": -1, "predicted": -2, "all": (-2, -1)}
-_MOST = 30
+# Of more classes only the counts are written, and the rows have a panel of their own; of still more
+# the colours have to do; then nothing can be read.
+_FEW, _WRITTEN, _MOST = 10, 30, 100
 # Up to this many classes: inches of a cell, points of its text, digits of its percentages.
-_SIZES = [
-    (4, 1.25, 10, 1),
-    (6, 1.15, 9, 1),
-    (10, 0.85, 7.5, 1),
-    (20, 0.62, 6.5, 0),
-    (30, 0.6, 6, 0),
-]
+_SIZES = [(4, 1.25, 10, 1), (6, 1.15, 9, 1), (10, 0.85, 7.5, 1), (30, 0.3, 6, 0), (100, 0.16, 0, 0)]
 
 
 def plot_matrix(
@@ -29,7 +32,9 @@ def plot_matrix(
     prob: float = 0.95,
     kind: str = "hdi",
     concentration: float = 0.5,
-):
+    order: Literal["labels", "error"] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw the confusion matrix with its counts, and each cell's proportion with an interval.
 
@@ -52,12 +57,23 @@ def plot_matrix(
         Highest density or equal tails.
     concentration : float, default 0.5
         For counts: prior pseudo-counts on either side of each proportion.
+    order : {"labels", "error"}, optional
+        The order of the classes: that of the labels, or the class that is most often wrong first,
+        which is the default for more than ten classes.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw the matrix; by default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Colour shows the proportion: the observed one, or a fit's mean. With more than ten classes,
-        cells without counts are left blank.
+        Colour shows the proportion: the observed one, or a fit's mean. With more than ten classes
+        the cells hold counts alone, small proportions get stronger colours (a square-root scale),
+        and a panel beside the matrix has the interval of each class.
+
+    Raises
+    ------
+    ValueError
+        If there is more than one matrix, or there are more than a hundred classes.
 
     References
     ----------
@@ -73,9 +89,9 @@ def plot_matrix(
     81.2%
     [72.2, 89.1]
     """
-    import matplotlib.pyplot as plt
-
     check_prob(prob), check_kind(kind), check_choice("per", per, list(_WHOLES))
+    if order is not None:
+        check_choice("order", order, ["labels", "error"])
     of = _of_tree if isinstance(evidence, xr.DataTree) else _of_counts
     counts, shares, distribution = of(evidence, per, concentration)
     classes = len(counts["actual"])
@@ -83,22 +99,64 @@ def plot_matrix(
         todo = "merge classes, or read summary(counts, 'recall')"
         raise fail("too many classes to read", classes, f"at most {_MOST}", todo)
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
-    _, cell, size, digits = next(each for each in _SIZES if classes <= each[0])
-    side = max(3.2, cell * classes)
-    figure, axes = plt.subplots(figsize=(side + 2.3, side + 1.3), layout="constrained")
-    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    bar = figure.colorbar(image, ax=axes, shrink=0.7, label=f"proportion of the {_WHOLES[per]}")
+    if order == "error" or (order is None and classes > _FEW):
+        worst = np.argsort(np.nan_to_num(np.diag(shares), nan=2.0), kind="stable")
+        counts, places = counts[worst, worst], np.ix_(worst, worst)
+        shares, ends = shares[places], ends[places]
+    beside = classes > _FEW and per != "all" and ax is None
+    side = max(3.2, next(cell for most, cell, _, _ in _SIZES if classes <= most) * classes)
+    size = (side + 2.3, side + 1.3)
+    panels: dict[str, Any] = {"number": 1}
+    if beside:
+        size = (side + 4.8, side + 2.2)
+        panels = {"number": 2, "columns": 2, "width_ratios": [side, 2.2], "sharey": True}
+    with canvas(size, ax=ax, **panels) as page:
+        _draw(page, counts, shares, ends, per)
+        if beside:
+            _draw_classes(page.panels[1], counts, shares, ends, per)
+        shown = "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}"
+        sorted_by = "classes by error, worst first" if order != "labels" and beside else ""
+        words = common.words_for(prob, kind) if classes <= _FEW or beside else ""
+        page.heading(shown, words, sorted_by, common.positive_of(evidence))
+    return page.figure
+
+
+def _draw(page, counts, shares, ends, per):
+    """Draw the matrix with what is written in its cells."""
+    from matplotlib.colors import Normalize, PowerNorm
+
+    axes, classes = page.axes, len(shares)
+    few = classes <= _FEW
+    norm = Normalize(0, 1) if few else PowerNorm(0.5, 0, 1)
+    image = axes.imshow(
+        shares, cmap=common.shades(), norm=norm, aspect="equal" if few or not page.own else "auto"
+    )
+    axes.set_facecolor(common.grey(0.15))  # seen where a class has no examples
+    label = f"proportion of the {_WHOLES[per]}"
+    bar = page.figure.colorbar(image, ax=page.panels, shrink=0.7 if few else 0.5, label=label)
     bar.outline.set_visible(False)
+    _, _, points, digits = next(each for each in _SIZES if classes <= each[0])
     for (row, column), count in np.ndenumerate(counts.values):
-        if count > 0 or classes <= 10:
+        if classes <= _WRITTEN and (few or count > 0):
             share = shares[row, column]
-            text = _text(count, share, ends[row, column], digits)
-            colour = "white" if share > 0.55 else "black"
-            axes.text(column, row, text, ha="center", va="center", fontsize=size, color=colour)
+            text = _text(count, share, ends[row, column], digits) if few else f"{count:,.4g}"
+            colour = common.on_shade(norm(share))
+            axes.text(column, row, text, ha="center", va="center", fontsize=points, color=colour)
     _name_axes(axes, counts)
-    words = f"count, share of the {_WHOLES[per]}", common.words_for(prob, kind)
-    common.heading(figure, *words, common.positive_of(evidence))
-    return common.finish(figure)
+
+
+def _draw_classes(axes, counts, shares, ends, per):
+    """Draw the diagonal with its intervals: a row for each class."""
+    rows = np.arange(len(shares))
+    low, high = np.moveaxis(ends[rows, rows], -1, 0)
+    axes.hlines(rows, low, high, color=common.paint(0), linewidth=1.2)
+    axes.plot(np.diag(shares), rows, "o", color=common.paint(0), markersize=3)
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xlabel("recall" if per == "actual" else "precision")
+    axes.grid(axis="x", color=common.grey(0.15))
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", left=False, labelleft=False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _of_counts(evidence, per, concentration):
@@ -136,16 +194,22 @@ def _text(count, share, ends, digits):
 
 
 def _name_axes(axes, counts):
-    labels = [str(each) for each in counts["actual"].values]
-    size = 9 if len(labels) <= 6 else 7.5
+    labels = [common.wrapped(each, 24) for each in counts["actual"].values]
+    few, size = len(labels) <= _FEW, 9 if len(labels) <= 6 else 7.5
+    between = "\nn = " if few else "  "
+    if len(labels) > _WRITTEN:
+        size = 5
     for axis, over in ((axes.yaxis, "predicted"), (axes.xaxis, "actual")):
         totals = counts.sum(over).values
-        names = [f"{label}\nn = {n:,g}" for label, n in zip(labels, totals, strict=True)]
+        names = [f"{label}{between}{n:,.6g}" for label, n in zip(labels, totals, strict=True)]
         axis.set_ticks(range(len(labels)), names, fontsize=size)
-    if len(labels) > 3 and max(len(label) for label in labels) > 4:
+    longest = common.widest(labels)
+    if not few:
+        axes.tick_params(axis="x", rotation=90)
+    elif longest > (14 if len(labels) <= 4 else 6):
         for tick in axes.get_xticklabels():
             tick.set(rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_xlabel("predicted class")
-    axes.set_ylabel("actual class")
+    axes.set_xlabel("predicted class" if few else "predicted class, with its total")
+    axes.set_ylabel("actual class" if few else "actual class, with its total")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -1,6 +1,7 @@
 """The history of an online evaluation: intervals over time, batches and alarms."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -8,9 +9,15 @@ import xarray as xr
 
 from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.labelled import measure
+from bayescm.online import change, log_bayes_factor
 from bayescm.online.rules import RULES
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
 from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _WIDTH, _HEIGHT, _MOST = 8.0, 2.1, 12
 
@@ -21,7 +28,8 @@ def plot_history(
     batches: xr.DataArray | None = None,
     alarms: pd.DataFrame | None = None,
     floor: float | Mapping[str, float] | None = None,
-):
+    ax: "Axes | None" = None,
+) -> "Figure":
     """
     Draw the interval of every measure over time, one panel each.
 
@@ -33,10 +41,13 @@ def plot_history(
     batches : DataArray, optional
         The counts of each batch, dims (step, actual, predicted): their values as dots.
     alarms : DataFrame, optional
-        As `online.alarms` returns them: marked at the foot of their panel; those that concern no
-        single measure are marked in every panel.
+        As `online.alarms` returns them: marked in the panel of their measure, at the value of
+        their batch. A change in the answers is marked where the measure depends on a class whose
+        answers have changed; without the batches, in every panel.
     floor : float or mapping of str to float, optional
         Drawn as a line.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw a single measure; by default a new figure.
 
     Returns
     -------
@@ -50,8 +61,6 @@ def plot_history(
     >>> len(plot_history(history, batches=weeks, floor={"recall": 0.8}).axes)
     2
     """
-    import matplotlib.pyplot as plt
-
     panels = [
         (name, where)
         for name in history.data_vars
@@ -60,26 +69,42 @@ def plot_history(
     if not panels or len(panels) > _MOST:
         todo = "select some: history[['recall', 'f1']]"
         raise fail("cannot draw this many panels", len(panels), f"1 to {_MOST}", todo)
+    timed = "at" in history.coords
+    time = history["at"].values if timed else np.arange(history.sizes["step"])
+    changed = _changed(batches, alarms)
     size = (_WIDTH, _HEIGHT * len(panels) + 0.6)
-    figure, axes = plt.subplots(
-        len(panels), figsize=size, sharex=True, squeeze=False, layout="constrained"
-    )
-    time = history["at"].values if "at" in history.coords else np.arange(history.sizes["step"])
-    for axis, (name, where) in zip(axes[:, 0], panels, strict=True):
-        _band(axis, time, history[name].sel(where))
-        if batches is not None:
-            _dots(axis, time, batches, name, where)
-        _floor(axis, floor, name)
-        if alarms is not None:
-            _marks(axis, time, history, alarms, common.called(name, where), name, where)
-        axis.set_ylabel(common.called(name, where))
-    named = dict(zip(*_legend(axes[:, 0]), strict=True))
-    figure.legend(named.values(), named, loc="outside right upper", frameon=False, fontsize=8)
-    axes[-1, 0].set_xlabel("time" if "at" in history.coords else "batch")
-    if "at" in history.coords:
-        figure.autofmt_xdate()
-    common.heading(figure, common.positive_of(history), f"{history.sizes['step']} batches")
-    return common.finish(figure)
+    with canvas(size, ax=ax, number=len(panels), sharex=True) as page:
+        for axis, (name, where) in zip(page.panels, panels, strict=True):
+            ends = history[name].sel(where)
+            at = ends.mean("bound").values
+            _band(axis, time, ends)
+            if batches is not None:
+                values = _dots(axis, time, batches, name, where)
+                at = np.where(np.isnan(values), at, values)
+            _floor(axis, floor, name)
+            if alarms is not None:
+                mine = _of_panel(alarms, name, where, changed, batches)
+                _marks(axis, time, history, mine, at)
+            axis.set_ylabel(common.wrapped(common.called(name, where), 22))
+            axis.spines[["top", "right"]].set_visible(False)
+        _name(page, timed)
+        told = history.attrs
+        words = common.words_for(told["prob"], told["kind"]) if "prob" in told else ""
+        page.heading(words, common.positive_of(history), f"{history.sizes['step']} batches")
+    return page.figure
+
+
+def _name(page, timed):
+    """Name the lines of all panels beside them, and the axis of time below them."""
+    named = dict(zip(*_legend(page.panels), strict=True))
+    if page.own:
+        where = {"loc": "outside right upper", "frameon": False, "fontsize": 8}
+        page.figure.legend(named.values(), named, **where)
+    else:
+        page.axes.legend(named.values(), named, frameon=False, fontsize=8)
+    page.panels[-1].set_xlabel("time" if timed else "batch")
+    if timed and page.own:
+        page.figure.autofmt_xdate()
 
 
 def _legend(axes):
@@ -90,40 +115,86 @@ def _legend(axes):
 
 def _band(axis, time, ends):
     lower, upper = ends.sel(bound="lower").values, ends.sel(bound="upper").values
-    axis.fill_between(
-        time, lower, upper, color=common.PALETTE[0], alpha=0.3, lw=0, label="interval"
-    )
+    colour = common.paint(0)
+    axis.fill_between(time, lower, upper, color=colour, alpha=0.3, lw=0, label="interval")
     for edge in (lower, upper):
-        axis.plot(time, edge, color=common.PALETTE[0], lw=1)
+        axis.plot(time, edge, color=colour, lw=1)
 
 
 def _dots(axis, time, batches, name, where):
+    """Draw the values of the batches, and return them."""
     values = measure(batches, resolve(str(name)))[name].sel(where).values
-    axis.plot(time, values, ".", color=common.GREY, ms=3, label="batch")
+    axis.plot(time, values, ".", color=common.grey(), ms=4, label="batch")
+    return values
 
 
 def _floor(axis, floor, name):
     if isinstance(floor, Mapping):
         floor = next((value for each, value in floor.items() if same(each, str(name))), None)
     if floor is not None:
-        axis.axhline(floor, color=common.GREY, ls="--", lw=1, label="floor")
+        axis.axhline(floor, color=common.grey(), ls="--", lw=1, label="floor")
 
 
-def _marks(axis, time, history, alarms, label, name, where):
-    """Mark the alarms of this panel's measure, and of none in particular, at its foot."""
-    names = {label, str(name) if not where else f"{name}[{where['class']}]", "answers"}
-    mine = alarms[alarms["measure"].isin(names)]
+def _changed(batches, alarms):
+    """Return for each step with an alarm of a change the classes whose answers have changed."""
+    if batches is None or alarms is None or not (alarms["measure"] == "answers").any():
+        return {}
+    latest, found = change(batches)["latest"], {}
+    for step in alarms.loc[alarms["measure"] == "answers", "step"]:
+        first = list(batches["step"].values).index(latest.sel(step=step).item())
+        last = list(batches["step"].values).index(step)
+        before, after = batches[:first].sum("step"), batches[first : last + 1].sum("step")
+        unchanged = log_bayes_factor(before, after).isel(part=slice(2, None))
+        apart = (unchanged < 0).values
+        found[step] = apart if apart.any() else np.ones_like(apart)
+    return found
+
+
+def _of_panel(alarms, name, where, changed, batches):
+    """Return the alarms of a panel: of its measure, and changes of what the measure depends on."""
+    label = f"{name}[{where['class']}]" if where else str(name)
+    mine = alarms["measure"].isin({label, str(name), common.called(name, where)})
+    if changed:
+        needs = _needs(str(name), where, batches)
+        hit = {step for step, classes in changed.items() if (classes & needs).any()}
+        mine |= (alarms["measure"] == "answers") & alarms["step"].isin(hit)
+    else:
+        mine |= alarms["measure"] == "answers"
+    return alarms[mine]
+
+
+def _needs(name, where, batches):
+    """Say on which classes' answers a measure depends: whose answers move it when they move."""
+    labels = batches.indexes["actual"]
+    size = len(labels)
+    cells = np.ones((size, size)) + 3 * np.eye(size)
+    kernel, found = resolve(name), np.zeros(size, bool)
+    place = (labels.get_loc(where["class"]),) if where else ()
+    for row in range(size):
+        moved = cells.copy()
+        moved[row] = np.roll(cells[row], 1)
+        found[row] = not np.isclose(kernel(moved)[place], kernel(cells)[place])
+    return found
+
+
+def _marks(axis, time, history, alarms, at):
+    """Mark alarms at the value of their batch, in rings where several rules meet at one."""
     place = {step: i for i, step in enumerate(history["step"].values.tolist())}
+    rings: dict[int, int] = {}
     for index, rule in enumerate(RULES):
-        steps = mine.loc[mine["rule"] == rule, "step"]
-        if len(steps):
+        colour, label = common.paint(1 + index), f"alarm: {rule}"
+        for step in alarms.loc[alarms["rule"] == rule, "step"]:
+            i = place[step]
+            rings[i] = rings.get(i, -1) + 1
             axis.plot(
-                [time[place[step]] for step in steps],
-                [0.05 + 0.08 * index] * len(steps),
+                time[i],
+                at[i],
                 common.MARKERS[index],
-                color=common.PALETTE[1 + index],
-                ms=5,
+                ms=5 + 5 * rings[i],
+                mfc="none" if rings[i] else colour,
+                mec=colour,
+                mew=1.4,
+                zorder=4,
                 ls="none",
-                transform=axis.get_xaxis_transform(),
-                label=f"alarm: {rule}",
+                label=label,
             )

@@ -1,24 +1,28 @@
 """The effect of the prior: the posterior of a measure under several priors."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import xarray as xr
 
 from bayescm.answers.interval import distribution_of
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
 from bayescm.validate import fail
 
-_POINTS = 400
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_priors(
     evidence: xr.DataArray,
     measure: str | Callable,
     priors: Mapping[str, Any],
+    *,
+    ax: "Axes | None" = None,
     **keywords: Any,
-):
+) -> "Figure":
     """
     Draw the posterior density of a measure under several priors.
 
@@ -29,6 +33,8 @@ def plot_priors(
     measure : str or callable
     priors : mapping of str to concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
     **keywords
         Of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
 
@@ -45,27 +51,20 @@ def plot_priors(
     >>> len(figure.axes[0].lines)
     2
     """
-    import matplotlib.pyplot as plt
-
     if not priors:
         raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
-    figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
-    for index, (name, prior) in enumerate(priors.items()):
-        distribution, template = distribution_of(evidence, measure, concentration=prior, **keywords)
-        if template.ndim:
-            todo = "select one matrix, and average over classes (e.g. f1_macro)"
-            raise fail("more than one density per prior", template.dims, "no other dims", todo)
-        points, density = _density(distribution)
-        color = common.PALETTE[index % len(common.PALETTE)]
-        axis.plot(points, density, color=color, ls=["-", "--", "-.", ":"][index % 4], label=name)
-    axis.set(xlabel=template.name, ylabel="posterior density", ylim=(0, None))
-    axis.legend(frameon=False)
-    common.heading(figure, common.positive_of(evidence))
-    return common.finish(figure)
-
-
-def _density(distribution):
-    points = np.linspace(
-        float(distribution.quantile(1e-4)), float(distribution.quantile(1 - 1e-4)), _POINTS
-    )
-    return points, distribution.pdf(points)
+    with canvas((6, 3.6), ax=ax) as page:
+        for place, (name, prior) in enumerate(priors.items()):
+            distribution, template = distribution_of(
+                evidence, measure, concentration=prior, **keywords
+            )
+            if template.ndim:
+                todo = "select one matrix, and average over classes (e.g. f1_macro)"
+                raise fail("more than one density per prior", template.dims, "no other dims", todo)
+            style = {"color": common.paint(place), "ls": common.STYLES[place % 4]}
+            page.axes.plot(*common.density(distribution), **style, label=common.wrapped(name))
+        page.axes.set(xlabel=template.name, ylabel="posterior density", ylim=(0, None))
+        page.axes.spines[["top", "right"]].set_visible(False)
+        page.axes.legend(frameon=False)
+        page.heading("posterior by prior", common.positive_of(evidence))
+    return page.figure

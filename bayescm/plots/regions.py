@@ -1,7 +1,7 @@
 """Two measures at once: regions of highest density."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -9,7 +9,12 @@ import xarray as xr
 from bayescm.answers.region import region
 from bayescm.measures.catalogue import resolve
 from bayescm.plots import common
+from bayescm.plots.canvas import canvas
 from bayescm.validate import check_prob, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_region(
@@ -17,8 +22,9 @@ def plot_region(
     measures: tuple[str | Callable, str | Callable] = ("recall", "precision"),
     *,
     prob: float = 0.95,
+    ax: "Axes | None" = None,
     **keywords: Any,
-):
+) -> "Figure":
     """
     Draw the joint posterior of two measures as regions of highest density.
 
@@ -31,6 +37,8 @@ def plot_region(
         On the x and y axis. Lines of equal F1 are drawn if these are recall and precision.
     prob : float in (0, 1), default 0.95
         Mass of the outer region; the inner one holds half of the posterior.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
     **keywords
         ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
         see `bayescm.interval`.
@@ -46,47 +54,49 @@ def plot_region(
     >>> axes.get_xlabel(), axes.get_ylabel()
     ('recall', 'precision')
     """
-    import matplotlib.pyplot as plt
-
     check_prob(prob)
     if isinstance(measures, str) or callable(measures) or len(measures) != 2:
         todo = 'pass measures=("recall", "precision")'
         raise fail("a region needs two measures", measures, "a pair", todo)
     values = region(evidence, (measures[0], measures[1]), prob=prob, **keywords)
     inner = region(evidence, (measures[0], measures[1]), prob=0.5, **keywords)
-    across, up = (values.coords[name] for name in values["density"].dims[-2:])
     members = common.places(values["level"], ())
-    kernels = [resolve(each) for each in measures]
-    if len(members) > len(common.PALETTE):
-        todo = "select some of them"
-        raise fail(
-            "too many regions to tell apart", len(members), f"at most {len(common.PALETTE)}", todo
-        )
-    width = 5.6 if len(members) == 1 else 7.0
-    figure, axes = plt.subplots(figsize=(width, 5.6), layout="constrained")
-    fills = (0.2, 0.35) if len(members) == 1 else (0.06, 0.35)
-    ends = []
-    for place, where in enumerate(members):
-        density = values["density"].sel(where).values
-        levels = [float(each["level"].sel(where)) for each in (values, inner)]
-        axes.plot(
-            np.average(across, weights=density.sum(1)),
-            np.average(up, weights=density.sum(0)),
-            common.MARKERS[place],
-            color="white",
-            markeredgecolor=common.PALETTE[place],
-            linestyle="none",
-            label=", ".join(f"{k} {v}" for k, v in where.items()) or None,
-        )
-        grid = (across.values, up.values), density
-        ends.append(_region(axes, grid, levels, common.PALETTE[place], fills))
-    _frame(axes, kernels, np.array(ends))
-    if len(members) > 1:
-        # Beside the axes: "best" does not see the regions, and would hide one.
-        axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    words = f"mean, 50% and {100 * prob:g}% highest-density region"
-    common.heading(figure, words, common.positive_of(evidence))
-    return common.finish(figure)
+    if len(members) > common.MOST_COLOURS:
+        allowed, todo = f"at most {common.MOST_COLOURS}", "select some of them"
+        raise fail("too many regions to tell apart", len(members), allowed, todo)
+    names = [", ".join(f"{k} {v}" for k, v in where.items()) for where in members]
+    width = 5.6 if len(members) == 1 else 6.2 + 0.08 * min(common.widest(names), 30)
+    with canvas((width, 5.6), ax=ax) as page:
+        ends = [
+            _member(page.axes, place, [each.sel(where) for each in (values, inner)], name)
+            for place, (where, name) in enumerate(zip(members, names, strict=True))
+        ]
+        _frame(page.axes, [resolve(each) for each in measures], np.array(ends))
+        if len(members) > 1:
+            # Beside the axes: "best" does not see the regions, and would hide one.
+            page.axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+        words = f"dot: mean; 50% and {100 * prob:g}% highest-density region"
+        page.heading(words, common.positive_of(evidence))
+    return page.figure
+
+
+def _member(axes, place, found, name):
+    """Draw the regions of one member and its mean; return their ends on both axes."""
+    density = found[0]["density"]
+    x, y = (density.coords[dim].values for dim in density.dims)
+    axes.plot(
+        np.average(x, weights=density.values.sum(1)),
+        np.average(y, weights=density.values.sum(0)),
+        common.MARKERS[place],
+        color=common.paper(),
+        markeredgecolor=common.paint(place),
+        linestyle="none",
+        zorder=3,
+        label=common.wrapped(name) or None,
+    )
+    levels = [float(each["level"]) for each in found]
+    fills = (0.2, 0.35) if not name else (0.06, 0.35)
+    return _region(axes, ((x, y), density.values), levels, common.paint(place), fills)
 
 
 def _region(axes, grid, levels, paint, fills):
@@ -123,5 +133,7 @@ def equal_f1(axes):
     x, y = np.linspace(left, right, 300), np.linspace(low, high, 300)[:, None]
     f1 = 2 * x * y / np.maximum(x + y, 1e-9)
     levels = np.arange(0.1, 1, 0.1)
-    lines = axes.contour(x, y.ravel(), f1, levels, colors="0.8", linewidths=0.8, zorder=0)
-    axes.clabel(lines, fmt="F1 %.1f", fontsize=7, colors="0.5")
+    lines = axes.contour(
+        x, y.ravel(), f1, levels, colors=[common.grey(0.25)], linewidths=0.8, zorder=0
+    )
+    axes.clabel(lines, fmt="F1 %.1f", fontsize=7, colors=[common.grey(0.6)])

@@ -1,6 +1,6 @@
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy import stats
 
 import bayescm as bcm
 
@@ -14,7 +14,8 @@ def test_one_panel_each_with_the_exact_numbers(two):
     low, high = bcm.interval(two, "f1").values
     shown = [f"{bcm.mean(two, 'f1').item():.3f} [{low:.3f}, {high:.3f}]"]
     assert titles(figure)[1] == ["f1", *shown]
-    assert figure.get_suptitle() == ("mean and 95% highest-density interval · positive class: sick")
+    words = "dot and bar: mean and 95% highest-density interval · positive class: sick"
+    assert figure.get_suptitle() == words
 
 
 def test_reference_and_rope_say_their_probability(two):
@@ -55,6 +56,29 @@ def test_from_a_tree_and_with_the_models_keywords(two, tree):
     assert wide.endswith(f"[{low:.3f}, {high:.3f}]")
 
 
+def test_the_density_is_that_of_the_distribution_where_it_is_known():
+    counts = bcm.from_cells(tp=9, fn=1, fp=2, tn=8)
+    x, y = bcm.plot_posterior(counts, "recall").axes[0].lines[0].get_data()
+    assert (x[-1], y[-1]) == (1.0, 0.0)
+    np.testing.assert_allclose(y, stats.beta(9.5, 1.5).pdf(x), atol=1e-12)  # half an example a cell
+    np.testing.assert_allclose(np.trapezoid(y, x), 1, atol=0.01)
+
+
+def test_a_density_that_rises_to_its_end_stays_in_the_picture():
+    axes = bcm.plot_posterior(bcm.from_cells(tp=9, fn=0, fp=2, tn=8), "recall").axes[0]
+    x, y = axes.lines[0].get_data()
+    assert x[-1] == 1
+    assert np.isfinite(axes.get_ylim()).all()
+    assert axes.get_ylim()[1] >= y[-3]
+
+
+def test_measures_of_a_future_test_set_are_steps():
+    counts = bcm.from_cells(tp=9, fn=1, fp=2, tn=8)
+    axes = bcm.plot_posterior(counts, "recall", of="predictive").axes[0]
+    x, y = axes.lines[0].get_data()
+    np.testing.assert_allclose(np.trapezoid(y, x), 1, atol=0.02)
+
+
 def test_undefined_draws_are_left_out():
     def half_undefined(cells):
         return np.where(cells[..., 1, 1] > 0.45, cells[..., 1, 1], np.nan)
@@ -62,7 +86,7 @@ def test_undefined_draws_are_left_out():
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     line = bcm.plot_posterior(counts, half_undefined).axes[0].lines[0]
     assert np.isfinite(line.get_ydata()).all()
-    assert line.get_xdata().min() >= 0.45
+    assert line.get_xdata().min() > 0.43
 
 
 def test_prior_over_posterior(tree):
@@ -85,12 +109,3 @@ def test_what_cannot_be_drawn(two, tree):
         bcm.plot_prior_posterior(bcm.fit(two, concentration=0, draws=50), "f1")
     with pytest.raises(ValueError, match="no prior to draw"):
         bcm.plot_prior_posterior(two, "f1")
-
-
-def test_a_notebook_shows_a_figure_once(two, monkeypatch):
-    bcm.plot_posterior(two, "f1")
-    assert plt.get_fignums()
-    plt.close("all")
-    monkeypatch.setattr(plt, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
-    bcm.plot_posterior(two, "f1"), bcm.plot_forest(two, "f1"), bcm.plot_matrix(two)
-    assert plt.get_fignums() == []

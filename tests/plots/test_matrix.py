@@ -45,13 +45,22 @@ def test_a_class_without_examples():
     assert texts(bcm.plot_matrix(counts))[-1][1] == "no examples"
 
 
-def test_twenty_classes_leave_empty_cells_blank():
-    counts = bcm.from_matrix(20 * np.eye(20, dtype=int), labels=[f"class {i}" for i in range(20)])
+def test_many_classes_are_ordered_by_error_with_an_interval_each():
+    cells = 20 * np.eye(30, dtype=int)
+    cells[7] = 1
+    counts = bcm.from_matrix(cells, labels=[f"a rather long class {i}" for i in range(30)])
     figure = bcm.plot_matrix(counts)
-    assert len(texts(figure)) == 20
+    matrix, beside, _ = figure.axes
+    assert matrix.get_yticklabels()[0].get_text().endswith("class 7  30")
+    assert len(matrix.texts) == 30 + 29
+    low, high = beside.collections[0].get_segments()[0][:, 0]
+    expected = bcm.proportion(1, 29)
+    np.testing.assert_allclose([low, high], expected)
     figure.draw_without_rendering()
-    boxes = [each.get_window_extent() for each in figure.axes[0].get_xticklabels()]
+    boxes = [each.get_window_extent() for each in matrix.get_xticklabels()]
     assert min(box.y0 for box in boxes) >= 0
+    first = bcm.plot_matrix(counts, order="labels").axes[0].get_yticklabels()[0]
+    assert first.get_text().endswith("class 0  20")
 
 
 def test_words_stay_inside_their_cells(two):
@@ -66,6 +75,6 @@ def test_what_cannot_be_drawn(classifiers):
     with pytest.raises(ValueError, match="more than one matrix"):
         bcm.plot_matrix(classifiers)
     with pytest.raises(ValueError, match="too many classes"):
-        bcm.plot_matrix(bcm.from_matrix(np.ones((31, 31), int)))
+        bcm.plot_matrix(bcm.from_matrix(np.ones((101, 101), int)))
     with pytest.raises(ValueError, match="unknown per"):
         bcm.plot_matrix(classifiers, per="row")

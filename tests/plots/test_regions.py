@@ -22,7 +22,7 @@ def test_a_region_for_every_member(classifiers, three):
 
 
 def test_from_a_tree(tree):
-    assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("mean, 50% and 80%")
+    assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("dot: mean; 50% and 80%")
 
 
 def test_what_is_drawn_is_what_region_computes(two):
