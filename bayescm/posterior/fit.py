@@ -31,6 +31,8 @@ def fit(
     chains: int = 4,
     tune: int = 1000,
     random_seed: int = 0,
+    progressbar: bool | None = None,
+    nuts_sampler: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie",
     **keywords: Any,
 ) -> xr.DataTree:
     """
@@ -58,6 +60,11 @@ def fit(
         Tuning draws of each chain, with which NUTS adapts.
     random_seed : int, default 0
         Seed; the same seed gives the same tree.
+    progressbar : bool, optional
+        Whether NUTS shows its progress; by default in terminals and notebooks. Direct draws take no
+        time worth watching.
+    nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}, default "nutpie"
+        Which library samples by NUTS, as in `pymc.sample`; the last two are packages to install.
     **keywords
         Keywords of the model, such as ``concentration=0.5``. A function from a name to a PyMC
         variable is a prior from another family: ``prevalence=lambda name: pm.Beta(name, 2, 8)``.
@@ -98,6 +105,7 @@ def fit(
     ('chain', 'draw', 'actual', 'predicted')
     """
     check_choice("method", method, ["auto", "direct", "nuts"])
+    check_choice("nuts_sampler", nuts_sampler, list(sampling.SAMPLERS))
     known, function, aligned = route.prepare(evidence, model, keywords)
     _check_sizes(known, draws=draws, chains=chains, tune=tune)
     # Models do not validate: the direct sibling judges the keywords for either route.
@@ -112,7 +120,8 @@ def fit(
         groups = _draw(posterior, built, chains, draws, seeds[0])
     else:
         _check_samplable(built, known)
-        groups = _sample(built, draws=draws, tune=tune, chains=chains, seed=seeds[0])
+        sizes = {"draws": draws, "tune": tune, "chains": chains}
+        groups = _sample(built, sizes, seeds[0], progressbar, nuts_sampler)
     scalars = {name: each.variable for name, each in known.coords.items() if each.ndim == 0}
     whole = _whole(known)
     return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
@@ -203,16 +212,16 @@ def _check_samplable(model, counts):
         )
 
 
-def _sample(model, *, draws, tune, chains, seed):
+def _sample(model, sizes, seed, progressbar, sampler):
     """Return the groups that NUTS gives: the free variables, and the sampler's statistics."""
     started = time.perf_counter()
     number = int(seed.generate_state(1)[0])
-    sampled = sampling.nuts(model, draws=draws, tune=tune, chains=chains, seed=number)
-    elapsed = {"tuning_steps": tune, "sampling_time": time.perf_counter() - started}
+    sampled = sampling.nuts(model, **sizes, seed=number, progressbar=progressbar, sampler=sampler)
+    spent = {"tuning_steps": sizes["tune"], "sampling_time": time.perf_counter() - started}
     names = [variable.name for variable in model.free_RVs]
     free = sampled["posterior"].to_dataset()[names]
     return {
-        "posterior": free.assign_attrs(sampling.ORIGIN | elapsed),
+        "posterior": free.assign_attrs(sampling.origin(sampler) | spent),
         "sample_stats": sampled["sample_stats"].to_dataset(),
     }
 

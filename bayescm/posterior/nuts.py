@@ -10,7 +10,8 @@ import xarray as xr
 
 from bayescm.validate import fail
 
-ORIGIN = {"inference_library": "nutpie", "inference_library_version": version("nutpie")}
+# The samplers of `pymc.sample`; each but PyMC's own is a package by its name.
+SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 
 # The last few compiled samplers: (model, its graph, compiled sampler), the latest last. Compiling
 # takes seconds, sampling tenths of a second.
@@ -20,11 +21,18 @@ _ACCEPT = 0.95
 _compiled: list[tuple] = []
 
 
-def nuts(model, *, draws: int, tune: int, chains: int, seed: int) -> xr.DataTree:
+def nuts(
+    model,
+    *,
+    draws: int,
+    tune: int,
+    chains: int,
+    seed: int,
+    progressbar: bool | None = None,
+    sampler: str = "nutpie",
+) -> xr.DataTree:
     """
-    Sample a PyMC model by NUTS.
-
-    Shows nutpie's progress bar in a terminal. Warns where the chains diverge or disagree.
+    Sample a PyMC model by NUTS. Warns where the chains diverge or disagree.
 
     Parameters
     ----------
@@ -35,14 +43,16 @@ def nuts(model, *, draws: int, tune: int, chains: int, seed: int) -> xr.DataTree
         Draws kept and draws to adapt, each per chain; number of chains.
     seed : int
         Seed, >= 0.
+    progressbar : bool, optional
+        Whether to show the sampler's progress; by default in terminals and notebooks.
+    sampler : str, default "nutpie"
+        One of `SAMPLERS`.
 
     Returns
     -------
     xarray.DataTree
         Groups ``posterior`` and ``sample_stats``.
     """
-    import nutpie
-
     if model.discrete_value_vars:
         raise fail(
             "NUTS cannot sample discrete variables",
@@ -50,21 +60,51 @@ def nuts(model, *, draws: int, tune: int, chains: int, seed: int) -> xr.DataTree
             "continuous free variables",
             "marginalise these out, or sample the model with pm.sample",
         )
-    tree = nutpie.sample(
-        _sampler(model),
-        draws=draws,
-        tune=tune,
-        chains=chains,
-        seed=seed,
-        target_accept=_ACCEPT,
-        save_warmup=False,
-        progress_bar=sys.stderr.isatty(),
-    )
+    shown = watched() if progressbar is None else bool(progressbar)
+    sizes = {"draws": draws, "tune": tune, "chains": chains, "target_accept": _ACCEPT}
+    if sampler == "nutpie":
+        tree = _by_nutpie(model, sizes, seed, shown)
+    else:
+        tree = _by_pymc(model, sizes, seed, shown, sampler)
     # Objects (None or a text) that neither netCDF nor a comparison can take.
     stats = tree["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
     tree["sample_stats"] = xr.DataTree(stats)
     warn_unless_converged(tree, [variable.name for variable in model.free_RVs])
     return tree
+
+
+def origin(sampler: str) -> dict[str, str]:
+    """Return the attributes that ArviZ's trees have for the library that sampled."""
+    return {"inference_library": sampler, "inference_library_version": version(sampler)}
+
+
+def _by_nutpie(model, sizes, seed, shown):
+    import nutpie
+
+    compiled = _sampler(model)
+    return nutpie.sample(compiled, **sizes, seed=seed, save_warmup=False, progress_bar=shown)
+
+
+def _by_pymc(model, sizes, seed, shown, sampler):
+    """Sample with one of the samplers that PyMC knows, all of which give the same tree."""
+    import pymc as pm
+
+    quiet = {"progressbar": shown, "quiet": True, "compute_convergence_checks": False}
+    try:
+        tree = pm.sample(**sizes, model=model, nuts_sampler=sampler, random_seed=seed, **quiet)
+    except ImportError:
+        todo = f"install {sampler}, or leave nuts_sampler out"
+        raise fail("the sampler is not installed", sampler, "an installed one", todo) from None
+    return xr.DataTree.from_dict(
+        {name: tree[name].to_dataset() for name in ("posterior", "sample_stats")}
+    )
+
+
+def watched() -> bool:
+    """Say whether somebody sees what is written to stderr: in a terminal or in a notebook."""
+    from rich.console import Console
+
+    return Console(stderr=True).is_jupyter or sys.stderr.isatty()
 
 
 def _sampler(model):
