@@ -21,7 +21,7 @@ def report(
     scores: xr.Dataset | None = None,
     random_seed: int = 0,
     source: str | Path | None = None,
-    progressbar: bool = False,
+    progressbar: bool | None = None,
     **keywords: Any,
 ) -> Path:
     """
@@ -49,8 +49,8 @@ def report(
         Seed of all random draws.
     source : path, optional
         The file that the evidence was read from; the report tells its name and its SHA-256.
-    progressbar : bool, default False
-        Whether to say on a terminal's standard error which part is being made.
+    progressbar : bool, optional
+        Whether to say which part is being made; by default in terminals and notebooks.
     **keywords
         ``model`` and the model's own keywords; see `bayescm.interval`.
 
@@ -64,6 +64,16 @@ def report(
     ValueError
         If the path cannot be written or has a different suffix, a measure is unknown, or every
         measure is undefined. Nothing is written then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = report(counts, f"{folder}/report.md", measures=["recall", "f1"])
+    ...     print(path.read_text().splitlines()[0])
+    # Evaluation of a classifier
     """
     from bayescm.reporting import facts, render
     from bayescm.reporting.assemble import sections_of
@@ -81,9 +91,8 @@ def report(
         )
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
     origin = facts.origin(source)
-    with telling(progressbar):
+    with telling(progressbar), render.own_figures():
         sections = sections_of(evidence, measures, scores, settings, keywords)
         sections[0].sentences += origin
-        tell("writing")
         render.write(path, title or "Evaluation of a classifier", sections)
     return path

@@ -50,6 +50,7 @@ def _of_counts(evidence, measures, settings, keywords):
     table = bcm.summary(counts, wanted, **interval)
     content.check_defined(table)
     paired = isinstance(evidence, xr.Dataset)
+    tell("what remains open")
     thin, comparison = uncertain(counts, table, wanted, prob, kind), None
     sections = [content.evaluated(whole, paired=paired), content.known(table, prob, kind)]
     sections += content.each_class(counts, wanted, interval)

@@ -68,8 +68,8 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
         ]
     else:
         section.sentences.append(
-            f"With {len(labels)} classes the matrix is not shown; the tables give averages over "
-            f"classes, and every class with its own numbers."
+            f"With {len(labels)} classes the matrix is not a table here; the tables give averages "
+            f"over classes, and every class with its own numbers."
         )
     return section
 

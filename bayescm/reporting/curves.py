@@ -8,6 +8,7 @@ import bayescm as bcm
 from bayescm.reporting import content, facts
 from bayescm.reporting.cautions import few
 from bayescm.reporting.parts import Picture, Section, Table
+from bayescm.reporting.progress import tell
 
 _AREAS = {"auc": "AUC", "average_precision": "average precision"}
 
@@ -25,6 +26,7 @@ def of_scores(scores: xr.Dataset, settings: dict) -> list[Section]:
 
 def beside(scores: xr.Dataset, settings: dict) -> list[Section]:
     """Return the sections of curves beside those of answers."""
+    tell("curves")
     known = _known(scores, settings)
     frame = known.tables[0].frame
     sections = [known]
@@ -35,6 +37,7 @@ def beside(scores: xr.Dataset, settings: dict) -> list[Section]:
         f"The least certain is {row['area']}{_where(row)}, {row['upper'] - row['lower']:.3f} wide; "
         f"halving that takes about four times as many examples."
     )
+    tell("pictures of curves")
     sections[0].pictures = _pictures(scores, settings)
     return sections
 

@@ -46,7 +46,7 @@ def monitor_report(
     path = render.check_path(path)
     ledger = Ledger(store, create=False)  # to look for a store must not make it
     name = classifier or _only_classifier(ledger)
-    with Monitor(ledger, name, measures=measures) as monitor:
+    with render.own_figures(), Monitor(ledger, name, measures=measures) as monitor:
         batches = monitor.batches()
         counts = batches.sum("step").reset_coords(drop=True)
         if "positive" in batches.coords:
@@ -66,7 +66,7 @@ def monitor_report(
             content.computed(table, facts.of_counts(counts, "dirichlet_multinomial", prior, 0)),
             cautions(batches, table, prior=prior),
         ]
-    render.write(path, title or f"Online evaluation of {name}", sections)
+        render.write(path, title or f"Online evaluation of {name}", sections)
     return path
 
 

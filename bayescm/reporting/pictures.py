@@ -5,8 +5,8 @@ from bayescm.evidence.counts import CELLS, positive
 from bayescm.reporting.parts import Picture, Section
 from bayescm.reporting.progress import tell
 
-# With more classes than this the labels of the matrix cannot be read.
-LARGEST_MATRIX = 30
+# With more classes than this the matrix cannot be read even as colours.
+LARGEST_MATRIX = 100
 # Rows of a picture and panels of densities beyond which it cannot be read either.
 MOST_ROWS, MOST_PANELS = 24, 6
 

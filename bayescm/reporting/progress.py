@@ -1,5 +1,6 @@
-"""What a report is at, said on the terminal of who waits for it."""
+"""What a report is at, said where somebody waits for it: in a terminal or in a notebook."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,16 +16,37 @@ def tell(part: str) -> None:
 
 
 @contextmanager
-def telling(show: bool) -> Iterator[None]:
-    """Show on a terminal's standard error what `tell` says, and nothing afterwards."""
+def telling(show: bool | None) -> Iterator[None]:
+    """Show what `tell` says, and nothing afterwards; None: in terminals and notebooks."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if show is None:
+        show = console.is_jupyter or sys.stderr.isatty()
     if not show:
         yield
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status("reading") as status:
-        token = _told.set(lambda part: status.update(f"report: {part}"))
+    with _in_notebook() if console.is_jupyter else _in_terminal(console) as listener:
+        token = _told.set(listener)
         try:
             yield
         finally:
             _told.reset(token)
+
+
+@contextmanager
+def _in_terminal(console):
+    with console.status("reading") as status:
+        yield lambda part: status.update(f"report: {part}")
+
+
+@contextmanager
+def _in_notebook():
+    from IPython.display import HTML, display
+
+    # One line that is rewritten, and empty in the end: what else the cell has shown stays.
+    handle = display(HTML("report"), display_id=True)
+    try:
+        yield lambda part: handle.update(HTML(f"report: {part}"))
+    finally:
+        handle.update(HTML(""))

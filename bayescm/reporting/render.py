@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import jinja2
-import matplotlib.figure
+import matplotlib
 import numpy as np
 from markupsafe import Markup
 
 from bayescm.evidence.files import replacing
 from bayescm.reporting.parts import Section
+from bayescm.reporting.progress import tell
 from bayescm.validate import fail
 
 # What a name of pictures may not hold: LaTeX takes much else for commands.
@@ -63,7 +64,7 @@ def write(path: Path, title: str, sections: Sequence[Section]) -> None:
     Markdown and LaTeX keep their pictures in a folder named as the report with ``_files`` added.
     """
     try:
-        with _closing(sections), tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             _write(path, title, sections, Path(folder))
     except OSError as error:
         todo = "choose another path, or make room"
@@ -89,16 +90,17 @@ def _write(path, title, sections, folder):
 
 
 @contextmanager
-def _closing(sections):
-    """Free the figures in the end, whatever happens: nobody will see them again."""
+def own_figures():
+    """Close every figure that is made inside, whatever happens: nobody will see it again."""
     from matplotlib import pyplot as plt
 
+    before = set(plt.get_fignums())
     try:
-        yield
+        with plt.rc_context({"figure.max_open_warning": 0}):
+            yield
     finally:
-        for picture in (each for section in sections for each in section.pictures):
-            if isinstance(picture.figure, matplotlib.figure.Figure):
-                plt.close(picture.figure)
+        for number in set(plt.get_fignums()) - before:
+            plt.close(number)
 
 
 def _html(title, sections, folder, files):
@@ -176,6 +178,7 @@ def _escape_markdown(value):
 
 
 def _save_pictures(sections, folder, ending):
+    tell("writing")
     for picture in (each for section in sections for each in section.pictures):
         folder.mkdir(exist_ok=True)
         with _drawing():
