@@ -1,10 +1,10 @@
-import bayescm.models as models  # noqa: F401
 from bayescm import classical as classical
 from bayescm import curves as curves
 from bayescm import direct as direct
 from bayescm import distributions as distributions
 from bayescm import evidence as evidence
 from bayescm import measures as measures
+from bayescm import models as models
 from bayescm import online as online
 from bayescm import planning as planning
 from bayescm import plots as plots

@@ -37,8 +37,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Measure:
     # Every measure of the catalogue is a member too: measures.recall.
     if name in names():
         return getattr(catalogue, name)
     raise AttributeError(f"module 'bayescm.measures' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *names()])

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import xarray as xr
@@ -13,6 +13,9 @@ from bayescm.online.ledger import Ledger
 from bayescm.online.rows import name
 from bayescm.online.settings import as_prior, check_forgetting, check_window
 from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
 MEASURES_WITHOUT_POSITIVE = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
@@ -251,7 +254,7 @@ class Monitor:
         settings = {"concentration": self._concentration, **self._evidence}
         return alarms(batches, self._watched(batches), **settings, **keywords)
 
-    def plot(self, *, prob: float = 0.95, kind: str = "hdi", **keywords: Any):
+    def plot(self, *, prob: float = 0.95, kind: str = "hdi", **keywords: Any) -> "Figure":
         """
         Draw the history with its alarms.
 
