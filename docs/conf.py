@@ -6,6 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Executed pages show their pictures as notebooks do, whatever the shell has set.
+os.environ.pop("MPLBACKEND", None)
 
 import bayescm
 
@@ -15,15 +17,16 @@ version = release = bayescm.__version__
 
 extensions = [
     "coverage_table",
+    "mathml",
     "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = "bayescm"
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
