@@ -77,7 +77,7 @@ def report(
     """
     from bayescm.reporting import facts, render
     from bayescm.reporting.assemble import sections_of
-    from bayescm.reporting.progress import tell, telling
+    from bayescm.reporting.progress import telling
 
     path = render.check_path(path)
     check_prob(prob), check_kind(kind)
