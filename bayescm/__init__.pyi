@@ -11,6 +11,7 @@ from bayescm import plots as plots
 from bayescm import priors as priors
 from bayescm import simulation as simulation
 from bayescm import studies as studies
+from bayescm.answers.classification_report import classification_report as classification_report
 from bayescm.answers.compare import compare as compare
 from bayescm.answers.compare import ranks as ranks
 from bayescm.answers.interval import cdf as cdf
@@ -42,6 +43,7 @@ from bayescm.evidence.scored_folds import cross_scores as cross_scores
 from bayescm.evidence.scores import from_scores as from_scores
 from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
+from bayescm.planning import plan_auc as plan_auc
 from bayescm.planning import plan_comparison as plan_comparison
 from bayescm.plots import plot_curve_numbers as plot_curve_numbers
 from bayescm.plots import plot_diagnostics as plot_diagnostics

@@ -1,17 +1,21 @@
 """Frequentist intervals, for comparison with the posterior ones."""
 
 from bayescm.classical.bootstrap import bootstrap
+from bayescm.classical.combined_f import combined_5x2
 from bayescm.classical.correlated_t import correlated_t
 from bayescm.classical.curve_bootstrap import curve_bootstrap
 from bayescm.classical.delong import delong, delong_compare
 from bayescm.classical.delta import delta
 from bayescm.classical.fold_t import fold_t
 from bayescm.classical.max_z import max_abs_z
+from bayescm.classical.paired import cochran_q, mcnemar, paired_difference
 from bayescm.classical.proportion import proportion
 from bayescm.classical.roc_bands import hull_areas, precision_recall_bands, roc_bands
 
 __all__ = [
     "bootstrap",
+    "cochran_q",
+    "combined_5x2",
     "correlated_t",
     "curve_bootstrap",
     "delong",
@@ -20,6 +24,8 @@ __all__ = [
     "fold_t",
     "hull_areas",
     "max_abs_z",
+    "mcnemar",
+    "paired_difference",
     "precision_recall_bands",
     "proportion",
     "roc_bands",

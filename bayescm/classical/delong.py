@@ -1,5 +1,6 @@
 """DeLong's intervals for areas under ROC curves, alone and in pairs."""
 
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -73,14 +74,18 @@ def _bounds(areas, sd, z, transform):
         return expit(np.stack([centre - wide, centre + wide], axis=-1))
 
 
-def delong_compare(evidence: xr.Dataset, *, prob: float = 0.95) -> pd.DataFrame:
+def delong_compare(
+    evidence: xr.Dataset | Mapping[str, xr.Dataset], *, prob: float = 0.95
+) -> pd.DataFrame:
     """
-    Compare the areas of classifiers scored on the same examples, pairwise.
+    Compare areas under ROC curves pairwise: on the same examples, or on different ones.
 
     Parameters
     ----------
-    evidence : Dataset
-        Scores of two or more classifiers, two classes, no folds.
+    evidence : Dataset or mapping of str to Dataset
+        Scores of two or more classifiers on the same examples, two classes, no folds. A mapping
+        ``{"a": scores, "b": scores}`` holds one classifier each, tested on examples of its own:
+        their areas are independent.
     prob : float, default 0.95
 
     Returns
@@ -88,14 +93,23 @@ def delong_compare(evidence: xr.Dataset, *, prob: float = 0.95) -> pd.DataFrame:
     DataFrame
         ``first``, ``second``, ``difference``, ``sd``, ``lower``, ``upper``, ``z`` and the two-sided
         ``p_value``; where the difference has no variance the last two are NaN.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classifiers, more than two classes, or folds.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> old = bcm.from_scores([0, 0, 1, 0, 1, 1], [1, 2, 3, 4, 5, 6])
+    >>> new = bcm.from_scores([0, 1, 0, 1, 1, 0], [1, 4, 3, 2, 5, 6])
+    >>> delong_compare({"old": old, "new": new})[["difference", "p_value"]].round(3).values.tolist()
+    [[0.333, 0.343]]
     """
     check_prob(prob)
-    evidence = _two_classes(evidence)
-    names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else []
-    if len(names) < 2 or "fold" in evidence:
-        todo = "pass from_scores(actual, {'a': ..., 'b': ...})"
-        raise fail("nothing to compare", names, "two classifiers scored on the same sample", todo)
-    areas, covariance = areas_and_covariance(*arrays(evidence))
+    unpaired = isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset)
+    names, areas, covariance = _apart(evidence) if unpaired else _together(evidence)
     width = ndtri((1 + prob) / 2)
     rows = []
     for i, j in combinations(range(len(names)), 2):
@@ -107,6 +121,32 @@ def delong_compare(evidence: xr.Dataset, *, prob: float = 0.95) -> pd.DataFrame:
         row |= {"lower": difference - width * sd, "upper": difference + width * sd}
         rows.append(row | {"z": z, "p_value": 2 * ndtr(-abs(z))})
     return pd.DataFrame(rows)
+
+
+def _together(evidence):
+    evidence = _two_classes(evidence)
+    names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else []
+    _check_compared(names, evidence)
+    return names, *areas_and_covariance(*arrays(evidence))
+
+
+def _apart(evidence):
+    parts = [_two_classes(each) for each in evidence.values()]
+    _check_compared(list(evidence), *parts)
+    for name, part in zip(evidence, parts, strict=True):
+        if "classifier" in part.dims:
+            todo = "take one: scores.sel(classifier=...)"
+            held = part["classifier"].values.tolist()
+            raise fail(f"{name} holds several classifiers", held, "one each", todo)
+    found = [areas_and_covariance(*arrays(part)) for part in parts]
+    areas = np.array([area[0] for area, _ in found])
+    return list(evidence), areas, np.diag([covariance[0, 0] for _, covariance in found])
+
+
+def _check_compared(names, *parts):
+    if len(names) < 2 or any("fold" in part for part in parts):
+        todo = "pass from_scores(actual, {'a': ..., 'b': ...}), or a mapping of such evidence"
+        raise fail("nothing to compare", names, "two classifiers without folds", todo)
 
 
 def areas_and_covariance(

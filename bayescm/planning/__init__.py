@@ -7,8 +7,9 @@ A plan looks for a size ``n`` at which the goal is reached with a given probabil
 every other measure it is simulated, and the table reports the error.
 """
 
+from bayescm.planning.areas import hanley_mcneil, plan_auc
 from bayescm.planning.comparisons import plan_comparison
 from bayescm.planning.sizes import UNITS
 from bayescm.planning.widths import plan, width_curve
 
-__all__ = ["UNITS", "plan", "plan_comparison", "width_curve"]
+__all__ = ["UNITS", "hanley_mcneil", "plan", "plan_auc", "plan_comparison", "width_curve"]

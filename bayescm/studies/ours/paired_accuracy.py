@@ -16,43 +16,14 @@ paired-sample design. Statistics in Medicine 17, 891-908.
 
 import numpy as np
 import pandas as pd
-from scipy.special import gammaln, ndtri, xlogy
+from scipy.special import gammaln, xlogy
 
+from bayescm.classical.paired import tango, wald
 from bayescm.distributions.differences import discordant
 
 SIZES = (20, 50, 100)
 DISAGREE = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 FIRST = (0.5, 0.6, 0.7, 0.8, 0.9)
-_Z = float(ndtri(0.975))
-
-
-def tango(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
-    """Return the score intervals, shape (m, 2), by bisection."""
-    ends = []
-    for sign in (1, -1):
-        low, high = np.full(len(first), -1.0), np.full(len(first), 1.0)
-        for _ in range(50):
-            middle = (low + high) / 2
-            above = score_statistic(middle, first, second, n) > sign * _Z
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        ends.append((low + high) / 2)
-    return np.stack(ends, axis=-1)
-
-
-def score_statistic(gap, first, second, n):
-    """Return Tango's score statistic of a difference, given the discordant pairs."""
-    b = -first - second + (2 * n - first + second) * gap
-    root = np.sqrt(np.maximum(b**2 + 8 * n * second * gap * (1 - gap), 0))
-    share = (root - b) / (4 * n)
-    spread = np.sqrt(np.maximum(n * (2 * share + gap * (1 - gap)), 1e-300))
-    return (first - second - n * gap) / spread
-
-
-def wald(first: np.ndarray, second: np.ndarray, n: float) -> np.ndarray:
-    """Return the intervals of the normal approximation, shape (m, 2)."""
-    gap = (first - second) / n
-    half = _Z * np.sqrt(np.maximum((first + second) / n - gap**2, 0) / n)
-    return np.stack([gap - half, gap + half], axis=-1)
 
 
 def posterior(first: np.ndarray, second: np.ndarray, n: int, prior: float) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from reference_cases import DATA, data_file
 
+from bayescm.classical.paired import score_statistic, tango, wald
 from bayescm.evidence.joint_cells import pour
 from bayescm.studies.ours import comparisons, meta_analysis, paired_accuracy
 from bayescm.studies.tables import Settings
@@ -41,13 +42,13 @@ def test_pairs_are_shorter_than_strangers():
 
 def test_intervals_of_paired_accuracies():
     one, two = np.array([9.0, 2.0, 0.0]), np.array([2.0, 9.0, 0.0])
-    for method in (paired_accuracy.tango, paired_accuracy.wald):
+    for method in (tango, wald):
         ends = method(one, two, 40)
         np.testing.assert_allclose(ends[0], -ends[1][::-1], atol=1e-12)
         assert ends[0][0] <= 7 / 40 <= ends[0][1]
     # Tango's score is z at either end, also where nobody is ever alone right.
-    ends = paired_accuracy.tango(one, two, 40)
-    assert abs(paired_accuracy.score_statistic(ends[:, 0], one, two, 40) - 1.96).max() < 1e-3
+    ends = tango(one, two, 40)
+    assert abs(score_statistic(ends[:, 0], one, two, 40) - 1.96).max() < 1e-3
     frame = paired_accuracy.enumerated(8).set_index("method")
     assert frame.il["Dirichlet(1)"] < frame.il["Bonett-Price"]
 

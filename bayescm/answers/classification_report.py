@@ -1,0 +1,129 @@
+"""Every class, the averages and the accuracy in one table, each with its interval."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayescm.answers.summary import summary
+from bayescm.evidence.predictions import from_predictions
+
+_COLUMNS = {"precision": "precision", "recall": "recall", "f1": "f1-score"}
+_AVERAGES = {"macro": "macro avg", "weighted": "weighted avg"}
+
+
+@dataclass(frozen=True, repr=False)
+class ClassificationReport:
+    """
+    A report that prints like scikit-learn's, with an interval beside each number.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row for each class, the accuracy and both averages, and measure: ``name``, ``measure``,
+        ``point``, ``lower``, ``upper``, ``support``.
+    digits : int
+        Number of decimals when printed.
+    """
+
+    frame: pd.DataFrame
+    digits: int = 2
+
+    def __repr__(self) -> str:
+        """Return the report as text."""
+        return self.table().to_string(na_rep="")
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html(na_rep="")
+
+    def table(self) -> pd.DataFrame:
+        """Return the report as it is printed: texts, a row for each name."""
+        rows: dict[str, dict[str, str]] = {}
+        for row in self.frame.itertuples():
+            cells = rows.setdefault(row.name, dict.fromkeys([*_COLUMNS.values(), "support"], ""))
+            column = "f1-score" if row.measure == "accuracy" else _COLUMNS[row.measure]
+            cells[column] = self._words(row.point, row.lower, row.upper)
+            cells["support"] = f"{row.support:.15g}"
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def _words(self, *numbers):
+        point, lower, upper = (f"{number:.{self.digits}f}" for number in numbers)
+        return f"{point} [{lower}, {upper}]"
+
+
+def classification_report(
+    actual: Any,
+    predicted: Any,
+    *,
+    labels: Any = None,
+    digits: int = 2,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    **keywords: Any,
+) -> ClassificationReport:
+    """
+    Return precision, recall and F1 of every class, their averages and the accuracy, with intervals.
+
+    The points are those of scikit-learn's function of this name (with ``zero_division=nan``).
+
+    Parameters
+    ----------
+    actual, predicted : array_like, shape (n,)
+        The true labels and the classifier's answers.
+    labels : sequence, optional
+        All classes in their order; by default those that occur, sorted.
+    digits : int, default 2
+        Number of decimals when printed.
+    prob, kind, **keywords
+        See `bayescm.interval`.
+
+    Returns
+    -------
+    ClassificationReport
+        ``print`` it, or take its ``frame``.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, a label is missing or not a class, or there are fewer than two classes.
+
+    Examples
+    --------
+    >>> truth = ["cat"] * 40 + ["dog"] * 60
+    >>> answer = ["cat"] * 30 + ["dog"] * 65 + ["cat"] * 5
+    >>> classification_report(truth, answer)
+                          precision             recall           f1-score support
+    cat           0.86 [0.73, 0.95]  0.75 [0.61, 0.87]  0.80 [0.69, 0.89]      40
+    dog           0.85 [0.75, 0.92]  0.92 [0.84, 0.97]  0.88 [0.81, 0.93]      60
+    accuracy                                            0.85 [0.77, 0.91]     100
+    macro avg     0.85 [0.77, 0.92]  0.83 [0.75, 0.90]  0.84 [0.75, 0.90]     100
+    weighted avg  0.85 [0.78, 0.92]  0.85 [0.77, 0.91]  0.85 [0.77, 0.91]     100
+    """
+    if labels is None:
+        labels = sorted({*np.unique(np.asarray(actual)).tolist(), *np.unique(predicted).tolist()})
+    counts = from_predictions(actual, predicted, labels=labels)
+    counts = counts.drop_vars("positive", errors="ignore")
+    options = {"prob": prob, "kind": kind, **keywords}
+    support = counts.sum("predicted").to_series()
+    parts = [rows.assign(support=support[label]) for label, rows in _classes(counts, options)]
+    names = ["accuracy", *(f"{each}_{over}" for over in _AVERAGES for each in _COLUMNS)]
+    whole = summary(counts, names, **options)
+    whole["name"] = [_AVERAGES.get(each.partition("_")[2], each) for each in whole["measure"]]
+    whole["measure"] = [each.partition("_")[0] for each in whole["measure"]]
+    parts.append(whole.assign(support=support.sum()))
+    columns = ["name", "measure", "point", "lower", "upper", "support"]
+    return ClassificationReport(pd.concat(parts, ignore_index=True)[columns], digits)
+
+
+def _classes(counts, options):
+    """Yield every class with its rows; of two classes each is the positive one in turn."""
+    labels, names = counts["actual"].values.tolist(), list(_COLUMNS)
+    if len(labels) == 2:
+        for label in labels:
+            rows = summary(counts.assign_coords(positive=label), names, **options)
+            yield label, rows.assign(name=str(label))
+    else:
+        table = summary(counts, names, **options)
+        for label in labels:
+            yield label, table[table["class"] == label].assign(name=str(label))

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.planning import hanley_mcneil
+
+
+def test_the_error_of_an_area_is_as_printed():
+    # Hanley & McNeil (1982): 51 abnormal and 58 normal images, an area of .893, .032.
+    assert hanley_mcneil(0.893, 51, 58) == pytest.approx(0.032, abs=6e-4)
+
+
+def test_enough_examples_for_an_area():
+    plan = bcm.plan_auc(expect=0.85, width=0.15, replications=60).iloc[0]
+    assert plan["assurance"] >= 0.9
+    unit = hanley_mcneil(0.85, 5e5, 5e5) * 1e3
+    about = (2 * 1.96 * unit / 0.15) ** 2  # at which half of the intervals are narrow enough
+    assert about < plan["n"] < 2 * about
+    more = bcm.plan_auc(expect=0.85, width=0.15, prevalence=0.1, replications=60).iloc[0]
+    assert more["n"] > plan["n"]
+    with pytest.raises(ValueError, match="expect must be a plausible area"):
+        bcm.plan_auc(expect=0.5, width=0.1)
+
+
+def test_areas_on_different_examples_are_independent():
+    rng = np.random.default_rng(3)
+    parts = {}
+    for name, gap in (("old", 0.8), ("new", 1.6)):
+        truth = rng.integers(0, 2, 90)
+        parts[name] = bcm.from_scores(truth, rng.normal(gap * truth))
+    row = bcm.classical.delong_compare(parts).iloc[0]
+    ends = [bcm.classical.delong(each, transform="none").values for each in parts.values()]
+    wide = [np.ptp(each) for each in ends]
+    assert row["upper"] - row["lower"] == pytest.approx(np.hypot(*wide))
+    assert row["difference"] == pytest.approx(ends[0].mean() - ends[1].mean())
