@@ -49,6 +49,12 @@ class Link:
             return (self.high - self.low) * special.expit(y) * special.expit(-y)
         return np.exp(y if self.from_low else -y) if self.from_low or self.to_high else np.cosh(y)
 
+    def bend(self, y):
+        """Return the slope of the log of dx/dy."""
+        if self.from_low and self.to_high:
+            return -np.tanh(y / 2)
+        return 1.0 if self.from_low else -1.0 if self.to_high else np.tanh(y)
+
     def step(self, y, q, below, density):
         """Return Newton's step towards the quantile in the normal scale, and where it is known."""
         known = (below > 1e-100) & (below < 1 - 1e-15) & (density > 0)

@@ -230,3 +230,18 @@ def _share(a, b, under, over):
     c[top] = betaincinv(large[top], small[top], more[top])
     s[top] = 1 - c[top]
     return Share(np.where(swapped, c, s), np.where(swapped, s, c))
+
+
+def log_odds(a: ArrayLike, b: ArrayLike, z: ArrayLike) -> np.ndarray:
+    """Return the log odds of Beta(a, b) at the quantile of a standard normal score z."""
+    a, b, z = np.broadcast_arrays(np.asarray(a, float), b, z)
+    share = _share(a, b, special.ndtr(z), special.ndtr(-z))
+    with np.errstate(divide="ignore"):
+        log, rest = np.log(share.v), np.log(share.c)
+    # Where a share underflows, only the first term of its series counts.
+    for tiny, part, shape, side in [(share.v, log, a, z), (share.c, rest, b, -z)]:
+        lost = tiny < 1e-280
+        if lost.any():
+            beta = special.betaln(a[lost], b[lost]) + np.log(shape[lost])
+            part[lost] = (special.log_ndtr(side[lost]) + beta) / shape[lost]
+    return log - rest

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bayescm.distributions import inverses
+from bayescm.distributions import inverses, scales
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
 from bayescm.distributions.quadrature import Quadrature
@@ -86,22 +86,24 @@ def distribution_at_prevalence(measure, weights, prevalence):
         return _beta(weights, form)
     if isinstance(form, Function) and form.of == "rates":
         return _integral(measure, weights)
-    inverse = _at_prevalence(form)
+    inverse, scale = _at_prevalence(form)
     if inverse is None:
         return None
     recall, fpr = (_beta(weights, each) for each in _SHARES["rates"])
     if isinstance(prevalence, PointMass):
         prevalence = PointMass(np.broadcast_to(prevalence.at, fpr.a.shape))
-    return Quadrature(inverse, recall, (prevalence, fpr), lambda t, p, f: measure(_table(p, t, f)))
+    outer = prevalence, fpr
+    return Quadrature(inverse, recall, outer, lambda t, p, f: measure(_table(p, t, f)), scale)
 
 
 def _at_prevalence(form):
-    """Return where a form takes a value, given the prevalence and the false positive rate."""
-    if isinstance(form, Overlap):
-        return inverses.tversky(*form) if sum(form) else None
-    if isinstance(form, Cost):
-        return inverses.cost(np.array(form.matrix)) if len(form.matrix) == 2 else None
-    return inverses.TABLE.get(form)
+    """Return the inverse and the scale of a form by prevalence, recall and false positive rate."""
+    if isinstance(form, Overlap) and sum(form):
+        return inverses.tversky(*form), scales.tversky_at_prevalence(*form)
+    if isinstance(form, Cost) and len(form.matrix) == 2:
+        matrix = np.array(form.matrix)
+        return inverses.cost(matrix), scales.cost_at_prevalence(matrix)
+    return inverses.TABLE.get(form), scales.TABLE.get(form)
 
 
 def _integral(measure, weights):
@@ -109,13 +111,17 @@ def _integral(measure, weights):
     form = measure.form
     if isinstance(form, Overlap):
         of, inverse = "errors", inverses.tversky_of_errors(*form) if sum(form) else None
+        scale = scales.tversky(*form)
     else:
         of, inverse = form.of, inverses.FUNCTIONS[form.of].get(form.name)
+        scale = scales.FUNCTIONS.get((form.of, form.name))
     if inverse is None:
         return None
     inner, *outer = (_beta(weights, each) for each in _SHARES[of])
     forward = _FORWARD[of]
-    return Quadrature(inverse, inner, tuple(outer), lambda *shares: measure(forward(*shares)))
+    return Quadrature(
+        inverse, inner, tuple(outer), lambda *shares: measure(forward(*shares)), scale
+    )
 
 
 def _of_cost(matrix, weights):
@@ -142,6 +148,7 @@ def _of_cost(matrix, weights):
         _beta(weights, ("+".join(high), "+".join(low))),
         outer,
         forward,
+        scales.cost_of_shares(*costs),
     )
 
 

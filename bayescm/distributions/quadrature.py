@@ -1,20 +1,20 @@
 """Distributions by quadrature over one or two beta variables, with an estimate of the error."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta, PointMass
-from bayescm.distributions.hdi import highest, peak
 from bayescm.distributions.inverses import Inverse
-from bayescm.distributions.rows import Rows
+from bayescm.distributions.rungs import DRAWS, Parts, Rungs
 
-_ROOM = 400_000  # numbers in a temporary array
+_MANY = 10_000  # distributions from which on a coarser accuracy is the default
+_ACCURACY = {False: 1e-6, True: 1e-3}
+_PART = 2**14  # rows at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,12 @@ class Quadrature(Distribution):
     outer : tuple of Beta or PointMass, shape (...)
         The distributions of the other variables.
     forward : callable
-        ``forward(t, *outer)``, shares in, the measure out: for the moments.
+        ``forward(t, *outer)``, shares in, the measure out.
+    scale : callable
+        ``scale(t, *outer)``, log odds of the shares in, the measure in the scale of its link out.
+    accuracy : float, optional
+        The numerical error that is good enough for the bound of an interval, in parts of it where
+        it is above 1; by default 1e-6, and 1e-3 for more than 10,000 distributions.
 
     Examples
     --------
@@ -43,11 +48,23 @@ class Quadrature(Distribution):
     (0.976294935, 'quadrature')
     """
 
-    how: ClassVar[str] = "quadrature"
     inverse: Inverse
     inner: Beta
     outer: tuple[Beta | PointMass, ...]
     forward: Callable
+    scale: Callable
+    accuracy: float | None = None
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        drawn = np.count_nonzero(self._rung == DRAWS)
+        if not drawn:
+            return "quadrature"
+        return (
+            "draws"
+            if drawn == self._rung.size
+            else f"quadrature, draws for {drawn} of {self._rung.size}"
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,7 +76,10 @@ class Quadrature(Distribution):
 
     def take(self, index: np.ndarray) -> "Quadrature":
         outer = tuple(each.take(index) for each in self.outer)
-        return Quadrature(self.inverse, self.inner.take(index), outer, self.forward)
+        return replace(self, inner=self.inner.take(index), outer=outer)
+
+    def to(self, accuracy: float) -> "Quadrature":
+        return replace(self, accuracy=accuracy)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         return self._elementwise(lambda rows, x: rows.probabilities(x)[0], x)
@@ -71,14 +91,23 @@ class Quadrature(Distribution):
         return self._elementwise(lambda rows, q: rows.quantiles(q), q)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        return self._elementwise(lambda rows, x: rows.errors(x), x, remember=True)
+        def errors(rows, x):
+            return rows.equal_tailed(rows.probabilities(x)[0])[1]
+
+        return self._elementwise(errors, x)
 
     def eti(self, prob: float) -> np.ndarray:
+        return self.checked(prob, "eti")[0]
+
+    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        if kind == "hdi":
+            return self._highest(prob)[0], self._errors[prob]
         tails = np.array([[(1 - prob) / 2, (1 + prob) / 2]])
-        return self._by_rows(lambda rows: rows.quantiles(tails), 2)
+        found = self._by_rows(lambda rows: np.concatenate(rows.equal_tailed(tails), -1), 4)
+        return found[..., :2], found[..., 2:]
 
     def mode(self) -> np.ndarray:
-        return self._by_rows(peak)
+        return self._by_rows(lambda rows: rows.modes())
 
     def mean(self) -> np.ndarray:
         return self._moments[..., 0]
@@ -98,43 +127,57 @@ class Quadrature(Distribution):
             kinds = []
 
             def ends_of(rows):
-                ends, kind = highest(rows, prob)
+                ends, errors, kind = rows.highest(prob)
                 kinds.append(kind)
-                return ends
+                return np.concatenate([ends, errors], -1)
 
-            ends = self._by_rows(ends_of, 2)
-            self._found[prob] = ends, np.concatenate(kinds).reshape(self.shape)
+            found = self._by_rows(ends_of, 4)
+            self._found[prob] = found[..., :2], np.concatenate(kinds).reshape(self.shape)
+            self._errors[prob] = found[..., 2:]
         return self._found[prob]
 
     @cached_property
-    def _choice(self):
-        """Which grid each member of the batch needed for its interval, -1 where not known."""
+    def _errors(self):
+        return {}
+
+    @cached_property
+    def _rung(self):
+        """Which rung each member of the batch needed, -1 where not known."""
         return np.full(self.inner.a.size, -1)
 
-    def _elementwise(self, function, x, remember=False):
+    def _elementwise(self, function, x):
         """Apply a function of rows and points (m, P) to points that broadcast with the batch."""
         x = np.asarray(x, float)
-        shape, size = np.broadcast_shapes(x.shape, self.shape), self.inner.a.size
-        points = np.broadcast_to(x, shape).reshape(-1, size).T
+        shape = np.broadcast_shapes(x.shape, self.shape)
+        points = np.broadcast_to(x, shape).reshape(-1, self._rung.size).T
         found = np.empty(points.shape)
-        for part, rows in self._rows(np.arange(size), remember, points.shape[1]):
+        for part, rows in self._rows():
             found[part] = function(rows, points[part])
         return found.T.reshape(shape)[()]
 
     def _by_rows(self, function, *trailing):
         """Apply a function to all rows."""
-        found = np.empty((self.inner.a.size, *trailing))
-        for part, rows in self._rows(np.arange(len(found)), True):
+        found = np.empty((self._rung.size, *trailing))
+        for part, rows in self._rows():
             found[part] = function(rows)
-            self._choice[part] = rows.choice
+            self._rung[part] = rows.rung
         return found.reshape((*self.shape, *trailing))[()]
 
-    def _rows(self, index, remember, columns=1):
-        """Yield a few rows at a time, so that the memory stays small."""
-        spread = sum(isinstance(each, Beta) for each in self.outer)
-        size = max(1, _ROOM // (max(4, columns) * 32**spread))
-        for start in range(0, len(index), size):
-            part = slice(start, start + size)
-            inner, *outer = (each.take(index[part]) for each in (self.inner, *self.outer))
-            choice = self._choice[index[part]] if remember else None
-            yield part, Rows(self.inverse, inner, tuple(outer), self.forward, choice)
+    def _rows(self):
+        """Yield some rows at a time; where they are few, always the same, which remember."""
+        size = self._rung.size
+        if size <= _PART:
+            yield slice(None), self._few
+            return
+        for start in range(0, size, _PART):
+            part = slice(start, start + _PART)
+            yield part, self._some(part)
+
+    @cached_property
+    def _few(self):
+        return self._some(slice(None))
+
+    def _some(self, part):
+        parts = Parts(self.inverse, self.inner, self.outer, self.forward, self.scale)
+        accuracy = self.accuracy or _ACCURACY[self._rung.size > _MANY]
+        return Rungs(parts.take(part), accuracy, self._rung[part])

@@ -128,16 +128,17 @@ class Rows:
             self.full[level, grid] = whole(a, b, grid)
         return self.full[level, grid]
 
-    def errors(self, x):
-        """Return the estimated error of quantiles that came out as x, (m, P)."""
+    def checked(self, x, q):
+        """Return the errors of x as quantiles q, (m, P), and those of the masses below them."""
         self.choose(x)
-        errors = np.empty(x.shape)
+        errors, masses = np.empty(x.shape), np.empty(x.shape)
         for choice in np.unique(self.choice):
             index = np.flatnonzero(self.choice == choice)
-            _, density, gap = self.take(index).compare(x[index], self.grids[choice])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                errors[index] = np.where(gap < 1e-15, 0.0, gap / density)
-        return errors + np.spacing(np.abs(x))
+            near, density, gap = self.take(index).compare(x[index], self.grids[choice])
+            masses[index] = np.maximum(gap, np.abs(near - q[index]))
+            with np.errstate(all="ignore"):
+                errors[index] = np.where(masses[index] < 1e-15, 0.0, masses[index] / density)
+        return errors + np.spacing(np.abs(x)), masses
 
     def quantiles(self, q):
         """Return the quantiles, (m, P); each row by the first grid that is good enough at them."""
@@ -147,7 +148,8 @@ class Rows:
             rows = self.take(index)
             near = rows.newton(q[index], y[index], grid)
             below, density, gap = rows.compare(self.link.to_x(near), grid)
-            y[index] = near + self.link.step(near, q[index], below, density)[0]
+            move = self.link.step(near, q[index], below, density)[0]
+            y[index] = near + np.where(np.abs(move) < 1e-3 * np.maximum(1, np.abs(near)), move, 0)
             good = (gap < _GOOD).all(axis=-1) | (choice == len(self.grids) - 1)
             done = index[good]
             self.choice[done] = np.maximum(self.choice[done], choice)
@@ -208,18 +210,7 @@ class Rows:
         second, third = (gap**2 * weights).sum(-1), (gap**3 * weights).sum(-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.stack([mean, np.sqrt(second), third / second**1.5], -1)
-        return found if self.inverse.moment is None else self.raw_moments(found)
-
-    def raw_moments(self, found):
-        """Take the moments in closed form, some of them infinite, unless digits would cancel."""
-        raw = [self.inverse.moment(k, self.inner, *self.outer) for k in (1, 2, 3)]
-        with np.errstate(invalid="ignore"):
-            second = np.where(np.isinf(raw[1]), np.inf, raw[1] - raw[0] ** 2)
-            third = raw[2] - 3 * raw[1] * raw[0] + 2 * raw[0] ** 3
-            closed = np.stack([raw[0], np.sqrt(second), third / second**1.5], -1)
-            narrow = second < 1e-4 * raw[0] ** 2
-        by_nodes = np.stack([np.isnan(moment) for moment in raw], -1)
-        return np.where(narrow[:, None] | by_nodes, found, closed)
+        return found
 
 
 def _at(a, b, t):

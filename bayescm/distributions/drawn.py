@@ -1,0 +1,73 @@
+"""Distributions of functions of independent beta variables by draws, in the scale of the link."""
+
+import numpy as np
+
+SIZE = 2**18
+
+
+class Drawn:
+    """
+    One distribution by draws: what is left where integrals fail.
+
+    Parameters
+    ----------
+    scale : callable
+        From the log odds of the shares to the measure in the scale of its link.
+    shares : sequence of tuples of float
+        The parameters (a, b) of each share; or its value and None, where it is known.
+    link : Link
+    """
+
+    def __init__(self, scale, shares, link):
+        rng = np.random.default_rng(0)
+        logs = [_log_odds(a, b, rng) for a, b in shares]
+        with np.errstate(all="ignore"):
+            self.y = np.sort(np.broadcast_to(scale(*logs), SIZE))
+            self.x = link.to_x(self.y)
+        self.link = link
+
+    def quantiles(self, q):
+        """Return quantiles of any shape and their Monte Carlo standard errors."""
+        q = np.asarray(q, float)
+        return self._at(q), self._error(q)
+
+    def _at(self, q):
+        return np.quantile(self.x, np.clip(q, 0, 1))
+
+    def _error(self, q):
+        width = np.sqrt(np.maximum(q * (1 - q), 1 / SIZE) / SIZE)
+        return (self._at(q + width) - self._at(q - width)) / 2
+
+    def highest(self, prob):
+        """Return the shortest interval and the standard errors of its ends."""
+        count = int(np.ceil(prob * SIZE))
+        with np.errstate(invalid="ignore"):
+            start = np.nanargmin(self.x[count - 1 :] - self.x[: SIZE - count + 1])
+        q = np.array([start, start + count - 1]) / (SIZE - 1)
+        return self._at(q), self._error(q)
+
+    def masses(self, x):
+        """Return the distribution function, and the density by differences."""
+        below = np.searchsorted(self.x, x, side="right") / SIZE
+        width = 0.02
+        low, high = self._at(below - width), self._at(below + width)
+        mass = np.minimum(below + width, 1) - np.maximum(below - width, 0)
+        with np.errstate(all="ignore"):
+            return below, mass / (high - low)
+
+    def moments(self):
+        """Return mean, standard deviation and skewness."""
+        gap = self.x - self.x.mean()
+        second, third = (gap**2).mean(), (gap**3).mean()
+        return np.array([self.x.mean(), np.sqrt(second), third / second**1.5])
+
+
+def _log_odds(a, b, rng):
+    if b is None:
+        return np.log(a) - np.log1p(-a)
+    return _log_gamma(a, rng) - _log_gamma(b, rng)
+
+
+def _log_gamma(a, rng):
+    # G(a) = G(a + 1) U**(1 / a), in logs: nothing underflows.
+    return np.log(rng.standard_gamma(a + 1, SIZE)) - rng.standard_exponential(SIZE) / a

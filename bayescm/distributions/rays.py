@@ -1,0 +1,170 @@
+"""
+Distributions of functions of independent beta variables by integrals along rays.
+
+In the log odds every share is a smooth function of a standard normal score, and a measure in the
+scale of its link is nearly linear in all the scores together. So the scores are turned: along the
+gradient, where the measure is found by root finding, and across it, where a few Gauss-Hermite nodes
+are enough. The mass below x is the mean over the nodes of the normal mass below the score at which
+the ray through the node reaches x.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from scipy import special
+
+from bayescm.distributions.incomplete import log_odds
+
+# Degree of the polynomial of each share, and nodes of each direction across; every level is checked
+# by the next one.
+LEVELS = ((5, 3), (7, 5), (13, 9), (17, 15))
+REACH = 6.0  # of the scores at which a polynomial is fitted
+_NEGLIGIBLE = 1e-14  # weight of a node
+_STEPS = 12
+_SHORT = 1e-3  # the step of a difference
+
+
+@cache
+def _fit(degree):
+    """Return the scores at which a polynomial of this degree is fitted, and what fits it."""
+    t = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    return REACH * t, np.linalg.inv(np.vander(t, increasing=True))
+
+
+@cache
+def _across(nodes, directions):
+    """Return points (directions, N) and weights (N,) across the gradient."""
+    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    weights = weights / weights.sum()
+    grid = np.meshgrid(*[points] * directions, indexing="ij")
+    total = np.ones(1)
+    for _ in range(directions):
+        total = np.multiply.outer(total, weights).ravel()
+    kept = total > _NEGLIGIBLE
+    return np.reshape([each.ravel() for each in grid], (directions, -1))[:, kept], total[kept]
+
+
+class Rays:
+    """
+    m distributions, in the scale of the link: quantiles and masses at points (m, P).
+
+    Parameters
+    ----------
+    scale : callable
+        From the log odds of the shares to the measure in the scale of its link.
+    shares : sequence of tuples of ndarray, shape (m,)
+        The parameters (a, b) of each share; or its value and None, where it is known.
+    level : int
+        One of `LEVELS`.
+    """
+
+    def __init__(self, scale: Callable, shares: Sequence[tuple], level: int):
+        degree, nodes = LEVELS[level]
+        self.nodes = nodes
+        self.scale, self.known = scale, [b is None for _, b in shares]
+        self.fixed = [special.logit(a)[:, None, None] for a, b in shares if b is None]
+        points, fit = _fit(degree)
+        free = [(a, b) for a, b in shares if b is not None]
+        a, b = (np.stack(each)[..., None] for each in zip(*free, strict=True))
+        # Polynomials (degree + 1, free, m, 1, 1), highest power last.
+        self.curves = np.moveaxis(log_odds(a, b, points) @ fit.T, -1, 0)[..., None, None]
+        with np.errstate(all="ignore"):
+            self.slope, self.along = self._gradient(len(free))
+            offsets, self.weights = _across(nodes, len(free) - 1)
+            self.offsets = _perpendicular(self.along) @ offsets
+        self.offsets, self.along = (
+            self.offsets.swapaxes(0, 1)[:, :, None],
+            self.along.T[..., None, None],
+        )
+
+    def _gradient(self, free):
+        steps = np.concatenate([np.eye(free), -np.eye(free)], axis=1)
+        ends = self.at(
+            np.broadcast_to(steps[:, None, None], (*self.curves.shape[1:3], 1, 2 * free))
+        )
+        gradient = (ends[:, 0, :free] - ends[:, 0, free:]) / 2
+        size = np.linalg.norm(gradient, axis=-1)
+        return size[:, None, None], gradient / size[:, None]
+
+    def at(self, scores):
+        """Return the measure, (m, P, N), at the scores (free, m, P, N) of the shares."""
+        t = scores / REACH
+        np.clip(t, -1.3, 1.3, out=t)  # beyond lies nothing, and polynomials run off
+        y = np.broadcast_to(self.curves[-1], t.shape).copy()
+        for each in self.curves[-2::-1]:
+            y *= t
+            y += each
+        free, fixed = iter(y), iter(self.fixed)
+        return self.scale(*(next(fixed) if known else next(free) for known in self.known))
+
+    def quantiles(self, q):
+        """Return the quantiles (m, P) in the scale of the link, NaN where they are not found."""
+        goal = special.ndtri(q)[..., None]
+        score = np.broadcast_to(goal, (*q.shape, len(self.weights)))
+        with np.errstate(all="ignore"):
+            return self._solve(score, None, goal)[0]
+
+    def masses(self, y):
+        """Return the mass below y (m, P) in the scale of the link, and the density in it."""
+        with np.errstate(all="ignore"):
+            middle = self.at(np.zeros((*self.curves.shape[1:3], 1, 1)))
+            score = (y[..., None] - middle) / self.slope
+            score = np.broadcast_to(np.clip(score, -8, 8), (*y.shape, len(self.weights)))
+            score = self._solve(score, y[..., None], None)[1]
+            ends = [
+                self.at(self.offsets + self.along * (score + each)) for each in (-_SHORT, _SHORT)
+            ]
+            slope = (ends[1] - ends[0]) / (2 * _SHORT)
+            below = special.ndtr(score) @ self.weights
+            return below, (_bell(score) / slope) @ self.weights
+
+    def moments(self, link):
+        """Return mean, standard deviation and skewness of the number itself, (m, 3)."""
+        (along,), weights = _across(2 * self.nodes + 1, 1)
+        with np.errstate(all="ignore"):
+            x = link.to_x(self.at(self.offsets + self.along * along[:, None]))
+            mean = weights @ (x @ self.weights)[..., None]
+            gap = x - mean[..., None]
+            second, third = (weights @ (gap**k @ self.weights)[..., None] for k in (2, 3))
+            return np.concatenate([mean, np.sqrt(second), third / second**1.5], -1)
+
+    def _solve(self, score, y, goal):
+        """Find the scores at which the rays reach y; where a goal is given, with y itself."""
+        slope, last = np.broadcast_to(self.slope, score.shape), None
+        for _ in range(_STEPS):
+            value = self.at(self.offsets + self.along * score)
+            if last is not None:
+                moved = score - last[0]
+                secant = (value - last[1]) / moved
+                slope = np.where((np.abs(moved) > 1e-6) & (secant > 0), secant, slope)
+            if y is None:
+                y = (value @ self.weights)[..., None]
+            new = score - np.clip((value - y) / slope, -2, 2)
+            if goal is not None:
+                y, new = self._towards(goal, y, new, slope)
+            last, score = (score, value), np.clip(new, -12, 12)
+            moved = np.abs(score - last[0]) * _bell(score) * self.weights
+            if not (moved.max(axis=-1) > 1e-11).any():
+                break
+        lost = ~(moved.max(axis=-1, keepdims=True) < 1e-8)
+        return np.where(lost, np.nan, y)[..., 0], np.where(lost, np.nan, score)
+
+    def _towards(self, goal, y, score, slope):
+        """Take Newton's step of y, in the normal scale, and move the scores with it."""
+        z = special.ndtri(special.ndtr(score) @ self.weights)[..., None]
+        density = ((_bell(score) / slope) @ self.weights)[..., None]
+        step = (goal - z) * _bell(z) / density
+        return y + step, score + np.clip(step / slope, -2, 2)
+
+
+def _bell(z):
+    return np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+
+def _perpendicular(along):
+    """Return orthonormal directions (m, d, d - 1) across a unit vector (m, d): a reflection."""
+    mirror = along.copy()
+    mirror[:, 0] += np.where(mirror[:, 0] >= 0, 1, -1)
+    mirror *= np.sqrt(2 / (mirror**2).sum(-1, keepdims=True))
+    return (np.eye(along.shape[-1]) - mirror[:, :, None] * mirror[:, None])[:, :, 1:]

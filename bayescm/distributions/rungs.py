@@ -1,0 +1,348 @@
+"""
+The ladder by which a quadrature finds its numbers: rays, finer rays, the integral, draws.
+
+Every number is checked by the next rung, and what fails goes on to it. So each comes with an error
+that is that of a rung coarser than its own.
+"""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from bayescm.distributions import curves
+from bayescm.distributions.beta import PointMass
+from bayescm.distributions.drawn import Drawn
+from bayescm.distributions.hdi import (
+    INTERIOR,
+    LOWER,
+    NOT_UNIMODAL,
+    U_SHAPED,
+    UPPER,
+    Link,
+    highest,
+)
+from bayescm.distributions.rays import LEVELS, Rays
+from bayescm.distributions.rows import Rows
+
+INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
+_COARSE = 1e-4  # the accuracy from which on the coarsest rays will do
+_TAIL = 0.02  # the error of a tail that is good enough, in parts of it
+_MASS = 1e-7  # that of a distribution function
+_NUMBERS = 2**16  # of a temporary array
+_PROBED = np.array([[0.005, 0.5, 0.995]])
+
+
+class Parts(NamedTuple):
+    """What a quadrature is made of; see `quadrature.Quadrature`."""
+
+    inverse: Any
+    inner: Any
+    outer: tuple
+    forward: Any
+    scale: Any
+
+    def take(self, index):
+        """Return some of the rows."""
+        inner, *outer = (each.take(index) for each in (self.inner, *self.outer))
+        return self._replace(inner=inner, outer=tuple(outer))
+
+    @property
+    def shares(self):
+        """The parameters of every share, (a, b), or its value and None."""
+        every = (self.inner, *self.outer)
+        return [
+            (each.at, None) if isinstance(each, PointMass) else (each.a, each.b) for each in every
+        ]
+
+
+class Rungs:
+    """
+    m distributions, asked at points (m, P).
+
+    Parameters
+    ----------
+    parts : Parts
+        With rows of shape (m,).
+    accuracy : float
+        The error of a bound that is good enough, in parts of max(1, bound).
+    rung : ndarray of int, shape (m,), optional
+        Which rung each row needs, -1 where that is not known.
+    """
+
+    def __init__(self, parts, accuracy, rung=None):
+        self.parts, self.accuracy = parts, accuracy
+        self.link = Link(*parts.inverse.support)
+        self.rung = np.full(len(parts.inner.a), -1) if rung is None else rung
+        self._made = {}
+
+    def take(self, index):
+        """Return some of the rows."""
+        if len(index) == len(self.rung):
+            return self
+        return Rungs(self.parts.take(index), self.accuracy, self.rung[index])
+
+    # The rungs
+
+    def rays(self, level):
+        """Return the rays of a level."""
+        key = "rays", level
+        if key not in self._made:
+            self._made[key] = Rays(self.parts.scale, self.parts.shares, level)
+        return self._made[key]
+
+    def curves(self, level):
+        """Return the distributions as curves, by the rays of a level."""
+        key = "curves", level
+        if key not in self._made:
+            q = np.broadcast_to(
+                special.ndtr(curves.fit()[0]), (len(self.rung), len(curves.fit()[0]))
+            )
+            self._made[key] = curves.Curves(self.rays(level).quantiles(q), self.link)
+        return self._made[key]
+
+    @cached_property
+    def integral(self):
+        """The integral over nodes of all variables but one."""
+        return Rows(*self.parts[:4])
+
+    def drawn(self):
+        """Yield the draws of one row after the other."""
+        for row in range(len(self.rung)):
+            shares = [
+                (float(a[row]), None if b is None else float(b[row])) for a, b in self.parts.shares
+            ]
+            yield Drawn(self.parts.scale, shares, self.link)
+
+    def climb(self, ask, width, points, start):
+        """
+        Ask one rung after the other; return of each row what the first says that is good enough.
+
+        Parameters
+        ----------
+        ask : callable
+            ``ask(rows, index, level)`` -> numbers (k, width) of k rows, and whether they are good.
+        width, points : int
+            How many numbers there are, and at how many points a rung is asked.
+        start : int
+            The first level.
+        """
+        found, open_ = np.full((len(self.rung), width), np.nan), np.arange(len(self.rung))
+        for level in range(start, DRAWS + 1):
+            rest = [open_[self.rung[open_] > level]]
+            for index in _parts(open_[self.rung[open_] <= level], points, level):
+                values, good = ask(self.take(index), index, level)
+                found[index[good]] = values[good]
+                self.rung[index[good]] = level
+                rest.append(index[~good])
+            open_ = np.sort(np.concatenate(rest))  # `take` goes by their number
+            if not len(open_):
+                break
+        return found
+
+    @property
+    def start(self):
+        """The first level of rays that is worth asking."""
+        return 0 if self.accuracy >= _COARSE else 1
+
+    # Quantiles
+
+    def quantiles(self, q):
+        """Return the quantiles, (m, P)."""
+        return self.equal_tailed(q)[0]
+
+    def equal_tailed(self, q):
+        """Return the quantiles and their errors, (m, P) each."""
+        q = np.broadcast_to(q, (len(self.rung), np.shape(q)[-1]))
+        inside = np.clip(q, 1e-300, 1 - 1e-16)
+        size = q.shape[1]
+        found = self.climb(
+            lambda rows, index, level: rows.try_quantiles(inside[index], level),
+            2 * size,
+            size,
+            self.start,
+        )
+        low, high = self.parts.inverse.support
+        ends = np.where(q <= 0, low, np.where(q >= 1, high, found[:, :size]))
+        return ends, np.where((q <= 0) | (q >= 1), 0.0, found[:, size:])
+
+    def try_quantiles(self, q, level):
+        """Return quantiles and errors, (m, 2P), by one rung, and whether they are good."""
+        if level == DRAWS:
+            found = [
+                np.concatenate(each.quantiles(own))
+                for each, own in zip(self.drawn(), q, strict=True)
+            ]
+            return np.array(found), np.ones(len(q), bool)
+        if level == INTEGRAL:
+            return self.check_by_nodes(self.integral.quantiles(q), q)
+        return self.check(self.rays(level).quantiles(q), q, level)[:2]
+
+    def check(self, y, q, level):
+        """Return bounds and errors, (m, 2P), and whether the next level of rays has the same."""
+        below, density = self.rays(level + 1).masses(y)
+        with np.errstate(all="ignore"):
+            z = special.ndtri(below)
+            move = (special.ndtri(q) - z) * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
+            x, rough = self.link.to_x(y + move), self.link.to_x(y)
+            error = np.where(x == rough, 0.0, np.abs(x - rough)) + np.spacing(np.abs(x))
+            good = error <= self.accuracy * np.maximum(1, np.abs(x))
+            good &= np.abs(below - q) <= _TAIL * np.minimum(q, 1 - q)
+            good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) >= 0).all(-1)
+        return np.concatenate([x, error], -1), good, y + move, density
+
+    def check_by_nodes(self, x, q):
+        """Return bounds and errors, (m, 2P), and whether they have their mass by another grid."""
+        error, mass = self.integral.checked(x, q)
+        with np.errstate(invalid="ignore"):
+            good = (mass <= _TAIL * np.minimum(q, 1 - q)) & np.isfinite(error)
+            good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) > 0).all(-1)
+        return np.concatenate([x, error], -1), good
+
+    # Intervals of highest density
+
+    def highest(self, prob):
+        """Return intervals of highest density (m, 2), their errors (m, 2) and kinds (m,)."""
+        kinds = np.full(len(self.rung), NOT_UNIMODAL, "<U15")
+
+        def ask(rows, index, level):
+            values, good, kinds[index] = rows.try_highest(prob, level)
+            return values, good
+
+        found = self.climb(ask, 4, 15, self.start)
+        return found[:, :2], found[:, 2:], kinds
+
+    def try_highest(self, prob, level):
+        """Return ends and errors, (m, 4), whether they are good, and their kinds, by one rung."""
+        if level == DRAWS:
+            found = [np.concatenate(each.highest(prob)) for each in self.drawn()]
+            return np.array(found), np.ones(len(found), bool), np.full(len(found), INTERIOR)
+        if level == INTEGRAL:
+            return self.highest_by_nodes(prob)
+        curve = self.curves(level)
+        kinds, tail = curve.shapes(), special.ndtri((1 - prob) / 2)
+        z = np.where((kinds == INTERIOR)[:, None], curve.highest(prob), [tail, -tail])
+        single = special.ndtri(prob)
+        z[kinds == LOWER] = single
+        z[kinds == UPPER] = -single
+        y, q = curve.y(z), special.ndtr(z)
+        values, good, y, density = self.check(y, q, level)
+        inner = kinds == INTERIOR
+        values, good = self.level_off(values, good, (y, z, density, curve), inner)
+        low, high = self.parts.inverse.support
+        values[kinds == LOWER, 0], values[kinds == LOWER, 2] = low, 0.0
+        values[kinds == UPPER, 1], values[kinds == UPPER, 3] = high, 0.0
+        return values, good & (kinds != NOT_UNIMODAL), kinds
+
+    def level_off(self, values, good, at, inner):
+        """Move both ends to where finer rays have equal densities; that is an error too."""
+        y, z, density, curve = at
+        with np.errstate(all="ignore"):
+            level = np.log(density) - np.log(self.link.slope(y))
+            step = curves.split(level[:, 1] - level[:, 0], z, curve.level(z)[1])[:, None]
+            step = np.where(inner[:, None], step, 0.0)
+            move = step * np.exp(-(z[:, :1] ** 2) / 2) / np.sqrt(2 * np.pi) / density
+            x = self.link.to_x(y + move)
+            error = values[:, 2:] + np.abs(x - values[:, :2])
+            right = (error <= self.accuracy * np.maximum(1, np.abs(x))).all(-1)
+        return np.concatenate([x, error], -1), good & right
+
+    def highest_by_nodes(self, prob):
+        """Return what `try_highest` does, by the integral over nodes."""
+        ends, kinds = highest(self.integral, prob)
+        low, high = self.parts.inverse.support
+        q = self.integral.probabilities(ends)[0]
+        values, good = self.check_by_nodes(np.clip(ends, low, high), q)
+        tail = np.minimum(q[:, 0], 1 - q[:, 1])
+        held = np.abs(q[:, 1] - q[:, 0] - prob) <= _TAIL * np.maximum(tail, (1 - prob) / 2)
+        lower, upper = ends[:, 0] <= low, ends[:, 1] >= high
+        values[lower, 2], values[upper, 3] = 0.0, 0.0
+        one_sided = (lower | upper) & (ends[:, 0] < ends[:, 1])
+        return values, held & (good | one_sided), kinds
+
+    # Distribution function, density, moments
+
+    def probabilities(self, x, rough=False):
+        """Return the distribution function and the density at x, (m, P), infinite ends allowed."""
+        low, high = self.parts.inverse.support
+        inside = (x > low) & (x < high)
+        safe = np.where(inside, x, self.link.to_x(np.zeros(1)))
+        size = x.shape[1]
+        found = self.climb(
+            lambda rows, index, level: rows.try_masses(safe[index], level), 2 * size, size, 1
+        )
+        below, density = found[:, :size], found[:, size:]
+        return np.where(inside, below, x >= high), np.where(inside, density, 0.0)
+
+    def try_masses(self, x, level):
+        """Return distribution functions and densities, (m, 2P), and whether they are good."""
+        if level == DRAWS:
+            found = [
+                np.concatenate(each.masses(own)) for each, own in zip(self.drawn(), x, strict=True)
+            ]
+            return np.array(found), np.ones(len(x), bool)
+        if level == INTEGRAL:
+            values = np.concatenate(self.integral.probabilities(x), -1)
+            return values, np.isfinite(values).all(-1)
+        y = self.link.to_y(x)
+        rough = self.rays(level).masses(y)[0]
+        below, density = self.rays(level + 1).masses(y)
+        with np.errstate(all="ignore"):
+            values = np.concatenate([below, density / self.link.slope(y)], -1)
+            return values, (np.abs(below - rough) < _MASS).all(-1)
+
+    def moments(self):
+        """Return mean, standard deviation and skewness, (m, 3)."""
+        found = self.climb(lambda rows, _, level: rows.try_moments(level), 3, 15, self.start)
+        return found if self.parts.inverse.moment is None else self._closed(found)
+
+    def try_moments(self, level):
+        """Return the moments by one rung, and whether the rung will do."""
+        if level == DRAWS:
+            return np.array([each.moments() for each in self.drawn()]), np.ones(
+                len(self.rung), bool
+            )
+        if level == INTEGRAL:
+            return self.integral.moments(), np.ones(len(self.rung), bool)
+        good = self.rung == level
+        if not good.all():
+            q = np.broadcast_to(_PROBED, (len(self.rung), 3))
+            good |= self.try_quantiles(q, level)[1]
+        values = self.rays(level + 1).moments(self.link)
+        return values, good & np.isfinite(values).all(-1)
+
+    def _closed(self, found):
+        """Take the moments in closed form, some of them infinite, unless digits would cancel."""
+        raw = [self.parts.inverse.moment(k, self.parts.inner, *self.parts.outer) for k in (1, 2, 3)]
+        with np.errstate(invalid="ignore"):
+            second = np.where(np.isinf(raw[1]), np.inf, raw[1] - raw[0] ** 2)
+            third = raw[2] - 3 * raw[1] * raw[0] + 2 * raw[0] ** 3
+            closed = np.stack([raw[0], np.sqrt(second), third / second**1.5], -1)
+            narrow = second < 1e-4 * raw[0] ** 2
+        by_nodes = np.stack([np.isnan(moment) for moment in raw], -1)
+        return np.where(narrow[:, None] | by_nodes, found, closed)
+
+    def modes(self):
+        """Return the modes, (m,), NaN where no single point is one."""
+        _, _, kinds = self.highest(0.95)
+        low, high = self.parts.inverse.support
+        found = np.select([kinds == LOWER, kinds == UPPER], [low, high], np.nan)
+        inner = np.flatnonzero(kinds == INTERIOR)
+        for level in np.unique(self.rung[inner]):
+            index = inner[self.rung[inner] == level]
+            rows = self.take(index)
+            found[index] = rows.peak_of_curves(level)
+        return found
+
+    def peak_of_curves(self, level):
+        """Return where the densities of numbers that rise and then fall are greatest."""
+        curve = self.curves(min(level, INTEGRAL - 1))
+        return self.link.to_x(curve.y(curve.modes()[:, None]))[:, 0]
+
+
+def _parts(index, points, level):
+    """Cut an index into parts whose temporary arrays are not large."""
+    nodes = LEVELS[min(level + 1, len(LEVELS) - 1)][1] ** 2
+    size = max(1, _NUMBERS // (points * nodes)) if level < INTEGRAL else max(1, 100 // points)
+    return [index[start : start + size] for start in range(0, len(index), size)]
