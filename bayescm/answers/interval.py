@@ -112,18 +112,16 @@ def _answers(distributions, prob, kind):
                 (packed[..., :2], distribution.how, packed[..., 2].max(), packed[..., 3].max())
             )
         else:
-            ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
-            error = max(np.max(distribution.error_at(ends[..., side])) for side in (0, 1))
-            answers.append(
-                (ends, how(distribution, prob, kind), error, np.max(distribution.undefined))
-            )
+            ends, error = distribution.checked(prob, kind)
+            said = how(distribution, prob, kind)
+            answers.append((ends, said, np.max(error), np.max(distribution.undefined)))
     return answers
 
 
 def _packed(distribution, prob, kind):
-    ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
-    error = np.maximum(distribution.error_at(ends[..., 0]), distribution.error_at(ends[..., 1]))
-    return np.stack([ends[..., 0], ends[..., 1], error, distribution.undefined], axis=-1)
+    ends, error = distribution.checked(prob, kind)
+    worst = error.max(axis=-1)
+    return np.stack([ends[..., 0], ends[..., 1], worst, distribution.undefined], axis=-1)
 
 
 def how(distribution: Any, prob: float, kind: str) -> str:

@@ -65,9 +65,8 @@ def summary(
 
 
 def _rows(distribution, template, point, prob, kind):
-    ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
-    ends = np.broadcast_to(ends, (*template.shape, 2))
-    error = np.maximum(distribution.error_at(ends[..., 0]), distribution.error_at(ends[..., 1]))
+    ends, error = distribution.checked(prob, kind)
+    ends, error = np.broadcast_to(ends, (*template.shape, 2)), error.max(axis=-1)
     how = np.full(template.shape, distribution.how, dtype=object)
     if kind == "hdi":
         how = _with_kind(how, np.broadcast_to(distribution.hdi_kind(prob), template.shape))

@@ -178,12 +178,12 @@ class Distribution:
         return self._highest(prob)[1]
 
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the interval of a kind, (..., 2), and the numerical errors of its ends, (..., 2)."""
+        """Return the interval of a kind and the numerical errors of its ends, (..., 2) each."""
         ends = self.hdi(prob) if kind == "hdi" else self.eti(prob)
         return ends, np.stack([self.error_at(ends[..., side]) for side in (0, 1)], axis=-1)
 
     def to(self, accuracy: float) -> "Distribution":
-        """Return the distribution with another numerical error that is good enough, where it has one."""
+        """Return the distribution with another error that is good enough, where it has one."""
         return self
 
     def error_at(self, x: ArrayLike) -> np.ndarray:

@@ -109,7 +109,7 @@ class Curves:
 
 
 def split(gap, ends, slopes):
-    """Return Newton's step of the lower of two scores, the mass between them kept, to equal levels."""
+    """Return Newton's step of the lower score to equal levels, the mass between them kept."""
     with np.errstate(all="ignore"):
         ratio = np.exp((ends[:, 1] ** 2 - ends[:, 0] ** 2) / 2)
         return -gap / (slopes[:, 1] * ratio - slopes[:, 0])

@@ -98,7 +98,7 @@ def distribution_at_prevalence(measure, weights, prevalence):
 
 def _at_prevalence(form):
     """Return the inverse and the scale of a form by prevalence, recall and false positive rate."""
-    if isinstance(form, Overlap) and sum(form):
+    if isinstance(form, Overlap) and any(form):
         return inverses.tversky(*form), scales.tversky_at_prevalence(*form)
     if isinstance(form, Cost) and len(form.matrix) == 2:
         matrix = np.array(form.matrix)
@@ -110,13 +110,12 @@ def _integral(measure, weights):
     """Return the distribution of a function of independent shares, or None."""
     form = measure.form
     if isinstance(form, Overlap):
-        of, inverse = "errors", inverses.tversky_of_errors(*form) if sum(form) else None
-        scale = scales.tversky(*form)
+        if not any(form):
+            return None
+        of, inverse, scale = "errors", inverses.tversky_of_errors(*form), scales.tversky(*form)
     else:
-        of, inverse = form.of, inverses.FUNCTIONS[form.of].get(form.name)
-        scale = scales.FUNCTIONS.get((form.of, form.name))
-    if inverse is None:
-        return None
+        of, inverse = form.of, inverses.FUNCTIONS[form.of][form.name]
+        scale = scales.FUNCTIONS[form]
     inner, *outer = (_beta(weights, each) for each in _SHARES[of])
     forward = _FORWARD[of]
     return Quadrature(

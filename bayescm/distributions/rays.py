@@ -16,13 +16,51 @@ from scipy import special
 
 from bayescm.distributions.incomplete import log_odds
 
-# Degree of the polynomial of each share, and nodes of each direction across; every level is checked
-# by the next one.
-LEVELS = ((5, 3), (7, 5), (13, 9), (17, 15))
+# Degree of the polynomial of each share, and nodes of each direction across, by Gauss-Hermite; then
+# tables of each share, and equally spaced nodes. Every level is checked by the next one.
+LEVELS = ((5, 3), (7, 5), (13, 9), (17, 15), (0, 0.25))
+_FINER = 16  # where there is one direction only
 REACH = 6.0  # of the scores at which a polynomial is fitted
+_TABLED, _GAP = 8.0, 0.125  # the scores of a table
 _NEGLIGIBLE = 1e-14  # weight of a node
 _STEPS = 12
 _SHORT = 1e-3  # the step of a difference
+
+
+@cache
+def _across(nodes, directions):
+    """Return points (directions, N) and weights (N,) across the gradient."""
+    if nodes < 1:
+        step = nodes / _FINER if directions == 1 else nodes
+        points = np.arange(-7.0, 7.0 + step / 2, step)
+        weights = _bell(points)
+    else:
+        points, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    weights = weights / weights.sum()
+    grid = np.meshgrid(*[points] * directions, indexing="ij")
+    total = np.ones(1)
+    for _ in range(directions):
+        total = np.multiply.outer(total, weights).ravel()
+    kept = total > _NEGLIGIBLE
+    return np.reshape([each.ravel() for each in grid], (directions, -1))[:, kept], total[kept]
+
+
+class Polynomials:
+    """Log odds of shares as polynomials in a standard normal score, (free, m, ...)."""
+
+    def __init__(self, a, b, degree):
+        points, fit = _fit(degree)
+        fitted = log_odds(a[..., None], b[..., None], points) @ fit.T
+        self.coefficients = np.moveaxis(fitted, -1, 0)[..., None, None]
+
+    def __call__(self, scores):
+        t = scores / REACH
+        np.clip(t, -1.3, 1.3, out=t)  # beyond lies nothing, and polynomials run off
+        y = np.broadcast_to(self.coefficients[-1], t.shape).copy()
+        for each in self.coefficients[-2::-1]:
+            y *= t
+            y += each
+        return y
 
 
 @cache
@@ -32,17 +70,26 @@ def _fit(degree):
     return REACH * t, np.linalg.inv(np.vander(t, increasing=True))
 
 
-@cache
-def _across(nodes, directions):
-    """Return points (directions, N) and weights (N,) across the gradient."""
-    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
-    weights = weights / weights.sum()
-    grid = np.meshgrid(*[points] * directions, indexing="ij")
-    total = np.ones(1)
-    for _ in range(directions):
-        total = np.multiply.outer(total, weights).ravel()
-    kept = total > _NEGLIGIBLE
-    return np.reshape([each.ravel() for each in grid], (directions, -1))[:, kept], total[kept]
+class Tables:
+    """The same by tables, a polynomial through six points at a time: for the smallest counts."""
+
+    def __init__(self, a, b):
+        points = np.arange(-_TABLED, _TABLED + _GAP / 2, _GAP)
+        self.values = log_odds(a[..., None], b[..., None], points)
+
+    def __call__(self, scores):
+        t = (np.clip(scores, -_TABLED, _TABLED) + _TABLED) / _GAP
+        first = np.clip(t.astype(int) - 2, 0, self.values.shape[-1] - 6)
+        t = t - first
+        flat = first.reshape(*first.shape[:2], -1)
+        y = np.zeros(t.shape)
+        for k in range(6):
+            others = [j for j in range(6) if j != k]
+            weight = np.ones(t.shape)
+            for j in others:
+                weight = weight * ((t - j) / (k - j))
+            y += weight * np.take_along_axis(self.values, flat + k, -1).reshape(t.shape)
+        return y
 
 
 class Rays:
@@ -64,11 +111,10 @@ class Rays:
         self.nodes = nodes
         self.scale, self.known = scale, [b is None for _, b in shares]
         self.fixed = [special.logit(a)[:, None, None] for a, b in shares if b is None]
-        points, fit = _fit(degree)
         free = [(a, b) for a, b in shares if b is not None]
-        a, b = (np.stack(each)[..., None] for each in zip(*free, strict=True))
-        # Polynomials (degree + 1, free, m, 1, 1), highest power last.
-        self.curves = np.moveaxis(log_odds(a, b, points) @ fit.T, -1, 0)[..., None, None]
+        a, b = (np.stack(each) for each in zip(*free, strict=True))
+        self.curves = Polynomials(a, b, degree) if degree else Tables(a, b)
+        self.size = a.shape
         with np.errstate(all="ignore"):
             self.slope, self.along = self._gradient(len(free))
             offsets, self.weights = _across(nodes, len(free) - 1)
@@ -80,22 +126,14 @@ class Rays:
 
     def _gradient(self, free):
         steps = np.concatenate([np.eye(free), -np.eye(free)], axis=1)
-        ends = self.at(
-            np.broadcast_to(steps[:, None, None], (*self.curves.shape[1:3], 1, 2 * free))
-        )
+        ends = self.at(np.broadcast_to(steps[:, None, None], (*self.size, 1, 2 * free)))
         gradient = (ends[:, 0, :free] - ends[:, 0, free:]) / 2
         size = np.linalg.norm(gradient, axis=-1)
         return size[:, None, None], gradient / size[:, None]
 
     def at(self, scores):
         """Return the measure, (m, P, N), at the scores (free, m, P, N) of the shares."""
-        t = scores / REACH
-        np.clip(t, -1.3, 1.3, out=t)  # beyond lies nothing, and polynomials run off
-        y = np.broadcast_to(self.curves[-1], t.shape).copy()
-        for each in self.curves[-2::-1]:
-            y *= t
-            y += each
-        free, fixed = iter(y), iter(self.fixed)
+        free, fixed = iter(self.curves(scores)), iter(self.fixed)
         return self.scale(*(next(fixed) if known else next(free) for known in self.known))
 
     def quantiles(self, q):
@@ -108,7 +146,7 @@ class Rays:
     def masses(self, y):
         """Return the mass below y (m, P) in the scale of the link, and the density in it."""
         with np.errstate(all="ignore"):
-            middle = self.at(np.zeros((*self.curves.shape[1:3], 1, 1)))
+            middle = self.at(np.zeros((*self.size, 1, 1)))
             score = (y[..., None] - middle) / self.slope
             score = np.broadcast_to(np.clip(score, -8, 8), (*y.shape, len(self.weights)))
             score = self._solve(score, y[..., None], None)[1]
@@ -117,11 +155,11 @@ class Rays:
             ]
             slope = (ends[1] - ends[0]) / (2 * _SHORT)
             below = special.ndtr(score) @ self.weights
-            return below, (_bell(score) / slope) @ self.weights
+            return below, np.where(slope > 0, _bell(score) / slope, 0.0) @ self.weights
 
     def moments(self, link):
         """Return mean, standard deviation and skewness of the number itself, (m, 3)."""
-        (along,), weights = _across(2 * self.nodes + 1, 1)
+        (along,), weights = _across(2 * self.nodes + 1 if self.nodes >= 1 else 0.25, 1)
         with np.errstate(all="ignore"):
             x = link.to_x(self.at(self.offsets + self.along * along[:, None]))
             mean = weights @ (x @ self.weights)[..., None]
@@ -131,7 +169,7 @@ class Rays:
 
     def _solve(self, score, y, goal):
         """Find the scores at which the rays reach y; where a goal is given, with y itself."""
-        slope, last = np.broadcast_to(self.slope, score.shape), None
+        slope, last = self._local(score), None
         for _ in range(_STEPS):
             value = self.at(self.offsets + self.along * score)
             if last is not None:
@@ -149,6 +187,12 @@ class Rays:
                 break
         lost = ~(moved.max(axis=-1, keepdims=True) < 1e-8)
         return np.where(lost, np.nan, y)[..., 0], np.where(lost, np.nan, score)
+
+    def _local(self, score):
+        """Return slopes along the rays, the mean one where there is none."""
+        ends = [self.at(self.offsets + self.along * (score + each)) for each in (-0.05, 0.05)]
+        slope = (ends[1] - ends[0]) / 0.1
+        return np.where(slope > 0.01 * self.slope, slope, self.slope)
 
     def _towards(self, goal, y, score, slope):
         """Take Newton's step of y, in the normal scale, and move the scores with it."""

@@ -18,7 +18,6 @@ from bayescm.distributions.hdi import (
     INTERIOR,
     LOWER,
     NOT_UNIMODAL,
-    U_SHAPED,
     UPPER,
     Link,
     highest,
@@ -184,9 +183,12 @@ class Rungs:
         below, density = self.rays(level + 1).masses(y)
         with np.errstate(all="ignore"):
             z = special.ndtri(below)
-            move = (special.ndtri(q) - z) * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
-            x, rough = self.link.to_x(y + move), self.link.to_x(y)
-            error = np.where(x == rough, 0.0, np.abs(x - rough)) + np.spacing(np.abs(x))
+            gap, rate = special.ndtri(q) - z, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
+            move, x = gap * rate, self.link.to_x(y + gap * rate)
+            # That two levels agree at one end may be chance.
+            most = np.abs(gap).max(-1, keepdims=True) * rate
+            error = np.maximum(*(np.abs(self.link.to_x(y + move + s * most) - x) for s in (-1, 1)))
+            error = np.where(np.isinf(x), 0.0, error) + np.spacing(np.abs(x))
             good = error <= self.accuracy * np.maximum(1, np.abs(x))
             good &= np.abs(below - q) <= _TAIL * np.minimum(q, 1 - q)
             good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) >= 0).all(-1)
@@ -307,8 +309,7 @@ class Rungs:
             return self.integral.moments(), np.ones(len(self.rung), bool)
         good = self.rung == level
         if not good.all():
-            q = np.broadcast_to(_PROBED, (len(self.rung), 3))
-            good |= self.try_quantiles(q, level)[1]
+            good |= self.try_quantiles(np.broadcast_to(_PROBED, (len(good), 3)), level)[1]
         values = self.rays(level + 1).moments(self.link)
         return values, good & np.isfinite(values).all(-1)
 
@@ -343,6 +344,6 @@ class Rungs:
 
 def _parts(index, points, level):
     """Cut an index into parts whose temporary arrays are not large."""
-    nodes = LEVELS[min(level + 1, len(LEVELS) - 1)][1] ** 2
-    size = max(1, _NUMBERS // (points * nodes)) if level < INTEGRAL else max(1, 100 // points)
+    nodes = (9, 25, 81, 225, 2500, 10000)[min(level + 1, 5)]
+    size = max(1, _NUMBERS // (points * nodes))
     return [index[start : start + size] for start in range(0, len(index), size)]

@@ -2,7 +2,7 @@
 Measures in the scale of their link, as functions of the log odds of independent shares.
 
 The scale is the log odds of a measure within its range, or its log where the range has no upper
-end: there every measure is nearly linear in the log odds of the shares that it is made of, and keeps
+end. There a measure is nearly linear in the log odds of the shares that it is made of, and keeps
 all its digits near the ends of its range.
 """
 

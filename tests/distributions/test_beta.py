@@ -101,7 +101,7 @@ def _check_highest(distribution, prob):
     assert high - low <= (central[1] - central[0]) * (1 + 1e-9) + 1e-15
     if kind == INTERIOR and 1e-12 < low < high < 1 - 1e-9 and coarse < 1e-6:
         levels = np.log([distribution.pdf(low), distribution.pdf(high)])
-        assert levels[0] == pytest.approx(levels[1], abs=1e-5)
+        assert levels[0] == pytest.approx(levels[1], rel=1e-6, abs=1e-5)
         assert low <= distribution.mode() <= high
 
 

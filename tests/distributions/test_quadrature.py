@@ -31,7 +31,7 @@ def test_fbeta_reference(case):
     want, tol = case["expected"], case["tol"]
     distribution = _distribution(
         f"fbeta({case['inputs']['beta']})", [[tn, fp], [fn, tp]], case["inputs"]["lambda"]
-    )
+    ).to(1e-9)
     assert distribution.eti(0.95) == pytest.approx([want["et_lo"], want["et_hi"]], abs=tol["abs"])
     assert distribution.quantile(0.5) == pytest.approx(want["median"], abs=tol["abs"])
     assert distribution.mean() == pytest.approx(want["mean"], abs=tol["abs"])

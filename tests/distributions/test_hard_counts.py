@@ -1,0 +1,76 @@
+"""Intervals of hostile counts: margins of 1 to a million, empty cells, tiny priors."""
+
+import numpy as np
+import pytest
+
+from bayescm import measures
+from bayescm.direct import dirichlet_multinomial
+from bayescm.distributions import dirichlet
+
+# Cells as tn, fp, fn, tp, which a quadrature once got wrong.
+ATTACKED = {
+    "positive_likelihood_ratio": (720, 6, 911, 15318),
+    "negative_likelihood_ratio": (10, 642, 7746, 0),
+    "cohen_kappa": (3, 1229116, 26, 7885),
+    "mcc": (1e8, 1, 1e8, 1),
+    "balanced_accuracy": (640, 6455, 28139951, 4817),
+    "overlap": (2378, 678, 0, 904),
+}
+
+
+def _check_tails(name, weights, ends, tails, atol):
+    """Compare tails with those of draws, by logs of gamma variates; many may equal an end."""
+    theta = dirichlet.draw(weights, 200_000, np.random.default_rng(1), axes=2)
+    values = measures.resolve(name)(theta)
+    low, high = ends
+    beyond = np.array([(values < low).mean(), (values > high).mean()])
+    reached = np.array([(values <= low).mean(), (values >= high).mean()])
+    if len(tails) == 1:
+        beyond, reached = beyond.sum(keepdims=True), reached.sum(keepdims=True)
+    assert (beyond <= np.add(tails, atol)).all()
+    assert (reached >= np.subtract(tails, atol)).all()
+
+
+@pytest.mark.parametrize("name", ATTACKED)
+@pytest.mark.parametrize("kind", ["eti", "hdi"])
+def test_counts_that_were_once_wrong(name, kind):
+    cells = np.reshape(ATTACKED[name], (2, 2))
+    prior = 0.1 if name == "overlap" else 0.5
+    posterior = dirichlet_multinomial(cells, concentration=prior)
+    distribution = posterior.distribution(measures.resolve(name))
+    ends, error = distribution.checked(0.95, kind)
+    assert ends[0] < ends[1]
+    assert np.isfinite(error).all()
+    tails = [0.025, 0.025] if kind == "eti" else [0.05]
+    _check_tails(name, posterior.weights, ends, tails, 0.0025)
+
+
+def test_alone_and_in_a_batch_the_same():
+    cells = np.array([[640, 6455, 28139951, 4817], [9, 1, 0, 3], [40, 10, 10, 40]])
+    batch = dirichlet_multinomial(cells.reshape(-1, 2, 2))
+    measure = measures.balanced_accuracy
+    many = batch.distribution(measure).eti(0.95)
+    for own, ends in zip(cells, many, strict=True):
+        alone = dirichlet_multinomial(own.reshape(2, 2)).distribution(measure)
+        np.testing.assert_allclose(alone.eti(0.95), ends, rtol=1e-9)
+
+
+def test_bounds_beyond_the_quadrature_are_drawn_and_say_so():
+    """All but nothing is known: the prior is a hundredth of an example."""
+    posterior = dirichlet_multinomial([[1, 0], [0, 0]], concentration=0.01)
+    distribution = posterior.distribution(measures.balanced_accuracy)
+    ends, error = distribution.checked(0.5, "eti")
+    assert 0 <= ends[0] < ends[1] <= 1
+    assert np.isfinite(error).all()
+    _check_tails("balanced_accuracy", posterior.weights, ends, [0.25, 0.25], 0.01)
+    assert distribution.how in ("quadrature", "draws")
+
+
+def test_the_stated_error_is_not_too_small():
+    cells = np.random.default_rng(0).multinomial(60, [0.45, 0.05, 0.1, 0.4], 8).reshape(-1, 2, 2)
+    distribution = dirichlet_multinomial(cells).distribution(measures.cohen_kappa)
+    exact = distribution.to(1e-10).eti(0.95)
+    for accuracy in (1e-3, 1e-6):
+        ends, error = distribution.to(accuracy).checked(0.95, "eti")
+        assert (error <= accuracy).all()
+        assert (np.abs(ends - exact) <= 2 * error + 1e-9).all()
