@@ -20,6 +20,7 @@ extensions = [
     "mathml",
     "myst_nb",
     "numpydoc",
+    "reference_pages",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_design",

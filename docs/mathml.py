@@ -12,7 +12,7 @@ def inline(formula):
 def block(formula):
     """Return the MathML of a formula on lines of its own, aligned at its ampersands."""
     if "&" in formula or r"\\" in formula:
-        formula = rf"\begin{{aligned}}{formula}\end{{aligned}}"
+        formula = rf"\begin{{split}}{formula}\end{{split}}"
     return convert(formula, display="block")
 
 

@@ -76,6 +76,14 @@ def precision_recall_bands(
     -------
     Dataset, dims (threshold, bound)
         ``precision`` and ``recall``; without the threshold at which nothing is predicted positive.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> bands = precision_recall_bands(evidence)
+    >>> bands["recall"].sel(threshold=5).values.round(2)
+    array([0.28, 0.95])
     """
     fp, tp, totals, thresholds = _counts(evidence)
     fp, tp, thresholds = fp[1:], tp[1:], thresholds[1:]

@@ -42,6 +42,13 @@ def fold_auc(
     ----------
     Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning 52,
     239-281. doi:10.1023/A:1024068626366
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> halves = bcm.from_scores([0, 1, 0, 1] * 4, range(16), fold=[0] * 8 + [1] * 8)
+    >>> fold_auc(halves, draws=500).dims
+    ('bound',)
     """
     values = number_draws(evidence, "auc", draws=draws, random_seed=random_seed)
     if values.sizes.get("fold", 1) < 2:

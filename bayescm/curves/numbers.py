@@ -96,6 +96,13 @@ def average_precision(
     Returns
     -------
     DataArray, dims ([fold], [classifier], [class], bound)
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> average_precision(evidence, draws=4000).values.round(1)
+    array([0.2, 0.9])
     """
     values = number_draws(
         evidence,
@@ -134,6 +141,13 @@ def partial_auc(
     ----------
     McClish, D. K. (1989). Analyzing a portion of the ROC curve. Medical Decision Making 9,
     190-195. doi:10.1177/0272989X8900900307
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> partial_auc(evidence, max_fpr=0.5, draws=4000).values.round(1)
+    array([0.3, 0.9])
     """
     values = number_draws(
         evidence, f"partial_auc({max_fpr})", model=model, draws=draws, random_seed=random_seed
@@ -160,6 +174,13 @@ def max_f1(
     ----------
     evidence, prob, kind, model, draws, random_seed
         See `auc`.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> max_f1(evidence, draws=4000).values.round(1)
+    array([0.3, 0.9])
     """
     values = number_draws(evidence, "max_f1", model=model, draws=draws, random_seed=random_seed)
     return interval_of(values, prob, kind)
@@ -193,6 +214,15 @@ def number_draws(
     Returns
     -------
     DataArray, dims (draw, [fold], [classifier], [class])
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> scores = {"a": [1, 2, 4, 3, 5, 6], "b": [1, 3, 2, 4, 5, 6]}
+    >>> both = bcm.from_scores([0, 0, 1, 0, 1, 1], scores)
+    >>> drawn = number_draws(both, "auc", draws=500)
+    >>> drawn.dims
+    ('draw', 'classifier')
     """
     name, kernel = resolve(measure)
     pooled = _check_average(evidence, average)

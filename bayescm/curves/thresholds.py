@@ -102,6 +102,13 @@ def threshold_draws(
     Returns
     -------
     DataArray, dims (draw, [fold], [classifier], threshold)
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> threshold_draws(evidence, "f1", at=[3, 5], draws=100).sizes["threshold"]
+    2
     """
     evidence = two_classes(evidence)
     kernel = catalogue.resolve(measure)
@@ -140,6 +147,14 @@ def at_threshold(
     -------
     Dataset
         A variable per measure over ([fold], [classifier], bound).
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> found = at_threshold(evidence, ["recall", "precision"], 5, draws=2000)
+    >>> found["recall"].dims, found["threshold"].item()
+    (('bound',), 5.0)
     """
     check_prob(prob), check_kind(kind)
     wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)

@@ -111,6 +111,14 @@ def precision_recall(
     Dataset
         ``precision`` over ([fold], [classifier], [class], recall, bound), ``median`` and
         ``estimate``; scalar coords as for `roc`.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> found = precision_recall(evidence, recall=[0.25, 0.5, 1], draws=500)
+    >>> found["precision"].dims
+    ('recall', 'bound')
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
@@ -140,6 +148,13 @@ def roc_draws(
     Returns
     -------
     DataArray, dims (draw, [fold], [classifier], [class], fpr)
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> roc_draws(evidence, fpr=[0, 0.5, 1], draws=100).shape
+    (100, 3)
     """
     grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
@@ -165,6 +180,13 @@ def precision_recall_draws(
     Returns
     -------
     DataArray, dims (draw, [fold], [classifier], [class], recall)
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> precision_recall_draws(evidence, recall=[0.5, 1], draws=100).shape
+    (100, 2)
     """
     grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)

@@ -394,7 +394,14 @@ _NAMED = {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")} | {
 
 
 def names(variable: str = "cells") -> list[str]:
-    """Return the names of the measures of a variable, those without parameters."""
+    """
+    Return the names of the measures of a variable, those without parameters.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ['accuracy', 'balanced_accuracy', 'cohen_kappa']
+    """
     return sorted(name for name, each in _CATALOGUE.items() if each.takes == variable)
 
 

@@ -89,6 +89,15 @@ class Measure:
         distribution. Without a form the posterior is drawn.
     takes : str
         The variable of a posterior that it is a function of: the cells, unless it says otherwise.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> recall = bcm.measures.recall
+    >>> recall.canonical, recall.range, recall.lower_is_better
+    ('recall', (0.0, 1.0), False)
+    >>> recall([[30, 35], [15, 65]])
+    np.float64(0.8125)
     """
 
     compute: Callable
@@ -189,6 +198,12 @@ def one_vs_rest(cells: ArrayLike) -> np.ndarray:
     -------
     ndarray, shape (..., C, 2, 2)
         ``[[tn, fp], [fn, tp]]`` of every class.
+
+    Examples
+    --------
+    >>> one_vs_rest([[5, 1, 0], [2, 7, 0], [0, 0, 4]])[0]
+    array([[11.,  2.],
+           [ 1.,  5.]])
     """
     tp, fn, fp, tn = every_class(floats(cells))
     return np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)

@@ -134,6 +134,13 @@ def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
     -------
     DataArray
         The coords of the steps are dropped, except for the step number.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> weeks = bcm.from_cells(tp=[6, 7], fn=[1, 2], fp=3, tn=3).rename(batch="step")
+    >>> with_room(weeks, 3).sizes["step"]
+    5
     """
     counts = as_counts(counts)
     step_axis(counts)

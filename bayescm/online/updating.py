@@ -147,6 +147,14 @@ def intervals(
     -------
     Dataset
         One variable per measure, dims (..., [class], bound).
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> state = bcm.online.update(bcm.priors.jeffreys(counts), counts)
+    >>> intervals(state, "recall", kind="eti")["recall"].values.round(3)
+    array([0.717, 0.886])
     """
     prob, kind = check_prob(prob), check_kind(kind)
     counts = state["counts"]

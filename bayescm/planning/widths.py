@@ -126,6 +126,13 @@ def width_curve(
     -------
     DataFrame
         Columns ``n``, ``mean``, ``assured``.
+
+    Examples
+    --------
+    >>> width_curve("recall", [50, 200], expect=0.85).round(3)
+         n   mean  assured
+    0   50  0.188    0.224
+    1  200  0.098    0.107
     """
     kernel = resolve(measure)
     if kernel.unit:

@@ -89,7 +89,10 @@ def plot_forest(
         if shared:
             _legend(page.axes, table)
         words = f"dot: mean; bars: 50% and {common.words_for(prob, kind)}"
-        page.heading(words, common.positive_of(evidence))
+        inside = (table["inner_lower"] <= table["mean"]) & (table["mean"] <= table["inner_upper"])
+        skewed = not inside[table["mean"].notna()].all()
+        aside = "a dot beside its 50% bar: skewed" if skewed else ""
+        page.heading(words, aside, common.positive_of(evidence))
     return page.figure
 
 

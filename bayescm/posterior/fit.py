@@ -281,6 +281,16 @@ def load(path: str | os.PathLike) -> xr.DataTree:
         If the file does not exist.
     ValueError
         If it is not a file that `save` wrote.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> import tempfile
+    >>> tree = bcm.fit(bcm.from_cells(tp=6, fn=2, fp=3, tn=9), draws=100)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bcm.save(tree, f"{folder}/fit.nc")
+    ...     print(load(f"{folder}/fit.nc").attrs["model"])
+    dirichlet_multinomial
     """
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}; save(tree, path) writes one")

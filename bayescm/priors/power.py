@@ -106,7 +106,15 @@ def from_posterior(
 
 
 def examples(concentration: xr.DataArray) -> float:
-    """Return how many examples a prior is worth."""
+    """
+    Return how many examples a prior is worth.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> examples(bcm.priors.jeffreys())
+    2.0
+    """
     return float(concentration.sum(CELLS).max())
 
 

@@ -74,6 +74,13 @@ def jeffreys(like: Like = None) -> xr.DataArray:
     Returns
     -------
     DataArray, dims (actual, predicted)
+
+    Examples
+    --------
+    >>> jeffreys(["cat", "dog", "owl"]).values
+    array([[0.5, 0.5, 0.5],
+           [0.5, 0.5, 0.5],
+           [0.5, 0.5, 0.5]])
     """
     return _flat(like, lambda _: 0.5, "Jeffreys")
 
@@ -102,6 +109,12 @@ def haldane(like: Like = None) -> xr.DataArray:
     ----------
     Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of Mathematics and
     Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
+
+    Examples
+    --------
+    >>> haldane(["sick", "well"]).values
+    array([[0., 0.],
+           [0., 0.]])
     """
     if isinstance(like, xr.DataArray) and (as_counts(like) == 0).any():
         counts = as_counts(like)

@@ -1,0 +1,92 @@
+"""The reference: an entry for every public name, made of the packages' own lists of names."""
+
+from pathlib import Path
+from types import ModuleType
+
+import bayescm as bcm
+
+# The rooms in the order of the imports, what they are, and the packages whose members are public.
+ROOMS = {
+    "evidence": "Evidence",
+    "measures": "Measures",
+    "models": "Models",
+    "posterior": "Posterior",
+    "answers": "Answers",
+    "curves": "Curves",
+    "classical": "Classical intervals",
+    "online": "Online evaluation",
+    "priors": "Priors",
+    "planning": "Planning",
+    "plots": "Plots",
+    "reporting": "Reports",
+    "studies": "Studies",
+}
+PACKAGES = ("measures", "models", "curves", "classical", "online", "priors", "planning", "studies")
+# Modules that have a page as a whole: what is in them is for writing models and studies.
+MODULES = {
+    "evidence.splits": "Splitters",
+    "direct": "Direct siblings",
+    "distributions": "Distributions",
+    "simulation.coverage": "Simulation",
+}
+
+
+def public():
+    """Return the dotted names (without the package) to document, by room: each thing once."""
+    rooms, seen = {room: [] for room in ROOMS}, set()
+    for name in bcm.__all__:
+        value = getattr(bcm, name)
+        if not isinstance(value, ModuleType):
+            rooms[value.__module__.split(".")[1]].append(name)
+            seen.add(id(value))
+    for room in PACKAGES:
+        package = getattr(bcm, room)
+        members = [name for name in package.__all__ if id(getattr(package, name)) not in seen]
+        rooms[room] += [f"{room}.{name}" for name in members]
+    return rooms
+
+
+def write(path):
+    """Write the page that lists everything, for autosummary to make the others of."""
+    lines = ["Reference", "=========", "", "The sections follow the folders of the package.", ""]
+    for room, names in public().items():
+        lines += _section(ROOMS[room], names)
+        if room == "measures":
+            lines += ["The catalogue", "~~~~~~~~~~~~~", "", *_catalogue()]
+    for name, title in MODULES.items():
+        lines += _section(title, [name])
+    text = "\n".join(lines)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def _section(title, names):
+    entries = [f"   {name}" for name in names]
+    head = [title, "-" * len(title), "", ".. currentmodule:: bayescm", ""]
+    return [*head, ".. autosummary::", "   :toctree: generated", "", *entries, ""]
+
+
+def _catalogue():
+    """Return a table of all measures: every one is also ``bcm.measures.<name>``."""
+    lines = [".. list-table::", "   :header-rows: 1", "", "   * - name", "     - meaning"]
+    lines += ["     - range", "     - also"]
+    for name in bcm.measures.names():
+        kernel = bcm.measures.resolve(name)
+        said = (kernel.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
+        better = " Lower is better." if kernel.lower_is_better else ""
+        low, high = kernel.range
+        ends = f"{low:g} to {'∞' if high == float('inf') else format(high, 'g')}"
+        aliases = ", ".join(f"``{each}``" for each in kernel.aliases)
+        lines += [
+            f"   * - ``{name}``",
+            f"     - {said}{better}",
+            f"     - {ends}",
+            f"     - {aliases}",
+        ]
+    return [*lines, ""]
+
+
+def setup(app):
+    """Write the page before anything is read."""
+    app.connect("config-inited", lambda app, _: write(Path(app.srcdir) / "reference" / "index.rst"))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,76 @@
+"""The reference has an entry, with an example, for every public name."""
+
+import inspect
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import bayescm as bcm
+
+DOCS = Path(__file__).parents[2] / "docs"
+PACKAGES = ["classical", "curves", "measures", "models", "online", "planning", "priors", "studies"]
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory):
+    """Return every object that the page of the reference lists."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        import reference_pages
+    finally:
+        sys.path.remove(str(DOCS))
+    page = tmp_path_factory.mktemp("reference") / "index.rst"
+    reference_pages.write(page)
+    found = []
+    for line in page.read_text().splitlines():
+        if line.startswith("   ") and line.strip().replace(".", "").replace("_", "").isalnum():
+            value = bcm
+            for part in line.strip().split("."):
+                value = getattr(value, part, None)
+            found.append(id(value))
+    return found
+
+
+def public():
+    packages = [bcm, *(getattr(bcm, name) for name in PACKAGES), bcm.plots]
+    for package in packages:
+        for name in package.__all__:
+            value = getattr(package, name)
+            if package is not bcm or not isinstance(value, ModuleType):
+                yield f"{package.__name__}.{name}", value
+
+
+def test_every_public_name_has_one_entry(entries):
+    missing = [name for name, value in public() if id(value) not in entries]
+    assert missing == []
+    assert len(entries) == len(set(entries))
+
+
+def test_every_public_function_and_class_has_an_example():
+    without = [
+        name
+        for name, value in public()
+        if callable(value) and ">>>" not in (inspect.getdoc(value) or "")
+    ]
+    assert without == []
+
+
+def test_no_page_refers_to_what_is_private():
+    texts = [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst"), DOCS.parent / "README.md"]
+    private = [path.name for path in texts if "bayescm._" in path.read_text()]
+    assert private == []
+
+
+def test_every_formula_is_mathml():
+    sys.path.insert(0, str(DOCS))
+    try:
+        import mathml
+    finally:
+        sys.path.remove(str(DOCS))
+    inline = mathml.inline(r"\sqrt{1 + N/n}")
+    block = mathml.block(r"\theta &\sim \mathrm{Dirichlet}(\lambda) \\ n &= \tfrac12")
+    assert inline.startswith("<math")
+    assert "<mtable" in block
+    assert "\\" not in inline + block
