@@ -8,6 +8,7 @@ from bayescm.models.fixed_totals import fixed_totals
 from bayescm.models.hierarchical_folds import hierarchical_folds
 from bayescm.models.hierarchical_groups import hierarchical_groups
 from bayescm.models.hierarchical_rows import hierarchical_rows
+from bayescm.models.importance_weighted import importance_weighted
 from bayescm.models.paired_outcomes import paired_outcomes
 from bayescm.models.pooled_folds import pooled_folds
 from bayescm.models.scores import scores
@@ -21,6 +22,7 @@ __all__ = [
     "hierarchical_folds",
     "hierarchical_groups",
     "hierarchical_rows",
+    "importance_weighted",
     "paired_outcomes",
     "pooled_folds",
     "scores",

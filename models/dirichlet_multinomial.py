@@ -14,6 +14,9 @@ examples of each class was chosen by the design (`fixed_totals`), where examples
 times or by several trainings of a classifier (the fold models), or where they come in clusters
 (`hierarchical_groups`).
 
+Where a label is an abstention (the coord ``abstain``) its row is empty by definition: no example
+truly is one. The Dirichlet is of the other cells then, with the same prior of each.
+
 Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The estimand is
 the measure at ``theta``.
 
@@ -36,8 +39,8 @@ def dirichlet_multinomial(counts, *, concentration=None) -> pm.Model:
         Counts, dims ``(..., actual, predicted)``; each leading index is a separate matrix.
     concentration : float, array_like, xarray.DataArray or callable, optional
         Prior pseudo-counts, > 0: one number for every cell, or one for each, shape
-        ``(..., C, C)``; by default ``2 / C**2``, two examples for the whole matrix. A function from
-        a name to a PyMC variable makes it unknown and shared by all cells and matrices.
+        ``(..., C, C)``; by default ``2 / C**2``, two examples for a matrix of C classes. A function
+        from a name to a PyMC variable makes it unknown and shared by all cells and matrices.
 
     Returns
     -------
@@ -57,28 +60,35 @@ def dirichlet_multinomial(counts, *, concentration=None) -> pm.Model:
     *batch, _, _ = counts.dims
     labels = counts["actual"].values
     coords = {dim: counts[dim].values for dim in counts.dims}
-    coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
+    # No example is an abstention, which is the last label.
+    rows = len(labels) - ("abstain" in counts.coords)
+    coords["cell"] = [f"{actual}->{predicted}" for actual in labels[:rows] for predicted in labels]
     flat = (*counts.shape[:-2], -1)
 
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
-        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims).reshape(flat)
+        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        data = data[..., :rows, :].reshape(flat)
         if callable(concentration):
-            weight = concentration("concentration") * np.ones(len(labels) ** 2)
+            weight = concentration("concentration") * np.ones(len(coords["cell"]))
         else:
             weight = _pseudo_counts(concentration, counts)
-            weight = pm.Data("concentration", weight, dims=counts.dims).reshape(flat)
+            weight = pm.Data("concentration", weight, dims=counts.dims)
+            weight = weight[..., :rows, :].reshape(flat)
         total = data.sum(-1).astype("int64")
         theta = pm.Dirichlet("theta_cell", weight, dims=(*batch, "cell"))
         pm.Multinomial("cell_counts", n=total, p=theta, observed=data, dims=(*batch, "cell"))
-        pm.Deterministic("theta", theta.reshape(counts.shape), dims=counts.dims)
+        table = theta.reshape((*counts.shape[:-2], rows, len(labels)))
+        if rows < len(labels):
+            table = pm.math.concatenate([table, 0 * table[..., :1, :]], axis=-2)
+        pm.Deterministic("theta", table, dims=counts.dims)
     return model
 
 
 def _pseudo_counts(concentration, counts):
     """Return the prior pseudo-counts cell by cell, in the order of the counts."""
     if concentration is None:
-        concentration = 2 / counts.sizes["actual"] ** 2
+        concentration = 2 / (counts.sizes["actual"] - ("abstain" in counts.coords)) ** 2
     if hasattr(concentration, "dims"):
         concentration = concentration.reindex_like(counts).broadcast_like(counts)
         concentration = concentration.transpose(*counts.dims).values

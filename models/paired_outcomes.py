@@ -17,6 +17,9 @@ has one posterior, whichever classifiers are looked at along with it.
 Use it to compare classifiers, or versions of one, on a common test set. Do not use it where they
 were tested on different examples: these posteriors are independent (`dirichlet_multinomial`).
 
+Where a label is an abstention (the coord ``abstain``) no example truly is one: these outcomes are
+left out. Classifiers may then abstain on different examples.
+
 Conjugate: the posterior is :math:`\mathrm{Dirichlet}(\lambda + \text{counts})`. The file writes all
 cells out; its direct sibling never does, and takes any number of classifiers. The estimand is the
 measure at ``theta``.
@@ -41,7 +44,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> pm.Model:
         (classifier, outcome), ``label`` and ``classifier``.
     concentration : float or array_like, shape (C, C) or (J, C, C), optional
         Each classifier's own prior pseudo-counts, > 0, in the order of ``label``; by default
-        ``2 / C**2``. The row sums must be the same for every classifier.
+        ``2 / C**2`` for C classes. The row sums must be the same for every classifier.
 
     Returns
     -------
@@ -61,9 +64,11 @@ def paired_outcomes(outcomes, *, concentration=None) -> pm.Model:
     labels, names = outcomes["label"].values, outcomes["classifier"].values
     batch = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
     classes, judges = len(labels), len(names)
-    cells = np.indices((classes,) * (1 + judges)).reshape(1 + judges, -1)
-    counts = _all_cells(outcomes, labels, classes ** (1 + judges))
-    weight = _joint_prior(concentration, cells, classes)
+    # No example is an abstention, which is the last label.
+    rows = classes - ("abstain" in outcomes.coords)
+    cells = np.indices((rows, *(classes,) * judges)).reshape(1 + judges, -1)
+    counts = _all_cells(outcomes, labels, cells.shape[1])
+    weight = _joint_prior(concentration, cells, classes, rows)
     # belongs[j, actual, predicted, cell]: the cells that make up each classifier's matrix.
     place = np.arange(classes)
     truth = cells[0] == place[:, None]
@@ -100,12 +105,12 @@ def _all_cells(outcomes, labels, number):
     return counts
 
 
-def _joint_prior(concentration, cells, classes):
+def _joint_prior(concentration, cells, classes, rows):
     """Spread the classifiers' own pseudo-counts over the joint cells."""
-    own = 2 / classes**2 if concentration is None else concentration
+    own = 2 / rows**2 if concentration is None else concentration
     own = np.broadcast_to(np.asarray(own, float), (len(cells) - 1, classes, classes))
-    rows = own[0].sum(-1)
-    weight = rows[cells[0]]
+    sums = own[0].sum(-1)
+    weight = sums[cells[0]]
     for each, answers in zip(own, cells[1:], strict=True):
-        weight = weight * each[cells[0], answers] / rows[cells[0]]
+        weight = weight * each[cells[0], answers] / sums[cells[0]]
     return weight

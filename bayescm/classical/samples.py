@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import as_counts
+from bayescm.evidence.counts import as_counts, classes
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.measures.labelled import check_pairs
@@ -31,6 +31,9 @@ class Samples:
     wanted : ndarray of bool, shape (J, K)
         Which measures are wanted of which classifier.
     labels : ndarray, shape (C,)
+        The classes.
+    size : int
+        The number of labels: of the classes, and of an abstention.
     leading : DataArray
         Dims and coords of the L evaluations, and of the classifiers.
     """
@@ -42,20 +45,21 @@ class Samples:
     kernels: list
     wanted: np.ndarray
     labels: np.ndarray
+    size: int
     leading: xr.DataArray
 
     def matrices(self, counts: np.ndarray) -> np.ndarray:
         """Return every classifier's matrix, (..., J, C, C), from counts (..., S, M)."""
         tables = [
-            pour(counts[..., sample, :], self.actual, answers[None], len(self.labels))
+            pour(counts[..., sample, :], self.actual, answers[None], self.size)
             for sample, answers in zip(self.sample, self.predicted, strict=True)
         ]
         return np.concatenate(tables, axis=-3)
 
     def widths(self) -> list[int]:
         """Return how many numbers each measure is: one, or one per class."""
-        many = len(self.labels) > 2
-        return [len(self.labels) if many and kernel.one_class else 1 for kernel in self.kernels]
+        cells = np.ones((self.size, self.size))
+        return [np.size(kernel(cells)) for kernel in self.kernels]
 
     def evaluate(self, matrices: np.ndarray) -> np.ndarray:
         """Return all measures of matrices (..., J, C, C), laid side by side, (..., J, W)."""
@@ -94,16 +98,16 @@ def samples(
     if "classifier" in matrices.dims:
         matrices = matrices.transpose(..., "classifier", "actual", "predicted")
     kernels = as_kernels(measures, matrices)
-    classes, number = matrices.sizes["actual"], matrices.sizes.get("classifier", 1)
+    size, number = matrices.sizes["actual"], matrices.sizes.get("classifier", 1)
     if isinstance(evidence, xr.Dataset):
         counts, actual, predicted = arrays(as_outcomes(evidence))
         counts, sample = counts.reshape(-1, 1, counts.shape[-1]), np.zeros(number, int)
     else:
-        counts, sample = matrices.values.reshape(-1, number, classes**2), np.arange(number)
-        actual, answers = np.indices((classes, classes)).reshape(2, -1)
+        counts, sample = matrices.values.reshape(-1, number, size**2), np.arange(number)
+        actual, answers = np.indices((size, size)).reshape(2, -1)
         predicted = np.tile(answers, (number, 1))
-    labels = matrices["actual"].values
     leading = matrices.isel(actual=0, predicted=0, drop=True)
     names = np.atleast_1d(leading.coords.get("classifier", "")).tolist()
     wanted = check_pairs(pairs, names, kernels)
-    return Samples(counts, actual, predicted, sample, kernels, wanted, labels, leading)
+    labels = classes(matrices)
+    return Samples(counts, actual, predicted, sample, kernels, wanted, labels, size, leading)

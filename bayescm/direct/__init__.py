@@ -8,6 +8,7 @@ from bayescm.direct.fixed_totals import fixed_totals
 from bayescm.direct.hierarchical_folds import hierarchical_folds
 from bayescm.direct.hierarchical_groups import hierarchical_groups
 from bayescm.direct.hierarchical_rows import hierarchical_rows
+from bayescm.direct.importance_weighted import importance_weighted
 from bayescm.direct.paired_outcomes import paired_outcomes
 from bayescm.direct.pooled_folds import pooled_folds
 from bayescm.direct.scores import scores
@@ -21,6 +22,7 @@ __all__ = [
     "hierarchical_folds",
     "hierarchical_groups",
     "hierarchical_rows",
+    "importance_weighted",
     "paired_outcomes",
     "pooled_folds",
     "scores",

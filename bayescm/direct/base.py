@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, is_outcomes, make_counts
+from bayescm.evidence.counts import (
+    CELLS,
+    abstains,
+    align,
+    as_counts,
+    by_labels,
+    is_outcomes,
+    make_counts,
+)
 from bayescm.evidence.outcomes import counts_of
 from bayescm.validate import check_counts, fail
 
@@ -208,10 +216,10 @@ class Posterior:
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of the classes that a measure has a value for each of, or None."""
-        classes = self.counts.shape[-1]
-        if np.ndim(measure(np.ones((classes, classes)))) == 0:
+        size = self.counts.shape[-1]
+        if np.ndim(measure(np.ones((size, size)))) == 0:
             return None
-        return self.counts.indexes["actual"].values
+        return classes(self.counts)
 
     def part(self, index: np.ndarray) -> "Posterior | None":
         """Return some members of the flat batch, or None where they are not to be had apart."""
@@ -272,7 +280,7 @@ def next_counts(theta: np.ndarray, n: Any, rng: np.random.Generator) -> np.ndarr
     return counts.reshape(theta.shape)
 
 
-def labelled(evidence: Any, *own: str) -> xr.DataArray:
+def labelled(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:
     """
     Return canonical counts; a bare array (..., C, C) gets labels, and dims as a model expects them.
 
@@ -282,9 +290,24 @@ def labelled(evidence: Any, *own: str) -> xr.DataArray:
         Of outcomes, each classifier's own matrix: that they are paired is forgotten.
     *own : str
         The dims of an array before its last two axes; those before them are a batch.
+    abstention : bool, default False
+        Whether a label may be an abstention, which the model then knows that nothing is.
+
+    Raises
+    ------
+    ValueError
+        If a label is an abstention and the model would take it for a class.
     """
     if isinstance(evidence, xr.DataArray | xr.Dataset):
-        return as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
+        counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
+        if abstains(counts) and not abstention:
+            todo = (
+                'take each table by itself with model="dirichlet_multinomial", or make the counts '
+                "without folds and groups"
+            )
+            allowed = "dirichlet_multinomial or paired_outcomes"
+            raise fail("this model knows no abstentions", counts["abstain"].item(), allowed, todo)
+        return counts
     table = check_counts(evidence, fractional=True)
     if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
         allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"

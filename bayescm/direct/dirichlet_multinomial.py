@@ -3,7 +3,8 @@ The direct sibling of `bayescm.models.dirichlet_multinomial`: a Dirichlet poster
 
 With two classes it is three independent betas (prevalence, recall, specificity), and so is each
 class against the rest of many: one-class measures have a distribution in closed form or by
-quadrature for any number of classes.
+quadrature for any number of classes. Where a label is an abstention its row is empty by
+definition, and the Dirichlet distribution is of the other cells.
 
 References
 ----------
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike
 from bayescm.direct.base import Posterior, labelled, prior_of
 from bayescm.direct.predictive import enumerated
 from bayescm.distributions import dirichlet, lookup
+from bayescm.evidence.counts import abstains
 from bayescm.measures.kernel import one_vs_rest
 
 
@@ -34,7 +36,7 @@ class DirichletMultinomial(Posterior):
     ----------
     counts : DataArray, dims (..., actual, predicted)
     weights : ndarray, shape (..., C, C)
-        Prior pseudo-counts plus counts.
+        Prior pseudo-counts plus counts; 0 in the row of an abstention, the last one.
     """
 
     counts: xr.DataArray
@@ -44,30 +46,57 @@ class DirichletMultinomial(Posterior):
         """Return some matrices of the flat batch."""
         size = self.weights.shape[-2:]
         counts = labelled(self.pooled.reshape(-1, *size)[index])
+        if abstains(self.counts):
+            counts = counts.assign_coords(abstain=size[-1] - 1)
         return DirichletMultinomial(counts, self.weights.reshape(-1, *size)[index])
 
     def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...) or (..., C), or None."""
+        weights = self.weights
+        if measure.part is not None:
+            reduce, measure = measure.part
+            weights = reduce(weights)
+        if of == "predictive" and abstains(self.counts):
+            return None
         if of == "predictive":
             share = self.weights.sum(axis=-1)[..., ::-1]
             return enumerated(measure, self.weights, share, self.batch.values if n is None else n)
-        many = self.weights.shape[-1] > 2
-        apart = many and getattr(measure, "one_class", False)
-        return lookup.distribution(measure, one_vs_rest(self.weights) if apart else self.weights)
+        apart = weights.shape[-1] > 2 and measure.one_class
+        return lookup.distribution(measure, one_vs_rest(weights) if apart else weights)
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """The Dirichlet parameters of the cells that may occur, (..., cells)."""
+        return possible(self.weights, self.counts)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        theta = dirichlet.draw(self.weights, size, rng, axes=2)
-        return {"theta_cell": theta.reshape(*theta.shape[:-2], -1), "theta": theta}
+        theta = dirichlet.draw(self.parameters, size, rng)
+        return {"theta_cell": theta, "theta": squared(theta, self.counts)}
 
     def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
-        """Return the log posterior density at theta_cell (..., C**2)."""
-        theta = np.asarray(variables["theta_cell"])
-        return dirichlet.logpdf(theta, self.weights.reshape(*self.weights.shape[:-2], -1))
+        """Return the log posterior density at theta_cell (..., cells)."""
+        return dirichlet.logpdf(np.asarray(variables["theta_cell"]), self.parameters)
 
     def log_marginal(self) -> np.ndarray:
         """Return the log marginal likelihood of each matrix."""
-        return dirichlet.log_marginal(self.pooled, self.weights, axes=2)
+        return dirichlet.log_marginal(possible(self.pooled, self.counts), self.parameters)
+
+
+def possible(cells: np.ndarray, counts: xr.DataArray) -> np.ndarray:
+    """Return the cells (..., C, C) that may occur in a row: all but those of an abstention."""
+    rows = cells.shape[-1] - abstains(counts)
+    return cells[..., :rows, :].reshape(*cells.shape[:-2], -1)
+
+
+def squared(flat: np.ndarray, counts: xr.DataArray) -> np.ndarray:
+    """Return the cells (..., C, C) from those that may occur."""
+    size = counts.shape[-1]
+    if not abstains(counts):
+        return flat.reshape(*flat.shape[:-1], size, size)
+    cells = np.zeros((*flat.shape[:-1], size, size))
+    cells[..., :-1, :] = flat.reshape(*flat.shape[:-1], size - 1, size)
+    return cells
 
 
 def dirichlet_multinomial(
@@ -81,8 +110,8 @@ def dirichlet_multinomial(
     counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
         Counts >= 0, fractional ones too. Of an array with two classes index 1 is the positive one.
     concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default. 0 is
-        allowed where no cell is empty.
+        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default, for C
+        classes. 0 is allowed where no cell is empty.
 
     Returns
     -------
@@ -100,7 +129,8 @@ def dirichlet_multinomial(
     >>> posterior.distribution(resolve("f1")).eti(0.95).round(4)
     array([0.641 , 0.7884])
     """
-    cells = labelled(counts)
+    cells = labelled(counts, abstention=True)
     prior = prior_of(concentration, counts)
     labels = cells.indexes["actual"].tolist()
-    return DirichletMultinomial(cells, dirichlet.pseudo_counts(cells.values, prior, labels))
+    weights = dirichlet.pseudo_counts(cells.values, prior, labels, abstains=abstains(cells))
+    return DirichletMultinomial(cells, weights)

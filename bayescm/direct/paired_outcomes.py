@@ -15,6 +15,7 @@ from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.groups.joint_table import base_measure, draw_prior, own_priors
 from bayescm.distributions import dirichlet
 from bayescm.distributions.differences import discordant
+from bayescm.evidence.counts import abstains
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import fail
@@ -130,6 +131,7 @@ class PairedOutcomes(Posterior):
         return np.stack(parts, axis=-1) + prior
 
     def _prior_discordant(self, events, first, second):
+        events = events & (self.prior[0].sum(-1) > 0)  # nothing is an abstention
         rows = self.prior[0].sum(-1)[events]
         if first == second or not rows.any():
             return np.array([0.0, 0.0, rows.sum()])
@@ -156,15 +158,16 @@ class PairedOutcomes(Posterior):
 
     @property
     def size(self) -> int:
-        """The number of cells of the joint table."""
+        """The number of cells of the joint table: those that may occur."""
         judges, classes = self.prior.shape[:2]
-        return classes ** (1 + judges)
+        return (classes - abstains(self.counts)) * classes**judges
 
     @cached_property
     def joint_cells(self):
         """Truth and answers of every joint cell, shape (1 + J, cells)."""
         judges, classes = self.prior.shape[:2]
-        return np.indices((classes,) * (1 + judges)).reshape(1 + judges, -1)
+        shape = (classes - abstains(self.counts), *(classes,) * judges)
+        return np.indices(shape).reshape(1 + judges, -1)
 
     @cached_property
     def joint_weights(self):
@@ -231,5 +234,5 @@ def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
     counts, actual, predicted = arrays(outcomes)
     first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
     own = prior_of(concentration, first)
-    prior = own_priors(own, len(predicted), outcomes["label"].size)
+    prior = own_priors(own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes))
     return PairedOutcomes(matrices, counts, actual, predicted, prior)

@@ -14,7 +14,7 @@ def default_concentration(classes):
     return 2 / classes**2
 
 
-def pseudo_counts(cells, concentration, labels=None):
+def pseudo_counts(cells, concentration, labels=None, *, abstains=False):
     """
     Return prior plus observed counts, (..., C, C), the parameters of the posterior.
 
@@ -25,6 +25,9 @@ def pseudo_counts(cells, concentration, labels=None):
         One number or (..., C, C); by default `default_concentration`.
     labels : sequence, optional
         The classes, for the message of an error; by default their places.
+    abstains : bool, default False
+        Whether the last label is an abstention. Its row, which nothing is, stays 0, and it does not
+        count as a class in the default concentration.
 
     Raises
     ------
@@ -34,7 +37,7 @@ def pseudo_counts(cells, concentration, labels=None):
     """
     cells = np.asarray(cells, float)
     if concentration is None:
-        concentration = default_concentration(cells.shape[-1])
+        concentration = default_concentration(cells.shape[-1] - abstains)
     prior = np.asarray(concentration, float)
     if not ((prior >= 0) & (prior < np.inf)).all():
         raise fail(
@@ -44,9 +47,12 @@ def pseudo_counts(cells, concentration, labels=None):
             "pass e.g. concentration=0.5",
         )
     weights = cells + prior
-    if (weights == 0).any():
+    if abstains:
+        weights[..., -1, :] = 0
+    empty = weights[..., : cells.shape[-1] - abstains, :] == 0
+    if empty.any():
         names = range(cells.shape[-1]) if labels is None else labels
-        actual, predicted = (names[place] for place in np.argwhere(weights == 0)[0][-2:])
+        actual, predicted = (names[place] for place in np.argwhere(empty)[0][-2:])
         raise fail(
             f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",
             ...,

@@ -2,8 +2,9 @@
 Counts: the labelled confusion matrix and the one check on entry.
 
 Counts are an ``xr.DataArray`` with trailing dims ("actual", "predicted") and the class labels on
-both. Scalar coords record what the numbers mean: ``positive``; for folds ``n_folds``,
-``test_share`` and ``fixed_totals``; ``prevalence``.
+both. Scalar coords record what the numbers mean: ``positive``; ``abstain``, the answer that is none
+and the truth of no example; for folds ``n_folds``, ``test_share`` and ``fixed_totals``;
+``prevalence``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,17 +28,21 @@ def make_counts(
     positive: Any = None,
     dims: Sequence = (),
     coords: Mapping | None = None,
+    abstain: Any = None,
 ) -> xr.DataArray:
     """Return the labelled table with its positive class, given or obvious, if any."""
     cells = {dim: np.asarray(labels) for dim in CELLS}
     counts = xr.DataArray(
         table, dims=(*dims, *CELLS), coords={**(coords or {}), **cells}, name="counts"
     )
-    if positive is None and len(labels) == 2:
-        positive = obvious(labels.tolist())
+    if abstain is not None:
+        counts = counts.assign_coords(abstain=_find_label(abstain, labels.tolist(), "abstention"))
+    real = classes(counts).tolist()
+    if positive is None and len(real) == 2:
+        positive = obvious(real)
     if positive is None:
         return counts
-    return counts.assign_coords(positive=_find_label(positive, labels.tolist()))
+    return counts.assign_coords(positive=_find_label(positive, real))
 
 
 def obvious(labels: list) -> Any:
@@ -45,13 +50,11 @@ def obvious(labels: list) -> Any:
     return next((pair[1] for pair in BINARY if set(pair) == set(labels)), None)
 
 
-def _find_label(positive, labels):
+def _find_label(wanted, labels, what="positive class"):
     for label in labels:
-        if label == positive:
+        if label == wanted:
             return label
-    raise fail(
-        "the positive class is not among the labels", positive, labels, suggest(positive, labels)
-    )
+    raise fail(f"the {what} is not among the labels", wanted, labels, suggest(wanted, labels))
 
 
 def with_design(counts: xr.DataArray) -> xr.DataArray:
@@ -76,6 +79,17 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
 def positive(counts: xr.DataArray) -> Any:
     """Return the label of the positive class, or None where there is none."""
     return counts.coords["positive"].item() if "positive" in counts.coords else None
+
+
+def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
+    """Say whether one of the labels is no class but an abstention."""
+    return "abstain" in cells.coords
+
+
+def classes(cells: xr.DataArray) -> np.ndarray:
+    """Return the labels that are classes, in order: all but the abstention."""
+    labels = cells["actual"].values
+    return labels[labels != cells["abstain"].item()] if abstains(cells) else labels
 
 
 def is_outcomes(evidence: Any) -> bool:
@@ -117,6 +131,8 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     _check_dims(evidence)
     _check_scalars(evidence, check_same_labels(evidence))
     values = check_counts(evidence.values, fractional)
+    if abstains(evidence):
+        _check_abstentions(evidence)
     if values is not evidence.values:
         evidence = evidence.copy(data=values)
     evidence = in_order(evidence)
@@ -124,15 +140,20 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
 
 
 def in_order(cells: xr.DataArray) -> xr.DataArray:
-    """Return cells with dims (..., actual, predicted), and of two classes the positive one last."""
+    """
+    Return cells with dims (..., actual, predicted) in canonical order.
+
+    Of two classes the positive one comes second, and an abstention after all classes.
+    """
     if cells.dims[-2:] != CELLS:
         cells = cells.transpose(..., *CELLS)
     labels = cells.indexes["actual"]
     if not cells.indexes["predicted"].equals(labels):
         cells = by_labels(cells, labels, ["predicted"])
-    if len(labels) == 2 and "positive" in cells.coords and positive(cells) == labels[0]:
-        cells = cells.isel(actual=[1, 0], predicted=[1, 0])
-    return cells
+    real = classes(cells).tolist()
+    wanted = real[::-1] if len(real) == 2 and positive(cells) == real[0] else real
+    wanted = [*wanted, *(label for label in labels.tolist() if label not in real)]
+    return cells if wanted == labels.tolist() else by_labels(cells, wanted)
 
 
 def _check_dims(evidence):
@@ -171,7 +192,7 @@ def check_same_labels(matrix: xr.DataArray) -> list:
 
 
 def _check_scalars(evidence, labels):
-    for name in ("positive", "prevalence", *DESIGN):
+    for name in ("positive", "abstain", "prevalence", *DESIGN):
         if name in evidence.coords and evidence.coords[name].ndim:
             todo = "put evidence together with combine(), where it is the same"
             raise fail(
@@ -194,6 +215,22 @@ def _check_scalars(evidence, labels):
         raise fail(
             "fixed_totals must be true or false", fixed.item(), "True or False", "correct it"
         )
+
+
+def _check_abstentions(evidence):
+    """Nothing truly is an abstention, and what is left are two classes or more."""
+    label = evidence["abstain"].item()
+    known, real = evidence["actual"].values.tolist(), classes(evidence).tolist()
+    if label not in known:
+        raise fail("the abstention is not among the labels", label, known, suggest(label, known))
+    if len(real) < 2 or positive(evidence) == label:
+        what = "an abstention is not a class"
+        raise fail(what, label, "two classes or more beside it", "name another abstain=")
+    row = evidence.isel(actual=known.index(label))
+    if row.values.any():
+        what = f"examples are of the class {label!r}, which is the abstention"
+        todo = "correct their truth, or give abstentions another label"
+        raise fail(what, row.values.sum().item(), "none", todo)
 
 
 def align(values: Any, counts: xr.DataArray) -> Any:

@@ -32,6 +32,7 @@ def from_classifiers(
     *,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
+    abstain: Hashable | None = None,
     by: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """
@@ -46,9 +47,12 @@ def from_classifiers(
         DataFrame with one column per classifier will do.
     labels : sequence, optional
         All labels; by default those that occur in ``actual``, sorted. Add classes absent from the
-        sample, and answers that are not a class (abstentions).
+        sample.
     positive : label, optional
         The positive class; obvious for the labels {0, 1} and {False, True}.
+    abstain : label, optional
+        The answer that is none, as in :func:`bayescm.from_predictions`. Each classifier is judged
+        by the examples that it answered, and ``coverage`` says how many these are.
     by : mapping of str to array_like (n,), optional
         Leading dims: ``{"group": site}``, ``{"fold": fold}``.
 
@@ -79,19 +83,19 @@ def from_classifiers(
     axes = {name: group_axis(name, values) for name, values in (by or {}).items()}
     sizes = {name: len(each) for name, each in columns.items()}
     check_sizes(sizes | {name: len(axis.codes) for name, axis in axes.items()})
-    codes, labels = _encode(columns, labels)
+    codes, labels = _encode(columns, labels, abstain)
     outcome, first = _outcomes(codes)
     table, coords = _tally(outcome, len(first), axes)
-    labels, codes, positive = _canonical(labels, codes, positive)
+    labels, codes, positive = _canonical(labels, codes, positive, abstain)
     coords |= {
         "actual": ("outcome", labels[codes[0, first]]),
         "predicted": (("classifier", "outcome"), labels[codes[1:, first]]),
         "classifier": list(names),
         "label": labels,
     }
-    if positive is not None:
-        coords["positive"] = positive
-    return xr.Dataset({"counts": ((*axes, "outcome"), table)}, coords=coords)
+    known = {"positive": positive, "abstain": abstain}
+    coords |= {name: label for name, label in known.items() if label is not None}
+    return as_outcomes(xr.Dataset({"counts": ((*axes, "outcome"), table)}, coords=coords))
 
 
 def _names(predictions):
@@ -120,19 +124,24 @@ def _names(predictions):
     return dict(pairs)
 
 
-def _encode(columns, labels):
-    """Return class indices, shape (1 + J, n), and the labels."""
+def _encode(columns, labels, abstain):
+    """Return class indices, shape (1 + J, n), and the labels, an abstention last."""
     factors = [factorize(name, each) for name, each in columns.items()]
     if labels is None:
-        present = set().union(*(set(each) for _, each in factors))
+        present = set().union(*(set(each) for _, each in factors)) - {abstain}
         labels = default_labels(factors[0][1], present, columns["actual"])
+    if abstain is not None:
+        labels = [*(label for label in labels if label != abstain), abstain]
     labels = as_labels(labels)
     place = {label: index for index, label in enumerate(labels.tolist())}
     codes = np.empty((len(columns), len(factors[0][0])), np.int64)
     for row, (name, (inverse, seen)) in enumerate(zip(columns, factors, strict=True)):
         for label in seen:
             if label not in place:
-                todo = f"{suggest(label, place)} add it to labels to give it a column"
+                todo = (
+                    f"{suggest(label, place)} add it to labels if it is a class, pass "
+                    f"abstain={label!r} if it is no answer"
+                )
                 raise fail(f"{name} has a label that is not a class", label, list(place), todo)
         codes[row] = np.array([place[label] for label in seen])[inverse]
     return codes, labels
@@ -158,16 +167,18 @@ def _tally(outcome, number, axes):
     return table, {name: axis.values for name, axis in axes.items()}
 
 
-def _canonical(labels, codes, positive):
-    """Put the positive class of two last."""
-    known = labels.tolist()
-    if positive is None and len(known) == 2 and sorted(known) == [0, 1]:
+def _canonical(labels, codes, positive, abstain):
+    """Put the positive class of two second."""
+    known = [label for label in labels.tolist() if label != abstain]
+    if positive is None and sorted(known, key=str) == [0, 1]:
         positive = known[known.index(1)]
     if positive is not None and positive not in known:
         todo = suggest(positive, known)
         raise fail("the positive class is not among the labels", positive, known, todo)
     if len(known) == 2 and positive == known[0]:
-        return labels[::-1], 1 - codes, known[0]
+        order = np.arange(len(labels))
+        order[:2] = 1, 0
+        return labels[order], order[codes], known[0]
     return labels, codes, positive
 
 
@@ -210,9 +221,23 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
     seen = {*evidence["actual"].values.tolist(), *evidence["predicted"].values.ravel().tolist()}
     if not seen <= set(labels):
         raise fail("a label is not a class", sorted(seen - set(labels)), labels, "add it to labels")
-    if len(labels) == 2 and "positive" in evidence.coords and evidence["positive"] == labels[0]:
-        evidence = evidence.isel(label=[1, 0])
-    return evidence
+    if "abstain" in evidence.coords:
+        _check_truth(evidence)
+    none = evidence["abstain"].item() if "abstain" in evidence.coords else None
+    real = [label for label in labels if label != none]
+    if len(real) == 2 and "positive" in evidence.coords and evidence["positive"] == real[0]:
+        real = real[::-1]
+    order = [labels.index(label) for label in [*real, *(set(labels) - set(real))]]
+    return evidence if order == sorted(order) else evidence.isel(label=order)
+
+
+def _check_truth(evidence):
+    """Nothing truly is an abstention."""
+    label = evidence["abstain"].item()
+    wrong = evidence["counts"].values[..., evidence["actual"].values == label].sum()
+    if wrong or label not in evidence["label"].values.tolist():
+        todo = "correct their truth, or give abstentions another label"
+        raise fail("examples are of the class that is the abstention", label, "none", todo)
 
 
 def _with_classifier(evidence):

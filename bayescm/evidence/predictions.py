@@ -3,12 +3,15 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import DESIGN, as_counts, make_counts, with_design
 from bayescm.evidence.tabulate import tabulate
-from bayescm.validate import fail, suggest
+from bayescm.validate import check_choice, check_counts, fail, suggest
+
+WEIGHTS = ("counts", "importance")
 
 
 def from_predictions(
@@ -17,10 +20,11 @@ def from_predictions(
     *,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
+    abstain: Hashable | None = None,
     by: Mapping[str, Any] | None = None,
     design: Mapping[str, Any] | None = None,
     weights: Any = None,
-    fractional: bool = False,
+    weights_are: str | None = None,
 ) -> xr.DataArray:
     """
     Return counts from the true labels of examples and a classifier's answers.
@@ -31,9 +35,13 @@ def from_predictions(
         Labels: strings, integers or booleans; no missing values.
     labels : sequence, optional
         All labels in order; by default those that occur in ``actual``, sorted. Add classes absent
-        from the sample, and answers that are not a class (abstentions).
+        from the sample.
     positive : label, optional
         The positive class; obvious for the labels {0, 1} and {False, True}.
+    abstain : label, optional
+        The answer that is none: ``"refused"``, ``"unparsable"``, -1. Measures are of the answered
+        examples then, and ``coverage`` is the proportion answered; see ``accuracy_of_all``,
+        ``recall_of_all`` and ``f1_of_all`` for abstentions counted as errors.
     by : mapping of str to array_like (n,), optional
         Leading dims: ``{"fold": fold}``, also repeat, classifier, group, step. With ``fold`` each
         example is taken to be tested once per repeat; the scalar coords ``n_folds``,
@@ -42,9 +50,14 @@ def from_predictions(
         What is known of the design of the folds and need not be inferred, such as
         ``{"fixed_totals": True}`` or ``{"test_share": 0.2}``.
     weights : array_like, shape (n,), optional
-        Weight >= 0 of every example; fractional sums need ``fractional=True``.
-    fractional : bool, default False
-        Whether to allow non-integer counts.
+        Weight >= 0 of every example.
+    weights_are : {"counts", "importance"}, optional
+        What weights stand for, and needed where they are not whole numbers. ``"counts"``: a row
+        stands for so many examples. ``"importance"``: a row is one example, drawn with a
+        probability inversely proportional to its weight; the scale of the weights does not matter.
+        Counts are then scaled to sum to Kish's effective number of examples, and the coord
+        ``effective`` says how many examples each cell is worth; see the model
+        ``importance_weighted``.
 
     Returns
     -------
@@ -54,21 +67,77 @@ def from_predictions(
     ------
     ValueError
         If lengths differ, a label is missing or unknown, there are fewer than two classes, or
-        a fold is empty.
+        a fold is empty; or if weights are fractional and ``weights_are`` is not given.
 
     Examples
     --------
     >>> from_predictions([1, 0, 1, 1], [1, 0, 0, 1]).values
     array([[1, 0],
            [1, 2]])
+    >>> some = from_predictions([1, 0, 1, 1], [1, 0, -1, 1], abstain=-1)
+    >>> some.actual.values.tolist(), some.abstain.item()
+    ([0, 1, -1], -1)
     """
-    table, classes, coords = tabulate(
-        actual, predicted, labels=labels, by=by, weights=weights, fractional=fractional
+    if weights is not None:
+        weights = _weights(weights, weights_are)
+    elif weights_are is not None:
+        raise fail("weights_are without weights", weights_are, "weights", "pass weights=...")
+    table, labels, coords = tabulate(
+        actual, predicted, labels=labels, by=by, weights=weights, abstain=abstain
     )
-    counts = make_counts(table, classes, positive, tuple(coords), coords)
+    whole, kish = weighted(table, weights_are)
+    counts = make_counts(whole, labels, positive, tuple(coords), coords, abstain)
+    if kish is not None:
+        counts = counts.assign_coords(effective=(counts.dims, kish))
     counts = with_design(counts.assign_coords(_known(design or {})))
     as_counts(counts)  # says so where the design cannot be
     return counts
+
+
+def _weights(weights, kind):
+    """Return weights (n,), of importance weights the powers 0 to 2, (3, n)."""
+    weights = check_counts(weights, fractional=True, name="a weight").ravel()
+    if kind is None and weights.dtype.kind == "f":
+        what = "weights are not whole numbers, and weights_are does not say what they stand for"
+        allowed = (
+            '"counts" (each row stands for so many examples) or "importance" (each row is one '
+            "example, drawn with a probability inversely proportional to its weight)"
+        )
+        raise fail(what, weights[:4].tolist(), allowed, 'pass weights_are="importance"')
+    if not weights.any():
+        raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
+    if check_choice("weights_are", kind or "counts", WEIGHTS) == "counts":
+        return weights
+    weights = weights / weights.max()
+    return np.stack([weights > 0, weights, weights**2]).astype(float)
+
+
+def weighted(table: np.ndarray, kind: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """
+    Return counts, and of importance weights how many examples each cell is worth.
+
+    Examples of a cell differ in weight, so that they are worth fewer than they are. How much they
+    differ is learned from all cells together: few examples seem more alike than they are.
+
+    Parameters
+    ----------
+    table : ndarray
+        The sum of the weights in every cell; of importance weights that of their powers 0, 1 and 2,
+        (3, ...).
+    kind : {None, "counts", "importance"}
+
+    References
+    ----------
+    Kish, L. (1965). Survey sampling. Wiley. (the effective size of a weighted sample)
+    """
+    if kind != "importance":
+        return check_counts(table, fractional=True), None
+    number, sums, squares = table
+    mean = np.divide(sums, number, out=np.zeros_like(sums), where=number > 0)
+    relative = np.divide(squares, mean**2, out=np.zeros_like(sums), where=number > 0)
+    freedom = np.maximum(number - 1, 0).sum()
+    spread = max((relative - number).sum(), 0.0) / max(freedom, 1.0)
+    return sums * sums.sum() / squares.sum(), number / (1 + spread)
 
 
 def _known(design):
@@ -88,7 +157,8 @@ def from_frame(
     weights: str | None = None,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
-    fractional: bool = False,
+    abstain: Hashable | None = None,
+    weights_are: str | None = None,
 ) -> xr.DataArray:
     """
     Return counts from the columns of a table with one row per example.
@@ -103,7 +173,7 @@ def from_frame(
         Columns that become leading dims.
     weights : str, optional
         Column of weights >= 0, such as how often each row occurred.
-    labels, positive, fractional
+    labels, positive, abstain, weights_are
         As in ``from_predictions``.
 
     Returns
@@ -132,7 +202,8 @@ def from_frame(
         weights=None if weights is None else column_of(frame, weights),
         labels=labels,
         positive=positive,
-        fractional=fractional,
+        abstain=abstain,
+        weights_are=weights_are,
     )
 
 

@@ -22,7 +22,7 @@ def tabulate(
     labels: Sequence | None = None,
     by: Mapping[str, Any] | None = None,
     weights: Any = None,
-    fractional: bool = False,
+    abstain: Any = None,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """
     Count how often each label was answered with each label.
@@ -35,15 +35,15 @@ def tabulate(
         All labels in their order; default those that occur in ``actual``, sorted.
     by : mapping of str to array_like (n,), optional
         Leading axes of the table: their names and the place of every example on them.
-    weights : array_like, shape (n,), optional
-        Weight >= 0 of every example.
-    fractional : bool, default False
-        Whether to allow non-integer counts.
+    weights : array_like, shape (..., n), optional
+        Weights >= 0 of every example; further axes are those in front of the table.
+    abstain : label, optional
+        An answer that is not a class; it is added to the labels, last.
 
     Returns
     -------
     table : ndarray, shape (..., C, C)
-        int64, or float64 where it is fractional.
+        int64, or float64 where there are weights.
     labels : ndarray, shape (C,)
     coords : dict of str to ndarray
         Coordinates of the leading axes.
@@ -58,15 +58,17 @@ def tabulate(
     sizes = {name: len(labels) for name, labels in columns.items()}
     sizes |= {name: len(axis.codes) for name, axis in groups.items()}
     if weights is not None:
-        weights = check_counts(weights, fractional=True, name="a weight").ravel()
-        sizes["weights"] = len(weights)
+        weights = check_counts(weights, fractional=True, name="a weight")
+        sizes["weights"] = weights.shape[-1]
     check_sizes(sizes)
     axes = [*groups.values(), *_encode(*columns.values())]
     universe = axes[-1].values
     table = _count(axes)
-    classes, places = _labels(table, universe, labels, columns["actual"])
+    classes, places = _labels(table, universe, labels, columns["actual"], abstain)
     if weights is not None:
-        table = check_counts(_count(axes, weights), fractional)
+        rows = weights.reshape(-1, weights.shape[-1])
+        table = np.stack([_count(axes, each) for each in rows])
+        table = table.reshape(*weights.shape[:-1], *table.shape[1:])
     return _select(table, places), classes, {name: axis.values for name, axis in groups.items()}
 
 
@@ -115,7 +117,7 @@ def _numeric_labels(name, array):
 
 def _missing(name, missing):
     what = f"{name} has missing values ({missing.sum()}, the first at position {missing.argmax()})"
-    todo = "drop these examples, or give abstentions a label of their own and add it to labels"
+    todo = "drop these examples, or give abstentions a label of their own and pass it as abstain="
     return fail(what, ..., "a label for every example", todo)
 
 
@@ -206,22 +208,29 @@ def _count(axes, weights=None):
     return table.reshape(shape)
 
 
-def _labels(table, universe, labels, actual):
+def _labels(table, universe, labels, actual, abstain):
     """Return the labels and their places in the universe (-1 for one that does not occur)."""
+    abstain = abstain.item() if isinstance(abstain, np.generic) else abstain
+    without = np.array([label != abstain for label in universe.tolist()])
     seen = table.reshape(-1, *table.shape[-2:]).sum(axis=0)
     occurs, answered = seen.sum(axis=1) > 0, seen.sum(axis=0) > 0
     if labels is None:
-        present = universe[occurs | answered].tolist()
-        labels = default_labels(universe[occurs].tolist(), present, actual)
+        present = universe[(occurs | answered) & without].tolist()
+        labels = default_labels(universe[occurs & without].tolist(), present, actual)
         known = f"the labels of actual, {labels.tolist()}"
     else:
         labels = as_labels(labels)
         known = f"the labels given, {labels.tolist()}"
+    if abstain is not None and abstain not in labels.tolist():
+        labels = as_labels([*labels.tolist(), abstain])
     wanted = set(labels.tolist())
     for name, present in (("actual", occurs), ("predicted", answered)):
         for label in universe[present].tolist():
             if label not in wanted:
-                todo = f"{suggest(label, wanted)} add it to labels to give it a column"
+                todo = (
+                    f"{suggest(label, wanted)} add it to labels if it is a class, pass "
+                    f"abstain={label!r} if it is no answer"
+                )
                 raise fail(f"{name} has a label that is not a class", label, known, todo)
     place = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [place.get(label, -1) for label in labels.tolist()]

@@ -65,14 +65,18 @@ SIGNED = (-1.0, 1.0)
 # Measures of the whole matrix
 
 
-@whole(aliases=("accuracy_score",), unit="examples", form=Proportion("right", "wrong"))
+@whole(
+    aliases=("accuracy_score", "selective_accuracy"),
+    unit="examples",
+    form=Proportion("right", "wrong"),
+)
 def accuracy(cells):
     """Proportion of examples classified correctly."""
     return np.einsum("...ii->...", cells) / total(cells)
 
 
 @whole(
-    aliases=("error",),
+    aliases=("error", "selective_risk"),
     lower_is_better=True,
     unit="examples",
     form=Proportion("wrong", "right"),
@@ -82,7 +86,11 @@ def error_rate(cells):
     return off_diagonal(cells) / total(cells)
 
 
-@whole(aliases=("balanced_accuracy_score",), form=Function("rates", "mean"))
+@whole(
+    aliases=("balanced_accuracy_score",),
+    average="macro",
+    form=Function("rates", "mean"),
+)
 def balanced_accuracy(cells):
     """Mean recall over the classes that occur."""
     return average(np.einsum("...ii->...i", cells) / np.einsum("...ij->...i", cells))
@@ -110,6 +118,33 @@ def cohen_kappa(cells):
     if cells.shape[-1] == 2:  # the mean over both classes, of which the difference is the same
         norm = (norm + (fn + tn) * (tp + fn)) / 2
     return over_classes(tp * tn - fp * fn, cells) / over_classes(norm, cells)
+
+
+# Measures where some answers are abstentions: of all examples, not only of those answered
+
+
+@whole(unit="examples", abstentions="all")
+def coverage(cells):
+    """Proportion of examples that are answered: all, where no label is an abstention."""
+    return total(cells) / total(cells)
+
+
+@whole(unit="examples", abstentions="errors", form=Proportion("right", "wrong"))
+def accuracy_of_all(cells):
+    """Proportion of all examples answered correctly: abstentions count as errors."""
+    return np.einsum("...ii->...", cells) / total(cells)
+
+
+@one_class(unit="positives", abstentions="errors", form=Proportion("tp", "fn"))
+def recall_of_all(tp, fn, fp, tn):
+    """Proportion of positives that are found: abstentions count as misses."""
+    return tp / (tp + fn)
+
+
+@one_class(abstentions="errors", form=Overlap(0.5, 0.5))
+def f1_of_all(tp, fn, fp, tn):
+    """Harmonic mean of precision and recall: abstentions of positives count as misses."""
+    return 2 * tp / (2 * tp + fn + fp)
 
 
 # Measures of one class against the rest

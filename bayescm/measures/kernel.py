@@ -89,6 +89,13 @@ class Measure:
         distribution. Without a form the posterior is drawn.
     takes : str
         The variable of a posterior that it is a function of: the cells, unless it says otherwise.
+    average : {"", "macro", "micro", "weighted"}
+        How it averages over the classes, if it does.
+    abstentions : {"left out", "errors", "all"}
+        Whether it is of the answered examples, counts abstentions as errors, or is about them.
+    part : tuple of a function and a Measure, optional
+        Where some labels are abstentions: from all cells to those that count, and the measure of
+        these. Sums of cells, so that of a Dirichlet distribution they have one too.
 
     Examples
     --------
@@ -113,6 +120,9 @@ class Measure:
     unit: str | None = None
     form: Proportion | Overlap | Cost | Function | None = None
     takes: str = "cells"
+    average: str = ""
+    abstentions: str = "left out"
+    part: "tuple[Callable, Measure] | None" = None
 
     def __post_init__(self):
         """Take over the sentence that explains the formula."""
@@ -250,20 +260,24 @@ def average(values: np.ndarray, weights: ArrayLike = 1.0) -> np.ndarray:
     return np.einsum("...i,...i->...", values, weights) / np.einsum("...i->...", weights)
 
 
-def _macro(cells, formula):
-    return average(formula(*every_class(cells)))
+def _macro(formula, tp, fn, fp, tn):
+    return average(formula(tp, fn, fp, tn))
 
 
-def _weighted(cells, formula):
-    tp, fn, fp, tn = every_class(cells)
+def _weighted(formula, tp, fn, fp, tn):
     return average(formula(tp, fn, fp, tn), tp + fn)
 
 
-def _micro(cells, formula):
-    return formula(*(np.einsum("...i->...", part) for part in every_class(cells)))
+def _micro(formula, *parts):
+    return formula(*(np.einsum("...i->...", part) for part in parts))
 
 
 AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
+
+
+def over_all(cells: np.ndarray, formula: Callable, how: str) -> np.ndarray:
+    """Average the formula over all classes."""
+    return AVERAGES[how](formula, *every_class(cells))
 
 
 def averaged(measure: Measure, how: str) -> Measure:
@@ -275,7 +289,8 @@ def averaged(measure: Measure, how: str) -> Measure:
     mean = replace(
         measure,
         canonical=f"{measure.canonical}_{how}",
-        compute=partial(AVERAGES[how], formula=measure.formula),
+        compute=partial(over_all, formula=measure.formula, how=how),
+        average=how,
         aliases=tuple(f"{alias}_{how}" for alias in measure.aliases),
         one_class=False,
         needs_positive=False,

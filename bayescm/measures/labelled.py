@@ -1,15 +1,17 @@
 """Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
 
 import json
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, as_counts, in_order, positive
+from bayescm.evidence.counts import CELLS, abstains, as_counts, classes, in_order, positive
 from bayescm.evidence.folds import FOLDS
 from bayescm.evidence.outcomes import matrices_of
+from bayescm.measures.abstention import with_abstentions
 from bayescm.measures.catalogue import Measure, among, names, resolve
 from bayescm.validate import fail, suggest
 
@@ -131,10 +133,15 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
     found = of_variable(measures, "cells")
-    if cells.sizes["actual"] == 2 and positive(cells) is None:
+    if abstains(cells):
+        found = [with_abstentions(each) for each in found]
+    if len(classes(cells)) == 2 and positive(cells) is None:
         for kernel in found:
             if getattr(kernel, "needs_positive", False):
                 raise _no_positive(kernel, cells)
+    means = [kernel for kernel in found if kernel.average in ("macro", "weighted")]
+    if means and not abstains(cells) and cells.sizes["actual"] > 2:
+        _warn_of_columns(means[0], cells)
     return found
 
 
@@ -151,6 +158,21 @@ def of_variable(measures: str | Callable | Sequence[str | Callable], variable: s
         todo = "name it once, or give the functions different names"
         raise fail("the same measure twice", called, "each name once", todo)
     return found
+
+
+def _warn_of_columns(kernel, cells):
+    """Warn where a label that may be an abstention enters an average over the classes."""
+    table = cells.values.sum(axis=tuple(range(cells.ndim - 2)))
+    strange = (table.sum(axis=1) == 0) & (table.sum(axis=0) > 0)
+    if strange.any():
+        label = cells.indexes["actual"][strange][0]
+        warnings.warn(
+            f"{kernel.__name__} averages over {label!r} too, which was answered "
+            f"{table[:, strange][:, 0].sum():g} times though no example is of this class. If it "
+            f"is no answer, make the counts with abstain={label!r}.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarray:
@@ -173,7 +195,7 @@ def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarra
 
 
 def _no_positive(kernel, cells):
-    labels = cells.indexes["actual"].tolist()
+    labels = classes(cells).tolist()
     free = [name for name in names() if not resolve(name).needs_positive]
     return fail(
         f"{kernel.__name__} needs to know which class is positive",
@@ -190,7 +212,7 @@ def apply(kernel: Measure, cells: xr.DataArray) -> xr.DataArray:
     coords = {k: v for k, v in cells.coords.items() if not set(CELLS) & set(v.dims)}
     if values.ndim > len(dims):
         dims.append("class")
-        coords["class"] = cells["actual"].values
+        coords["class"] = classes(cells)
     return xr.DataArray(values, dims=dims, coords=coords, name=kernel.__name__)
 
 
@@ -239,7 +261,10 @@ def _predicted(tree, group, cells):
     counts = next(each for each in draws.values() if {"cell", "predicted"} & set(each.dims))
     if "cell" in counts.dims:
         counts = counts.transpose(..., "cell")
-        table = counts.values.reshape(*counts.shape[:-1], len(labels), len(labels))
+        # Without the row of an abstention, the last one, which nothing is.
+        table = np.zeros((*counts.shape[:-1], len(labels) ** 2))
+        table[..., : counts.shape[-1]] = counts.values
+        table = table.reshape(*counts.shape[:-1], len(labels), len(labels))
         coords = {k: v for k, v in counts.coords.items() if "cell" not in v.dims}
         coords |= {dim: labels.values for dim in CELLS}
         counts = xr.DataArray(table, dims=(*counts.dims[:-1], *CELLS), coords=coords)

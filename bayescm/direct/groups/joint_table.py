@@ -8,11 +8,14 @@ from bayescm.distributions import dirichlet
 from bayescm.validate import fail
 
 
-def own_priors(concentration, judges: int, classes: int) -> np.ndarray:
-    """Return each classifier's own pseudo-counts, shape ``(J, C, C)``."""
-    own = dirichlet.default_concentration(classes) if concentration is None else concentration
-    own = np.broadcast_to(np.asarray(own, float), (judges, classes, classes))
-    if not ((own > 0).all() or (own == 0).all()) or not np.isfinite(own).all():
+def own_priors(concentration, judges: int, classes: int, *, abstains: bool = False) -> np.ndarray:
+    """Return each classifier's own pseudo-counts, ``(J, C, C)``; 0 in an abstention's row."""
+    rows = classes - abstains
+    own = dirichlet.default_concentration(rows) if concentration is None else concentration
+    own = np.array(np.broadcast_to(np.asarray(own, float), (judges, classes, classes)))
+    own[:, rows:] = 0
+    real = own[:, :rows]
+    if not ((real > 0).all() or (real == 0).all()) or not np.isfinite(own).all():
         raise fail(
             "concentration must be positive, or 0 throughout",
             concentration,
@@ -72,7 +75,7 @@ def _place(sticks, prior, rng):
     rows = prior[0].sum(-1)
     actual = rng.choice(classes, (number, size), p=rows / rows.sum())
     edges = np.cumsum(prior, axis=-1)
-    edges = edges / edges[..., -1:]
+    edges = edges / np.where(edges[..., -1:] > 0, edges[..., -1:], 1)
     where = np.arange(size) * classes**2
     total = np.empty((size, judges, classes**2))
     for judge in range(judges):
@@ -85,5 +88,8 @@ def _place(sticks, prior, rng):
 
 def _independent_rows(prior, size, rng):
     """Draw common row totals, and each classifier's split of them independently."""
-    rows = dirichlet.draw(prior[0].sum(-1), size, rng)
-    return rows[:, None, :, None] * dirichlet.draw(prior, size, rng)
+    having = prior[0].sum(-1) > 0  # nothing is an abstention
+    total = np.zeros((size, *prior.shape))
+    rows = dirichlet.draw(prior[0, having].sum(-1), size, rng)
+    total[:, :, having] = rows[:, None, :, None] * dirichlet.draw(prior[:, having], size, rng)
+    return total

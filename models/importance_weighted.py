@@ -1,0 +1,126 @@
+r"""One confusion matrix of a weighted sample: the cells of the sample, and of the population.
+
+.. math::
+
+    \phi &\sim \mathrm{Dirichlet}(\lambda) \\
+    \text{effective} \mid \phi &\sim \mathrm{Multinomial}(m, \phi) \\
+    \theta_c &\propto \phi_c\, w_c, \qquad w_c = \text{counts}_c / \text{effective}_c
+
+Each example was drawn with a probability inversely proportional to its weight: stratified and other
+designed samples, or a test set made to stand for another population. :math:`\phi` are the cell
+probabilities of the sample, and :math:`\theta` those of the population, where a cell counts as much
+as the mean weight :math:`w_c` of its examples. Because these differ in weight too, they are worth
+fewer than they are: the ``effective`` examples of a cell. A cell without examples has the mean
+weight of its actual class.
+
+Use it for importance or sampling weights. Do not use it for weights that say how many examples a
+row stands for (`dirichlet_multinomial`). Weights that vary by a factor of hundreds leave too few
+examples for any method: the interval is too short then, and a larger sample is what helps.
+
+Conjugate: the posterior of :math:`\phi` is :math:`\mathrm{Dirichlet}(\lambda + \text{effective})`.
+The estimand is the measure at ``theta``.
+
+References
+----------
+Kish, L. (1965). Survey sampling. Wiley.
+
+Rubin, D. B. (1981). The Bayesian bootstrap. Annals of Statistics 9, 130-134.
+doi:10.1214/aos/1176345338
+"""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+
+def importance_weighted(counts, *, concentration=None) -> pm.Model:
+    """Model the effective examples of a weighted sample as multinomial counts.
+
+    Parameters
+    ----------
+    counts : xarray.DataArray
+        Weighted counts, dims ``(..., actual, predicted)``, with the coord ``effective`` of the same
+        dims: how many examples each cell is worth.
+    concentration : float, array_like or xarray.DataArray, optional
+        Prior pseudo-counts of the cells of the sample, > 0: one number, or ``(..., C, C)``; by
+        default ``2 / C**2``.
+
+    Returns
+    -------
+    pymc.Model
+        Free variable ``theta_cell`` ``(..., cell)``, the probabilities of the sample; ``theta``
+        ``(..., actual, predicted)``, those of the population; observed ``cell_counts``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> labels = {"actual": ["well", "sick"], "predicted": ["well", "sick"]}
+    >>> counts = xr.DataArray([[30.0, 3.5], [1.5, 6.5]], coords=labels)
+    >>> effective = (("actual", "predicted"), [[30.0, 3.5], [15, 65]])
+    >>> model = importance_weighted(counts.assign_coords(effective=effective))
+    >>> [variable.name for variable in model.free_RVs]
+    ['theta_cell']
+    """
+    *batch, _, _ = counts.dims
+    labels = counts["actual"].values
+    coords = {dim: counts[dim].values for dim in counts.dims}
+    # No example is an abstention, which is the last label.
+    rows = len(labels) - ("abstain" in counts.coords)
+    coords["cell"] = [f"{actual}->{predicted}" for actual in labels[:rows] for predicted in labels]
+    flat = (*counts.shape[:-2], -1)
+    effective = counts["effective"].transpose(*counts.dims).values.astype(float)
+
+    with pm.Model(coords=coords) as model:
+        pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        data = pm.Data("effective", effective, dims=counts.dims)[..., :rows, :].reshape(flat)
+        weight = pm.Data("concentration", _pseudo_counts(concentration, counts), dims=counts.dims)
+        worth = pm.Data("weight", _mean_weights(counts.values, effective), dims=counts.dims)
+        prior = weight[..., :rows, :].reshape(flat)
+        phi = pm.Dirichlet("theta_cell", prior, dims=(*batch, "cell"))
+        pm.CustomDist(
+            "cell_counts",
+            data.sum(-1).round().astype("int64"),
+            phi,
+            logp=_fractional,
+            dist=_multinomial,
+            signature="(),(k)->(k)",
+            dtype="float64",
+            observed=data,
+            dims=(*batch, "cell"),
+        )
+        table = phi.reshape((*counts.shape[:-2], rows, len(labels))) * worth[..., :rows, :]
+        if rows < len(labels):
+            table = pt.concatenate([table, 0 * table[..., :1, :]], axis=-2)
+        theta = table / table.sum(axis=(-2, -1), keepdims=True)
+        pm.Deterministic("theta", theta, dims=counts.dims)
+    return model
+
+
+def _fractional(value, n, p):
+    """Return the multinomial log probability of counts that need not be whole."""
+    ways = pt.gammaln(value.sum(-1) + 1) - pt.gammaln(value + 1).sum(-1)
+    return ways + pt.switch(value > 0, value * pt.log(p), 0.0).sum(-1)
+
+
+def _multinomial(n, p, size=None):
+    return pm.Multinomial.dist(n=n, p=p, size=size).astype("float64")
+
+
+def _mean_weights(counts, effective):
+    """Return the mean weight of the examples of each cell; of an empty one, that of its row."""
+    total, size = (each.sum((-2, -1), keepdims=True) for each in (counts, effective))
+    whole = np.broadcast_to(total / size, counts.shape)
+    total, size = (each.sum(-1, keepdims=True) for each in (counts, effective))
+    row = np.divide(total, size, out=whole[..., :1].copy(), where=size > 0)
+    row = np.broadcast_to(row, counts.shape).copy()
+    return np.divide(counts, effective, out=row, where=effective > 0)
+
+
+def _pseudo_counts(concentration, counts):
+    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    if concentration is None:
+        concentration = 2 / (counts.sizes["actual"] - ("abstain" in counts.coords)) ** 2
+    if hasattr(concentration, "dims"):
+        concentration = concentration.reindex_like(counts).broadcast_like(counts)
+        concentration = concentration.transpose(*counts.dims).values
+    return np.broadcast_to(np.asarray(concentration, float), counts.shape).copy()
