@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from bayescm.cli.options import (
+    Abstain,
     Actual,
     Classifiers,
     Concentration,
@@ -38,6 +39,7 @@ def compare(
     fold: Fold = None,
     group: Group = None,
     positive: Positive = None,
+    abstain: Abstain = None,
     label: Labels = None,
     numeric_labels: NumericLabels = False,
     measure: Measures = None,
@@ -76,6 +78,7 @@ def compare(
         raise fail("there are no groups to pool", "--pool", allowed, "name the column of groups")
     columns = {"actual": actual, "fold": fold, "group": group}
     labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
+    labels["abstain"] = abstain
     known = evidence.outcomes(file, predicted or ["predicted"], **columns, **labels)
     question = evidence.asked("hierarchical_groups" if pool else model, of, n)
     table = compare(

@@ -17,6 +17,8 @@ from bayescm.cli.options import (
     Prevalence,
     Prob,
     SafeCsv,
+    Weights,
+    WeightsAre,
 )
 
 
@@ -45,6 +47,8 @@ def curve(
     fold: Fold = None,
     numeric_labels: NumericLabels = False,
     prevalence: Prevalence = None,
+    weights: Weights = None,
+    weights_are: WeightsAre = None,
     pointwise: Annotated[
         bool, typer.Option("--pointwise", help="Pointwise band, not one for the whole curve.")
     ] = False,
@@ -60,7 +64,8 @@ def curve(
 
     check_picture(plot)
     labels = {"actual": actual, "positive": positive, "numeric_labels": numeric_labels}
-    evidence = scores(file, score, fold=fold, **labels)
+    weighted = {"weights": weights, "weights_are": weights_are}
+    evidence = scores(file, score, fold=fold, **labels, **weighted)
     if prevalence is not None:
         evidence = curves.at_prevalence(evidence, prevalence)
     frame = TABLES[kind](evidence, prob, measure)

@@ -36,12 +36,25 @@ def _typed(labels, positive):
 
 
 def from_file(
-    file, *, actual=None, predicted=None, positive=None, labels=None, numeric_labels=False, **by
+    file,
+    *,
+    actual=None,
+    predicted=None,
+    positive=None,
+    labels=None,
+    numeric_labels=False,
+    abstain=None,
+    weights=None,
+    weights_are=None,
+    **by,
 ) -> Any:
     """Return the counts of a file, or the outcomes where it has several classifiers."""
     from bayescm.evidence import read
 
     by = {dim: column for dim, column in by.items() if column is not None}
+    if weights is not None and predicted and len(predicted) > 1:
+        todo = "summarize them one by one"
+        raise fail("weights are of a single classifier", predicted, "one --predicted", todo)
     if not predicted or len(predicted) == 1:
         return read(
             file,
@@ -51,6 +64,9 @@ def from_file(
             labels=labels,
             positive=positive,
             numeric_labels=numeric_labels or None,
+            abstain=abstain,
+            weights=weights,
+            weights_are=weights_are,
         )
     return outcomes(
         file,
@@ -59,12 +75,21 @@ def from_file(
         positive=positive,
         labels=labels,
         numeric_labels=numeric_labels,
+        abstain=abstain,
         **by,
     )
 
 
 def outcomes(
-    file, predicted, *, actual=None, positive=None, labels=None, numeric_labels=False, **by
+    file,
+    predicted,
+    *,
+    actual=None,
+    positive=None,
+    labels=None,
+    numeric_labels=False,
+    abstain=None,
+    **by,
 ) -> Any:
     """Return the outcomes of one or more classifiers on the examples of a file."""
     from bayescm.evidence.outcomes import from_classifiers
@@ -80,24 +105,38 @@ def outcomes(
         [(name, frame[name]) for name in predicted],
         labels=None if labels is None else [as_label(label, kind) for label in labels],
         positive=as_label(positive, kind),
+        abstain=as_label(abstain, kind),
         by={dim: frame[column] for dim, column in by.items()} or None,
     )
 
 
-def scores(file, columns, *, actual=None, positive=None, fold=None, numeric_labels=False) -> Any:
+def scores(
+    file,
+    columns,
+    *,
+    actual=None,
+    positive=None,
+    fold=None,
+    numeric_labels=False,
+    weights=None,
+    weights_are=None,
+) -> Any:
     """Return the scores in a file."""
     from bayescm.evidence.reading import as_label, kind_of, read_columns
     from bayescm.evidence.scores import from_scores
 
     actual = actual or "actual"
     folds = [] if fold is None else [fold]
-    frame = read_columns(file, [actual], by=folds, numbers=columns, numeric_labels=numeric_labels)
+    numbers = [*columns, *([] if weights is None else [weights])]
+    frame = read_columns(file, [actual], by=folds, numbers=numbers, numeric_labels=numeric_labels)
     values = {name: frame[name].to_numpy() for name in columns}
     return from_scores(
         frame[actual].to_numpy(),
         values if len(columns) > 1 else values[columns[0]],
         positive=as_label(positive, kind_of(frame[actual])),
         fold=None if fold is None else frame[fold].to_numpy(),
+        weights=None if weights is None else frame[weights].to_numpy(),
+        weights_are=weights_are,
     )
 
 

@@ -51,6 +51,18 @@ NumericLabels = Annotated[
     bool,
     typer.Option("--numeric-labels", help="Labels are whole numbers: 01 and 1 are the same class."),
 ]
+Abstain = Annotated[
+    str | None, typer.Option("--abstain", help="The answer that is none, such as refused.")
+]
+Weights = Annotated[str | None, typer.Option("--weights", help="Column of weights.")]
+WeightsAre = Annotated[
+    str | None,
+    typer.Option(
+        "--weights-are",
+        help="What weights are: counts (how many examples a row stands for) or importance "
+        "(sampling weights).",
+    ),
+]
 Fold = Annotated[str | None, typer.Option("--fold", help="Column of the folds.")]
 Group = Annotated[str | None, typer.Option("--group", help="Column of the groups.")]
 Model = Annotated[

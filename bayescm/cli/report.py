@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from bayescm.cli.options import (
+    Abstain,
     Actual,
     Classifiers,
     Concentration,
@@ -44,6 +45,7 @@ def report(
         "report.html"
     ),
     positive: Positive = None,
+    abstain: Abstain = None,
     label: Labels = None,
     numeric_labels: NumericLabels = False,
     measure: Measures = None,
@@ -83,6 +85,7 @@ def report(
         known: Any = of_scores
         if predicted or not score:
             columns = {"predicted": predicted, "fold": fold, "group": group, "labels": label}
+            columns["abstain"] = abstain
             known = evidence.from_file(file, **columns, **labels)
             settings |= {"scores": of_scores, **evidence.prior(concentration, known)}
         settings |= evidence.asked(model, of)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from bayescm.cli.options import (
+    Abstain,
     Actual,
     Classifiers,
     Concentration,
@@ -24,6 +25,8 @@ from bayescm.cli.options import (
     Prevalence,
     Prob,
     SafeCsv,
+    Weights,
+    WeightsAre,
 )
 
 TWO_CLASSES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
@@ -40,6 +43,9 @@ def summary(
     positive: Positive = None,
     label: Labels = None,
     numeric_labels: NumericLabels = False,
+    abstain: Abstain = None,
+    weights: Weights = None,
+    weights_are: WeightsAre = None,
     measure: Measures = None,
     model: Model = None,
     of: Of = "parameter",
@@ -61,6 +67,7 @@ def summary(
     check_picture(plot)
     columns = {"actual": actual, "predicted": predicted, "fold": fold, "group": group}
     labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
+    labels |= {"abstain": abstain, "weights": weights, "weights_are": weights_are}
     known = evidence.from_file(file, **columns, **labels)
     if prevalence is not None:
         known = at_prevalence(known, prevalence)
@@ -79,20 +86,26 @@ def summary(
 
 def default_measures(evidence):
     """Return the measures worth showing first for this kind of evidence."""
-    labels = evidence["label" if "outcome" in evidence.dims else "actual"]
-    if labels.size > 2:
-        return MANY_CLASSES
-    return TWO_CLASSES if "positive" in evidence.coords else NO_POSITIVE
+    counts = _counts(evidence)
+    more = ["coverage"] if "abstain" in counts.coords else []
+    if counts.sizes["actual"] - len(more) > 2:
+        return MANY_CLASSES + more
+    return (TWO_CLASSES if "positive" in counts.coords else NO_POSITIVE) + more
 
 
 def header(evidence, prob, kind):
     """Return one line that says what was evaluated: text labels in quotes, numbers without."""
     counts = _counts(evidence)
-    labels = counts["actual"].values.tolist()
+    none = counts["abstain"].item() if "abstain" in counts.coords else None
+    labels = [label for label in counts["actual"].values.tolist() if label != none]
     shown = ", ".join(repr(label) for label in labels[:20]) + (", ..." if len(labels) > 20 else "")
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
+    positive += f", no answer {none!r}" if none is not None else ""
+    number = f"{float(counts.sum()):.15g} examples"
+    if "effective" in counts.coords:
+        number = f"weighted examples worth {float(counts.sum()):.4g} (Kish)"
     return (
-        f"{float(counts.sum()):.15g} examples, {len(labels)} classes: {shown}{positive}; "
+        f"{number}, {len(labels)} classes: {shown}{positive}; "
         f"{prob:.4g} {kind}"
     )
 

@@ -2,6 +2,7 @@
 
 from bayescm.curves.bands import band
 from bayescm.curves.choosing import best_threshold
+from bayescm.curves.classifying import classify
 from bayescm.curves.comparing import compare
 from bayescm.curves.folds import fold_auc
 from bayescm.curves.numbers import (
@@ -23,6 +24,7 @@ __all__ = [
     "average_precision",
     "band",
     "best_threshold",
+    "classify",
     "compare",
     "estimate",
     "fold_auc",

@@ -12,7 +12,7 @@ from bayescm.direct.roc.curve import Curve, lowest, on_the_axes
 from bayescm.direct.roc.empirical import empirical
 from bayescm.direct.roc.micro import micro
 from bayescm.direct.roc.slots import View
-from bayescm.direct.scores import arrays, scores
+from bayescm.direct.scores import arrays, known_prevalence, scores
 from bayescm.evidence.scores import as_scores
 from bayescm.validate import check_choice, fail
 
@@ -116,7 +116,6 @@ def _draw_binormal(evidence, draws, random_seed):
 def observe(evidence: xr.Dataset, *, pooled: bool = False) -> DrawnCurves:
     """Return the curves that the examples themselves draw, each as a single draw."""
     evidence = as_scores(evidence)
-    known = evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
     curves = []
     for part in samples(evidence):
         matrix, weights, codes = arrays(part)
@@ -128,8 +127,14 @@ def observe(evidence: xr.Dataset, *, pooled: bool = False) -> DrawnCurves:
                 pairs = [(row.ravel(), member.ravel(), np.tile(weights, len(row)))]
             else:
                 pairs = [(each, codes == index, weights) for index, each in enumerate(row)]
-            curves += [empirical(*pair, known)[0] for pair in pairs]
+            curves += [_empirical(part, *pair) for pair in pairs]
     return DrawnCurves(curves, [], *_labels(evidence, pooled))
+
+
+def _empirical(part, scores, positive, weights):
+    every = len(positive) == part.sizes["example"]  # else pooled pairs, of which one in C is
+    known = known_prevalence(part, positive) if every else None
+    return empirical(scores, positive, weights, known)[0]
 
 
 def samples(evidence: xr.Dataset) -> Iterable[xr.Dataset]:

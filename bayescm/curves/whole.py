@@ -10,7 +10,7 @@ from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.direct.roc import curve
 from bayescm.direct.roc.empirical import empirical
-from bayescm.direct.scores import arrays
+from bayescm.direct.scores import arrays, known_prevalence
 from bayescm.evidence.scores import as_scores
 from bayescm.validate import fail
 
@@ -224,7 +224,7 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
         todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
         raise fail("more than one curve", extra or ["fold"], "a single curve", todo)
     matrix, weights, codes = arrays(evidence)
-    known = evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
+    known = known_prevalence(evidence, codes == 1)
     observed, thresholds = empirical(matrix[0], codes == 1, weights, known)
     share, fpr, tpr = observed.prevalence[0], observed.fpr[0], observed.tpr[0]
     with np.errstate(invalid="ignore"):

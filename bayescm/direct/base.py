@@ -18,6 +18,7 @@ from bayescm.evidence.counts import (
     align,
     as_counts,
     by_labels,
+    classes,
     is_outcomes,
     make_counts,
 )

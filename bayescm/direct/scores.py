@@ -44,6 +44,8 @@ class Scores(Posterior):
         The prevalence of the positive class where it is known.
     group : ndarray of int, shape (V,)
         The curve that a view belongs to; the views of one curve share its slots.
+    scale : ndarray, shape (C,)
+        How much an example of each class counts in the population: 1, but for importance weights.
     """
 
     takes = "scores"
@@ -57,6 +59,7 @@ class Scores(Posterior):
     shares: np.ndarray
     known: float | None
     group: np.ndarray
+    scale: np.ndarray | float = 1.0
 
     @property
     def first(self) -> np.ndarray:
@@ -102,7 +105,8 @@ class Scores(Posterior):
         """Draw the share of the positive class of each view, shape (V, size)."""
         if self.known is not None:
             return np.full((len(self.views), size), self.known)
-        return dirichlet.draw(self.shares, size, rng).T[self.target]
+        shares = dirichlet.draw(self.shares, size, rng) * self.scale
+        return (shares / shares.sum(axis=1, keepdims=True)).T[self.target]
 
     def _masses(self, cuts, size, rng) -> list[np.ndarray]:
         """Draw the weight of both sides on every block of each view, each (2, size, blocks)."""
@@ -145,7 +149,9 @@ class Scores(Posterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        prevalence = self.prevalence(size, rng)[0]
+        known = self.known is not None
+        share = dirichlet.draw(self.shares, size, rng)[:, self.target[0]]
+        prevalence = np.full(size, self.known) if known else share
         both = self.concentration()
         drawn = {name: dirichlet.draw(shape, size, rng) for name, shape in both.items()}
         return {"prevalence": prevalence, **drawn}
@@ -234,7 +240,8 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     )
     known, prior = prevalence_distribution(evidence, prevalence, classes)
     shares = prior + np.bincount(codes, weights, classes)
-    return Scores(views, weights, codes, target, shares, known, np.arange(len(views)))
+    scale = class_weights(evidence, weights, codes, classes)
+    return Scores(views, weights, codes, target, shares, known, np.arange(len(views)), scale)
 
 
 def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -258,6 +265,23 @@ def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     else:
         codes = (truth == evidence["positive"].values).astype(int)
     return matrix, weights.astype(float), codes
+
+
+def class_weights(evidence, weights, codes, classes: int) -> np.ndarray:
+    """Return how much an example of each class counts in the population, (C,)."""
+    if "importance" not in evidence:
+        return np.ones(classes)
+    total = np.bincount(codes, evidence["importance"].values, classes)
+    return total / np.bincount(codes, weights, classes)
+
+
+def known_prevalence(evidence, positive: np.ndarray) -> float | None:
+    """Return the prevalence of the evidence where its weights do not give it, else None."""
+    if "prevalence" in evidence.coords:
+        return evidence.coords["prevalence"].item()
+    if "importance" not in evidence:
+        return None
+    return float(np.average(positive, weights=evidence["importance"].values))
 
 
 def prevalence_distribution(evidence, given, classes: int) -> tuple[float | None, np.ndarray]:

@@ -8,10 +8,8 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import DESIGN, as_counts, make_counts, with_design
-from bayescm.evidence.tabulate import tabulate
-from bayescm.validate import check_choice, check_counts, fail, suggest
-
-WEIGHTS = ("counts", "importance")
+from bayescm.evidence.tabulate import check_weights, tabulate
+from bayescm.validate import check_counts, fail, suggest
 
 
 def from_predictions(
@@ -97,16 +95,7 @@ def from_predictions(
 def _weights(weights, kind):
     """Return weights (n,), of importance weights the powers 0 to 2, (3, n)."""
     weights = check_counts(weights, fractional=True, name="a weight").ravel()
-    if kind is None and weights.dtype.kind == "f":
-        what = "weights are not whole numbers, and weights_are does not say what they stand for"
-        allowed = (
-            '"counts" (each row stands for so many examples) or "importance" (each row is one '
-            "example, drawn with a probability inversely proportional to its weight)"
-        )
-        raise fail(what, weights[:4].tolist(), allowed, 'pass weights_are="importance"')
-    if not weights.any():
-        raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
-    if check_choice("weights_are", kind or "counts", WEIGHTS) == "counts":
+    if check_weights(weights, kind) == "counts":
         return weights
     weights = weights / weights.max()
     return np.stack([weights > 0, weights, weights**2]).astype(float)

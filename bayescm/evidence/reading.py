@@ -21,9 +21,11 @@ def read(
     predicted: str | None = None,
     by: str | Sequence[str] | Mapping[str, str] = (),
     weights: str | None = None,
+    weights_are: str | None = None,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
     numeric_labels: bool | None = None,
+    abstain: Hashable | None = None,
 ) -> xr.DataArray:
     r"""
     Return counts from a file of predictions or of a confusion table.
@@ -40,9 +42,9 @@ def read(
         Columns of a file with one row per example; by default those of these names. Without them
         the file is a confusion table: one row per actual class, its label first, one column per
         predicted class.
-    by, weights
+    by, weights, weights_are
         As in ``from_frame``.
-    labels, positive : optional
+    labels, positive, abstain : optional
         As in ``from_predictions``; given as text they are converted to the type of the column.
     numeric_labels : bool, optional
         Whether the labels of a text file are whole numbers; by default where ``labels`` or
@@ -87,8 +89,10 @@ def read(
         predicted=predicted,
         by=by,
         weights=weights,
+        weights_are=weights_are,
         labels=None if labels is None else [as_label(label, kind) for label in labels],
         positive=as_label(positive, kind),
+        abstain=as_label(abstain, kind),
     )
 
 

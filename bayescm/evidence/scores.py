@@ -2,7 +2,8 @@
 Scores as evidence: the truth and one or more classifiers' scores of every example.
 
 An ``xr.Dataset`` over the dim ``example`` with ``score`` (also over ``classifier``, and over
-``class`` where there are more than two), ``actual``, and where given ``weight`` and ``fold``. The
+``class`` where there are more than two), ``actual``, and where given ``weight`` (how many examples
+a row is worth), ``importance`` (its importance weight) and ``fold``. The
 scalar coords ``positive`` and ``prevalence`` say what is positive and, if known, how common it is.
 """
 
@@ -14,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import obvious
-from bayescm.evidence.tabulate import as_labels
+from bayescm.evidence.tabulate import as_labels, check_weights
 from bayescm.validate import fail, suggest
 
 
@@ -25,6 +26,7 @@ def from_scores(
     positive: Hashable | None = None,
     labels: Sequence | None = None,
     weights: Any = None,
+    weights_are: str | None = None,
     fold: Any = None,
 ) -> xr.Dataset:
     """
@@ -43,8 +45,12 @@ def from_scores(
     labels : sequence, optional
         The classes in the order of the columns of the scores; by default sorted.
     weights : array_like, shape (n,), optional
-        How many examples each row stands for, >= 0. Importance weights count as examples too:
-        scale them to sum to the number of examples they are worth.
+        Weight >= 0 of every example.
+    weights_are : {"counts", "importance"}, optional
+        What weights stand for, and needed where they are not whole numbers: how many examples each
+        row stands for; or the inverse of the probability with which an example was drawn, whose
+        scale does not matter. Then the examples of a class are worth fewer than they are (Kish's
+        effective number), and the classes count by their weights.
     fold : array_like, shape (n,), optional
         The fold of a cross-validation in which an example was tested. Curves are then drawn fold by
         fold, since scores of different models need not be comparable; see `pool_folds`.
@@ -82,11 +88,31 @@ def from_scores(
     if len(classes) > 2:
         coords["class"] = classes
     columns["score"] = (dims, values)  # type: ignore[assignment]
-    for name, given in (("weight", weights), ("fold", fold)):
-        if given is not None:
-            columns[name] = ("example", _same_length(name, np.asarray(given), len(truth)))
+    if fold is not None:
+        columns["fold"] = ("example", _same_length("fold", np.asarray(fold), len(truth)))
+    if weights is not None:
+        given = _same_length("weight", np.asarray(weights), len(truth))
+        kind = check_weights(given.ravel(), weights_are)
+        columns["weight"] = ("example", given if kind == "counts" else _worth(given, truth))
+        if kind == "importance":
+            columns["importance"] = ("example", given / given.max())
     coords |= _positive(positive, classes)
     return as_scores(xr.Dataset(columns, coords))
+
+
+def _worth(weights, truth):
+    """
+    Return what every example is worth.
+
+    Of two classes the examples of each sum to its effective number: curves never mix the classes.
+    Of more, where the rest are several classes, all examples sum to theirs.
+    """
+    worth, labels = weights.astype(float), np.unique(truth)
+    for label in labels if len(labels) == 2 else [...]:
+        own = truth == label if label is not ... else np.ones(len(truth), bool)
+        if worth[own].any():
+            worth[own] *= worth[own].sum() / (worth[own] ** 2).sum()
+    return worth
 
 
 def _truth(actual):

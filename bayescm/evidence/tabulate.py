@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bayescm.validate import check_counts, fail, suggest
+from bayescm.validate import check_choice, check_counts, fail, suggest
 
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 # Labels of two classes that say themselves which is the positive one: the second.
 BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
+WEIGHTS = ("counts", "importance")
 RESERVED = ("actual", "predicted", "bound", "class", "chain", "draw", "model", "dataset")
 
 
@@ -132,6 +133,21 @@ def check_sizes(sizes: Mapping[str, int]) -> None:
         )
     if 0 in sizes.values():
         raise fail("no examples", sizes, "at least one", "pass some predictions")
+
+
+def check_weights(weights: np.ndarray, kind: str | None) -> str:
+    """Return what weights (n,) stand for, or raise where nobody says it and they tell not."""
+    fractional = weights.dtype.kind == "f" and bool((weights % 1).any())
+    if kind is None and fractional:
+        what = "weights are not whole numbers, and weights_are does not say what they stand for"
+        allowed = (
+            '"counts" (each row stands for so many examples) or "importance" (each row is one '
+            "example, drawn with a probability inversely proportional to its weight)"
+        )
+        raise fail(what, weights[:4].tolist(), allowed, 'pass weights_are="importance"')
+    if not weights.any():
+        raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
+    return check_choice("weights_are", kind or "counts", WEIGHTS)
 
 
 def group_axis(name: str, values: Any) -> Axis:

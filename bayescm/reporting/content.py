@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.answers.decision import chance
 from bayescm.answers.summary import sentences, summary
-from bayescm.evidence.counts import CELLS, positive
+from bayescm.evidence.counts import CELLS, abstains, classes, positive
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import kernels
 from bayescm.reporting.parts import Section, Table
@@ -31,17 +31,19 @@ PER_CLASS = ("recall", "precision", "f1")
 
 def default_measures(counts: xr.DataArray) -> list[str]:
     """Return the measures worth reporting first for this kind of evidence."""
-    if counts.sizes["actual"] > 2:
-        return MANY_CLASSES
-    return NO_POSITIVE if positive(counts) is None else TWO_CLASSES
+    more = ["coverage"] if abstains(counts) else []
+    if len(classes(counts)) > 2:
+        return MANY_CLASSES + more
+    return (NO_POSITIVE if positive(counts) is None else TWO_CLASSES) + more
 
 
 def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
     """Say what was evaluated: examples, classes, positive class, design."""
-    labels = counts.indexes["actual"]
+    labels = pd.Index(classes(counts))
     one = counts.isel(classifier=0) if "classifier" in counts.dims else counts
     one = one.isel(repeat=0) if "repeat" in one.dims else one
     totals = one.sum([dim for dim in one.dims if dim != "actual"])
+    totals = totals.isel(actual=totals.indexes["actual"].isin(labels))
     each = counts.sum([dim for dim in counts.dims if dim != "classifier"])
     if "classifier" in counts.dims and not paired:
         sizes = zip(counts["classifier"].values, each.values, strict=True)
@@ -55,6 +57,8 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
         said.append(
             "No positive class was given." if named is None else f"The positive class is {named}."
         )
+    if abstains(counts):
+        said.append(f"{counts['abstain'].item()} is no answer: measures are of the answered.")
     said += _design(counts, paired)
     absent = [str(label) for label in labels[(totals == 0).values]]
     if absent:

@@ -1,7 +1,7 @@
 """The pictures of a report: the library's own plots, as the evidence allows."""
 
 import bayescm as bcm
-from bayescm.evidence.counts import CELLS, positive
+from bayescm.evidence.counts import CELLS, classes, positive
 from bayescm.reporting.parts import Picture, Section
 from bayescm.reporting.progress import tell
 
@@ -83,7 +83,7 @@ def _parts(counts, measures, plain):
 
 
 def _whole(counts, measure):
-    return counts.sizes["actual"] == 2 or not bcm.measures.resolve(measure).one_class
+    return len(classes(counts)) == 2 or not bcm.measures.resolve(measure).one_class
 
 
 def _matrices(counts, plain):

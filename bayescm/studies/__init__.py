@@ -8,7 +8,16 @@ from importlib import import_module
 
 _HOME = {
     "published": ["caelen", "caelen_sequential", "thesis", "wang_2015", "wang_li", "yuan_jiang"],
-    "ours": ["comparisons", "curves", "designs", "meta_analysis", "online", "priors", "run_length"],
+    "ours": [
+        "comparisons",
+        "curves",
+        "designs",
+        "meta_analysis",
+        "online",
+        "priors",
+        "run_length",
+        "weights",
+    ],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
 

@@ -29,7 +29,7 @@ def run_study(
     ----------
     name : str
         "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang",
-        "comparisons", "meta-analysis", "online", "run-length", "designs" or "curves".
+        "comparisons", "meta-analysis", "online", "run-length", "designs", "curves" or "weights".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional

@@ -281,3 +281,20 @@ def test_the_demo_of_the_readme(capsys, tmp_path):
     assert {"measures.csv", "comparison.csv", "fit.nc", "measures.png", "posterior.png"} <= written
     table = pd.read_csv(tmp_path / "demo" / "measures.csv")
     assert table["mean"].between(table["lower"], table["upper"]).all()
+
+
+def test_summary_takes_abstentions_and_weights(capsys, tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("y,p,w\n1,1,0.5\n1,no,2\n0,0,1\n0,1,1.5\n1,1,1\n0,no,1\n")
+    given = ["summary", path, "--actual", "y", "--predicted", "p", "--abstain", "no"]
+    given += ["--positive", 1, "--format", "json"]
+    points = {each["measure"]: each["point"] for each in json.loads(run(capsys, *given)[1])}
+    assert points["coverage"] == pytest.approx(4 / 6)
+    assert points["accuracy"] == pytest.approx(3 / 4)
+    code, _, err = run(capsys, *given, "--weights", "w")
+    assert code == 2
+    assert "weights_are" in err
+    weighted = json.loads(run(capsys, *given, "--weights", "w", "--weights-are", "importance")[1])
+    points = {each["measure"]: each["point"] for each in weighted}
+    assert points["coverage"] == pytest.approx(4 / 7)
+    assert points["accuracy"] == pytest.approx(2.5 / 4)

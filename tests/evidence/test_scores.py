@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from sklearn import metrics as skm
 
 import bayescm as bcm
 from bayescm.evidence.scores import as_scores
@@ -126,3 +127,41 @@ def test_what_is_no_score_is_a_type_error(arguments, words):
 def test_what_is_no_evidence_of_scores_is_a_type_error(evidence):
     with pytest.raises(TypeError, match="from_scores"):
         as_scores(evidence)
+
+
+# Importance weights
+
+
+def test_importance_weights_have_no_scale_and_say_what_they_are():
+    rng = np.random.default_rng(5)
+    actual = np.arange(60) % 3 == 0
+    score, weights = rng.normal(actual, 1), np.where(actual, 0.1, 2.0) * rng.lognormal(size=60)
+    with pytest.raises(ValueError, match="weights_are"):
+        bcm.from_scores(actual, score, weights=weights)
+    one, large = (
+        bcm.from_scores(actual, score, weights=each, weights_are="importance")
+        for each in (weights, 1000 * weights)
+    )
+    own = weights[actual]
+    found = one["weight"].values[actual].sum()
+    assert found == pytest.approx(own.sum() ** 2 / (own**2).sum())
+    for name in ("auc", "average_precision"):
+        first, second = (bcm.curves.number_draws(each, name, draws=200) for each in (one, large))
+        np.testing.assert_allclose(first, second)
+    plain = skm.average_precision_score(actual, score, sample_weight=weights)
+    assert bcm.curves.estimate(one, "average_precision").item() == pytest.approx(plain)
+
+
+def test_a_band_of_scores_is_no_answer():
+    scores = bcm.from_scores(
+        ["no", "no", "yes", "yes"],
+        {"a": [0.1, 0.5, 0.5, 0.9], "b": [0.1, 0.7, 0.2, 0.9]},
+        positive="yes",
+    )
+    answers = bcm.curves.classify(scores, (0.4, 0.6))
+    found = bcm.measure(answers, ["coverage", "accuracy"])
+    np.testing.assert_allclose(found.coverage, [0.5, 1.0])
+    np.testing.assert_allclose(found.accuracy, [1.0, 0.5])
+    assert "abstain" not in bcm.curves.classify(scores, 0.5).coords
+    three = bcm.from_scores([0, 1, 2], [[0.9, 0.1, 0], [0.3, 0.4, 0.3], [0, 0, 1.0]])
+    assert bcm.measure(bcm.curves.classify(three, 0.5), "coverage").coverage == pytest.approx(2 / 3)
