@@ -104,10 +104,7 @@ def header(evidence, prob, kind):
     number = f"{float(counts.sum()):.15g} examples"
     if "effective" in counts.coords:
         number = f"weighted examples worth {float(counts.sum()):.4g} (Kish)"
-    return (
-        f"{number}, {len(labels)} classes: {shown}{positive}; "
-        f"{prob:.4g} {kind}"
-    )
+    return f"{number}, {len(labels)} classes: {shown}{positive}; {prob:.4g} {kind}"
 
 
 def facts(evidence: Any, *, model=None, of="parameter", n=None, **options: Any) -> dict[str, Any]:

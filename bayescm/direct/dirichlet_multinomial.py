@@ -12,7 +12,7 @@ Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of 
 Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ class DirichletMultinomial(Posterior):
             counts = counts.assign_coords(abstain=size[-1] - 1)
         return DirichletMultinomial(counts, self.weights.reshape(-1, *size)[index])
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+    def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...) or (..., C), or None."""
         weights = self.weights
         if measure.part is not None:

@@ -80,11 +80,11 @@ def from_predictions(
         weights = _weights(weights, weights_are)
     elif weights_are is not None:
         raise fail("weights_are without weights", weights_are, "weights", "pass weights=...")
-    table, labels, coords = tabulate(
+    table, known, coords = tabulate(
         actual, predicted, labels=labels, by=by, weights=weights, abstain=abstain
     )
     whole, kish = weighted(table, weights_are)
-    counts = make_counts(whole, labels, positive, tuple(coords), coords, abstain)
+    counts = make_counts(whole, known, positive, tuple(coords), coords, abstain)
     if kish is not None:
         counts = counts.assign_coords(effective=(counts.dims, kish))
     counts = with_design(counts.assign_coords(_known(design or {})))
@@ -94,7 +94,7 @@ def from_predictions(
 
 def _weights(weights, kind):
     """Return weights (n,), of importance weights the powers 0 to 2, (3, n)."""
-    weights = check_counts(weights, fractional=True, name="a weight").ravel()
+    weights = np.asarray(weights).ravel()
     if check_weights(weights, kind) == "counts":
         return weights
     weights = weights / weights.max()

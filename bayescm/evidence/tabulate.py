@@ -137,7 +137,8 @@ def check_sizes(sizes: Mapping[str, int]) -> None:
 
 def check_weights(weights: np.ndarray, kind: str | None) -> str:
     """Return what weights (n,) stand for, or raise where nobody says it and they tell not."""
-    fractional = weights.dtype.kind == "f" and bool((weights % 1).any())
+    weights = check_counts(weights, fractional=True, name="a weight")
+    fractional = weights.dtype.kind == "f"
     if kind is None and fractional:
         what = "weights are not whole numbers, and weights_are does not say what they stand for"
         allowed = (

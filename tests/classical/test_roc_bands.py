@@ -55,7 +55,8 @@ def test_bad_arguments_are_refused():
         roc_bands(EVIDENCE, method="wald")
     with pytest.raises(ValueError, match="concentration"):
         roc_bands(EVIDENCE, concentration=0)
+    half = bcm.from_scores(ACTUAL, SCORE, weights=ACTUAL + 0.5, weights_are="counts")
     with pytest.raises(ValueError, match="fractional"):
-        roc_bands(bcm.from_scores(ACTUAL, SCORE, weights=ACTUAL + 0.5), method="wilson")
+        roc_bands(half, method="wilson")
     with pytest.raises(ValueError, match="not bands of a curve"):
         hull_areas(EVIDENCE)

@@ -34,7 +34,8 @@ KINDS = ["plain", "tied", "weighted", "rare"]
 @pytest.mark.parametrize("seed", range(3))
 def test_estimates_are_scikit_learns(kind, seed):
     actual, score, weights = sample(kind=kind, seed=seed)
-    evidence = bcm.from_scores(actual, score, weights=weights)
+    kind_of = None if weights is None else "importance"
+    evidence = bcm.from_scores(actual, score, weights=weights, weights_are=kind_of)
     given = {"sample_weight": weights}
     expected = {
         "auc": roc_auc_score(actual, score, **given),

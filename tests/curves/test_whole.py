@@ -22,7 +22,8 @@ def sample(size=200, ties=False, seed=1):
 def test_points_are_scikit_learns(ties, weighted):
     actual, score = sample(ties=ties)
     weights = np.arange(200) % 3 + 0.5 if weighted else None
-    found = curves.points(bcm.from_scores(actual, score, weights=weights))
+    kind = "counts" if weighted else None
+    found = curves.points(bcm.from_scores(actual, score, weights=weights, weights_are=kind))
     fpr, tpr, thresholds = roc_curve(actual, score, drop_intermediate=False, sample_weight=weights)
     np.testing.assert_allclose(found.fpr, fpr, atol=1e-12)
     np.testing.assert_allclose(found.tpr, tpr, atol=1e-12)

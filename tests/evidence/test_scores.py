@@ -57,7 +57,7 @@ def test_more_classes_have_a_column_each():
 
 
 def test_examples_of_weight_zero_are_left_out():
-    evidence = bcm.from_scores(ACTUAL, SCORE, weights=[1, 2, 0, 0.5, 1, 1])
+    evidence = bcm.from_scores(ACTUAL, SCORE, weights=[1, 2, 0, 5, 1, 1])
     assert evidence.sizes["example"] == 5
 
 

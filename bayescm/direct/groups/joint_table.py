@@ -10,11 +10,11 @@ from bayescm.validate import fail
 
 def own_priors(concentration, judges: int, classes: int, *, abstains: bool = False) -> np.ndarray:
     """Return each classifier's own pseudo-counts, ``(J, C, C)``; 0 in an abstention's row."""
-    rows = classes - abstains
-    own = dirichlet.default_concentration(rows) if concentration is None else concentration
+    real_rows = classes - abstains
+    own = dirichlet.default_concentration(real_rows) if concentration is None else concentration
     own = np.array(np.broadcast_to(np.asarray(own, float), (judges, classes, classes)))
-    own[:, rows:] = 0
-    real = own[:, :rows]
+    own[:, real_rows:] = 0
+    real = own[:, :real_rows]
     if not ((real > 0).all() or (real == 0).all()) or not np.isfinite(own).all():
         raise fail(
             "concentration must be positive, or 0 throughout",
