@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import is_outcomes, make_counts, with_design
+from bayescm.evidence.counts import is_outcomes, make_counts, obvious, with_design
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.tabulate import (
     as_labels,
@@ -170,8 +170,8 @@ def _tally(outcome, number, axes):
 def _canonical(labels, codes, positive, abstain):
     """Put the positive class of two second."""
     known = [label for label in labels.tolist() if label != abstain]
-    if positive is None and sorted(known, key=str) == [0, 1]:
-        positive = known[known.index(1)]
+    if positive is None and len(known) == 2:
+        positive = obvious(known)
     if positive is not None and positive not in known:
         todo = suggest(positive, known)
         raise fail("the positive class is not among the labels", positive, known, todo)
