@@ -71,6 +71,7 @@ def averaged_folds(counts, *, concentration=None, rho=None, average="correlated"
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims).reshape(flat)
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
         pm.Data("stretch", _stretch(counts, rho, average))
         if callable(concentration):
             weight = concentration("concentration") * np.ones(len(labels) ** 2)
@@ -102,3 +103,11 @@ def _pseudo_counts(concentration, counts):
         concentration = concentration.reindex_like(counts).broadcast_like(counts)
         concentration = concentration.transpose(*counts.dims).values
     return np.broadcast_to(np.asarray(concentration, float), counts.shape).copy()
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    labels = counts["actual"].values
+    if "positive" not in counts.coords:
+        return np.zeros(len(labels))
+    return (labels == counts.coords["positive"].values).astype(float)

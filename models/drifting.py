@@ -78,6 +78,7 @@ def drifting(counts, *, concentration=None, drift=None) -> pm.Model:
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts.values.astype(float), dims=("step", "actual", "predicted"))
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
         positives, negatives = data[:, p].sum(-1), data[:, n].sum(-1)
         hits = pm.math.stack([positives, data[:, p, p], data[:, n, n]], axis=1)
         trials = pm.math.stack([positives + negatives, positives, negatives], axis=1)
@@ -119,3 +120,11 @@ def _pseudo_counts(concentration, counts):
     if hasattr(concentration, "dims"):
         concentration = concentration.reindex_like(table).transpose(*table.dims).values
     return np.broadcast_to(np.asarray(concentration, float), table.shape).copy()
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    labels = counts["actual"].values
+    if "positive" not in counts.coords:
+        return np.zeros(len(labels))
+    return (labels == counts.coords["positive"].values).astype(float)

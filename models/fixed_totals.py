@@ -52,7 +52,8 @@ def fixed_totals(counts, *, concentration=None, prevalence=None) -> pm.Model:
     pymc.Model
         Free variable ``rates`` ``(..., actual, predicted)``, rows summing to 1, and
         ``prevalence`` where it has a prior; ``theta`` ``(..., actual, predicted)``; observed
-        ``cell_counts`` ``(..., actual, predicted)``.
+        ``cell_counts`` ``(..., actual, predicted)``. A ``prevalence`` without a prior has dims
+        ``(..., actual)``: ``pm.do(model, {"prevalence": [0.9, 0.1]})`` asks for another one.
 
     Examples
     --------
@@ -66,6 +67,7 @@ def fixed_totals(counts, *, concentration=None, prevalence=None) -> pm.Model:
     with pm.Model(coords={dim: counts[dim].values for dim in counts.dims}) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
         weight = pm.Data("concentration", _pseudo_counts(concentration, counts), dims=counts.dims)
         totals = data.sum(-1)
         shares = _shares(prevalence, counts, totals)
@@ -89,7 +91,9 @@ def _pseudo_counts(concentration, counts):
 def _shares(prevalence, counts, totals):
     """Return the share of each actual class, ``(..., C)`` or ``(C,)``, as a PyMC expression."""
     if prevalence is None:
-        return totals / totals.sum(-1, keepdims=True)
+        # Named, so that pm.do can set it.
+        own = totals / totals.sum(-1, keepdims=True)
+        return pm.Deterministic("prevalence", own, dims=counts.dims[:-1])
     if callable(prevalence):
         share = prevalence("prevalence")
     elif isinstance(prevalence, tuple):
@@ -99,7 +103,7 @@ def _shares(prevalence, counts, totals):
         share = pm.Data("prevalence", share, dims=counts.dims[-1 - share.ndim : -1])
     if share.ndim > 0:
         return share
-    return pm.math.where(_is_positive(counts), share, 1 - share)
+    return pm.math.where(_share_of(counts), share, 1 - share)
 
 
 def _known(prevalence, counts):
@@ -109,11 +113,18 @@ def _known(prevalence, counts):
     share = np.asarray(prevalence, float)
     if counts.sizes["actual"] > 2 or share.shape not in ((), counts.shape[:-2]):
         return share
-    return np.where(_is_positive(counts), share[..., None], 1 - share[..., None])
+    return np.where(_share_of(counts), share[..., None], 1 - share[..., None])
+
+
+def _share_of(counts):
+    """Say of which of the two classes a prevalence is: the positive one, or else the last."""
+    positive = _is_positive(counts) > 0
+    return positive if positive.any() else np.array([False, True])
 
 
 def _is_positive(counts):
-    """Say which of the two classes is the positive one: by convention the last."""
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
     labels = counts["actual"].values
-    last = counts["actual"][-1]
-    return labels == counts.coords.get("positive", last).values
+    if "positive" not in counts.coords:
+        return np.zeros(len(labels))
+    return (labels == counts.coords["positive"].values).astype(float)

@@ -18,9 +18,10 @@ the typical ones, of weight :math:`4 / \tau^2`, so that :math:`\tau` is again ab
 deviation of a logit between groups.
 
 Use it where examples come in groups that share something: a plain interval over all examples is too
-short, and the mean over groups wastes the large ones. ``theta`` is the typical group (the estimand
-of `measure`), ``theta_new`` a group not seen yet, ``theta_group`` each one at hand, drawn towards
-the others the more the smaller it is; with more than two classes these two are summed out, and only
+short, and the mean over groups wastes the large ones. ``theta`` is the average over all groups
+there may be (the estimand of `measure`), ``theta_typical`` the group in the middle, ``theta_new`` a
+group not seen yet, ``theta_group`` each one at hand, drawn towards the others the more the smaller
+it is; with more than two classes the middle is the average, the last two are summed out, and only
 the direct sibling draws them. With few groups (below five or so) the spread is learned from
 its prior more than from them. Do not use it for folds of a cross-validation
 (`hierarchical_folds`), nor for pairs of classifiers on the same examples (`paired_outcomes`).
@@ -64,15 +65,16 @@ def hierarchical_groups(counts, *, concentration=None, spread=1.0, prevalence=No
         another prior: ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
     prevalence : float, optional
         Share of the positive class in the population, where it is known and two classes; it takes
-        the place of the groups' own in ``theta`` and ``theta_new``.
+        the place of the groups' own in ``theta``, ``theta_typical`` and ``theta_new``.
 
     Returns
     -------
     pymc.Model
         Two classes: free variables ``rates``, ``spread``, ``correlation`` (0 to 1 stands for -1
         to 1), and the standardised effects ``effect`` and ``effect_new``; ``theta``,
-        ``theta_group``, ``theta_new``; observed ``cell_counts``. More classes: ``shares``,
-        ``rows`` and ``spread``; ``theta``; observed ``class_counts`` and ``cell_counts``.
+        ``theta_typical``, ``theta_group``, ``theta_new``; observed ``cell_counts``. More classes:
+        ``shares``, ``rows`` and ``spread``; ``theta`` and ``theta_typical``, which are the same;
+        observed ``class_counts`` and ``cell_counts``.
 
     Examples
     --------
@@ -83,7 +85,7 @@ def hierarchical_groups(counts, *, concentration=None, spread=1.0, prevalence=No
     >>> sorted(variable.name for variable in model.free_RVs)
     ['correlation', 'effect', 'effect_new', 'rates', 'spread']
     """
-    counts = counts.transpose(..., "group", "actual", "predicted")
+    counts = _positive_last(counts.transpose(..., "group", "actual", "predicted"))
     lead = counts.dims[:-3]
     classes = counts.sizes["actual"]
     coords = {dim: counts[dim].values for dim in counts.dims}
@@ -94,6 +96,7 @@ def hierarchical_groups(counts, *, concentration=None, spread=1.0, prevalence=No
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
         weight = pm.Data(
             "concentration", _pseudo_counts(concentration, counts), dims=("actual", "predicted")
         )
@@ -116,7 +119,8 @@ def _two(data, weight, spread, prevalence, lead):
 
     middle = pm.math.logit(rates)
     dims = (*lead, "actual", "predicted")
-    pm.Deterministic("theta", _table(middle, prevalence), dims=dims)
+    pm.Deterministic("theta", _average(middle, spread, prevalence), dims=dims)
+    pm.Deterministic("theta_typical", _table(middle, prevalence), dims=dims)
     moved = middle + spread * _correlated(new, rho)
     pm.Deterministic("theta_new", _table(moved, prevalence), dims=dims)
     own = middle[..., None, :] + spread[..., None, :] * _correlated(effect, rho[..., None])
@@ -139,9 +143,22 @@ def _correlated(effect, rho):
     return pm.math.stack([effect[..., 0], effect[..., 1], last], axis=-1)
 
 
+def _average(middle, spread, prevalence):
+    """Return the cell probabilities averaged over all groups, by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    turned = middle[..., None] + spread[..., None] * nodes
+    weights = weights / weights.sum()
+    yes, no = (pm.math.sigmoid(sign * turned) @ weights for sign in (1, -1))
+    return _cells(yes, no, prevalence)
+
+
 def _table(logits, prevalence):
     """Return the cell probabilities of logits (..., rate)."""
-    yes, no = pm.math.sigmoid(logits), pm.math.sigmoid(-logits)
+    return _cells(pm.math.sigmoid(logits), pm.math.sigmoid(-logits), prevalence)
+
+
+def _cells(yes, no, prevalence):
+    """Return the cell probabilities of rates (..., rate) and their complements."""
     share = yes[..., 0] if prevalence is None else prevalence
     rest = no[..., 0] if prevalence is None else 1 - prevalence
     well = pm.math.stack([rest * yes[..., 2], rest * no[..., 2]], axis=-1)
@@ -156,6 +173,7 @@ def _many(data, weight, spread, lead):
     worth = 4 / _spread(spread, (*lead, "row")) ** 2
     theta = shares[..., None] * rows
     pm.Deterministic("theta", theta, dims=(*lead, "actual", "predicted"))
+    pm.Deterministic("theta_typical", theta, dims=(*lead, "actual", "predicted"))
     totals = data.sum(-1)
     pm.DirichletMultinomial(
         "class_counts",
@@ -188,3 +206,18 @@ def _pseudo_counts(concentration, counts):
         concentration = concentration.sel(labels).transpose("actual", "predicted").values
     shape = (counts.sizes["actual"],) * 2
     return np.broadcast_to(np.asarray(concentration, float), shape).copy()
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    if "positive" not in counts.coords:
+        return np.zeros(counts.sizes["actual"])
+    labels = counts["actual"].values
+    return (labels == counts.coords["positive"].values).astype(float)
+
+
+def _positive_last(counts):
+    """Return the counts with the positive one of two classes last, which the rates are about."""
+    if counts.sizes["actual"] == 2 and _is_positive(counts)[0]:
+        return counts.isel(actual=[1, 0], predicted=[1, 0])
+    return counts

@@ -73,6 +73,7 @@ def hierarchical_rows(counts, *, concentration=0.5, spread=1.0, errors=1.0) -> p
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims).reshape(flat)
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
         common = pm.Beta("common", concentration, concentration, dims=lead or None)
         if callable(spread):
             spread = spread("spread")
@@ -114,3 +115,11 @@ def _with_diagonal(accuracy, wrong, classes):
         ]
         rows.append(pm.math.stack(cells, axis=-1))
     return pm.math.stack(rows, axis=-2)
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    labels = counts["actual"].values
+    if "positive" not in counts.coords:
+        return np.zeros(len(labels))
+    return (labels == counts.coords["positive"].values).astype(float)

@@ -72,6 +72,7 @@ def importance_weighted(counts, *, concentration=None) -> pm.Model:
 
     with pm.Model(coords=coords) as model:
         pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
         data = pm.Data("effective", effective, dims=counts.dims)[..., :rows, :].reshape(flat)
         weight = pm.Data("concentration", _pseudo_counts(concentration, counts), dims=counts.dims)
         worth = pm.Data("weight", _mean_weights(counts.values, effective), dims=counts.dims)
@@ -124,3 +125,11 @@ def _pseudo_counts(concentration, counts):
         concentration = concentration.reindex_like(counts).broadcast_like(counts)
         concentration = concentration.transpose(*counts.dims).values
     return np.broadcast_to(np.asarray(concentration, float), counts.shape).copy()
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    labels = counts["actual"].values
+    if "positive" not in counts.coords:
+        return np.zeros(len(labels))
+    return (labels == counts.coords["positive"].values).astype(float)

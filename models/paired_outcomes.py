@@ -80,6 +80,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> pm.Model:
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts, dims=(*batch, "cell"))
+        pm.Data("is_positive", _is_positive(outcomes), dims="actual")
         prior = pm.Data("concentration", weight, dims="cell")
         theta = pm.Dirichlet("theta_outcome", prior, dims=(*batch, "cell"))
         total = data.sum(-1).astype("int64")
@@ -114,3 +115,11 @@ def _joint_prior(concentration, cells, classes, rows):
     for each, answers in zip(own, cells[1:], strict=True):
         weight = weight * each[cells[0], answers] / sums[cells[0]]
     return weight
+
+
+def _is_positive(outcomes):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    labels = outcomes["label"].values
+    if "positive" not in outcomes.coords:
+        return np.zeros(len(labels))
+    return (labels == outcomes.coords["positive"].values).astype(float)

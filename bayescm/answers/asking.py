@@ -49,7 +49,8 @@ def distributions_of(
     of : str, default "parameter"
         The estimand: the measure itself; ``"predictive"``, that of the next test set;
         ``"finite"``, the mean over the folds or groups at hand; ``"population"``, the mean over all
-        groups there may be; ``"new"``, one new group. Each model says which of these it has.
+        groups there may be (of groups the measure itself); ``"typical"``, the group in the middle;
+        ``"new"``, one new group. Each model says which of these it has.
     n : int, optional
         Size of the next test set; by default the observed total.
     draws : int, optional
@@ -58,7 +59,8 @@ def distributions_of(
     random_seed : int, default 0
         Seed of the draws.
     **keywords
-        The model's own.
+        The model's own, and ``positive``: the positive class, where the evidence does not know it
+        or another one is meant.
 
     Returns
     -------
@@ -88,7 +90,11 @@ def answers_of(
     found, of = wanted(posterior, measures, of)
     size = check_size(n, of)
     every = known_or_drawn(posterior, found, of=of, n=size, draws=draws, random_seed=random_seed)
-    return [(have, template(posterior, each)) for have, each in zip(every, found, strict=True)]
+    said = {"of": posterior.says(of)}
+    return [
+        (have, template(posterior, each).assign_attrs(said))
+        for have, each in zip(every, found, strict=True)
+    ]
 
 
 def known_or_drawn(

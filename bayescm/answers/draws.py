@@ -59,6 +59,7 @@ def draw_measures(
     random_seed: Any = 0,
     of: str = "parameter",
     n: int | None = None,
+    compared: bool = True,
     **keywords: Any,
 ) -> Joint:
     """
@@ -79,6 +80,8 @@ def draw_measures(
     random_seed : int, default 0
     of, n
         See `bayescm.interval`.
+    compared : bool, default True
+        Whether members are compared, and a warning is due where they seem to be paired unsaid.
     **keywords
         Of the model, such as ``concentration=0.5``.
 
@@ -89,12 +92,13 @@ def draw_measures(
     check_draws(draws)
     rng = np.random.default_rng(random_seed)
     options = {"model": model, "draws": draws, "of": of, "n": check_size(n, of), **keywords}
+    options["compared"] = compared
     if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
         return _of_members(evidence, measures, dim, rng, options)
     posterior = comparison_of(evidence, dim, model, **keywords).members(dim)
     found, of = wanted(posterior, measures, of)
     paired = dim in posterior.pairs
-    if not paired:
+    if compared and not paired:
         _warn_if_paired(_classifiers(posterior.seen, dim))
     number = draws or posterior.draws_by_default(of, joint=True)
     values = labelled_draws(posterior, found, number, rng, of=of, n=n)
@@ -145,7 +149,8 @@ def _of_members(members, measures, dim, rng, options):
         raise fail("no evidence", {}, "two or more members", 'pass {"a": counts_a, "b": counts_b}')
     matrices = {name: each for name, each in members.items() if isinstance(each, xr.DataArray)}
     _check_positive(matrices)
-    _warn_if_paired(matrices)
+    if options["compared"]:
+        _warn_if_paired(matrices)
     parts, values = {}, []
     for name, member in members.items():
         seed = np.random.SeedSequence(int(rng.integers(2**63)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import distribution_of, distributions_of
+from bayescm.answers.asking import distributions_of
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.validate import check_choice, check_kind, check_prob, fail
@@ -41,17 +41,17 @@ def interval(
         Highest-density or equal-tailed. Where the highest-density region is not one interval, the
         answer falls back to the equal-tailed interval, and ``attrs["how"]`` says so.
     **keywords
-        ``model``, ``of``, ``n``, ``draws`` and ``random_seed``, and the model's own keywords, such
-        as ``concentration=0.5``.
+        ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed`` and ``positive``, and
+        the model's own keywords, such as ``concentration=0.5``.
 
     Returns
     -------
     DataArray, dims ([measure], ..., [class], bound)
         ``bound`` is lower, upper; a sequence of measures adds a dim ``measure``. The leading dims
         of the evidence remain, except those that the model uses up (``fold``, ``repeat``). NaN
-        where the measure is undefined throughout. The attributes ``prob``, ``kind`` and ``how`` say
-        what it is and how it was computed; ``error`` is the largest numerical (for draws: Monte
-        Carlo standard) error of a bound, ``undefined`` the largest fraction of 0/0.
+        where the measure is undefined throughout. The attributes ``of``, ``prob``, ``kind`` and
+        ``how`` say what it is and how it was computed; ``error`` is the largest numerical (for
+        draws: Monte Carlo standard) error of a bound, ``undefined`` the largest fraction of 0/0.
 
     Raises
     ------
@@ -75,6 +75,7 @@ def interval(
     shape = template.shape[several:]
     ends = np.stack([np.broadcast_to(answer[0], (*shape, 2)) for answer in answers])
     attrs = {
+        **template.attrs,
         "prob": prob,
         "kind": kind,
         "how": "; ".join(dict.fromkeys(answer[1] for answer in answers)),
@@ -132,69 +133,73 @@ def how(distribution: Any, prob: float, kind: str) -> str:
     return f"{distribution.how}, equal tails: {', '.join(other)}" if other else distribution.how
 
 
-def cdf(evidence: Any, measure: str | Callable, x: float, **keywords: Any) -> xr.DataArray:
+def cdf(evidence: Any, measure: Any, x: Any, **keywords: Any) -> xr.DataArray:
     """
     Return the posterior probability that a measure is at most x.
 
     Parameters
     ----------
     evidence, measure, **keywords
-        See `interval`.
-    x : float
-        A value of the measure.
+        See `interval`; several measures have a dim ``measure``.
+    x : float, sequence of floats or DataArray
+        Values of the measure; several have a dim ``x``, the last. A DataArray of the shape of the
+        answer has a value for each of its members.
 
     Examples
     --------
     >>> import bayescm as bcm
-    >>> round(float(cdf(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", 0.7)), 4)
-    0.3008
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> cdf(counts, "f1", [0.6, 0.7]).values.round(4)
+    array([0.0019, 0.3008])
     """
-    return _answer(evidence, measure, lambda distribution: distribution.cdf(x), keywords)
+    return _at(evidence, measure, "cdf", "x", x, keywords)
 
 
-def prob_above(
-    evidence: Any, measure: str | Callable, threshold: float, **keywords: Any
-) -> xr.DataArray:
+def prob_above(evidence: Any, measure: Any, threshold: Any, **keywords: Any) -> xr.DataArray:
     """
     Return the posterior probability that a measure exceeds a threshold.
 
     Parameters
     ----------
     evidence, measure, **keywords
-        See `interval`.
-    threshold : float
-        A value of the measure.
+        See `interval`; several measures have a dim ``measure``.
+    threshold : float, sequence of floats or DataArray
+        Values of the measure; several have a dim ``threshold``, the last. A DataArray of the shape
+        of the answer has a value for each of its members.
 
     Examples
     --------
     >>> import bayescm as bcm
-    >>> round(float(prob_above(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", 0.7)), 4)
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> round(float(prob_above(counts, "f1", 0.7)), 4)
     0.6992
+    >>> prob_above(counts, ["recall", "f1"], 0.7).values.round(4)
+    array([0.9886, 0.6992])
     """
-    return _answer(evidence, measure, lambda distribution: distribution.sf(threshold), keywords)
+    return _at(evidence, measure, "sf", "threshold", threshold, keywords)
 
 
-def quantile(evidence: Any, measure: str | Callable, q: float, **keywords: Any) -> xr.DataArray:
+def quantile(evidence: Any, measure: Any, q: Any, **keywords: Any) -> xr.DataArray:
     """
     Return the point below which a measure lies with probability q.
 
     Parameters
     ----------
     evidence, measure, **keywords
-        See `interval`.
-    q : float in [0, 1]
-        Mass below the point.
+        See `interval`; several measures have a dim ``measure``.
+    q : float in [0, 1], or sequence of these
+        Mass below the point; several have a dim ``quantile``, the last.
 
     Examples
     --------
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> round(float(quantile(counts, "f1", 0.5)), 4)
-    0.7201
+    >>> quantile(counts, "f1", [0.1, 0.5]).values.round(4)
+    array([0.6695, 0.7201])
     """
-    if not 0 <= q <= 1:
+    if not all(0 <= each <= 1 for each in _floats("quantile", q).ravel()):
         raise fail("q must be a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
-    return _answer(evidence, measure, lambda distribution: distribution.quantile(q), keywords)
+    return _at(evidence, measure, "quantile", "quantile", q, keywords)
 
 
 def mean(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
@@ -271,6 +276,44 @@ def skewness(
     return _answer(evidence, measure, ask, keywords)
 
 
-def _answer(evidence, measure, ask, keywords: Mapping):
-    distribution, template = distribution_of(evidence, measure, **keywords)
-    return template.copy(data=np.broadcast_to(ask(distribution), template.shape).astype(float))
+def _answer(evidence, measure, ask, keywords: Mapping, along=None):
+    """Return what is asked of the distribution of a measure, or of several along a new dim."""
+    found = distributions_of(evidence, measure, **keywords)
+    blank = _common_template([each for _, each in found], measure)
+    several = "measure" in blank.dims
+    blank = blank.rename(None) if several else blank
+    if along is not None:
+        blank = (blank * along).assign_attrs(blank.attrs).rename(blank.name)
+    shape = blank.shape[several:]
+    values = [np.broadcast_to(ask(each), shape).astype(float) for each, _ in found]
+    return blank.copy(data=np.stack(values) if several else values[0])
+
+
+def _at(evidence, measure, what, dim, values, keywords):
+    """Return a function of the distribution at one value, or at several along a new dim."""
+    at = _floats(dim, values)
+    if isinstance(values, xr.DataArray) and at.ndim:  # one for each member of the answer
+        known = _answer(evidence, measure, lambda each: each.mean(), keywords)
+        if values.dims != known.dims or values.shape != known.shape:
+            todo = "pass numbers, or one for each member of the answer"
+            raise fail(f"{dim} has other dims than the answer", values.dims, str(known.dims), todo)
+    if at.ndim == 0 or isinstance(values, xr.DataArray):
+        return _answer(evidence, measure, lambda each: getattr(each, what)(at), keywords)
+
+    def ask(distribution):
+        return np.stack([getattr(distribution, what)(each) for each in at.tolist()], axis=-1)
+
+    return _answer(evidence, measure, ask, keywords, xr.DataArray(at, [(dim, at)]))
+
+
+def _floats(name, values):
+    """Return numbers as an array, (...) or (n,), or raise where they are none."""
+    try:
+        array = np.asarray(values, float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    many = array.ndim > 1 and not isinstance(values, xr.DataArray)
+    if many or array.size == 0 or np.isnan(array).any():
+        todo = "pass one number, or a list of them"
+        raise fail(f"{name} must be one or more numbers", values, "numbers", todo)
+    return array

@@ -28,8 +28,8 @@ def proportion(
     ----------
     successes, failures : int, array_like (n,) or DataArray
         Counts >= 0. Arrays get a dim ``batch``; DataArrays keep their dims.
-    concentration : float > 0, default 0.5
-        Prior pseudo-count on either side.
+    concentration : float >= 0, default 0.5
+        Prior pseudo-count on either side; 0, Haldane's prior, where both sides were seen.
     prob, kind
         See `interval`.
 
@@ -48,10 +48,15 @@ def proportion(
     array([0.5753, 0.7289])
     """
     check_prob(prob), check_kind(kind)
-    if not np.ndim(concentration) == 0 or not 0 < concentration < np.inf:
-        raise fail("concentration must be positive", concentration, "a number > 0", "pass 0.5 or 1")
+    if np.ndim(concentration) != 0 or not 0 <= concentration < np.inf:
+        allowed = "a number >= 0"
+        raise fail("concentration must not be negative", concentration, allowed, "pass 0.5 or 1")
     sides = [_side(name, each) for name, each in (("successes", successes), ("failures", failures))]
     right, wrong = xr.broadcast(*sides)
+    if not concentration and not (right.values * wrong.values).all():
+        got = {"successes": right.values.min(), "failures": wrong.values.min()}
+        todo = "pass concentration=0.5, or leave it out"
+        raise fail("the posterior is improper", got, "both above 0 where concentration is 0", todo)
     distribution = Beta(right.values + concentration, wrong.values + concentration)
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
     coords = {**right.coords, "bound": ["lower", "upper"]}

@@ -90,6 +90,7 @@ def _two(evidence, measures, random_seed, options):
         raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
     if isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL and "model" not in options:
         options = {"draws": _MANY_DRAWS} | options
+    options = {**options, "compared": False}
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
     if len({each.dims for each in drawn.values.values()}) > 1:
         todo = "use averages such as f1_macro, or a function of the cells for one class"
@@ -180,6 +181,7 @@ def correlation(
     0.26
     """
     prob = check_prob(prob)
+    options["compared"] = False
     values = draw_measures(evidence, measures, random_seed=random_seed, **options).values
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:

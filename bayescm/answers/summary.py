@@ -37,10 +37,12 @@ def summary(
     -------
     DataFrame
         One row per measure and index of the leading dims and classes, which have their own
-        columns. ``point`` is the plug-in value of the counts (of a fit: the median), ``lower`` and
-        ``upper`` bound the interval, ``how`` says how the numbers were computed and, if the
-        interval is not of the kind asked for, why; ``error`` is the numerical error of its bounds
-        and ``undefined`` the fraction of the posterior in which the measure is 0/0.
+        columns. Where the estimand has a name of its own a column ``of`` says it: of groups it is
+        ``"population"`` by default. ``point`` is the plug-in estimate of the same estimand (of a
+        fit: the median), ``lower`` and ``upper`` bound the interval, ``how`` says how the numbers
+        were computed and, if the interval is not of the kind asked for, why; ``error`` is the
+        numerical error of its bounds and ``undefined`` the fraction of the posterior in which the
+        measure is 0/0.
 
     Examples
     --------
@@ -61,7 +63,11 @@ def summary(
         _rows(distribution, template, point, prob, kind)
         for (distribution, template), point in zip(found, points, strict=True)
     ]
-    return pd.concat(parts, ignore_index=True)
+    table = pd.concat(parts, ignore_index=True)
+    said = posterior.says(of)
+    if said != "parameter":
+        table.insert(list(table).index("point"), "of", said)
+    return table
 
 
 def _rows(distribution, template, point, prob, kind):
@@ -121,12 +127,14 @@ def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:
     >>> sentences(table)
     ['f1 lies between 0.644 and 0.791 with probability 95%; the best single guess is 0.719.']
     """
-    dims = [name for name in table.columns if name not in ("measure", *COLUMNS)]
+    dims = [name for name in table.columns if name not in ("measure", "of", *COLUMNS)]
     return [_sentence(row, dims, prob) for row in table.to_dict("records")]
 
 
 def _sentence(row, dims, prob):
-    where = ", ".join(f"{dim} {row[dim]}" for dim in dims)
+    where = ", ".join(
+        [*(f"{dim} {row[dim]}" for dim in dims), *([row["of"]] if "of" in row else [])]
+    )
     name = f"{row['measure']} ({where})" if where else row["measure"]
     if np.isnan(row["lower"]):
         return f"{name} is undefined: 0/0."

@@ -1,13 +1,14 @@
 """Evidence as independent samples of outcomes, for the frequentist intervals."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import as_counts, classes
+from bayescm.evidence.counts import as_counts, classes, known_shares, with_shares
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.measures.labelled import check_pairs
@@ -97,7 +98,7 @@ def samples(
     matrices = counts_of(evidence) if isinstance(evidence, xr.Dataset) else as_counts(evidence)
     if "classifier" in matrices.dims:
         matrices = matrices.transpose(..., "classifier", "actual", "predicted")
-    kernels = as_kernels(measures, matrices)
+    kernels = _at_shares(as_kernels(measures, matrices), known_shares(matrices))
     size, number = matrices.sizes["actual"], matrices.sizes.get("classifier", 1)
     if isinstance(evidence, xr.Dataset):
         counts, actual, predicted = arrays(as_outcomes(evidence))
@@ -111,3 +112,14 @@ def samples(
     wanted = check_pairs(pairs, names, kernels)
     labels = classes(matrices)
     return Samples(counts, actual, predicted, sample, kernels, wanted, labels, size, leading)
+
+
+def _at_shares(kernels, shares):
+    """Return the measures of a population with these shares of the classes, if any are known."""
+    if shares is None:
+        return kernels
+    return [replace(each, compute=partial(_scaled, each.compute, shares)) for each in kernels]
+
+
+def _scaled(compute, shares, cells):
+    return compute(with_shares(cells, shares))

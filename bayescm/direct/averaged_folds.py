@@ -82,6 +82,11 @@ class AveragedFolds(Posterior):
             return _matching_beta(parts, self.stretch)
         return MeanOfFolds(parts, self.stretch)
 
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the mean over the folds, of those in which the measure is defined."""
+        self.check_of(of)
+        return self.mean_of_members(measure)
+
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
@@ -137,7 +142,7 @@ def averaged_folds(
     Raises
     ------
     ValueError
-        If there are fewer than two folds, rho is not a correlation, or a posterior is improper.
+        If there are fewer than two folds, or rho is not a correlation.
 
     Examples
     --------

@@ -23,6 +23,7 @@ from bayescm.evidence.counts import (
     make_counts,
 )
 from bayescm.evidence.outcomes import counts_of
+from bayescm.measures.kernel import average
 from bayescm.validate import check_counts, fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
@@ -117,13 +118,27 @@ class Posterior:
             )
         return name
 
+    def says(self, of: str) -> str:
+        """Return what an estimand is called: ``"parameter"`` by its own name where it has one."""
+        of = self.check_of(of)
+        own = self.estimands[of]
+        names = [each for each, variable in self.estimands.items() if variable == own]
+        named = [each for each in names if each not in ("parameter", "predictive")]
+        return named[0] if of == "parameter" and named else of
+
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the plug-in estimate, (..., [C])."""
-        if self.check_of(of) != "finite":
-            return measure(self.pooled)
+        """Return the plug-in estimate of the same estimand, (..., [C])."""
+        return (
+            self.mean_of_members(measure) if self.check_of(of) == "finite" else measure(self.pooled)
+        )
+
+    def mean_of_members(self, measure: Callable) -> np.ndarray:
+        """Return the mean over what the posterior uses up of each member's own measure."""
         used = [dim for dim in self.uses if dim in self.counts.dims]
         apart = self.counts.transpose(*used, *self.batch.dims, *CELLS).values
-        return np.nanmean(measure(apart), axis=tuple(range(len(used))))
+        values = measure(apart)
+        values = values.reshape(-1, *values.shape[len(used) :])
+        return average(np.moveaxis(values, 0, -1))
 
     def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (..., [C]), or None where it is drawn."""
@@ -333,7 +348,8 @@ def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -
 def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
     """Return known shares of the actual classes in the order of the counts; the coord's if None."""
     if prevalence is None and "prevalence" in counts.coords:
-        return counts.coords["prevalence"].item()
+        known = counts.coords["prevalence"]
+        return known.values if known.ndim else known.item()
     if np.ndim(prevalence) == 0 or isinstance(prevalence, tuple):
         return prevalence
     shares = prevalence

@@ -58,11 +58,20 @@ class DirichletMultinomial(Posterior):
             weights = reduce(weights)
         if of == "predictive" and abstains(self.counts):
             return None
+        apart = weights.shape[-1] > 2 and measure.one_class
+        weights = one_vs_rest(weights) if apart else weights
+        if of == "predictive" or not lookup.is_proper(measure, weights):
+            self.check_proper()
         if of == "predictive":
             share = self.weights.sum(axis=-1)[..., ::-1]
             return enumerated(measure, self.weights, share, self.batch.values if n is None else n)
-        apart = weights.shape[-1] > 2 and measure.one_class
-        return lookup.distribution(measure, one_vs_rest(weights) if apart else weights)
+        return lookup.distribution(measure, weights)
+
+    def check_proper(self) -> None:
+        """Raise where the posterior is improper: a cell has neither counts nor prior."""
+        dirichlet.check_proper(
+            self.weights, self.counts.indexes["actual"].tolist(), abstains=abstains(self.counts)
+        )
 
     @property
     def parameters(self) -> np.ndarray:
@@ -71,6 +80,7 @@ class DirichletMultinomial(Posterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        self.check_proper()
         theta = dirichlet.draw(self.parameters, size, rng)
         return {"theta_cell": theta, "theta": squared(theta, self.counts)}
 
@@ -111,7 +121,7 @@ def dirichlet_multinomial(
         Counts >= 0, fractional ones too. Of an array with two classes index 1 is the positive one.
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default, for C
-        classes. 0 is allowed where no cell is empty.
+        classes. 0 is allowed; measures that depend on an empty cell are then refused.
 
     Returns
     -------
@@ -120,7 +130,8 @@ def dirichlet_multinomial(
     Raises
     ------
     ValueError
-        If the posterior is improper; the message names the cell.
+        If a concentration is negative; when asked for a measure whose distribution is improper, the
+        message names the cell.
 
     Examples
     --------
@@ -131,6 +142,5 @@ def dirichlet_multinomial(
     """
     cells = labelled(counts, abstention=True)
     prior = prior_of(concentration, counts)
-    labels = cells.indexes["actual"].tolist()
-    weights = dirichlet.pseudo_counts(cells.values, prior, labels, abstains=abstains(cells))
+    weights = dirichlet.pseudo_counts(cells.values, prior, abstains=abstains(cells))
     return DirichletMultinomial(cells, weights)

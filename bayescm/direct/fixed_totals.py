@@ -17,6 +17,7 @@ from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
 from bayescm.direct.predictive import enumerated
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.beta import Beta, PointMass
+from bayescm.evidence.counts import with_shares
 from bayescm.validate import fail
 
 
@@ -49,21 +50,26 @@ class FixedTotals(Posterior):
         return FixedTotals(labelled(cells), weights, shares, self.prior)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure of the observed rates at the prevalence that is known, if one is."""
-        if self.shares is None:
-            return super().point(measure, of)
-        with np.errstate(invalid="ignore"):
-            rates = self.pooled / self.pooled.sum(axis=-1, keepdims=True)
-        return measure(self.shares[..., None] * rates)
+        """Return the measure of the observed rates at the prevalence, or at its prior mean."""
+        if self.prior is None:
+            return measure(with_shares(self.pooled, self.shares))
+        mean = self.prior[0] / sum(self.prior)
+        return measure(with_shares(self.pooled, np.array([1 - mean, mean])))
 
     def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...), or None where there is none."""
+        row = lookup.is_of_a_row(measure) and lookup.is_proper(measure, self.weights)
+        if of == "predictive" or not row:
+            self._check_proper()
         if of == "predictive":
             sizes = self.batch.values if n is None else n
             return enumerated(measure, self.weights, self._share(), sizes)
         if self.weights.shape[-1] > 2:
             return lookup.distribution_of_rows(measure, self.weights)
         return lookup.distribution_at_prevalence(measure, self.weights, self._prevalence())
+
+    def _check_proper(self):
+        dirichlet.check_proper(self.weights, self.counts.indexes["actual"].tolist())
 
     def _prevalence(self):
         if self.prior is None:
@@ -80,6 +86,7 @@ class FixedTotals(Posterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        self._check_proper()
         rates = dirichlet.draw(self.weights, size, rng)
         if self.prior is None:
             return {"rates": rates, "theta": self.shares[..., None] * rates}
@@ -126,7 +133,7 @@ def fixed_totals(
     Raises
     ------
     ValueError
-        If a share lies outside (0, 1), or the posterior is improper.
+        If a share lies outside (0, 1).
 
     Examples
     --------
@@ -137,7 +144,7 @@ def fixed_totals(
     """
     table = labelled(counts)
     labels = table.indexes["actual"].tolist()
-    weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts), labels)
+    weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts))
     prevalence = shares_of(prevalence, counts, table)
     if isinstance(prevalence, tuple):
         return FixedTotals(table, weights, None, _prior(prevalence, len(labels)))

@@ -8,6 +8,7 @@ measures in diagnostic reviews. Journal of Clinical Epidemiology 58, 982-990.
 doi:10.1016/j.jclinepi.2005.02.022
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,10 +21,13 @@ from scipy.special import expit
 from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
+from bayescm.direct.groups.plug_in import average_cells, typical_cells
 from bayescm.direct.groups.random_effects import Block
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.evidence.counts import CELLS
+from bayescm.evidence.counts import CELLS, with_shares
 from bayescm.validate import fail
+
+_NODES = 61
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +35,11 @@ class HierarchicalGroups(Posterior):
     """
     The posterior of matrices of groups.
 
-    ``"parameter"`` is the typical group, ``"population"`` the average over all groups there may be:
-    that of examples, if groups are of a size. The more the groups differ the further the two are
-    apart, since an average of rates is nearer to one half than the rate of the middle group.
-    ``"finite"`` is the mean over the groups at hand, ``"new"`` one group not seen yet.
+    ``"population"``, the default, is the average over all groups there may be: that of examples,
+    if groups are of a size. ``"typical"`` is the group in the middle; the more the groups differ
+    the further the two are apart, since an average of rates is nearer to one half than the rate of
+    the middle group. ``"finite"`` is the mean over the groups at hand, ``"new"`` one group not seen
+    yet.
 
     Attributes
     ----------
@@ -51,7 +56,8 @@ class HierarchicalGroups(Posterior):
     uses = ("group",)
     estimands = {  # noqa: RUF012
         "parameter": "theta",
-        "population": "theta_population",
+        "population": "theta",
+        "typical": "theta_typical",
         "finite": "theta_group",
         "new": "theta_new",
         "predictive": "theta_new",
@@ -71,19 +77,32 @@ class HierarchicalGroups(Posterior):
         """Return how many draws are made: effects take more time than pairs are worth."""
         return super().draws_by_default(of)
 
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """
+        Return the plug-in estimate of the same estimand, (..., [C]).
+
+        Of a new group, that of the typical one.
+        """
+        if self.check_of(of) == "finite":
+            return self.mean_of_members(measure)
+        cells = np.moveaxis(self.counts.values.astype(float), -3, 0)
+        average = self.estimands[of] == "theta" or cells.shape[-1] > 2
+        theta = average_cells(cells) if average else typical_cells(cells)
+        if self.prevalence is not None:
+            theta = with_shares(theta, np.array([1 - self.prevalence, self.prevalence]))
+        return measure(theta)
+
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """
         Return draws (size, ...) of the variables of the PyMC model of the same name.
 
-        ``theta`` of the typical group, ``theta_new`` of a group not seen yet, and ``theta_group``.
+        ``theta`` of the population, ``theta_typical``, ``theta_new`` of a group not seen yet, and
+        ``theta_group``.
         """
         return self._joined([each.draws(size, rng, True) for each in self.each_collection], size)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
-        if of == "population":
-            parts = [{"theta": each.average(size, rng)} for each in self.each_collection]
-            return self._joined(parts, size)["theta"]
         if of == "finite":
             return self.variables(size, rng)["theta_group"]
         # The groups' own matrices take most of the time.
@@ -129,12 +148,13 @@ class _Two:
         parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
         blocks = (self.shares, self.rates)
         split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
-        means = np.concatenate([each[0] for each in split], axis=1)
+        means, spread = (np.concatenate([each[i] for each in split], axis=1) for i in (0, 1))
         found = {
             "rates": expit(means),
-            "spread": np.concatenate([each[1] for each in split], axis=1),
+            "spread": spread,
             "correlation": (split[1][2] + 1) / 2,
-            "theta": self._theta(means, self.prevalence),
+            "theta": self._average(means, spread),
+            "theta_typical": self._theta(means, self.prevalence),
         }
         new = rng.standard_normal((size, 1, 3))
         found |= {"effect_new": new[:, 0]}
@@ -145,16 +165,13 @@ class _Two:
             found["theta_group"] = self._theta(self._logits(parts, found["effect"]))
         return found
 
-    def average(self, size, rng):
-        parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
-        blocks = (self.shares, self.rates)
-        split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
-        means, spread = (np.concatenate([each[i] for each in split], axis=1) for i in (0, 1))
-        nodes, weights = np.polynomial.hermite_e.hermegauss(61)
-        rates = expit(means[..., None] + spread[..., None] * nodes) @ (weights / weights.sum())
+    def _average(self, means, spread):
+        """Return the cells (S, 2, 2) averaged over all groups, by Gauss-Hermite quadrature."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        turned = means[..., None] + spread[..., None] * nodes
+        yes, no = (expit(sign * turned) @ (weights / weights.sum()) for sign in (1, -1))
         # Prevalence and rates are independent between groups, and each cell is linear in a rate.
-        rates = np.clip(rates, 1e-12, 1 - 1e-12)
-        return self._theta(np.log(rates / (1 - rates)), self.prevalence)
+        return self._cells(yes, no, self.prevalence)
 
     def _logits(self, parts, effects):
         shares = self.shares.logits(parts[0], effects[..., :1])
@@ -162,20 +179,20 @@ class _Two:
 
     @staticmethod
     def _theta(logits, prevalence=None):
-        share, recall, specificity = np.moveaxis(expit(logits), -1, 0)
-        share = share if prevalence is None else np.full_like(share, prevalence)
-        miss, alarm = np.moveaxis(expit(-logits), -1, 0)[1:]
-        rest = 1 - share
+        return _Two._cells(expit(logits), expit(-logits), prevalence)
+
+    @staticmethod
+    def _cells(yes, no, prevalence):
+        share, recall, specificity = np.moveaxis(yes, -1, 0)
+        rest, miss, alarm = np.moveaxis(no, -1, 0)
+        if prevalence is not None:
+            share, rest = np.full_like(share, prevalence), np.full_like(share, 1 - prevalence)
         rows = [[rest * specificity, rest * alarm], [share * miss, share * recall]]
         return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
 class _Many:
     """Many classes: Dirichlet distributions of the class shares and of every row."""
-
-    def average(self, size, rng):
-        """Return the typical cells: the mean of a Dirichlet distribution is its middle."""
-        return self.draws(size, rng, False)["theta"]
 
     def __init__(self, cells, concentration, spread, prevalence):
         if prevalence is not None:
@@ -202,6 +219,7 @@ class _Many:
             "spread": np.stack([each[1] for each in typical], axis=1),
             "theta": typical[0][0][..., None] * rows,
         }
+        found["theta_typical"] = found["theta"]  # the mean of a Dirichlet distribution
         pairs = list(zip(blocks, parts, strict=True))
         new = [block.draw_new(points, rng) for block, points in pairs]
         found |= {"shares_new": new[0], "rows_new": np.stack(new[1:], axis=1)}

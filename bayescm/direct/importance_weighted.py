@@ -110,7 +110,7 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> I
     effective = cells["effective"].transpose(*cells.dims).values.astype(float)
     check_counts(effective, fractional=True, name="an effective count")
     labels = cells.indexes["actual"].tolist()
-    weights = dirichlet.pseudo_counts(
-        effective, prior_of(concentration, counts), labels, abstains=abstains(cells)
-    )
+    silent = abstains(cells)
+    weights = dirichlet.pseudo_counts(effective, prior_of(concentration, counts), abstains=silent)
+    dirichlet.check_proper(weights, labels, abstains=silent)
     return ImportanceWeighted(cells, effective, weights)

@@ -85,8 +85,7 @@ def pooled_folds(
     Raises
     ------
     ValueError
-        If there are fewer than two folds, omega is out of its range, or the posterior is
-        improper.
+        If there are fewer than two folds, or omega is out of its range.
 
     Examples
     --------
@@ -101,8 +100,8 @@ def pooled_folds(
     if omega is None:
         omega = min(max((known["n_folds"] + 1) / 2, 1), matrices) / matrices
     omega = _check_omega(omega, matrices)
-    prior, labels = prior_of(concentration, counts, FOLDS), table.indexes["actual"].tolist()
-    weights = dirichlet.pseudo_counts(omega * folds.sum(-3), prior, labels)
+    prior = prior_of(concentration, counts, FOLDS)
+    weights = dirichlet.pseudo_counts(omega * folds.sum(-3), prior)
     return PooledFolds(table, weights, folds, omega)
 
 

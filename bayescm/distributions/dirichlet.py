@@ -14,7 +14,7 @@ def default_concentration(classes):
     return 2 / classes**2
 
 
-def pseudo_counts(cells, concentration, labels=None, *, abstains=False):
+def pseudo_counts(cells, concentration, *, abstains=False):
     """
     Return prior plus observed counts, (..., C, C), the parameters of the posterior.
 
@@ -23,8 +23,6 @@ def pseudo_counts(cells, concentration, labels=None, *, abstains=False):
     cells : array_like, shape (..., C, C)
     concentration : float or array_like, optional
         One number or (..., C, C); by default `default_concentration`.
-    labels : sequence, optional
-        The classes, for the message of an error; by default their places.
     abstains : bool, default False
         Whether the last label is an abstention. Its row, which nothing is, stays 0, and it does not
         count as a class in the default concentration.
@@ -32,8 +30,8 @@ def pseudo_counts(cells, concentration, labels=None, *, abstains=False):
     Raises
     ------
     ValueError
-        If a concentration is negative, or 0 in a cell without counts: the posterior is improper
-        then. The message names the cell.
+        If a concentration is negative. Where one is 0 in a cell without counts the posterior is
+        improper, though that of some measures is not: see `check_proper`.
     """
     cells = np.asarray(cells, float)
     if concentration is None:
@@ -49,9 +47,14 @@ def pseudo_counts(cells, concentration, labels=None, *, abstains=False):
     weights = cells + prior
     if abstains:
         weights[..., -1, :] = 0
-    empty = weights[..., : cells.shape[-1] - abstains, :] == 0
+    return weights
+
+
+def check_proper(weights, labels=None, *, abstains=False):
+    """Return the parameters, or raise where one is 0: the posterior is improper then."""
+    empty = weights[..., : weights.shape[-1] - abstains, :] == 0
     if empty.any():
-        names = range(cells.shape[-1]) if labels is None else labels
+        names = range(weights.shape[-1]) if labels is None else labels
         actual, predicted = (names[place] for place in np.argwhere(empty)[0][-2:])
         raise fail(
             f"the posterior is improper: cell actual={actual!r}, predicted={predicted!r} is empty",

@@ -68,6 +68,26 @@ def distribution(measure, weights):
     return _integral(measure, weights)
 
 
+def is_proper(measure, weights):
+    """Say whether a measure has a distribution though some parameters are 0: of sums that are not.
+
+    Parameters as of `distribution`.
+    """
+    form = measure.form
+    if form in (Overlap(1, 1), Overlap(0.5, 0.5)):
+        sides = ("tp", "fp+fn")
+    elif isinstance(form, Proportion) and (weights.shape[-1] == 2 or "right" in form):
+        sides = form
+    else:
+        return False
+    return all((_sum(weights, each) > 0).all() for each in sides)
+
+
+def is_of_a_row(measure):
+    """Say whether a measure of two classes depends on the rates of one actual class alone."""
+    return measure.form in _ROWS
+
+
 def distribution_of_rows(measure, weights):
     """Return the distribution of a measure of each class, (..., C), from its row alone, or None."""
     if measure.form not in (("tp", "fn"), ("fn", "tp")):

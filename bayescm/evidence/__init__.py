@@ -4,10 +4,11 @@ Evidence: labelled counts from cells, matrices, predictions, tables and files.
 What counts are, and the check that every public function makes on entry, is in ``counts``.
 """
 
-from bayescm.evidence.counts import align, as_counts, at_prevalence, positive
+from bayescm.evidence.counts import align, as_counts, positive
 from bayescm.evidence.matrices import combine, from_cells, from_matrix
 from bayescm.evidence.predictions import from_frame, from_predictions
 from bayescm.evidence.reading import read
+from bayescm.evidence.rescored import at_prevalence
 
 __all__ = [
     "align",

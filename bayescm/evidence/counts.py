@@ -127,6 +127,8 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
     if not isinstance(evidence, xr.DataArray):
         allowed = "counts as from_cells, from_matrix or from_predictions return them"
         todo = "pass a bare matrix through from_matrix"
+        if isinstance(evidence, Mapping):
+            todo = "put counts together first: combine({'a': counts, 'b': counts})"
         raise fail("not evidence", type(evidence).__name__, allowed, todo, TypeError)
     _check_dims(evidence)
     _check_scalars(evidence, check_same_labels(evidence))
@@ -193,7 +195,9 @@ def check_same_labels(matrix: xr.DataArray) -> list:
 
 def _check_scalars(evidence, labels):
     for name in ("positive", "abstain", "prevalence", *DESIGN):
-        if name in evidence.coords and evidence.coords[name].ndim:
+        dims = evidence.coords[name].dims if name in evidence.coords else ()
+        # Of more than two classes each has a share of its own.
+        if dims and not (name == "prevalence" and dims == ("actual",)):
             todo = "put evidence together with combine(), where it is the same"
             raise fail(
                 f"{name} must be a single value", evidence.coords[name].values, "a scalar", todo
@@ -202,9 +206,9 @@ def _check_scalars(evidence, labels):
         _find_label(positive(evidence), labels)
     for name in ("prevalence", "test_share"):
         share = evidence.coords.get(name)
-        if share is not None and not 0 < share < 1:
+        if share is not None and not ((share > 0) & (share < 1)).all():
             raise fail(
-                f"{name} must lie between 0 and 1", share.item(), f"0 < {name} < 1", "correct it"
+                f"{name} must lie between 0 and 1", share.values, f"0 < {name} < 1", "correct it"
             )
     folds = evidence.coords.get("n_folds")
     if folds is not None and not (folds.dtype.kind in "iuf" and folds >= 1 and folds % 1 == 0):
@@ -295,41 +299,24 @@ def _labelled_values(values, counts):
     return xr.DataArray(values, dims=dims, coords={dim: counts.indexes[dim] for dim in CELLS})
 
 
-def at_prevalence(counts: xr.DataArray, prevalence: float) -> xr.DataArray:
-    """
-    Return the counts as evidence about the same classifier at a different prevalence.
+def with_positive(evidence: Any, label: Any) -> Any:
+    """Return counts, outcomes or scores with this positive class, or raise where it is no label."""
+    classes = evidence["label" if is_outcomes(evidence) else "actual"].values
+    return evidence.assign_coords(
+        positive=_find_label(label, list(dict.fromkeys(classes.tolist())))
+    )
 
-    Their default model becomes ``fixed_totals`` with this prevalence: precision, accuracy or F1
-    change, recall and specificity do not.
 
-    Parameters
-    ----------
-    counts : DataArray
-        Counts of two classes, one of them positive; or scores, for curves.
-    prevalence : float
-        Proportion of positives, between 0 and 1.
+def known_shares(counts: xr.DataArray) -> np.ndarray | None:
+    """Return the share of each actual class that canonical counts carry, (C,), or None."""
+    if "prevalence" not in counts.coords:
+        return None
+    given = counts.coords["prevalence"]
+    return given.values if given.ndim else np.array([1 - given.item(), given.item()])
 
-    Returns
-    -------
-    DataArray
-        The same numbers with the scalar coord ``prevalence``.
 
-    Examples
-    --------
-    >>> counts = make_counts(np.array([[30, 35], [15, 65]]), np.array([0, 1]))
-    >>> rare = at_prevalence(counts, 0.01)
-    >>> rare.prevalence.item()
-    0.01
-    """
-    if isinstance(counts, xr.Dataset) and "score" in counts:
-        from bayescm.evidence import rescored
-
-        return rescored.at_prevalence(counts, prevalence)
-    counts = as_counts(counts)
-    if counts.sizes["actual"] != 2 or positive(counts) is None:
-        got, allowed = counts.indexes["actual"].tolist(), "two classes with a positive one"
-        raise fail("a prevalence needs a positive class", got, allowed, "pass positive=...")
-    if isinstance(prevalence, str) or not np.isscalar(prevalence) or not 0 < prevalence < 1:
-        todo = "pass the proportion of positives, e.g. 0.01"
-        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
-    return counts.assign_coords(prevalence=float(prevalence))
+def with_shares(cells: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return cells (..., C, C) with their rows scaled to the shares (..., C) of a population."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = cells / cells.sum(axis=-1, keepdims=True)
+    return shares[..., None] * rates

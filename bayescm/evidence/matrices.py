@@ -125,6 +125,7 @@ def from_matrix(
             matrix.to_numpy(), [("actual", matrix.index), ("predicted", matrix.columns)]
         )
     if isinstance(matrix, xr.DataArray) and set(CELLS) <= set(matrix.dims):
+        _refuse_margins(matrix)
         return _from_labelled(matrix, labels, positive, fractional)
     table = check_counts(matrix, fractional)
     if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
@@ -142,6 +143,26 @@ def from_matrix(
         dim: np.arange(n) for dim, n in zip(leading, table.shape, strict=False) if dim != "batch"
     }
     return with_design(make_counts(table, classes, positive, leading, coords))
+
+
+def _refuse_margins(matrix):
+    """Raise where the last row or column of a labelled table holds the sums of the others."""
+    for dim, other in (CELLS, CELLS[::-1]):
+        name = matrix.indexes[dim].tolist()[-1] if dim in matrix.indexes else None
+        if matrix.sizes[dim] < 2 or matrix.dtype.kind not in "iuf":
+            continue
+        last, rest = matrix.isel({dim: -1}), matrix.isel({dim: slice(-1)}).sum(dim)
+        # Two equal rows of two classes are none, unless they are called so.
+        named = str(name).lower() in ("all", "total", "sum")
+        if (
+            (named or matrix.sizes[dim] > 2)
+            and last.sum() > 0
+            and (last.values == rest.values).all()
+        ):
+            both = other in matrix.indexes and name in matrix.indexes[other]
+            if named or both:
+                todo = f"leave margins out of pd.crosstab, or drop {name!r} from rows and columns"
+                raise fail("the table has sums in its margins", name, "the classes alone", todo)
 
 
 def _from_labelled(matrix, labels, positive, fractional):

@@ -1,41 +1,86 @@
-"""Scores seen differently: at another prevalence, one class against the rest, all folds as one."""
+"""Evidence seen differently: at another prevalence, one class against the rest, folds as one."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.counts import abstains, as_counts, positive
 from bayescm.evidence.scores import as_scores, check_share
 from bayescm.validate import fail, suggest
 
 
-def at_prevalence(evidence: xr.Dataset, prevalence: float) -> xr.Dataset:
+def at_prevalence(evidence: Any, prevalence: Any) -> Any:
     """
-    Return scores as evidence about a population with a different prevalence.
+    Return counts or scores as evidence about the same classifier at a different prevalence.
 
-    Precision and whatever depends on it changes; the ROC curve does not.
+    Precision, accuracy and F1 change; recall, specificity and the ROC curve do not. The default
+    model of counts becomes ``fixed_totals`` with this prevalence.
 
     Parameters
     ----------
-    evidence : Dataset
-        Scores of two classes.
-    prevalence : float
-        Proportion of positives, between 0 and 1.
+    evidence : DataArray or Dataset
+        Counts, or scores of two classes.
+    prevalence : float, or mapping or array_like of C floats
+        Proportion of positives, between 0 and 1. Of counts of more than two classes the proportion
+        of each, by label or in the order of the labels; they sum to 1.
+
+    Returns
+    -------
+    DataArray or Dataset
+        The same numbers with the coord ``prevalence``: a scalar, or one number for each class.
+
+    Raises
+    ------
+    ValueError
+        If it is not a proportion, or two classes have no positive one.
 
     Examples
     --------
-    >>> from bayescm import from_scores
-    >>> evidence = from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
-    >>> at_prevalence(evidence, 0.01).prevalence.item()
-    0.01
+    >>> import bayescm as bcm
+    >>> rare = at_prevalence(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), 0.01)
+    >>> rare.prevalence.item(), round(float(bcm.measure(rare, "precision")["precision"]), 4)
+    (0.01, 0.015)
+    >>> three = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=["a", "b", "c"])
+    >>> at_prevalence(three, {"a": 0.7, "b": 0.2, "c": 0.1}).prevalence.values
+    array([0.7, 0.2, 0.1])
     """
+    if not (isinstance(evidence, xr.Dataset) and "score" in evidence):
+        return _counts_at_prevalence(as_counts(evidence), prevalence)
     evidence = as_scores(evidence)
     if "class" in evidence.dims:
         todo = "take one class against the rest first: one_vs_rest(evidence, label)"
         raise fail("a prevalence needs two classes", evidence["class"].values, "two classes", todo)
     check_share(prevalence)
     return evidence.assign_coords(prevalence=float(prevalence))
+
+
+def _counts_at_prevalence(counts, prevalence):
+    labels = counts.indexes["actual"].tolist()
+    if abstains(counts) or "effective" in counts.coords:
+        what = "an abstention" if abstains(counts) else "importance weights"
+        allowed, todo = "plain counts of the classes", "weight the examples to that population"
+        raise fail(f"counts with {what} take no prevalence", prevalence, allowed, todo)
+    if len(labels) == 2:
+        if positive(counts) is None:
+            allowed = "two classes with a positive one"
+            raise fail("a prevalence needs a positive class", labels, allowed, "pass positive=...")
+        number = isinstance(prevalence, (int, float, np.number))
+        if not number or not 0 < prevalence < 1:
+            todo = "pass the proportion of positives, e.g. 0.01"
+            allowed = "0 < prevalence < 1"
+            raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
+        return counts.assign_coords(prevalence=float(prevalence))
+    if isinstance(prevalence, Mapping) and set(prevalence) == set(labels):
+        prevalence = [prevalence[label] for label in labels]
+    shares = np.asarray(prevalence if np.ndim(prevalence) == 1 else np.nan, float)
+    if shares.shape != (len(labels),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
+        todo = "pass a proportion for each class, such as {'a': 0.7, 'b': 0.2, 'c': 0.1}"
+        allowed = f"numbers > 0 that sum to 1, one for each of {labels}"
+        raise fail("prevalence is not a proportion of each class", prevalence, allowed, todo)
+    return counts.assign_coords(prevalence=("actual", shares / shares.sum()))
 
 
 def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:

@@ -569,7 +569,7 @@ def measure(
         What answers call it; by default as the function.
     needs_positive : bool, optional
         Whether swapping two classes changes the value; by default the function's attribute of this
-        name, or else False.
+        name, or else it is tried on some matrices.
     one_class : bool, optional
         Whether it returns a value for each of more than two classes, (..., C); by default as above.
     takes : str, default "cells"
@@ -590,13 +590,14 @@ def measure(
     if not callable(function):
         raise fail("not a function of cells", function, "a function", "pass a function", TypeError)
     one = getattr(function, "one_class", False) if one_class is None else one_class
-    needs = getattr(function, "needs_positive", False) if needs_positive is None else needs_positive
+    needs = getattr(function, "needs_positive", None) if needs_positive is None else needs_positive
     return Measure(
         partial(_checked, function=function) if takes == "cells" else function,
         function,
         name or str(getattr(function, "__name__", type(function).__name__)),
         one_class=bool(one),
         needs_positive=bool(needs),
+        symmetry_assumed=needs is None,
         lower_is_better=bool(lower_is_better),
         range=_ends(range),
         takes=takes,

@@ -78,6 +78,8 @@ class Measure:
         Whether swapping two classes changes the value.
     lower_is_better : bool
         Whether it is a loss: comparisons, ranks, thresholds and alarms ask.
+    symmetry_assumed : bool
+        Whether ``needs_positive`` is False only because nothing was said; it is tried then.
     direction_assumed : bool
         Whether higher is taken to be better only because nothing was said.
     range : tuple of two floats
@@ -115,6 +117,7 @@ class Measure:
     one_class: bool = False
     needs_positive: bool = False
     lower_is_better: bool = False
+    symmetry_assumed: bool = False
     direction_assumed: bool = False
     range: tuple[float, float] = (0.0, 1.0)
     unit: str | None = None

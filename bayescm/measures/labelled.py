@@ -1,18 +1,25 @@
 """Measures of labelled counts and of posterior draws: kernels in, labelled arrays out."""
 
-import json
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, abstains, as_counts, classes, in_order, positive
-from bayescm.evidence.folds import FOLDS
+from bayescm.evidence.counts import (
+    CELLS,
+    abstains,
+    as_counts,
+    classes,
+    known_shares,
+    positive,
+    with_shares,
+)
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.abstention import with_abstentions
 from bayescm.measures.catalogue import Measure, among, names, resolve
+from bayescm.measures.trees import cells_of, extra_dims, group_of, predicted_of, told, variable_of
 from bayescm.validate import fail, suggest
 
 
@@ -23,6 +30,7 @@ def measure(
     of: str = "parameter",
     group: str = "posterior",
     variable: str | None = None,
+    positive: Any = None,
 ) -> xr.Dataset:
     """
     Return measures of counts (plug-in values) or of a fit (draws).
@@ -30,7 +38,8 @@ def measure(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, or a tree as ``fit`` returns it.
+        Counts, outcomes of several classifiers, or a tree as ``fit`` returns it. Of counts with a
+        prevalence of their own (`bayescm.at_prevalence`) the measures at that prevalence.
     measures : name, function, or sequence of these
         As ``measures.resolve`` takes them.
     of : str, default "parameter"
@@ -42,6 +51,8 @@ def measure(
     variable : str, optional
         The cell probabilities to take, dims (..., actual, predicted), as they are; by default those
         of the estimand, the measure averaged over what the model uses up (folds, training sets).
+    positive : label, optional
+        The positive class, where the evidence does not know it or another one is meant.
 
     Returns
     -------
@@ -62,60 +73,25 @@ def measure(
     >>> float(values["recall"]), round(float(values["f1"]), 4)
     (0.8125, 0.7222)
     """
+    evidence = told(evidence, positive)
     if not isinstance(evidence, xr.DataTree):
         if of != "parameter":
             todo = f"use interval(counts, measure, of={of!r}), or pass the tree of fit(counts)"
             raise fail("counts alone have a single estimand", of, ["parameter"], todo)
-        cells = as_counts(matrices_of(evidence))
-        return _dataset(cells, kernels(measures, cells))
+        counts = as_counts(matrices_of(evidence))
+        shares = known_shares(counts)
+        cells = counts if shares is None else counts.copy(data=with_shares(counts.values, shares))
+        return _dataset(cells, kernels(measures, counts))
     if variable is not None:
         cells = cells_of(evidence, group, variable)
         return _dataset(cells, kernels(measures, cells))
-    name = _variable(evidence, group, of)
+    name = variable_of(evidence, group, of)
     cells = cells_of(evidence, group, name)
     if of == "predictive":
-        cells = _predicted(evidence, group, cells)
+        cells = predicted_of(evidence, group, cells)
     values = _dataset(cells, kernels(measures, cells))
     over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims]
     return _averaged(values, over, evidence) if over and of != "predictive" else values
-
-
-def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
-    """Return the variable of each estimand of a tree, as `fit` declares them or by their names."""
-    known = json.loads(tree.attrs.get("estimands", "{}"))
-    if known:
-        return known
-    draws = _group(tree, group)
-    name = next((each for each in ("theta", "theta_new", "theta_fold") if each in draws), "theta")
-    finite = {"finite": "theta_fold"} if name == "theta_new" and "theta_fold" in draws else {}
-    return {"parameter": name, "predictive": name} | finite
-
-
-def listed(tree: xr.DataTree, name: str) -> list[str]:
-    """Return an attribute of a tree that is a list of dims: ``uses`` or ``pairs``."""
-    return json.loads(tree.attrs.get(name, "[]"))
-
-
-def extra_dims(tree: xr.DataTree, cells: xr.DataArray) -> list[Hashable]:
-    """Return the dims of cell probabilities that a measure is averaged over."""
-    if "estimands" in tree.attrs:
-        kept: Sequence[Hashable] = listed(tree, "batch")
-    else:  # a tree of pm.sample: what is not a dim of the counts, and folds
-        data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
-        counts = set(data["counts"].dims if "counts" in data else cells.dims) - set(FOLDS)
-        kept = [dim for dim in cells.dims if cells.name == "theta" or dim in counts]
-    return [dim for dim in cells.dims if dim not in (*kept, "chain", "draw", *CELLS)]
-
-
-def _variable(tree, group, of):
-    """Return the name of the variable that an estimand is read off."""
-    known = variables_of(tree, group)
-    folds = set(FOLDS) & set(listed(tree, "uses")) or known.get("finite") == "theta_fold"
-    name = "finite" if of == "fitted" and folds else of
-    if name not in known:
-        todo = "for others fit another model"
-        raise fail("this fit has no such estimand", of, known, todo)
-    return known[name]
 
 
 def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:
@@ -137,12 +113,18 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
         found = [with_abstentions(each) for each in found]
     if len(classes(cells)) == 2 and positive(cells) is None:
         for kernel in found:
-            if getattr(kernel, "needs_positive", False):
+            if kernel.needs_positive or (kernel.symmetry_assumed and not _symmetric(kernel)):
                 raise _no_positive(kernel, cells)
     means = [kernel for kernel in found if kernel.average in ("macro", "weighted")]
     if means and not abstains(cells) and cells.sizes["actual"] > 2:
         _warn_of_columns(means[0], cells)
     return found
+
+
+def _symmetric(kernel):
+    """Try whether the value of a function of one's own stays where the two classes are swapped."""
+    cells = np.random.default_rng(0).integers(5, 50, (8, 2, 2)).astype(float)
+    return np.allclose(kernel(cells), kernel(cells[..., ::-1, ::-1]), equal_nan=True)
 
 
 def of_variable(measures: str | Callable | Sequence[str | Callable], variable: str) -> list:
@@ -201,7 +183,7 @@ def _no_positive(kernel, cells):
         f"{kernel.__name__} needs to know which class is positive",
         labels,
         f"a positive class, or a measure that needs none ({', '.join(free)})",
-        f"pass positive={labels[-1]!r} or {labels[0]!r} where the counts are made",
+        f"pass positive={labels[-1]!r} or {labels[0]!r}",
     )
 
 
@@ -230,7 +212,7 @@ def _dataset(cells, found):
 
 def _averaged(values, over, tree):
     """Return the average over dims; of folds that the model averages afterwards, stretched."""
-    stretch = float(_group(tree, "constant_data").get("stretch", 1.0))
+    stretch = float(group_of(tree, "constant_data").get("stretch", 1.0))
     if stretch == 1.0:
         return values.mean(over, skipna=False)
     rows = values.stack(every=over, create_index=False).drop_vars(over, errors="ignore")
@@ -241,41 +223,6 @@ def _averaged(values, over, tree):
         mean = average_draws(flat, flat.ndim - 1, stretch)
         found[name] = draws.isel(every=0, drop=True).copy(data=mean.reshape(draws.shape[:-1]))
     return xr.Dataset(found)
-
-
-def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
-    """Return cell probabilities of a tree by their name, the positive class last."""
-    draws = _group(tree, group)
-    if name not in draws.data_vars or not set(CELLS) <= set(draws[name].dims):
-        having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
-        todo = "pass variable= one of these, or fit a model that has cell probabilities"
-        raise fail("the tree has no such cell probabilities", name, having, todo)
-    return in_order(draws[name])
-
-
-def _predicted(tree, group, cells):
-    """Return predicted counts; their flat dim `cell` runs over predicted within actual."""
-    draws = _group(tree, f"{group}_predictive")
-    labels = cells.indexes["actual"]
-    # Repeats of folds have one more observation, which is no table.
-    counts = next(each for each in draws.values() if {"cell", "predicted"} & set(each.dims))
-    if "cell" in counts.dims:
-        counts = counts.transpose(..., "cell")
-        # Without the row of an abstention, the last one, which nothing is.
-        table = np.zeros((*counts.shape[:-1], len(labels) ** 2))
-        table[..., : counts.shape[-1]] = counts.values
-        table = table.reshape(*counts.shape[:-1], len(labels), len(labels))
-        coords = {k: v for k, v in counts.coords.items() if "cell" not in v.dims}
-        coords |= {dim: labels.values for dim in CELLS}
-        counts = xr.DataArray(table, dims=(*counts.dims[:-1], *CELLS), coords=coords)
-    return in_order(counts)
-
-
-def _group(tree, name):
-    if name not in tree.children:
-        todo = "fit the evidence first: fit(counts)"
-        raise fail("the tree has no such group", name, tree.children, todo)
-    return tree[name].to_dataset()
 
 
 def average_draws(values: np.ndarray, axis: int, stretch: float) -> np.ndarray:

@@ -10,6 +10,7 @@ import xarray as xr
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.discrete import Empirical
+from bayescm.measures.trees import told
 
 # Okabe and Ito's colours, told apart by colour-blind readers too, and their brighter sisters for
 # dark backgrounds; markers say the same twice. The last one is the colour of the text.
@@ -153,8 +154,9 @@ def _steps(distribution, low, high):
     return np.stack([np.moveaxis(each[pad], 0, -1) for each in (x, y)])
 
 
-def positive_of(evidence: Any) -> str:
+def positive_of(evidence: Any, label: Any = None) -> str:
     """Say which class is the positive one, or nothing where there is none."""
+    evidence = told(evidence, label)
     holder = evidence["posterior"] if isinstance(evidence, xr.DataTree) else evidence
     if "positive" not in getattr(holder, "coords", {}):
         return ""

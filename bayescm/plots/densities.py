@@ -105,7 +105,7 @@ def plot_posterior(
                 lines += [mark(axes, index) for mark in marks]
                 axes.set_title("\n".join(lines), fontsize=9)
         words = f"dot and bar: mean and {common.words_for(prob, kind)}"
-        page.heading(words, common.positive_of(evidence))
+        page.heading(words, common.positive_of(evidence, keywords.get("positive")))
     return page.figure
 
 

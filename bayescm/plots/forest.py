@@ -92,7 +92,7 @@ def plot_forest(
         inside = (table["inner_lower"] <= table["mean"]) & (table["mean"] <= table["inner_upper"])
         skewed = not inside[table["mean"].notna()].all()
         aside = "a dot beside its 50% bar: skewed" if skewed else ""
-        page.heading(words, aside, common.positive_of(evidence))
+        page.heading(words, aside, common.positive_of(evidence, keywords.get("positive")))
     return page.figure
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
-from bayescm.answers.interval import distribution_of
+from bayescm.answers.asking import distribution_of
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.validate import fail

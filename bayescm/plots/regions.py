@@ -76,7 +76,7 @@ def plot_region(
             # Beside the axes: "best" does not see the regions, and would hide one.
             page.axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
         words = f"dot: mean; 50% and {100 * prob:g}% highest-density region"
-        page.heading(words, common.positive_of(evidence))
+        page.heading(words, common.positive_of(evidence, keywords.get("positive")))
     return page.figure
 
 

@@ -112,6 +112,7 @@ def fit(
     posterior = route.direct_posterior(function, evidence, keywords, direct)
     directly, why = _choose(method, route.obstacle(function, keywords, direct))
     built = function(known, **aligned)
+    _check_model(built, posterior, known)
     attrs = route.describe(function, aligned) | _estimands(built, posterior, known)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
@@ -125,6 +126,21 @@ def fit(
     scalars = {name: each.variable for name, each in known.coords.items() if each.ndim == 0}
     whole = _whole(known)
     return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
+
+
+def _check_model(model, posterior, evidence):
+    """Raise where a function gave no model, or one without the cell probabilities."""
+    from pymc import Model
+
+    if not isinstance(model, Model):
+        todo = "return the model at the end of the function"
+        raise fail("the function returned no model", model, "a pymc.Model", todo, TypeError)
+    names = [each.name for each in (*model.free_RVs, *model.deterministics)]
+    scored = isinstance(evidence, xr.Dataset) and "score" in evidence
+    if posterior is None and not scored and not {"theta", "theta_new", "theta_fold"} & set(names):
+        todo = 'add pm.Deterministic("theta", ..., dims=("actual", "predicted"))'
+        allowed = "a variable theta with dims (actual, predicted)"
+        raise fail("the model has no cell probabilities", names, allowed, todo)
 
 
 def _estimands(model, posterior, evidence):

@@ -10,7 +10,8 @@ import xarray as xr
 from bayescm.direct.base import Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
-from bayescm.measures.labelled import cells_of, extra_dims, listed, measure, variables_of
+from bayescm.measures.labelled import measure
+from bayescm.measures.trees import cells_of, extra_dims, listed, told, variables_of
 
 
 class Fitted(Posterior):
@@ -28,6 +29,7 @@ class Fitted(Posterior):
     sampling_method = "draws of a fit"
 
     def __init__(self, tree: xr.DataTree, variable: str | None = None):
+        tree = told(tree)
         self.tree, self.variable = tree, variable
         self.estimands = {"parameter": variable} if variable else variables_of(tree)
         self.uses = () if variable else tuple(listed(tree, "uses"))

@@ -14,6 +14,7 @@ from bayescm.direct.folds.correlated_t import CorrelatedT
 from bayescm.evidence.counts import align, as_counts, is_outcomes
 from bayescm.evidence.outcomes import as_outcomes, matrices_of
 from bayescm.evidence.scores import as_scores
+from bayescm.measures.trees import told
 from bayescm.posterior.fitted import Fitted
 from bayescm.validate import check_keywords, fail, suggest
 
@@ -27,15 +28,15 @@ def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
         return "paired_outcomes" if is_outcomes(evidence) else "scores"
     if not isinstance(evidence, xr.DataArray):
         evidence = as_counts(evidence)  # says what it is not
-    if "prevalence" in evidence.coords:
-        return "fixed_totals"
-    if "effective" in evidence.coords and not set(_POOLING) & set(evidence.dims):
-        return "importance_weighted"
-    pooling = (model for dim, model in _POOLING.items() if dim in evidence.dims)
-    return next(pooling, "dirichlet_multinomial")
+    alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
+    if "effective" in evidence.coords:
+        alone = "importance_weighted"
+    return next((model for dim, model in _POOLING.items() if dim in evidence.dims), alone)
 
 
-def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords: Any) -> Posterior:
+def posterior_of(
+    evidence: Any, model: str | Callable | None = None, *, positive: Any = None, **keywords: Any
+) -> Posterior:
     """
     Return the posterior that answers for the evidence, without a sampler.
 
@@ -46,6 +47,8 @@ def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords:
     model : str or callable, optional
         Name of a model, or a direct sibling: a function from the evidence to a `Posterior`. By
         default the model that fits the evidence.
+    positive : label, optional
+        The positive class, where the evidence does not know it or another one is meant.
     **keywords
         The model's own.
 
@@ -54,6 +57,7 @@ def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords:
     ValueError, TypeError
         If there is no such model, it has no direct sibling, or does not take a keyword.
     """
+    evidence = told(evidence, positive)
     if isinstance(evidence, xr.DataTree):
         if model is not None or keywords:
             given = ", ".join([*(["model"] if model is not None else []), *keywords])
@@ -77,7 +81,12 @@ def posterior_of(evidence: Any, model: str | Callable | None = None, **keywords:
 
 
 def comparison_of(
-    evidence: Any, dim: str, model: str | Callable | None = None, **keywords: Any
+    evidence: Any,
+    dim: str,
+    model: str | Callable | None = None,
+    *,
+    positive: Any = None,
+    **keywords: Any,
 ) -> Posterior:
     """
     Return the posterior in which the members of a dim are compared.
@@ -85,6 +94,7 @@ def comparison_of(
     By default classifiers on the same examples are paired; those of one cross-validation too, fold
     by fold; and other members are judged each by itself, without partial pooling.
     """
+    evidence = told(evidence, positive)
     if model is not None or isinstance(evidence, xr.DataTree) or dim not in _members(evidence):
         return posterior_of(evidence, model, **keywords)
     if "fold" in evidence.dims and dim != "fold":

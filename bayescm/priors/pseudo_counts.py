@@ -89,21 +89,18 @@ def haldane(like: Like = None) -> xr.DataArray:
     """
     Return Haldane's prior: no example in any cell, an improper distribution.
 
-    The posterior is proper only where every cell was seen; NUTS cannot start from this prior.
+    The posterior is proper only where every cell was seen. Where one is empty some measures still
+    have one (precision, where no positive was missed), and the others are refused. NUTS cannot
+    start from this prior.
 
     Parameters
     ----------
     like : DataArray or sequence of labels, optional
-        As in `default`. Evidence is checked for empty cells.
+        As in `default`.
 
     Returns
     -------
     DataArray, dims (actual, predicted)
-
-    Raises
-    ------
-    ValueError
-        If the evidence has an empty cell.
 
     References
     ----------
@@ -116,17 +113,6 @@ def haldane(like: Like = None) -> xr.DataArray:
     array([[0., 0.],
            [0., 0.]])
     """
-    if isinstance(like, xr.DataArray) and (as_counts(like) == 0).any():
-        counts = as_counts(like)
-        *_, row, column = np.argwhere(counts.values == 0)[0]
-        labels = counts["actual"].values.tolist()
-        raise fail(
-            f"a cell is empty (actual {labels[row]!r}, predicted {labels[column]!r}), so that "
-            "Haldane's prior has no proper posterior",
-            0,
-            "every cell seen at least once",
-            "use priors.jeffreys(counts), or leave concentration out",
-        )
     return _flat(like, lambda _: 0.0, "Haldane's")
 
 

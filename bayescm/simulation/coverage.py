@@ -44,14 +44,15 @@ class Study:
         Each method is a function from the evidence to a mapping of measures to
         ``(lower, upper)``.
     truth : callable, optional
-        Function from a `numpy.random.Generator` to the true values of all replications. It is
-        called once, and its answer is kept in the journal.
+        Function from a `numpy.random.Generator` to the true values of all replications; of values
+        that are simulated themselves, to pairs (value, standard error). It is called once, and its
+        answer is kept in the journal.
     """
 
     name: str
     generate: Callable[[np.random.Generator], tuple[Any, Truth | None]]
     methods: Mapping[str, Method]
-    truth: Callable[[np.random.Generator], Truth] | None = None
+    truth: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
 
 
 def run(
@@ -134,7 +135,7 @@ def summarize(records: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     ----------
     records : pandas.DataFrame
         One row for each replication, method and measure, with columns ``replication``,
-        ``measure``, ``method``, ``truth``, ``lower`` and ``upper``.
+        ``measure``, ``method``, ``truth``, ``lower`` and ``upper``, and perhaps ``truth_se``.
     **columns
         Further columns of the answer, constant in all its rows.
 
@@ -142,7 +143,9 @@ def summarize(records: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     -------
     pandas.DataFrame
         See `run`. ``doc_se`` is the standard deviation of the Jeffreys posterior of the degree of
-        confidence, so that it is not zero where every interval covered.
+        confidence, so that it is not zero where every interval covered. The error of a true value
+        that is simulated itself is in it: by how much the coverage changes where that value is one
+        standard error off.
     """
     rows = [
         {"measure": measure, "method": method, **_score(group)}
@@ -157,7 +160,12 @@ def _score(group):
     lower, upper, truth = (group[name].to_numpy(float) for name in ("lower", "upper", "truth"))
     size, length = len(group), upper - lower
     defined = np.isfinite(length)
-    inside = np.sum(defined & (lower <= truth) & (truth <= upper))
+    error = group["truth_se"].to_numpy(float) if "truth_se" in group else 0.0
+    inside, *beside = (
+        np.sum(defined & (lower <= each) & (each <= upper))
+        for each in (truth, truth - error, truth + error)
+    )
+    moved = max(abs(each - inside) for each in beside) / size
     smooth = (inside + 0.5) / (size + 1)
     length, middle = length[defined], ((lower + upper) / 2)[defined]
     return {
@@ -166,7 +174,7 @@ def _score(group):
         "center_se": _standard_error(middle),
         "replications": size,
         "doc": inside / size,
-        "doc_se": np.sqrt(smooth * (1 - smooth) / (size + 2)),
+        "doc_se": np.sqrt(smooth * (1 - smooth) / (size + 2) + moved**2),
         "il": length.mean() if len(length) else np.nan,
         "il_se": _standard_error(length),
         "undefined": 1 - defined.mean(),

@@ -93,11 +93,16 @@ class Journal:
     def frame(self, study, indices):
         """Return one row for each replication, method and measure."""
         rows = [
-            (index, measure, name, truth[measure], *ends)
+            (index, measure, name, *_with_error(truth[measure]), *ends)
             for index in indices
             for truth in [self.truth or self.records[index]["truth"]]
             for name in study.methods
             for measure, ends in self.records[index]["intervals"][name].items()
         ]
-        columns = ["replication", "measure", "method", "truth", "lower", "upper"]
+        columns = ["replication", "measure", "method", "truth", "truth_se", "lower", "upper"]
         return pd.DataFrame(rows, columns=columns)
+
+
+def _with_error(truth):
+    """Return a true value and its standard error, 0 where it is known."""
+    return (truth, 0.0) if np.ndim(truth) == 0 else tuple(truth)

@@ -12,6 +12,7 @@ _HOME = {
         "comparisons",
         "curves",
         "designs",
+        "groups",
         "meta_analysis",
         "online",
         "priors",

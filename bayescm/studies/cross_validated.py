@@ -66,9 +66,9 @@ class CrossValidated:
 
     def truth(
         self, rng: np.random.Generator, *, models: int = 300, test: int = 4000
-    ) -> Mapping[str, float]:
+    ) -> Mapping[str, tuple[float, float]]:
         """
-        Return the expected measures over training sets.
+        Return the expected measures over training sets, and their standard errors.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class CrossValidated:
 
         Returns
         -------
-        mapping of str to float
+        mapping of str to two floats
             Without the training sets for which a measure is undefined.
         """
         tables = []
@@ -92,7 +92,11 @@ class CrossValidated:
             table = np.bincount(2 * classes + trained.predict(features), minlength=4)
             tables.append(table.reshape(2, 2))
         values = measure(from_matrix(tables), list(self.measures))
-        return {name: float(np.nanmean(values[name])) for name in self.measures}
+        found = {}
+        for name in self.measures:
+            each = values[name].values[~np.isnan(values[name].values)]
+            found[name] = float(each.mean()), float(each.std(ddof=1) / np.sqrt(len(each)))
+        return found
 
 
 def _splitter(design, seed):

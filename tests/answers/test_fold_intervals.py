@@ -97,7 +97,8 @@ def test_moments_of_f1_have_a_closed_form():
 def test_readings_of_the_average(average):
     folds = COUNTS.isel(repeat=0)
     settings = {"model": "averaged_folds", "average": average}
-    low, high = bcm.interval(folds, "mcc", kind="eti", prob=0.9, **settings).values.T
+    ends = bcm.interval(folds, "mcc", kind="eti", prob=0.9, **settings)
+    low, high = ends.sel(bound="lower"), ends.sel(bound="upper")
     np.testing.assert_allclose(bcm.cdf(folds, "mcc", low, **settings), 0.05, atol=1e-3)
     np.testing.assert_allclose(bcm.prob_above(folds, "mcc", high, **settings), 0.05, atol=1e-3)
 

@@ -136,6 +136,17 @@ def test_an_improper_posterior_names_its_cell():
     empty = bcm.from_cells(tp=5, fn=0, fp=2, tn=7)
     with pytest.raises(ValueError, match=r"positive.*negative"):
         bcm.interval(empty, "recall", concentration=0)
+    with pytest.raises(ValueError, match=r"positive.*negative"):
+        bcm.interval(empty, "mcc", concentration=0, draws=100)
+    proper = bcm.interval(
+        empty, ["precision", "f1"], kind="eti", concentration=bcm.priors.haldane()
+    )
+    expected = stats.beta.ppf([0.025, 0.975], 5, 2)
+    np.testing.assert_allclose(proper, [expected, 2 * expected / (1 + expected)])
+    specificity = bcm.interval(empty, "specificity", model="fixed_totals", concentration=0)
+    assert specificity.equals(bcm.interval(empty, "specificity", concentration=0))
+    with pytest.raises(ValueError, match="improper"):
+        bcm.interval(empty, "precision", model="fixed_totals", concentration=0)
     full = bcm.interval(COUNTS, "recall", kind="eti", concentration=0).values
     assert full == pytest.approx(stats.beta.ppf([0.025, 0.975], 65, 15), abs=1e-10)
 
@@ -146,3 +157,18 @@ def test_two_classes_without_a_positive_one_can_have_mcc_and_not_recall():
     with pytest.raises(ValueError, match="positive"):
         bcm.interval(counts, "recall")
     assert resolve("mcc").needs_positive is False
+
+
+def test_several_measures_at_several_values():
+    batch = bcm.from_cells(tp=[65, 30], fn=15, fp=35, tn=30)
+    many = bcm.quantile(batch, ["f1", "recall"], [0.1, 0.5])
+    assert many.dims == ("measure", "batch", "quantile")
+    one = bcm.quantile(batch.isel(batch=1), "recall", 0.5)
+    assert many.sel(measure="recall", quantile=0.5)[1] == one
+    above = bcm.prob_above(batch, ["recall", "f1"], 0.7)
+    np.testing.assert_array_equal(above.sel(measure="f1"), bcm.prob_above(batch, "f1", 0.7))
+    assert bcm.cdf(batch, "f1", [0.6, 0.7]).dims == ("batch", "x")
+    assert bcm.mean(batch, ["f1", "mcc"]).dims == ("measure", "batch")
+    for wrong in ("a", [], [0.1, 2], None):
+        with pytest.raises(ValueError, match=r"must be"):
+            bcm.quantile(batch, "f1", wrong)

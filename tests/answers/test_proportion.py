@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from reference_cases import cases
+from scipy import stats
 
 import bayescm as bcm
 
@@ -22,6 +23,11 @@ def test_intervals_are_the_reference(case):
         assert ends == pytest.approx(wanted, abs=1e-8)
 
 
+def test_haldane_where_both_sides_were_seen():
+    found = bcm.proportion(32, 6, concentration=0, kind="eti")
+    np.testing.assert_allclose(found, stats.beta.ppf([0.025, 0.975], 32, 6))
+
+
 def test_dims_are_kept():
     assert bcm.proportion([1, 2, 3], 4).dims == ("batch", "bound")
     sites = xr.DataArray([5, 6], dims="site", coords={"site": ["a", "b"]})
@@ -33,7 +39,8 @@ def test_dims_are_kept():
     ("change", "said"),
     [
         ({"successes": -1}, "successes is negative"),
-        ({"concentration": 0}, "concentration must be positive"),
+        ({"concentration": -1}, "concentration must not be negative"),
+        ({"successes": 0, "concentration": 0}, "the posterior is improper"),
         ({"prob": 1}, "prob"),
         ({"kind": "hpd"}, "unknown kind"),
     ],

@@ -60,3 +60,38 @@ def test_undefined_mass_is_reported():
     table = bcm.summary(few, ["precision"], of="predictive", n=5)
     assert 0 < table["undefined"][0] < 1
     assert isinstance(table, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    "counts", [bcm.at_prevalence(bcm.from_cells(tp=231, fn=27, fp=32, tn=54), 0.25)]
+)
+def test_all_points_are_at_the_prevalence_that_is_set(counts):
+    recall, fpr = 231 / 258, 32 / 86
+    expected = 0.25 * recall / (0.25 * recall + 0.75 * fpr)
+    row = bcm.summary(counts, "precision").iloc[0]
+    assert row["lower"] < row["point"] < row["upper"]
+    points = [row["point"], bcm.measure(counts, "precision")["precision"].item()]
+    normal = bcm.classical.delta(counts, "precision")["precision"].values
+    again = bcm.classical.bootstrap(counts, "precision", random_seed=1)["precision"].values
+    np.testing.assert_allclose([*points, normal.mean()], expected)
+    for ends in (normal, again):
+        np.testing.assert_allclose(ends, row[["lower", "upper"]].astype(float), atol=0.02)
+
+
+def test_more_classes_at_a_set_prevalence():
+    counts = bcm.from_matrix([[30, 3, 2], [4, 40, 6], [1, 5, 50]], labels=list("abc"))
+    rare = bcm.at_prevalence(counts, {"a": 0.7, "b": 0.2, "c": 0.1})
+    expected = 0.7 * 30 / 35 + 0.2 * 40 / 50 + 0.1 * 50 / 56
+    row = bcm.summary(rare, "accuracy").iloc[0]
+    assert row["point"] == pytest.approx(expected)
+    assert row["mean"] == pytest.approx(expected, abs=0.02)
+
+
+def test_the_estimand_has_a_column_where_it_has_a_name():
+    sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
+    sites = sites.rename(batch="group")
+    table = bcm.summary(sites, "recall")
+    assert table["of"].item() == "population"
+    assert bcm.interval(sites, "recall", of="typical").attrs["of"] == "typical"
+    assert "recall (population) lies" in sentences(table)[0]
+    assert "of" not in bcm.summary(sites.sum("group"), "recall")

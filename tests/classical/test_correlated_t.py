@@ -58,10 +58,15 @@ def test_the_loss_is_the_mean_shortfall():
 
 @pytest.mark.parametrize("difference", [0.02, 0.0, -0.02])
 def test_folds_that_all_agree_leave_no_doubt(difference):
-    found = correlated_t(np.full(10, 0.5 + difference), np.full(10, 0.5), n_folds=10)
-    expected = [difference > 0, difference == 0, difference < 0]
+    """As baycomp has it: no difference in any fold is half for each, unless there is a rope."""
+    given = np.full(10, 0.5 + difference), np.full(10, 0.5)
+    found = correlated_t(*given, n_folds=10)
+    half = 0.5 * (difference == 0)
+    expected = [(difference > 0) + half, 0, (difference < 0) + half]
     assert found[["p_better", "p_rope", "p_worse"]].tolist() == expected
     assert found["sd"] == 0
+    within = correlated_t(*given, n_folds=10, rope=0.01)["p_rope"]
+    assert within == (difference == 0)
 
 
 BAD = {

@@ -220,7 +220,6 @@ def test_mixture_takes_the_folds_in_turn():
         (CELLS, {"average": "median"}, "unknown average"),
         (CELLS[:, :1], {}, "too few folds for a cross-validation"),
         (CELLS[0, 0], {}, "not an array of confusion matrices"),
-        (CELLS[0] * [[1, 1], [0, 1]], {"concentration": 0}, "improper"),
     ],
 )
 def test_bad_input(cells, keywords, message):

@@ -268,6 +268,47 @@ def test_the_average_over_groups_is_that_of_new_ones():
     (average,) = posterior.draw([recall], 20_000, rng, of="population")
     drawn = posterior.variables(20_000, rng)
     assert average.mean() == pytest.approx(recall(drawn["theta_new"]).mean(), abs=0.01)
-    typical = recall(drawn["theta"]).mean()
+    typical = recall(drawn["theta_typical"]).mean()
     assert 0.5 < average.mean() < typical
     assert average.std() < recall(drawn["theta_new"]).std()
+    assert recall(drawn["theta"]).mean() == pytest.approx(average.mean(), abs=0.005)
+
+
+def test_the_model_averages_over_groups_as_its_sibling_does():
+    counts = bcm.from_matrix(SITES, labels=["sick", "well"], positive="well", dims=("group",))
+    drawn = bcm.fit(counts, draws=40, chains=1)["posterior"].isel(chain=0)
+    nodes = np.random.default_rng(0).standard_normal(200_000)
+    for place in (0, 39):
+        logits = logit(drawn["rates"].values[place])
+        share, recall, specificity = expit(
+            logits[:, None] + drawn["spread"].values[place][:, None] * nodes
+        ).mean(1)
+        expected = [[(1 - share) * specificity, (1 - share) * (1 - specificity)]]
+        expected += [[share * (1 - recall), share * recall]]
+        np.testing.assert_allclose(drawn["theta"].values[place], expected, atol=0.004)
+
+
+def test_the_point_estimate_is_of_the_same_estimand():
+    """Twelve sites of unequal sizes: the point estimates lie where the posterior does."""
+    rng = np.random.default_rng(3)
+    right = expit([[1.5], [2.0]] + 1.2 * rng.standard_normal((2, 12)))
+    sizes = rng.integers(10, 400, (2, 12))
+    (tn, tp), (n, p) = rng.binomial(sizes, right), sizes
+    posterior = direct.hierarchical_groups(np.moveaxis([[tn, n - tn], [p - tp, tp]], -1, 0))
+    for of in ("population", "typical", "finite"):
+        for name in ("recall", "f1"):
+            (drawn,) = posterior.draw([resolve(name)], 4000, rng, of=of)
+            point = posterior.point(resolve(name), of)
+            assert abs(point - drawn.mean()) < 0.75 * drawn.std(), (of, name)
+    assert posterior.says("parameter") == "population"
+    assert posterior.point(resolve("recall"), "typical") > posterior.point(resolve("recall"))
+
+
+def test_the_point_estimate_weighs_small_groups_little():
+    sizes = np.array([500, 400, 2])
+    tp = np.array([450, 360, 0])
+    cells = np.moveaxis([[sizes, 0 * tp], [sizes - tp, tp]], -1, 0)
+    found = direct.hierarchical_groups(cells).point(resolve("recall"))
+    assert 0.8 < found < 0.9
+    rare = direct.hierarchical_groups(cells, prevalence=0.01)
+    assert rare.point(resolve("prevalence")) == pytest.approx(0.01)

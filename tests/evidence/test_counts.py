@@ -195,12 +195,15 @@ def test_a_prevalence_is_a_share(wrong):
         at_prevalence(SICK, wrong)
 
 
-@pytest.mark.parametrize(
-    "wrong", [SICK.drop_vars("positive"), from_matrix(np.eye(3, dtype=int))], ids=["no", "three"]
-)
-def test_a_prevalence_needs_two_classes_and_the_positive_one(wrong):
+def test_a_prevalence_of_two_classes_needs_the_positive_one():
     with pytest.raises(ValueError, match="needs a positive class"):
-        at_prevalence(wrong, 0.1)
+        at_prevalence(SICK.drop_vars("positive"), 0.1)
+
+
+@pytest.mark.parametrize("wrong", [0.1, [0.2, 0.8], [0.5, 0.5, 0], {"a": 0.5, "b": 0.5}])
+def test_the_prevalence_of_more_classes_is_a_proportion_of_each(wrong):
+    with pytest.raises(ValueError, match="not a proportion of each class"):
+        at_prevalence(from_matrix(np.eye(3, dtype=int), labels=list("abc")), wrong)
 
 
 @pytest.mark.parametrize(

@@ -257,3 +257,18 @@ def test_one_table_is_not_combined():
 def test_nothing_is_not_combined():
     with pytest.raises(ValueError, match="nothing to combine"):
         combine([])
+
+
+@pytest.mark.parametrize("name", ["All", "Gesamt"])
+def test_the_margins_of_a_crosstab_are_no_class(name):
+    actual, answers = pd.Series(list("aabbab")), pd.Series(list("aabbba"))
+    table = pd.crosstab(actual, answers, margins=True, margins_name=name)
+    with pytest.raises(ValueError, match=f"sums in its margins: '{name}'.*leave margins out"):
+        from_matrix(table)
+    plain = from_matrix(table.drop(index=name, columns=name))
+    assert plain.equals(from_matrix(pd.crosstab(actual, answers)))
+
+
+def test_two_equal_rows_are_no_margins():
+    table = pd.DataFrame([[5, 5], [5, 5]], index=["a", "b"], columns=["a", "b"])
+    assert from_matrix(table).sum() == 20

@@ -56,25 +56,25 @@ def test_only_measures_that_need_the_positive_class_ask_for_it(name):
         assert measures.resolve(name).__name__ in bcm.measure(counts, name)
 
 
-def test_a_function_of_ones_own_gets_cells_in_label_order():
+def test_a_function_of_ones_own_gets_the_positive_class_last_or_is_refused():
     def first(cells):
         return cells[..., 0, 0]
 
-    def positive(cells):
-        return cells[..., 1, 1]
+    def agreement(cells):
+        return cells[..., 0, 0] + cells[..., 1, 1]
 
-    positive.needs_positive = True
     counts = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"])
-    assert bcm.measure(counts, first)["first"] == 65
-    with pytest.raises(ValueError, match="positive needs to know"):
-        bcm.measure(counts, [first, positive])
-    values = bcm.measure(counts.assign_coords(positive="sick"), [first, positive])
-    assert (values["first"], values["positive"]) == (30, 65)
+    with pytest.raises(ValueError, match="first needs to know which class is positive"):
+        bcm.measure(counts, [agreement, first])
+    in_label_order = measures.measure(first, needs_positive=False)
+    assert bcm.measure(counts, [agreement, in_label_order])["first"] == 65
+    assert bcm.measure(counts, first, positive="sick")["first"] == 30
+    assert bcm.measure(counts.assign_coords(positive="sick"), first)["first"] == 30
 
 
 def test_a_measure_called_as_a_scalar_coord_is():
     rare = bcm.at_prevalence(bcm.from_cells(tp=6, fn=2, fp=1, tn=1), 0.1)
-    assert bcm.measure(rare, ["prevalence", "recall"])["prevalence"] == 0.8
+    assert bcm.measure(rare, ["prevalence", "recall"])["prevalence"] == 0.1
     with pytest.raises(ValueError, match="a measure has the name of a dim"):
         bcm.measure(rare.expand_dims(f1=2), "f1")
 

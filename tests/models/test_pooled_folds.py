@@ -26,7 +26,7 @@ def test_default_discount(counts, omega):
 
 def test_what_changes_between_fits_is_data():
     names = {each.name for each in pooled_folds(FOLDS).data_vars}
-    assert names == {"counts", "concentration", "omega"}
+    assert names == {"counts", "is_positive", "concentration", "omega"}
 
 
 def test_new_folds_are_predicted_by_the_plain_multinomial():

@@ -219,6 +219,7 @@ def float_total(counts):
     with pm.Model() as model:
         theta = pm.Dirichlet("theta_cell", np.ones(4))
         pm.Multinomial("y", n=float(counts.sum()), p=theta, observed=counts.values.ravel())
+        pm.Deterministic("theta", theta.reshape((2, 2)))
     return model
 
 
@@ -373,7 +374,7 @@ def test_errors_say_what_to_do(keywords, error, words):
 def test_whole_number_variables_are_refused():
     def discrete(counts):
         with pm.Model() as model:
-            pm.Poisson("k", 3)
+            pm.Deterministic("theta", pm.Poisson("k", 3) * np.ones((2, 2)))
         return model
 
     with pytest.raises(ValueError, match="NUTS cannot sample discrete variables"):
@@ -403,3 +404,15 @@ def test_warning_in_plain_words(divergent, shift, words):
         return
     with pytest.warns(UserWarning, match=words):
         sampling.warn_unless_converged(xr.DataTree.from_dict(groups), ["x"])
+
+
+def test_a_function_that_returns_no_model_of_cells_is_refused():
+    def empty(counts):
+        with pm.Model() as model:
+            pm.Beta("rate", 1, 1)
+        return model
+
+    with pytest.raises(ValueError, match=r"no cell probabilities: \['rate'\].*theta"):
+        fit(COUNTS, empty)
+    with pytest.raises(TypeError, match="returned no model: 3"):
+        fit(COUNTS, lambda counts: 3)

@@ -171,6 +171,18 @@ def test_true_values_of_the_study_are_drawn_once(tmp_path):
     assert len(calls) == 1
 
 
+def test_the_error_of_a_simulated_truth_is_in_that_of_the_coverage():
+    def study(error):
+        truth = {"p": (0.3, error), "q": (0.7, error)}
+        return coverage.Study(
+            "tosses", lambda rng: (tosses(rng)[0], None), METHODS, lambda rng: truth
+        )
+
+    known, rough = (coverage.run(study(each), replications=200) for each in (0.0, 0.04))
+    pd.testing.assert_frame_equal(scores(known, "doc", "il"), scores(rough, "doc", "il"))
+    assert (rough["doc_se"] > 2 * known["doc_se"]).all()
+
+
 def test_average_ranks_share_the_better_rank():
     # Cases 4 and 5 of Wang and Li's Table 11: degrees of confidence 99.7 99.8 90.1 99.1, ...
     table = pd.DataFrame(

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from bayescm.direct.base import Posterior
 from bayescm.distributions.differences import StudentT
-from bayescm.evidence.counts import CELLS
+from bayescm.evidence.counts import CELLS, known_shares, with_shares
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.validate import fail
 
@@ -38,7 +38,8 @@ class CorrelatedT(Posterior):
         self.rho = design(counts)["test_share"]
         rows = stack(counts).transpose(..., dim, "fold", *CELLS)
         self.counts = counts.transpose(*rows.dims[:-3], ..., *CELLS)
-        self._rows = rows.values
+        shares = known_shares(counts)
+        self._rows = rows.values if shares is None else with_shares(rows.values, shares)
 
     def difference(self, measure: Callable, first: Mapping, second: Mapping) -> StudentT:
         """Return the distribution of the mean difference of two members."""

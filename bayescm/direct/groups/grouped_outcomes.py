@@ -1,5 +1,6 @@
 """Several classifiers on the same examples of several data sets: paired, and partially pooled."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import xarray as xr
 from bayescm.direct.base import Posterior, prior_of
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.joint_table import base_measure, own_priors
+from bayescm.direct.groups.plug_in import average_cells
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import fail
@@ -22,7 +24,7 @@ class GroupedOutcomes(Posterior):
     The posterior of joint outcomes whose probabilities differ between groups.
 
     The classes' shares, and within each actual class the joint answers of all classifiers, come
-    from Dirichlet distributions around those of a typical group.
+    from Dirichlet distributions around those of the average.
 
     Attributes
     ----------
@@ -41,6 +43,7 @@ class GroupedOutcomes(Posterior):
     pairs = ("classifier",)
     estimands = {  # noqa: RUF012
         "parameter": "theta",
+        "population": "theta",
         "new": "theta_new",
         "predictive": "theta_new",
     }
@@ -53,20 +56,25 @@ class GroupedOutcomes(Posterior):
     prior: np.ndarray
     spread: float
 
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the plug-in estimate of the average over groups, (J, [C])."""
+        self.check_of(of)
+        return measure(average_cells(self.counts.transpose("group", ...).values.astype(float)))
+
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the classifiers' matrices in the typical group or in a new one, (size, J, C, C)."""
+        """Draw the classifiers' matrices on average or in a new group, (size, J, C, C)."""
         drawn = []
         for block in (self._shares, *self._rows):
             points = block.points.draw(size, rng)
-            typical = of == "parameter"
-            drawn.append(block.split(points)[0] if typical else block.draw_new(points, rng))
+            new = self.estimands[of] == "theta_new"
+            drawn.append(block.draw_new(points, rng) if new else block.split(points)[0])
         cells = np.empty((size, len(self.actual)))
         for place, rows in enumerate(drawn[1:]):
             cells[:, self.actual == place] = drawn[0][:, [place]] * rows
         return pour(cells, self.actual, self.predicted, self.prior.shape[-1])
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the matrices of the typical group and of a new one, each by itself."""
+        """Return draws of the matrices of the average and of a new group, each by itself."""
         known = {"theta": "parameter", "theta_new": "new"}
         return {name: self.cells(of, size, rng) for name, of in known.items()}
 

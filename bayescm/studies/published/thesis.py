@@ -186,7 +186,9 @@ def design(counts: xr.DataArray) -> Mapping[str, Any]:
 
 def typical(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the interval of the typical image, which is not the average one."""
-    (drawn,) = _pooled(counts).draw([resolve("recall")], 4000, np.random.default_rng(0))
+    (drawn,) = _pooled(counts).draw(
+        [resolve("recall")], 4000, np.random.default_rng(0), of="typical"
+    )
     return {"recall": np.quantile(drawn, [0.025, 0.975])}
 
 

@@ -1,0 +1,83 @@
+"""Any tree knows the positive class, also one of ``pm.sample``, or is told."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+
+SICK = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
+FOLDS = bcm.combine([SICK, SICK + 1, SICK + 2], dim="fold")
+EVIDENCE = {
+    "averaged_folds": FOLDS,
+    "dirichlet_multinomial": SICK,
+    "drifting": FOLDS.rename(fold="step"),
+    "fixed_totals": SICK,
+    "hierarchical_folds": FOLDS,
+    "hierarchical_groups": FOLDS.rename(fold="group"),
+    "hierarchical_rows": SICK,
+    "importance_weighted": bcm.from_predictions(
+        ["sick", "well"] * 4,
+        ["sick"] * 5 + ["well"] * 3,
+        positive="sick",
+        weights=[0.5, 2] * 4,
+        weights_are="importance",
+    ),
+    "paired_outcomes": bcm.from_classifiers(
+        ["sick", "well"] * 4, {"a": ["sick"] * 8, "b": ["well"] * 8}, positive="sick"
+    ),
+    "pooled_folds": FOLDS,
+}
+
+
+def caught(cells):
+    """Return the recall: a function of one's own that needs the positive class."""
+    return cells[..., 1, 1] / cells[..., 1, :].sum(-1)
+
+
+@pytest.fixture(scope="module")
+def tree():
+    """Return draws as of ``pm.sample``: no scalar coords, classes in the order of the labels."""
+    theta = np.random.default_rng(0).dirichlet([65, 15, 35, 30], (1, 400)).reshape(1, 400, 2, 2)
+    dims = ("chain", "draw", "actual", "predicted")
+    labels = {"actual": ["sick", "well"], "predicted": ["sick", "well"]}
+    stored = bcm.models.dirichlet_multinomial(SICK)["is_positive"].get_value()
+    data = xr.Dataset({"is_positive": ("actual", stored)}, {"actual": labels["actual"]})
+    groups = {"posterior": xr.Dataset({"theta": (dims, theta)}, labels), "constant_data": data}
+    return xr.DataTree.from_dict(groups)
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_every_model_of_counts_stores_the_positive_class(name):
+    assert set(EVIDENCE) == set(bcm.models.__all__) - {"scores", "binormal"}
+    model = getattr(bcm.models, name)(EVIDENCE[name])
+    labels = list(model.coords["actual"])
+    stored = model["is_positive"].get_value()
+    assert [labels[place] for place in np.flatnonzero(stored)] == ["sick"]
+    assert model.named_vars_to_dims["is_positive"] == ("actual",)
+
+
+def test_a_tree_of_pymc_knows_the_positive_class(tree):
+    assert float(bcm.measure(tree, caught)["caught"].mean()) == pytest.approx(65 / 80, abs=0.02)
+    table = bcm.summary(tree, ["recall", caught])
+    np.testing.assert_allclose(table["mean"], 65 / 80, atol=0.02)
+    other = bcm.summary(tree, ["recall", caught], positive="well")
+    np.testing.assert_allclose(other["mean"], 30 / 65, atol=0.03)
+    assert bcm.prob_above(tree, "recall", 0.7, positive="well") < 0.01
+
+
+def test_a_tree_that_does_not_know_is_told_or_refuses(tree):
+    bare = xr.DataTree.from_dict({"posterior": tree["posterior"].to_dataset()})
+    for wanted in ("recall", caught):
+        with pytest.raises(ValueError, match="which class is positive"):
+            bcm.interval(bare, wanted)
+    told = bcm.measure(bare, caught, positive="sick")
+    assert float(told["caught"].mean()) == pytest.approx(65 / 80, abs=0.02)
+    with pytest.raises(ValueError, match="Did you mean 'sick'"):
+        bcm.summary(bare, "recall", positive="sik")
+
+
+def test_counts_are_told_as_well():
+    unsaid = SICK.drop_vars("positive")
+    assert bcm.interval(unsaid, "f1", positive="sick").identical(bcm.interval(SICK, "f1"))
+    assert bcm.summary(SICK, "recall", positive="well")["point"].item() == pytest.approx(30 / 65)
