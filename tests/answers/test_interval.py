@@ -23,7 +23,8 @@ def test_f1_agrees_with_the_closed_form():
     assert ends.values == pytest.approx(closed_form(65, 15, 35, [0.025, 0.975]), abs=1e-10)
 
 
-@pytest.mark.parametrize("measure", names())
+# Without an abstention the coverage is 1.
+@pytest.mark.parametrize("measure", [each for each in names() if each != "coverage"])
 def test_quantile_cdf_and_interval_are_one_distribution(measure):
     lower, upper = bcm.interval(COUNTS, measure, kind="eti", prob=0.9).values
     for q, x in ((0.05, lower), (0.95, upper)):
