@@ -34,6 +34,7 @@ _HOME = {
     "posterior.fit": ["fit", "save", "load"],
     "measures.labelled": ["measure"],
     "answers.summary": ["summary"],
+    "answers.check": ["check"],
     "answers.classification_report": ["classification_report"],
     "answers.compare": ["compare", "ranks"],
     "answers.joint": ["joint_interval", "conclusions"],

@@ -11,6 +11,7 @@ from bayescm import plots as plots
 from bayescm import priors as priors
 from bayescm import simulation as simulation
 from bayescm import studies as studies
+from bayescm.answers.check import check as check
 from bayescm.answers.classification_report import classification_report as classification_report
 from bayescm.answers.compare import compare as compare
 from bayescm.answers.compare import ranks as ranks

@@ -9,6 +9,7 @@ import typer
 from typer.exceptions import TyperException
 
 from bayescm import __version__
+from bayescm.cli.check import check
 from bayescm.cli.compare import compare
 from bayescm.cli.curve import curve
 from bayescm.cli.demo import demo
@@ -27,7 +28,20 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, interval, prob_above, summary, compare, curve, plan, elicit, report, study):
+COMMANDS = (
+    demo,
+    interval,
+    prob_above,
+    summary,
+    compare,
+    check,
+    curve,
+    plan,
+    elicit,
+    report,
+    study,
+)  # in the order of the help
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(monitor, name="monitor")
 

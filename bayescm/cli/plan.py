@@ -30,6 +30,9 @@ def plan(
     agreement: Annotated[
         float, typer.Option("--agreement", help="Proportion both get right or both wrong.")
     ] = 0.9,
+    prevalence: Annotated[
+        float | None, typer.Option("--prevalence", help="Proportion of positives, with -m auc.")
+    ] = None,
     p_better: Annotated[float, typer.Option("--p-better", help="P(better) to be exceeded.")] = 0.95,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
@@ -54,6 +57,11 @@ def plan(
             assurance=assurance,
         )
         show(frame, style.value)
+        return
+    if measure == "auc":
+        area: dict[str, Any] = {} if prevalence is None else {"prevalence": prevalence}
+        area |= {"expect": 0.5 if expect is None else expect, "width": width, "prob": prob}
+        show(planning.plan_auc(assurance=assurance, **area), style.value)
         return
     truth: dict[str, Any] = {"expect": expect, "pilot": None if pilot is None else _pilot(pilot)}
     interval: dict[str, Any] = {"assurance": assurance, "prob": prob, "kind": kind.value}

@@ -59,6 +59,63 @@ def beside(ours: pd.DataFrame, theirs: pd.DataFrame, on: list[str]) -> pd.DataFr
     return ours.merge(renamed, how="left", on=on)
 
 
+def gaps(
+    table: pd.DataFrame,
+    *,
+    replications: int,
+    reason: Callable[[pd.Series], str],
+    largest: float = 3.0,
+) -> pd.DataFrame:
+    """
+    Return the published figures that ours differ from by more than so many standard errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Ours beside the published figures, see `beside`.
+    replications : int
+        How many replications the paper has.
+    reason : callable
+        What is known of the reason, given a row of the answer.
+    largest : float, default 3
+        In standard errors of the difference: ours, theirs, and the rounding of the print.
+
+    Returns
+    -------
+    DataFrame
+        The columns that name a row of the table, and ``figure`` (doc, il or center), ``ours``,
+        ``published``, ``z`` and ``reason``.
+    """
+    rows = []
+    for _, row in table.iterrows():
+        for figure in ("doc", "il", "center"):
+            printed = row.get(f"published_{figure}", float("nan"))
+            if pd.notna(printed) and pd.notna(row[figure]):
+                z = (row[figure] - printed) / _error(row, figure, printed, replications)
+                rows.append(row.to_dict() | {"figure": figure, "published": printed, "z": z})
+    frame = pd.DataFrame(rows)
+    frame["ours"] = [row[row["figure"]] for _, row in frame.iterrows()]
+    frame = frame[frame["z"].abs() > largest]
+    names = [name for name in _NAMES if name in frame]
+    frame = frame[[*names, "figure", "ours", "published", "z"]].reset_index(drop=True)
+    return frame.assign(reason=[reason(row) for _, row in frame.iterrows()])
+
+
+# What names a row of a table, and half a unit of the last digit that papers print of a figure.
+_NAMES = ("table", "case", "learner", "measure", "method", "delta")
+_HALF = {"doc": 0.0005, "il": 0.0005, "center": 0.005}
+
+
+def _error(row, figure, printed, replications):
+    """Return the standard error of the difference; a share of 0 or 1 is not taken for certain."""
+    ours = row[f"{figure}_se"]
+    theirs = ours * (row["replications"] / replications) ** 0.5
+    if figure == "doc":
+        share = (printed * replications + 0.5) / (replications + 1)
+        theirs = (share * (1 - share) / (replications + 2)) ** 0.5
+    return (ours**2 + theirs**2 + _HALF[figure] ** 2 / 3) ** 0.5
+
+
 def run_cases(table: int, studies: dict[int, coverage.Study], settings: Settings) -> pd.DataFrame:
     """Run the cases of a table one after the other, and put them below each other."""
     parts = []

@@ -1,0 +1,238 @@
+"""Requirements on a classifier: met, failed, or not yet known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.answers.asking import wanted
+from bayescm.answers.draws import labelled_draws
+from bayescm.answers.interval import prob_above
+from bayescm.answers.requirements import Requirement, Term, parse
+from bayescm.evidence.counts import CELLS
+from bayescm.evidence.outcomes import is_outcomes, matrices_of
+from bayescm.measures.catalogue import resolve
+from bayescm.posterior.route import posterior_of
+from bayescm.validate import fail, suggest
+
+MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
+_DRAWS = 100_000
+# Dims that a model uses up by itself; all others are added up where no part is named.
+_KEPT = (*CELLS, "outcome", "classifier", "fold", "repeat", "group")
+# Beyond this many times the evidence nobody will collect more.
+_MOST = 1024
+
+
+def check(
+    evidence: xr.DataArray | xr.Dataset,
+    requirements: str | Sequence[str],
+    *,
+    by: str | None = None,
+    level: float = 0.95,
+    random_seed: int = 0,
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Say of each requirement whether it is met, failed or not yet known.
+
+    Parameters
+    ----------
+    evidence : DataArray or Dataset
+        Counts, or outcomes of several classifiers; a measure without ``[classifier=...]`` is that
+        of the first one.
+    requirements : str or sequence of str
+        ``"recall > 0.9 @ 0.95"``, ``"f1 - f1[classifier=old] > -0.01 @ 0.9"``,
+        ``"recall[site=B] > 0.8"``; see `bayescm.answers.requirements.parse`.
+    by : str, optional
+        A dim of the evidence: each requirement is asked of each of its members.
+    level : float, default 0.95
+        The probability asked for where a requirement names none.
+    random_seed : int, default 0
+        Seed of the draws, which differences are made of.
+    **keywords
+        ``model`` and the model's own keywords; see `bayescm.interval`.
+
+    Returns
+    -------
+    DataFrame
+        ``requirement``, the member of ``by``, ``probability`` (posterior, that it holds),
+        ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
+        else ``"not yet known"``) and ``needed``: about how much more evidence would decide it, if
+        it went on as before.
+
+    Raises
+    ------
+    ValueError
+        If a requirement cannot be read, or names a part that the evidence does not have.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> table = check(counts, ["recall > 0.7 @ 0.95", "precision > 0.9", "f1 > 0.7"])
+    >>> table[["outcome", "needed"]].values.tolist()
+    [['met', ''], ['failed', ''], ['not yet known', '1,066 more examples']]
+    """
+    texts = [requirements] if isinstance(requirements, str) else list(requirements)
+    if not texts:
+        todo = 'pass e.g. ["recall > 0.9 @ 0.95"]'
+        raise fail("nothing is required", texts, "one requirement or more", todo)
+    parsed = [parse(text, level) for text in texts]
+    members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
+    rows = []
+    for requirement in parsed:
+        for member in members:
+            asked = _of(requirement, member)
+            probability = _probability(evidence, asked, random_seed, keywords)
+            outcome = _outcome(probability, asked.level)
+            row = {"requirement": requirement.text, **member, "probability": probability}
+            row |= {"level": asked.level, "outcome": outcome}
+            more = "" if outcome != UNKNOWN else _needed(evidence, asked, keywords)
+            rows.append(row | {"needed": more})
+    return pd.DataFrame(rows)
+
+
+def _of(requirement, member):
+    """Return the requirement of one member; a part that a term names itself stays."""
+    terms = [
+        None if term is None else Term(term.measure, member | term.where)
+        for term in (requirement.first, requirement.second)
+    ]
+    return requirement._replace(first=terms[0], second=terms[1])
+
+
+def _outcome(probability, level):
+    if np.isnan(probability):
+        return UNKNOWN
+    return MET if probability >= level else FAILED if probability <= 1 - level else UNKNOWN
+
+
+def _probability(evidence, asked: Requirement, seed, keywords) -> float:
+    """Return the posterior probability that the requirement holds."""
+    if asked.second is None:
+        above = _single(_part(evidence, asked.first.where), asked, keywords)
+    else:
+        gap = _difference(evidence, asked, seed, keywords)
+        gap = gap[~np.isnan(gap)]
+        above = float((gap > asked.threshold).mean()) if len(gap) else float("nan")
+    return above if asked.above else 1 - above
+
+
+def _single(part, asked, keywords):
+    counts = matrices_of(part)
+    if "classifier" in counts.dims:
+        counts = counts.isel(classifier=_place(counts, "classifier", asked.first.where), drop=True)
+    found = prob_above(counts, asked.first.measure, asked.threshold, **keywords)
+    return _one(found, asked.first).item()
+
+
+def _difference(evidence, asked, seed, keywords):
+    """Return draws of the difference: joint ones where both are of the same examples."""
+    one, two = asked.first, asked.second
+    own = ("classifier", "class")
+    parts = [{k: v for k, v in term.where.items() if k not in own} for term in (one, two)]
+    rng = np.random.default_rng(seed)
+    if parts[0] == parts[1]:
+        first, second = _draws(_part(evidence, one.where), (one, two), rng, keywords)
+    else:
+        (first,) = _draws(_part(evidence, one.where), (one,), rng, keywords)
+        (second,) = _draws(_part(evidence, two.where), (two,), rng, keywords)
+    return first - second
+
+
+def _draws(part, terms, rng, keywords):
+    """Return joint draws of the measures of one part."""
+    posterior = posterior_of(part, **keywords)
+    names = list(dict.fromkeys(term.measure for term in terms))
+    kernels, of = wanted(posterior, names, "parameter")
+    drawn = labelled_draws(posterior, kernels, _DRAWS, rng, of=of)
+    values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
+    found = []
+    for term in terms:
+        one = values[term.measure]
+        if "classifier" in one.dims:
+            one = one.isel(classifier=_place(one, "classifier", term.where), drop=True)
+        found.append(_one(one, term).values)
+    return found
+
+
+def _one(found, term):
+    """Return the number that a term stands for, of a measure of every class that of the class."""
+    if "class" in found.dims:
+        if "class" not in term.where:
+            label = found["class"].values.tolist()[0]
+            todo = f'write e.g. "{term.measure}[class={label}] > 0.8", or take an average'
+            raise fail(f"{term.measure} has a value for each class", ..., "one class", todo)
+        found = found.isel({"class": _place(found, "class", term.where)})
+    rest = [dim for dim in found.dims if dim != "draw"]
+    if rest:
+        todo = f'write e.g. "{term.measure}[{rest[0]}=...] > 0.8", or pass by="{rest[0]}"'
+        raise fail(f"{term.measure} has several values, by {rest[0]}", ..., "one", todo)
+    return found
+
+
+def _part(evidence, where):
+    """Return a part of the evidence; dims that are not named are added up."""
+    for dim in where:
+        if dim not in ("classifier", "class"):
+            place = _place(evidence, dim, where)
+            evidence = evidence.isel({dim: place}, drop=True)
+    if is_outcomes(evidence):
+        strange = [dim for dim in evidence["counts"].dims if dim not in _KEPT]
+        return evidence.assign(counts=evidence["counts"].sum(strange)).drop_dims(strange)
+    return evidence.sum([dim for dim in evidence.dims if dim not in _KEPT], keep_attrs=True)
+
+
+def _place(evidence, dim, where):
+    """Return the place of the label that a term names; of classifiers by default the first."""
+    labels = [str(label) for label in _labels(evidence, dim)]
+    wanted = where.get(dim, labels[0])
+    if str(wanted) not in labels:
+        raise fail(f"no such {dim}", wanted, labels, suggest(str(wanted), labels))
+    return labels.index(str(wanted))
+
+
+def _labels(evidence, dim):
+    if dim not in evidence.dims:
+        having = [str(each) for each in evidence.dims if each not in (*CELLS, "outcome", "label")]
+        todo = "read it with the evidence: by={...} in from_predictions, --by on the command line"
+        raise fail("the evidence has no such part", dim, having or "parts by name", todo)
+    return evidence[dim].values.tolist()
+
+
+def _needed(evidence, asked, keywords):
+    """Say how much more evidence would decide, if it went on in the same proportions."""
+    if asked.second is not None:
+        return ""
+    counts = matrices_of(_part(evidence, asked.first.where))
+    if "classifier" in counts.dims:
+        counts = counts.isel(classifier=_place(counts, "classifier", asked.first.where), drop=True)
+    total, unit = _unit(counts, asked.first.measure)
+
+    def undecided(times):
+        more = (counts * times).round().astype(np.int64)
+        above = _single(more, asked, keywords)
+        return _outcome(above if asked.above else 1 - above, asked.level) == UNKNOWN
+
+    low, high = 1.0, 2.0
+    while undecided(high):
+        low, high = high, 2 * high
+        if high > _MOST:
+            return f"more than {_MOST} times as many {unit}"
+    for _ in range(8):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if undecided(middle) else (low, middle)
+    return f"{max(1, round(total * (high - 1))):,} more {unit}"
+
+
+def _unit(counts, measure):
+    """Return how many there are of what the measure counts, and its name."""
+    unit = resolve(measure).unit or "examples"
+    label = counts["positive"].item() if "positive" in counts.coords else None
+    dim = "predicted" if unit.startswith("predicted") else "actual"
+    if unit != "examples" and label is not None:
+        own = counts[dim] == label if unit.endswith("positives") else counts[dim] != label
+        return float(counts.where(own, 0).sum()), unit
+    return float(counts.sum()), "examples"

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.answers.requirements import parse
+
+COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("recall>0.9", ("recall", {}, True, 0.9, 0.95)),
+        (" fbeta(0.5) <= 12% @ 90% ", ("fbeta(0.5)", {}, False, 0.12, 0.9)),
+        (
+            "f1[site=B, classifier=new] >= -.5",
+            ("f1", {"site": "B", "classifier": "new"}, True, -0.5, 0.95),
+        ),
+    ],
+)
+def test_requirements_are_read(text, read):
+    found = parse(text)
+    term = found.first
+    assert (term.measure, term.where, found.above, found.threshold, found.level) == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "recall",
+        "recall = 0.9",
+        "recall > high",
+        "f1 - f1 - f1 > 0",
+        "f1[old] > 0",
+        "f1 > 0 @ 0.2",
+        7,
+    ],
+)
+def test_what_is_no_requirement_is_refused(text):
+    with pytest.raises(ValueError, match=r"not a requirement|cannot read the part|the level of"):
+        bcm.check(COUNTS, [text])
+
+
+def test_outcomes_go_by_the_posterior_probability():
+    texts = ["recall > 0.7", "precision > 0.9", "f1 > 0.7", "recall < 0.85 @ 0.8"]
+    table = bcm.check(COUNTS, texts)
+    above = [float(bcm.prob_above(COUNTS, *pair)) for pair in (("recall", 0.7), ("precision", 0.9))]
+    assert table["probability"].tolist()[:2] == pytest.approx(above)
+    assert table["outcome"].tolist() == ["met", "failed", "not yet known", "met"]
+
+
+def test_what_is_needed_would_decide():
+    row = bcm.check(COUNTS, "recall > 0.75").iloc[0]
+    number, unit = row["needed"].split(" more ")
+    assert (row["outcome"], unit) == ("not yet known", "positives")
+    times = 1 + int(number.replace(",", "")) / 80
+    more = bcm.from_cells(tp=round(65 * times), fn=round(15 * times), fp=35, tn=30)
+    assert bcm.check(more, "recall > 0.75")["probability"][0] == pytest.approx(0.95, abs=0.01)
+
+
+def test_parts_and_differences():
+    rng = np.random.default_rng(0)
+    truth, site = rng.integers(0, 2, 400), np.array(["A", "B"])[np.arange(400) % 2]
+    answers = {
+        name: np.where(rng.random(400) < share, truth, 1 - truth)
+        for name, share in (("new", 0.9), ("old", 0.8))
+    }
+    both = bcm.from_classifiers(truth, answers, positive=1, by={"site": site})
+    table = bcm.check(both, ["accuracy - accuracy[classifier=old] > 0.05", "recall[site=B] > 0.8"])
+    whole = bcm.from_classifiers(truth, answers, positive=1)
+    better = bcm.compare(whole, "accuracy", rope=0.05)["p_better"][0]
+    assert table["probability"][0] == pytest.approx(better, abs=0.01)
+    alone = bcm.from_predictions(truth[site == "B"], answers["new"][site == "B"])
+    assert table["probability"][1] == pytest.approx(float(bcm.prob_above(alone, "recall", 0.8)))
+    by_site = bcm.check(both, "recall > 0.8", by="site")
+    assert by_site["site"].tolist() == ["A", "B"]
+    assert by_site["probability"][1] == pytest.approx(table["probability"][1])
+    three = bcm.from_matrix([[5, 1, 0], [0, 5, 1], [1, 0, 9]], labels=["a", "b", "c"])
+    assert bcm.check(three, "recall[class=c] > 0.5 @ 0.9")["outcome"][0] == "met"
+    for evidence, text, said in (
+        (both, "recall[site=C] > 0.8", "no such site: 'C'"),
+        (COUNTS, "recall[site=A] > 0.8", "no such part: 'site'"),
+        (three, "recall > 0.5", "a value for each class"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            bcm.check(evidence, text)
