@@ -129,7 +129,7 @@ def hierarchical_folds(
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
         Counts of the folds. The scalar coords ``n_folds``, ``test_share`` and ``fixed_totals`` say
-        how they came about, where that is not to be seen.
+        how they came about, where the counts do not show it.
     concentration : array_like, optional
         Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
         default.

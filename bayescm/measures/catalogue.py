@@ -217,7 +217,7 @@ def f1(tp, fn, fp, tn):
 
 @one_class(form=Overlap(1.0, 1.0))
 def jaccard(tp, fn, fp, tn):
-    """Jaccard index: proportion of true positives among all that are positive or predicted so."""
+    """Jaccard index: true positives among all that are positive or predicted positive."""
     return tp / (tp + fn + fp)
 
 
@@ -376,7 +376,7 @@ def cost(matrix: ArrayLike) -> Measure:
     ----------
     matrix : array_like, shape (C, C)
         Cost of each cell, rows = actual, columns = predicted, in the order of the cells: with two
-        classes index 1 is the positive class. ``evidence.align`` brings a labelled one there.
+        classes index 1 is the positive class. ``evidence.align`` puts a labelled one in this order.
 
     Examples
     --------
@@ -430,7 +430,7 @@ _NAMED = {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")} | {
 
 def names(variable: str = "cells") -> list[str]:
     """
-    Return the names of the measures of a variable, those without parameters.
+    Return the names of all measures of a variable that take no parameters.
 
     Examples
     --------
@@ -442,7 +442,7 @@ def names(variable: str = "cells") -> list[str]:
 
 def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
     """
-    Return the measure of a name, or make one of any function of cells.
+    Return the measure with a given name, or turn a function of the cells into one.
 
     Parameters
     ----------
@@ -566,7 +566,7 @@ def measure(
     range : (low, high), optional
         Smallest and largest value, None where there is none.
     name : str, optional
-        What answers call it; by default as the function.
+        Its name in answers; by default that of the function.
     needs_positive : bool, optional
         Whether swapping two classes changes the value; by default the function's attribute of this
         name, or else it is tried on some matrices.

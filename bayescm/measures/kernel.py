@@ -77,7 +77,7 @@ class Measure:
     needs_positive : bool
         Whether swapping two classes changes the value.
     lower_is_better : bool
-        Whether it is a loss: comparisons, ranks, thresholds and alarms ask.
+        Whether it is a loss; comparisons, ranks, thresholds and alarms go by this.
     symmetry_assumed : bool
         Whether ``needs_positive`` is False only because nothing was said; it is tried then.
     direction_assumed : bool
@@ -85,7 +85,7 @@ class Measure:
     range : tuple of two floats
         Smallest and largest value, infinite where there is none.
     unit : str, optional
-        What is counted by the size of a test set for one proportion, such as "positives".
+        What the size of a test set counts if it is one proportion, such as "positives".
     form : Proportion, Overlap, Cost or Function, optional
         What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
         distribution. Without a form the posterior is drawn.

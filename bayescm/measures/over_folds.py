@@ -57,7 +57,7 @@ def fold_macro(
         With a dim fold, and perhaps repeat.
     measure : str or callable
     undefined : {"drop", "zero", "nan"}
-        What a fold counts in which the measure is 0/0: nothing, 0, or the mean is NaN.
+        How to treat a fold in which the measure is 0/0: leave it out, count it as 0, or return NaN.
 
     Returns
     -------

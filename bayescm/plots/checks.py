@@ -157,7 +157,7 @@ def plot_diagnostics(
         xr.DataTree.from_dict({"posterior": values, "sample_stats": stats}),
         compact=False,
         visuals={"label": False, "xlabel_trace": False},
-        color=[common.paint(place) for place in range(values.sizes["chain"])],
+        color=[common.paint(place) for place in range(max(3, values.sizes["chain"]))],
         figure_kwargs={"layout": "constrained", "figsize": (9, 1.6 * rows + 0.6)},
     )
     figure = collection.viz["figure"].item()

@@ -36,7 +36,7 @@ def plot_priors(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
     **keywords
-        Of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
+        Keywords of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
 
     Returns
     -------

@@ -260,7 +260,7 @@ def table(
     priors : mapping of str to concentration
         A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
     **keywords
-        Of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
+        Keywords of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
 
     Returns
     -------

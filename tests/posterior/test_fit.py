@@ -343,6 +343,7 @@ def test_same_seed_same_tree(iid):
         ({"model": "dirichlet_multinomal"}, ValueError, "Did you mean 'dirichlet_multinomial'"),
         ({"model": 3}, TypeError, "not a model"),
         ({"method": "mcmc"}, ValueError, "unknown method.*'auto', 'direct' or 'nuts'"),
+        ({"nuts_sampler": "stan"}, ValueError, "unknown nuts_sampler"),
         ({"concentraton": 1}, TypeError, "Did you mean 'concentration'"),
         ({"draws": 0}, ValueError, "draws must be a whole number"),
         ({"chains": 2.5}, ValueError, "chains must be a whole number"),

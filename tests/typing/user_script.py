@@ -72,7 +72,9 @@ def main() -> None:
     alarms = assert_type(bcm.online.alarms(weeks, "recall", floor=0.5), pd.DataFrame)
     monitor = bcm.online.Monitor("sqlite://", "fraud")
     assert_type(monitor.add("monday", weeks[0]), bool)
-    prior = assert_type(bcm.priors.elicit(recall=0.7, specificity=0.8, weight=20), xr.DataArray)
+    prior = assert_type(
+        bcm.priors.elicit(recall=0.7, specificity=0.8, prevalence=0.5, weight=20), xr.DataArray
+    )
     assert_type(bcm.classical.delta(counts, "f1"), xr.Dataset)
 
     # Plots
