@@ -236,6 +236,17 @@ def test_a_model_of_the_users_own(monkeypatch):
     assert fitted.attrs["sampling_reason"].endswith("float_total has no direct sibling")
 
 
+def test_the_samplers_keywords_reach_it(monkeypatch):
+    def stop(*_, **keywords):
+        raise RuntimeError(f"{keywords['sampler']}, {keywords['progressbar']}")
+
+    monkeypatch.setattr(sampling, "nuts", stop)
+    with pytest.raises(RuntimeError, match="pymc, False"):
+        fit(COUNTS, method="nuts", progressbar=False, nuts_sampler="pymc")
+    with pytest.raises(RuntimeError, match="nutpie, None"):
+        fit(COUNTS, method="nuts")
+
+
 @pytest.mark.parametrize(
     ("one", "two", "same"),
     [

@@ -1,5 +1,6 @@
 """Reports: the right sections, nothing half-written, names as text."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -66,6 +67,7 @@ def test_batches_over_time_are_told_together_and_one_by_one(tmp_path):
     assert "3 batches over time" in text
     assert "120 examples" in text
     assert "(my%20report_files/history.png)" in text
+    assert plt.get_fignums() == []
     with pytest.raises(ValueError, match="rename"):
         bcm.report(weeks.rename(step="batch"), tmp_path / "r.md")
 
