@@ -9,7 +9,7 @@ from bayescm.validate import check_prob, fail
 
 def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**15) -> float:
     r"""
-    Return q with P(max |Z_k| <= q) = prob for jointly normal Z of mean 0 and variance 1.
+    Return q with P(max abs(Z_k) <= q) = prob for jointly normal Z of mean 0 and variance 1.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _coverage(correlation, points):
 
 
 def _equicorrelated(q, common, size):
-    """P(all |Z_k| <= q) by the one factor they share."""
+    """P(all abs(Z_k) <= q) by the one factor they share."""
     nodes, weights = _normal_rule(200)
     low = _Phi((-q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
     high = _Phi((q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
@@ -103,7 +103,7 @@ def _equicorrelated(q, common, size):
 
 
 class _Conditioned:
-    """P(all |Z_k| <= q) variable by variable, each given those before it (Genz)."""
+    """P(all abs(Z_k) <= q) variable by variable, each given those before it (Genz)."""
 
     def __init__(self, correlation):
         self.factor = np.linalg.cholesky(correlation)
@@ -127,7 +127,7 @@ class _Conditioned:
 
 
 class _Directions:
-    """P(all |Z_k| <= q) as an average over directions of the distribution of the length."""
+    """P(all abs(Z_k) <= q) as an average over directions of the distribution of the length."""
 
     def __init__(self, correlation, points):
         from scipy.stats.qmc import Sobol
