@@ -130,7 +130,7 @@ def status(
     import pandas as pd
 
     from bayescm.cli.output import show
-    from bayescm.online.ledger import Ledger
+    from bayescm.online.store.ledger import Ledger
 
     settings = _settings(concentration, forgetting, window, measure)
     with Ledger(store, create=False) as ledger:
@@ -235,7 +235,7 @@ def _floors(given):
 
 def _opened(store, classifier, settings):
     from bayescm.online import Monitor
-    from bayescm.online.ledger import Ledger
+    from bayescm.online.store.ledger import Ledger
 
     return Monitor(Ledger(store, create=False), classifier, **settings)
 
@@ -269,7 +269,7 @@ def plot(
 def export(store: Store, style: FormatOption = Format.csv) -> None:
     """Write every entry of the ledger, corrected ones too: counts, times, labels."""
     from bayescm.cli.output import show
-    from bayescm.online.ledger import Ledger
+    from bayescm.online.store.ledger import Ledger
 
     with Ledger(store, create=False) as ledger:
         show(ledger.table(), style.value)

@@ -9,10 +9,12 @@ from importlib import import_module
 
 _HOME = {
     "bayes_factor": ["change", "log_bayes_factor"],
-    "ledger": ["Ledger"],
+    "store.ledger": ["Ledger"],
     "monitor": ["Monitor"],
     "predictive_check": ["surprise"],
-    "rules": ["alarms", "prob_below", "prob_worse"],
+    "probabilities": ["prob_below", "prob_worse"],
+    "rules": ["alarms"],
+    "store.copies": ["backup", "restore", "verify"],
     "series": ["accumulate", "history", "with_room"],
     "updating": ["intervals", "update"],
 }

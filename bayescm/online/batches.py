@@ -1,9 +1,17 @@
 """The batches of one classifier as evidence: those in force, in the order of time."""
 
+import json
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
-from bayescm.online.ledger import Entries, Ledger
+from bayescm.online.store.chain import Entry
+from bayescm.online.store.entries import Entries
+from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.rows import instant
+
+ORDERS = ("at", "recorded_at")
 
 
 class Batches:
@@ -14,10 +22,12 @@ class Batches:
     ----------
     ledger : Ledger
     classifier : str
+    order : {"at", "recorded_at"}
+        The order of the steps: that of the times of observation, or of arrival.
     """
 
-    def __init__(self, ledger: Ledger, classifier: str):
-        self._ledger, self._classifier = ledger, classifier
+    def __init__(self, ledger: Ledger, classifier: str, order: str = "at"):
+        self._ledger, self._classifier, self.order = ledger, classifier, order
         self._entries: Entries | None = None
         self._template: xr.DataArray | None = None
 
@@ -39,41 +49,101 @@ class Batches:
         new = self._template is None and self._classifier not in self._ledger.classifiers()
         return None if new else self.labels()
 
+    def last(self) -> Entry:
+        """Return the last entry, which has the sums of all."""
+        return self._ledger.last(self._classifier)
+
     def in_force(self) -> xr.DataArray:
         """
-        Return the batches that were not corrected, in the order of time.
+        Return the batches that were not corrected, in their order.
 
         Returns
         -------
         DataArray, dims (step, actual, predicted)
-            Counts, with coords ``batch_id`` and ``at`` along ``step``.
+            Counts, with coords ``batch_id``, ``at`` and ``recorded_at`` along ``step``.
 
         Raises
         ------
         ValueError
-            If there are no batches yet.
+            If there are no batches yet, or the ledger is damaged.
         """
-        template, entries = self.labels(), self._read()
-        corrected = {each for each in entries.corrects.tolist() if each is not None}
-        kept = [each not in corrected for each in entries.batch_id.tolist()]
-        order = np.flatnonzero(kept)
-        order = order[np.lexsort((entries.entry[order], entries.at[order]))]
+        self.labels()
+        entries = self._read()
+        return self._labelled(entries, _order(entries, self.order), 0)
+
+    def recent(self, since: Any, before: int) -> tuple[xr.DataArray, int, np.ndarray] | None:
+        """
+        Return the batches since a moment and some before it, without reading all.
+
+        Parameters
+        ----------
+        since : datetime, datetime64 or str
+        before : int
+            How many batches before that moment are wanted too.
+
+        Returns
+        -------
+        DataArray
+            As of `in_force`; ``step`` is the place of a batch among all of them.
+        int
+            How many of them are before the moment.
+        ndarray, shape (C, C)
+            The sum of all batches in force that are earlier than these.
+
+        None is returned where it takes the whole ledger: fractional counts have no exact sums, and
+        only the times of observation are sought for.
+        """
+        self.labels()
+        if self.order != "at":
+            return None
+        entries, last = self._ledger.recent(self._classifier, since, before)
+        if last is None or last.total is None:
+            return None
+        order = _order(entries, "at")
+        moment = np.datetime64(instant(since).replace(tzinfo=None), "us")
+        first = int(np.searchsorted(entries.at[order], moment))
+        order = order[max(0, first - before) :]
+        counts = self._labelled(entries, order, last.batches - len(order))
+        earlier = np.array(json.loads(last.total)) - counts.values.sum(axis=0)
+        return counts, min(first, before), earlier
+
+    def _labelled(self, entries, order, start):
+        template = self.labels()
         coords = {
             **template.coords,
-            "step": np.arange(len(order)),
+            "step": np.arange(start, start + len(order)),
             "batch_id": ("step", entries.batch_id[order].astype(str)),
             "at": ("step", entries.at[order]),
+            "recorded_at": ("step", entries.recorded_at[order]),
         }
         dims = ["step", *template.dims]
         return xr.DataArray(entries.cells[order], coords, dims, name="counts")
 
     def _read(self):
-        """Return all entries."""
-        last = 0 if self._entries is None else int(self._entries.entry[-1])
-        new = self._ledger.read(self._classifier, after=last)
-        if self._entries is None:
-            self._entries = new
-        elif len(new.entry):
-            pairs = zip(self._entries, new, strict=True)
-            self._entries = Entries(*(np.concatenate(pair) for pair in pairs))
-        return self._entries
+        """Return all entries; a thread that finds another one reading waits for it."""
+        with self._ledger.alone():
+            known = self._entries
+            last = 0 if known is None else int(known.entry[-1])
+            new = self._ledger.read(self._classifier, after=last)
+            if known is None:
+                self._entries = new
+            elif len(new.entry):
+                pairs = zip(known, new, strict=True)
+                self._entries = Entries(*(np.concatenate(pair) for pair in pairs))
+            return self._entries
+
+
+def _order(entries, order):
+    """Return the indices of the entries in force, in order."""
+    corrects = entries.corrects.tolist()
+    corrected = {each for each in corrects if each is not None}
+    kept = np.array([each not in corrected for each in entries.batch_id.tolist()], dtype=bool)
+    place = entries.entry
+    if order == "recorded_at" and corrected:  # a correction takes the place of what it corrects
+        places: dict = {}
+        for name, number, old in zip(entries.batch_id, entries.entry, corrects, strict=True):
+            places[name] = places.get(old, number)
+        place = np.array(list(places.values()))
+    index = np.flatnonzero(kept)
+    keys = (entries.entry[index], entries.at[index]) if order == "at" else (place[index],)
+    return index[np.lexsort(keys)]

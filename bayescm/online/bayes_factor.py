@@ -1,5 +1,6 @@
 """Has anything changed? Bayes factors for one table of probabilities against two."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayescm.validate import check_choice, fail
 
 PARTS = ("answers", "totals", "all")
 _REACH = 500
+_ROOM = 2_000_000  # numbers in a temporary array
 
 
 def log_bayes_factor(
@@ -150,10 +152,10 @@ def change(
             "select one of them",
         )
     prior = proper(concentration, counts)
-    sums = np.concatenate([np.zeros((1, *prior.shape)), counts.values.cumsum(axis=0)])
-    whole = _score(sums, prior, part)
-    columns = [_at(t, sums, whole, prior, part, hazard, reach) for t in range(1, len(sums))]
-    logs, probability, latest = (np.array(each) for each in zip(*columns, strict=True))
+    sums = np.concatenate([np.zeros((1, *prior.shape), counts.dtype), counts.values.cumsum(axis=0)])
+    weights = hazard_weights(np.arange(len(sums)), hazard)
+    ages = np.arange(1, min(int(reach), max(len(sums) - 2, 1)) + 1)
+    logs, probability, latest = mixture(sums, ages, weights, score_of(prior, part))
     coords = {k: v for k, v in counts.coords.items() if v.dims in ((), ("step",))}
     steps = counts["step"].values
     return xr.Dataset(
@@ -166,19 +168,102 @@ def change(
     )
 
 
-def _at(t, sums, whole, prior, part, hazard, reach):
-    """Return what is known of a change after t batches."""
-    splits = np.arange(max(1, t - reach), t)  # batches before the change
-    log = whole[splits] + _score(sums[t] - sums[splits], prior, part) - whole[t]
-    weights = np.log(hazard) + (splits - 1) * np.log1p(-hazard)
-    none = (t - 1) * np.log1p(-hazard)  # not yet: the data are as probable as without a change
-    happened = np.logaddexp.reduce(log + weights)  # -inf where there is no split
-    total = np.logaddexp(happened, none)
-    best = splits[np.argmax(log + weights)] if len(splits) else 0
-    return total, np.exp(happened - total), best
+def hazard_weights(batches: np.ndarray, hazard: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return log prior weights of a change after so many batches, and of none among them so far."""
+    since = np.maximum(batches - 1, 0) * np.log1p(-hazard)
+    change = np.where(batches > 0, np.log(hazard) + since, -np.inf)
+    return change, since
 
 
-def _score(cells, prior, part):
-    masses = _masses(cells, prior)
-    parts = {"totals": masses["totals"], "answers": masses["rows"].sum(-1)}
-    return parts[part] if part in parts else parts["totals"] + parts["answers"]
+def mixture(
+    sums: np.ndarray,
+    ages: np.ndarray,
+    weights: tuple[np.ndarray, np.ndarray],
+    score: Callable[[np.ndarray], np.ndarray],
+    first: int = 1,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return what is known of a change at every batch.
+
+    Fewer ages leave out terms of a mixture that is a martingale if nothing changes, so that it
+    exceeds a threshold no more often.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (T + 1, C, C)
+        Sums of the counts before every batch, and of all.
+    ages : ndarray of int
+        How many batches ago a change is looked for, ascending.
+    weights : (ndarray, ndarray)
+        See `hazard_weights`; for every row of the sums.
+    score : callable
+        Log marginal likelihood of tables; see `score_of`.
+    first : int
+        The first row of the sums that is asked about.
+
+    Returns
+    -------
+    logs, probability, latest : ndarray
+        Log Bayes factor, probability of a change, and the most probable place of one, as a row of
+        the sums.
+    """
+    whole, found = score(sums), []
+    table = _tabulated(score, sums, ages, len(sums) - first)
+    some = max(1, _ROOM // (len(ages) * sums[0].size))
+    for start in range(first, len(sums), some):
+        t = np.arange(start, min(start + some, len(sums)))[:, None]
+        split = t - ages
+        there = split >= 0
+        split = np.maximum(split, 0)
+        log = whole[split] + table(sums[t] - sums[split]) - whole[t] + weights[0][split]
+        log = np.where(there, log, -np.inf)
+        peak = log.max(axis=1)
+        safe = np.where(np.isfinite(peak), peak, 0.0)
+        with np.errstate(divide="ignore"):
+            happened = np.log(np.exp(log - safe[:, None]).sum(axis=1)) + safe
+        total = np.logaddexp(happened, weights[1][t[:, 0]])
+        best = np.where(np.isfinite(peak), split[np.arange(len(t)), log.argmax(axis=1)], 0)
+        found.append((total, np.exp(happened - total), best))
+    logs, probability, latest = (np.concatenate(each) for each in zip(*found, strict=True))
+    return logs, probability, latest
+
+
+def score_of(prior: np.ndarray, part: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the log marginal likelihood (...) of tables (..., C, C) under a prior."""
+
+    def score(cells, log_ratio=_log_gain):
+        totals = _combined(log_ratio, cells.sum(-1), prior.sum(-1)) if part != "answers" else 0.0
+        rows = _combined(log_ratio, cells, prior).sum(-1) if part != "totals" else 0.0
+        return totals + rows
+
+    return score
+
+
+def _combined(log_ratio, cells, prior):
+    return log_ratio(cells, prior).sum(-1) - log_ratio(cells.sum(-1), prior.sum(-1))
+
+
+def _log_gain(cells, prior):
+    return special.gammaln(cells + prior) - special.gammaln(prior)
+
+
+def _tabulated(score, sums, ages, steps):
+    """Return the score, by a table where many sums of few different whole numbers are asked for."""
+    reach = min(int(ages[-1]), len(sums) - 1)
+    top = int((sums[reach:] - sums[: len(sums) - reach]).sum(axis=(-2, -1)).max(initial=0)) + 1
+    if sums.dtype.kind not in "iu" or top > steps * len(ages) / 4:
+        return score
+    known: dict = {}
+
+    def looked_up(cells, prior):
+        # Axes of the prior stand last: a column of the table for each of its numbers.
+        flat = np.asarray(prior).ravel()
+        key = flat.tobytes()
+        if key not in known:
+            known[key] = _log_gain(np.arange(top + 1)[:, None], flat)
+        if not np.ndim(prior):
+            return known[key][cells, 0]
+        columns = np.arange(flat.size).reshape(np.shape(prior))
+        return known[key][cells, columns]
+
+    return lambda cells: score(cells, looked_up)

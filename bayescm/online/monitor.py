@@ -1,18 +1,21 @@
 """The evaluation of one classifier over time, kept in a ledger."""
 
+import json
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import as_counts, positive
-from bayescm.online.batches import Batches
-from bayescm.online.ledger import Ledger
-from bayescm.online.rows import name
+from bayescm.online.batches import ORDERS, Batches
 from bayescm.online.settings import as_prior, check_forgetting, check_window
-from bayescm.validate import fail
+from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.rows import instant, name, timestamp
+from bayescm.validate import check_choice, fail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
 MEASURES_WITHOUT_POSITIVE = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
 MEASURES_OF_MANY = ("recall", "precision", "accuracy", "f1_macro")
+_OF_BATCHES, _KEYS = ["batch_id", "at", "recorded_at"], ["batch_id", "rule", "measure"]
+_END_OF_TIME = "9999-12-31"
+_FORGOTTEN, _MANY = 40.0, 20_000  # e-folds until nothing is left, and batches that are soon read
 
 
 class Monitor:
@@ -45,6 +51,8 @@ class Monitor:
     measures : sequence of names or functions, optional
         What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
         with a positive one.
+    order : {"at", "recorded_at"}, default "at"
+        By which time batches are in order and forgotten: that of observation, or of arrival.
 
     Examples
     --------
@@ -69,6 +77,7 @@ class Monitor:
         forgetting: float = 1.0,
         window: int | None = None,
         measures: Sequence[str | Callable] | None = None,
+        order: str = "at",
     ):
         self.classifier = name(classifier, "classifier")
         self.measures = measures
@@ -78,7 +87,9 @@ class Monitor:
         }
         self._concentration = concentration
         self._ledger = store if isinstance(store, Ledger) else Ledger(store)
-        self._batches = Batches(self._ledger, self.classifier)
+        self._batches = Batches(
+            self._ledger, self.classifier, check_choice("order", order, list(ORDERS))
+        )
         self._fits = False  # whether the prior was found to fit the labels
 
     def __repr__(self):
@@ -145,15 +156,17 @@ class Monitor:
             self._fits = True
         added = self._ledger.record(self.classifier, batch_id, counts, at=at, corrects=corrects)
         if added and at is not None and corrects is None:
-            self._warn_if_late(str(batch_id))
+            self._warn_if_late(str(batch_id), at)
         return added
 
-    def _warn_if_late(self, batch_id):
-        batches = self.batches()
-        if batches["batch_id"].values[-1] != batch_id:
-            last, when = (batches[each].values[-1] for each in ("batch_id", "at"))
+    def _warn_if_late(self, batch_id, at):
+        last = self._batches.last()
+        if timestamp(instant(at)) < last.latest and self._batches.order == "at":
+            # Rarely far from the end, and there in the order of time.
+            batches, _, _ = self._batches.recent(last.latest, 1) or (self.batches(), 0, 0)
+            later, when = (batches[each].values[-1] for each in ("batch_id", "at"))
             warnings.warn(
-                f"Batch {batch_id!r} is earlier than {str(last)!r} (at {when}). It is recorded; "
+                f"Batch {batch_id!r} is earlier than {str(later)!r} (at {when}). It is recorded; "
                 "the history is in order of time, so what was reported since then may change.",
                 UserWarning,
                 stacklevel=3,
@@ -190,12 +203,28 @@ class Monitor:
             predicted): a state for `update` and `intervals`. Pass it on as
             ``bcm.fit(state["counts"], concentration=state["concentration"])``.
         """
-        from bayescm.online.series import accumulate
-
-        in_force = accumulate(self.batches(), **self._evidence)
-        counts = in_force.isel(step=-1).drop_vars(["step", "batch_id", "at"])
+        counts = self._in_force()
         prior = as_prior(self._concentration, counts)
         return xr.Dataset({"concentration": prior, "counts": counts})
+
+    def _in_force(self):
+        """Return the evidence in force: the sums of all, or what is not yet forgotten."""
+        from bayescm.online.series import accumulate
+
+        window, forgetting = self._evidence["window"], self._evidence["forgetting"]
+        if window is None and forgetting == 1:
+            total = self._batches.last().total
+            if total is not None:
+                return self._batches.labels().copy(data=np.array(json.loads(total)))
+        wanted = (
+            window or math.ceil(_FORGOTTEN / -math.log(forgetting))
+            if forgetting < 1 or window
+            else 0
+        )
+        recent = self._batches.recent(_END_OF_TIME, wanted) if 0 < wanted < _MANY else None
+        batches = self.batches() if recent is None else recent[0]
+        in_force = accumulate(batches, **self._evidence).isel(step=-1)
+        return in_force.drop_vars(["step", *_OF_BATCHES])
 
     def _watched(self, counts):
         if self.measures is not None:
@@ -204,7 +233,14 @@ class Monitor:
             return MEASURES_OF_MANY
         return MEASURES_WITHOUT_POSITIVE if positive(counts) is None else MEASURES
 
-    def history(self, *, prob: float = 0.95, kind: str = "hdi") -> xr.Dataset:
+    def history(
+        self,
+        *,
+        prob: float = 0.95,
+        kind: str = "hdi",
+        of: str = "parameter",
+        n: int | None = None,
+    ) -> xr.Dataset:
         """
         Return the interval of every measure after every batch.
 
@@ -212,6 +248,10 @@ class Monitor:
         ----------
         prob : float, default 0.95
         kind : {"hdi", "eti"}
+        of : {"parameter", "predictive"}, default "parameter"
+            The measure itself, or that of the next batch.
+        n : int, optional
+            Examples of the next batch, for ``"predictive"``; by default as many as are in force.
 
         Returns
         -------
@@ -223,7 +263,8 @@ class Monitor:
 
         batches = self.batches()
         settings = {"concentration": self._concentration, **self._evidence}
-        return history(batches, self._watched(batches), prob=prob, kind=kind, **settings)
+        asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n}
+        return history(batches, self._watched(batches), **asked, **settings)
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
         """Return the table of `bayescm.summary` for the current posterior."""
@@ -234,25 +275,80 @@ class Monitor:
         watched = self._watched(counts)
         return summary(counts, watched, prob=prob, kind=kind, concentration=prior)
 
-    def alarms(self, **keywords: Any) -> pd.DataFrame:
+    def alarms(self, *, since: Any = None, new: bool = False, **keywords: Any) -> pd.DataFrame:
         """
         Return the alarms so far.
 
         Parameters
         ----------
+        since : datetime, datetime64 or str, optional
+            Only those raised by batches from this moment on. What came before is not read again, so
+            that it takes no longer however long the history is.
+        new : bool, default False
+            Only those that were not acknowledged; see `acknowledge`.
         **keywords
-            ``rate``, ``floor`` and ``reference``; see `online.alarms`.
+            ``rate``, ``floor``, ``reference`` and ``horizon``; see `online.alarms`.
 
         Returns
         -------
         DataFrame
-            See `online.alarms`.
+            See `online.alarms`, and a column ``acknowledged``.
         """
-        from bayescm.online.rules import alarms
+        stream, earliest = self._stream(since, keywords.get("reference"))
+        found = self._judged(stream, keywords)
+        if earliest is not None:
+            when = stream.counts[self._batches.order].values[found["step"] - stream.number]
+            found = found[when >= earliest]
+        known = self._ledger.acknowledged(self.classifier)[_KEYS]
+        seen = pd.MultiIndex.from_frame(found[_KEYS].astype(str)).isin(
+            pd.MultiIndex.from_frame(known)
+        )
+        found = found.assign(acknowledged=seen)
+        return (found[~seen] if new else found).reset_index(drop=True)
 
-        batches = self.batches()
-        settings = {"concentration": self._concentration, **self._evidence}
-        return alarms(batches, self._watched(batches), **settings, **keywords)
+    def _judged(self, stream, keywords):
+        from bayescm.online.rules import judged
+        from bayescm.validate import check_keywords
+
+        check_keywords(judged, keywords)
+        return judged(stream, self._watched(stream.counts), **keywords)
+
+    def _stream(self, since, reference):
+        """Return what to judge, and from when on where that is more than was asked for."""
+        from bayescm.online.stream import REACH, Stream
+
+        forgetting, window = self._evidence["forgetting"], self._evidence["window"]
+        recent = None
+        if since is not None and forgetting == 1 and not isinstance(reference, int):
+            recent = self._batches.recent(since, max(REACH, window or 0) + 1)
+        if recent is None:
+            counts = self.batches()
+            nothing = np.zeros(counts.shape[1:], counts.dtype)
+            earliest = None if since is None else np.datetime64(instant(since).replace(tzinfo=None))
+            return Stream(counts, 0, 0, nothing, self._evidence, self._concentration), earliest
+        counts, first, earlier = recent
+        number = int(counts["step"][0]) if counts.sizes["step"] else 0
+        return Stream(counts, first, number, earlier, self._evidence, self._concentration), None
+
+    def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
+        """
+        Record that alarms have been seen, so that they are no longer new.
+
+        Parameters
+        ----------
+        alarms : DataFrame, optional
+            Rows of what `alarms` returns; by default all that it returns now. One that goes off and
+            comes on again with another batch is a new one.
+        note : str, optional
+            What was found, kept beside it.
+
+        Returns
+        -------
+        int
+            How many had not been acknowledged before.
+        """
+        found = self.alarms(new=True) if alarms is None else alarms
+        return self._ledger.acknowledge(self.classifier, found, note)
 
     def plot(self, *, prob: float = 0.95, kind: str = "hdi", **keywords: Any) -> "Figure":
         """

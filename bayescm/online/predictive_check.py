@@ -21,6 +21,10 @@ _DRAWS = 10_000
 _ROOM = 2_000_000  # numbers in a temporary array
 _TERMS = 20_000  # up to this many trials it is quicker to sum
 _TIE = 1e-12
+# To be told only what is unlikely: how near to its mean nothing is, in standard deviations, below
+# which level that holds, and how many draws are made where there is no distribution.
+_NEAR, _RARE, _CANCELS = 2.0, 1e-4, 1e-8
+_FIRST, _ENOUGH, _MOST = 1_000, 10, 1_000_000
 
 
 def surprise(
@@ -78,14 +82,66 @@ def surprise(
     return apply(kernel, counts).copy(data=values)
 
 
+def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) -> np.ndarray:
+    """
+    Return the two-sided tail probability of batches where it may be as small as a level, else 1.
+
+    Parameters
+    ----------
+    kernel : Measure
+    cells : ndarray, shape (T, C, C)
+        The batches.
+    weights : ndarray, shape (T, C, C)
+        Pseudo-counts before each.
+    level : float
+
+    Returns
+    -------
+    ndarray, shape (T, ...)
+        Where they are drawn, probabilities below 1e-6 are given as that or more.
+    """
+    distribution = _known(kernel, weights)
+    if not isinstance(distribution, Beta | F1):
+        return _drawn_out(kernel, cells, weights)
+    seen = _known(kernel, cells)
+    hits, size, a, b = np.broadcast_arrays(seen.a, seen.a + seen.b, distribution.a, distribution.b)
+    total, result = a + b, np.ones(hits.shape)
+    variance = size * (a / total) * (b / total) * (total + size) / (total + 1)
+    far = (hits - size * a / total) ** 2 >= (_NEAR**2 * variance if level < _RARE else -1)
+    if (far := far & (size > 0)).any():
+        _whole(cells)
+        k, n, a, b = hits[far], size[far], a[far], b[far]
+        low = beta_binomial_cdf(k, n, a, b)
+        high = 1 - beta_binomial_cdf(k - 1, n, a, b)
+        high = np.where(high < _CANCELS, beta_binomial_cdf(n - k, n, b, a), high)
+        result[far] = np.minimum(1.0, 2 * np.minimum(low, high))
+    return result
+
+
+def _drawn_out(kernel, cells, weights):
+    """Draw more where a few draws show that a batch may be unlikely."""
+    result = []
+    for table, prior in zip(cells, weights, strict=True):
+        rng, hits, size, draws = np.random.default_rng(0), np.zeros(1), 0, _FIRST
+        while size < _MOST and (np.min(hits) < _ENOUGH):
+            more = np.minimum(*_drawn_tails(kernel, [table], [prior], draws, rng))[0]
+            hits, size, draws = hits + draws * more, size + draws, min(9 * (size + draws), _DRAWS)
+        result.append(np.minimum(1.0, 2 * (hits + 1) / (size + 1)))
+    return np.nan_to_num(np.array(result), nan=1.0)
+
+
+def _whole(cells):
+    if (cells != np.floor(cells)).any():
+        todo = "count whole examples"
+        raise fail("fractional counts have no predictive distribution", ..., "whole numbers", todo)
+
+
 def _tails(kernel, cells, weights):
     """Return the predictive probabilities of at most and at least what each batch shows."""
     distribution = _known(kernel, weights)
     if not isinstance(distribution, Beta | F1):
-        return _drawn_tails(kernel, cells, weights)
-    if (cells != np.floor(cells)).any():
-        todo = "count whole examples"
-        raise fail("fractional counts have no predictive distribution", ..., "whole numbers", todo)
+        return _drawn_tails(kernel, cells, weights, _DRAWS, np.random.default_rng(0))
+    _whole(cells)
     seen = _known(kernel, cells)
     hits, size = np.broadcast_arrays(seen.a, seen.a + seen.b)
     low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)
@@ -98,13 +154,13 @@ def _known(kernel, weights):
     return DirichletMultinomial(labelled(weights), weights).distribution(kernel)
 
 
-def _drawn_tails(kernel, cells, weights):
-    rng, tails = np.random.default_rng(0), []
+def _drawn_tails(kernel, cells, weights, draws, rng):
+    tails = []
     for table, prior in zip(cells, weights, strict=True):
-        flat = dirichlet.draw(prior, _DRAWS, rng, axes=2).reshape(_DRAWS, -1)
+        flat = dirichlet.draw(prior, draws, rng, axes=2).reshape(draws, -1)
         size = int(table.sum())
         drawn = rng.multinomial(size, flat / flat.sum(-1, keepdims=True))
-        values, seen = kernel(drawn.reshape(_DRAWS, *prior.shape)), kernel(table)
+        values, seen = kernel(drawn.reshape(draws, *prior.shape)), kernel(table)
         defined = np.maximum((~np.isnan(values)).sum(axis=0), 1)
         both = np.stack([values <= seen + _TIE, values >= seen - _TIE]).sum(axis=1) / defined
         tails.append(np.where(np.isnan(seen), np.nan, both))

@@ -1,8 +1,8 @@
 """
-Alarms: rules on posterior and predictive probabilities, with a chosen false-alarm rate.
+Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
 
-How often they raise false alarms and how soon they detect a real drop is simulated in
-``studies.run_length`` and tabulated in the docs.
+How often a healthy stream raises any, and how soon a real drop is seen, is simulated in
+``studies.ours.run_length`` and tabulated in the docs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,129 +11,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import special
 
-from bayescm.direct import dirichlet_multinomial
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
-from bayescm.measures.labelled import apply, kernels
-from bayescm.online.bayes_factor import change
-from bayescm.online.predictive_check import surprise
-from bayescm.online.series import accumulate, step_axis
-from bayescm.online.settings import as_prior
+from bayescm.measures.labelled import kernels
+from bayescm.online.bayes_factor import hazard_weights, mixture, proper, score_of
+from bayescm.online.predictive_check import surprise, unlikely
+from bayescm.online.probabilities import below, worse
+from bayescm.online.series import step_axis
+from bayescm.online.stream import REACH, Stream
 from bayescm.online.updating import distribution_at
 from bayescm.validate import check_keywords, fail
 
-# The trapezoidal rule for a standard normal variable.
-_Z = np.linspace(-8.5, 8.5, 137)
-_WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
-_DRAWS = 10_000
 RULES = ("batch", "floor", "reference", "change")
-COLUMNS = ("step", "batch_id", "at", "rule", "measure", "value", "threshold")
-
-
-def prob_below(
-    counts: xr.DataArray, measure: str | Callable, floor: float, *, concentration: Any = None
-) -> xr.DataArray:
-    """
-    Return the posterior probability that a measure is at most a floor.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., actual, predicted)
-        The evidence in force, as `accumulate` returns it.
-    measure : str or callable
-    floor : float
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior if omitted.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> round(float(prob_below(counts, "recall", 0.8)), 3)
-    0.4
-    """
-    counts = as_counts(counts)
-    (kernel,) = kernels(measure, counts)
-    below = distribution_at(counts, kernel, concentration).cdf(float(floor))
-    return _like(kernel, counts, below)
-
-
-def prob_worse(
-    counts: xr.DataArray,
-    reference: xr.DataArray,
-    measure: str | Callable,
-    *,
-    concentration: Any = None,
-) -> xr.DataArray:
-    """
-    Return the probability that a measure is worse than in a reference period.
-
-    The reference may also be another classifier. The two must have been tested on different
-    examples; for the same examples see `bayescm.compare`.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., actual, predicted)
-        The evidence in force now.
-    reference : DataArray, dims (actual, predicted)
-        The evidence of the reference.
-    measure : str or callable
-        Worse is lower, or higher where its ``lower_is_better`` says so.
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts of each.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> now = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> before = bcm.from_cells(tp=270, fn=30, fp=130, tn=120)
-    >>> round(float(prob_worse(now, before, "recall")), 3)
-    0.981
-    """
-    counts, reference = as_counts(counts), as_counts(reference)
-    if reference.ndim != 2:
-        todo = "sum over its batches: reference.sum('step')"
-        raise fail("the reference must be a single table", reference.dims, str(CELLS), todo)
-    (kernel,) = kernels(measure, counts)
-    if reference.indexes["actual"].tolist() != counts.indexes["actual"].tolist():
-        got, allowed = reference.indexes["actual"].tolist(), f"{counts.indexes['actual'].tolist()}"
-        raise fail("the reference has different labels", got, allowed, "give both the same labels")
-    now, then = (distribution_at(each, kernel, concentration) for each in (counts, reference))
-    if not all(each.how == "closed form" for each in (now, then)):
-        return _like(kernel, counts, _drawn_worse(kernel, counts, reference, concentration))
-    quantiles = [then.quantile(each) for each in special.ndtr(_Z)]
-    below = sum(w * now.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))
-    return _like(kernel, counts, 1 - below if kernel.lower_is_better else below)
-
-
-def _drawn_worse(kernel, counts, reference, concentration):
-    """Return the share of draws that are worse, step by step."""
-    prior, rng = as_prior(concentration, counts).values, np.random.default_rng(0)
-
-    def draws(cells):
-        return dirichlet_multinomial(cells, concentration=prior).draw([kernel], _DRAWS, rng)[0]
-
-    then, batch = draws(reference.values), counts.shape[:-2]
-    worse_than = np.greater if kernel.lower_is_better else np.less
-    pairs = (worse_than(draws(counts.values[index]), then) for index in np.ndindex(batch))
-    worse = [each.mean(axis=0) for each in pairs]
-    return np.reshape(worse, (*batch, *np.shape(worse[0])))
-
-
-def _like(kernel, counts, values):
-    template = apply(kernel, counts)
-    return template.copy(data=np.broadcast_to(values, template.shape))
+COLUMNS = ("step", "batch_id", "at", "since", "rule", "measure", "value", "threshold")
+RATE, HORIZON, _HAZARD = 0.05, 1000, 0.01
+# How many batches ago a change is looked for: every place of the last sixteen, then fewer.
+_AGES = np.unique(np.r_[1:17, np.geomspace(16, REACH, 36).astype(int)])
 
 
 def alarms(
     counts: xr.DataArray,
     measures: str | Callable | Sequence[str | Callable],
     *,
-    rate: float = 0.005,
+    rate: float = RATE,
     floor: float | Mapping[str, float] | None = None,
     reference: int | xr.DataArray | None = None,
+    horizon: int = HORIZON,
     **evidence: Any,
 ) -> pd.DataFrame:
     """
@@ -144,33 +48,39 @@ def alarms(
     counts : DataArray
         The batches, dims (step, actual, predicted), in the order of time.
     measures : name, function, or sequence of these
-    rate : float, default 0.005
-        The false-alarm rate, in (0, 1); its meaning for each rule is given below.
+    rate : float, default 0.05
+        The chance that a stream in which nothing changes raises any alarm at all within `horizon`
+        batches, by whichever rule and measure, in (0, 1). The rules in use share it equally.
     floor : float or mapping of str to float, optional
         Worst acceptable value of all measures, or of each by its name: the least one, or where
         lower is better the largest.
     reference : int or DataArray, optional
         The number of first batches that later ones are compared with, or the counts of a reference
         period or another classifier.
+    horizon : int, default 1000
+        The number of batches that `rate` is about.
     **evidence
         ``concentration``, ``forgetting`` and ``window``; see `surprise`.
 
     Returns
     -------
     DataFrame
-        One row per alarm, in the order of time: ``step``, ``batch_id``, ``at``, ``rule``,
+        One row per alarm, in the order of time: ``step``, ``batch_id`` and ``at`` of the batch that
+        raised it, ``since`` (the time of the first batch of what it is about), ``rule``,
         ``measure``, ``value`` and ``threshold``. The rules:
 
         ``batch``
-            a batch is incompatible with those before it: its predictive tail probability is at most
-            `rate` (`surprise`). Raises a false alarm in at most this fraction of batches.
+            a batch is incompatible with those before it, by its predictive tail probability
+            (`surprise`).
         ``floor``
-            the measure is worse than its floor with probability 1 - `rate` or more.
+            the measure is worse than its floor with a posterior probability at the threshold, by
+            recent evidence: the last batch, or the last 2, 4, 8 ... 512 together. With
+            ``forgetting`` or ``window``, by what these leave in force.
         ``reference``
-            it is worse than in the reference with probability 1 - `rate` or more.
+            by recent evidence it is worse than in the reference.
         ``change``
-            the Bayes factor for a change in the answers to the classes is 1 / `rate` or more
-            (`change`). The probability of ever raising a false alarm is at most `rate`.
+            the Bayes factor for a change in the answers to the classes exceeds its threshold
+            (`change`), which it ever does with the rule's share of `rate` if nothing changes.
 
         The last three are listed at their onset.
 
@@ -178,42 +88,117 @@ def alarms(
     --------
     >>> import bayescm as bcm
     >>> weeks = bcm.from_cells(tp=[45] * 9 + [30] * 3, fn=[5] * 9 + [20] * 3, fp=3, tn=47)
-    >>> alarms(weeks.rename(batch="step"), "recall", floor=0.6)[["step", "rule"]].values.tolist()
-    [[9, 'batch'], [10, 'change'], [10, 'batch'], [11, 'batch']]
+    >>> alarms(weeks.rename(batch="step"), "recall", floor=0.8)[["step", "rule"]].values.tolist()
+    [[10, 'change'], [11, 'floor']]
     """
     counts = as_counts(counts)
     check_keywords(surprise, evidence)
-    if "step" not in counts.coords:
-        counts = counts.assign_coords(step=np.arange(counts.shape[step_axis(counts)]))
+    if step_axis(counts) or counts.ndim != 3:
+        allowed, todo = "(step, actual, predicted)", "select one of them"
+        raise fail("only one series at a time", counts.dims, allowed, todo)
+    memory = {name: value for name, value in evidence.items() if name != "concentration"}
+    nothing = np.zeros(counts.shape[1:], counts.dtype)
+    stream = Stream(counts, 0, 0, nothing, memory, evidence.get("concentration"))
+    return judged(stream, measures, rate=rate, floor=floor, reference=reference, horizon=horizon)
+
+
+def judged(
+    stream: Stream,
+    measures: Any,
+    *,
+    rate: float = RATE,
+    floor: Any = None,
+    reference: Any = None,
+    horizon: int = HORIZON,
+) -> pd.DataFrame:
+    """Return the alarms of a stream; parameters as for `alarms`."""
     if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
-        todo = "pass rate=0.005 for one false alarm in two hundred batches"
+        todo = "pass rate=0.05 for one stream in twenty with a false alarm"
         raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
-    found = kernels(measures, counts)
-    floors = _floors(floor, found)
-    prior = evidence.get("concentration")
-    tables = [_change_alarms(counts, prior, rate)]
-    now, then = _against(counts, reference, evidence)
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        todo = "pass horizon=1000"
+        raise fail("horizon must be a number of batches", horizon, "1 or more", todo)
+    found = kernels(measures, stream.counts)
+    floors, then = _floors(floor, found), _reference(stream, reference)
+    share = rate / (2 + bool(floors) + (then is not None))
+    series = sum(_series(kernel, stream) for kernel in found)
+    level = share / (horizon * series)
+    tables = [_change(stream, share)]
     for kernel in found:
-        tails = surprise(counts, kernel, **evidence)
-        tables.append(_rows(counts, tails, tails <= rate, "batch", rate))
+        tables.append(_batch(stream, kernel, level))
         if kernel.__name__ in floors:
-            in_force = accumulate(counts, **_forgetting(evidence))
-            beyond = prob_below(in_force, kernel, floors[kernel.__name__], concentration=prior)
-            beyond = 1 - beyond if kernel.lower_is_better else beyond
-            tables.append(_rows(counts, beyond, _begins(beyond >= 1 - rate), "floor", 1 - rate))
+            tables.append(_floor(stream, kernel, floors[kernel.__name__], level / stream.windows))
         if then is not None:
-            worse = prob_worse(now, then, kernel, concentration=prior)
-            worse = worse.drop_vars(["batch_id", "at"], errors="ignore")
-            worse = worse.reindex(step=counts["step"], fill_value=0.0)
-            tables.append(_rows(counts, worse, _begins(worse >= 1 - rate), "reference", 1 - rate))
+            tables.append(_worse(stream, kernel, then, level / stream.windows))
     joined = pd.concat(tables, ignore_index=True)
     return joined.sort_values("step", kind="stable", ignore_index=True)
 
 
-def _change_alarms(counts, prior, rate):
-    threshold = -np.log(rate)
-    log = change(counts, concentration=prior)["log_bayes_factor"].rename("answers")
-    return _rows(counts, log, _begins(log >= threshold), "change", threshold)
+def _series(kernel, stream):
+    """Return how many numbers a measure gives: one, or one for each class."""
+    return int(np.size(kernel(np.ones(stream.cells.shape[1:]))))
+
+
+def _change(stream, share):
+    threshold = -np.log(share)
+    prior = proper(stream.concentration, stream.counts)
+    earlier = np.concatenate([stream.earlier[None], stream.earlier + stream.sums[1:]])
+    weights = hazard_weights(stream.number + np.arange(len(earlier)), _HAZARD)
+    ages = _AGES[max(len(earlier), 2) > _AGES]
+    first = stream.asked[0] + 1
+    log, _, latest = mixture(earlier, ages, weights, score_of(prior, "answers"), first)
+    return _rows(stream, "answers", log, log >= threshold, "change", threshold, since=latest)
+
+
+def _batch(stream, kernel, level):
+    tails = unlikely(kernel, stream.cells[stream.asked], stream.before + stream.prior, level)
+    return _rows(stream, kernel, tails, tails <= level, "batch", level, onset=False)
+
+
+def _floor(stream, kernel, floor, level):
+    def probability(cells):
+        known = distribution_at(cells, kernel, stream.concentration)
+        reached = below(known, floor)
+        return 1 - reached if kernel.lower_is_better else reached
+
+    return _by_recent(stream, kernel, floor, probability, level, "floor")
+
+
+def _worse(stream, kernel, reference, level):
+    first, table = reference
+    then = distribution_at(table, kernel, stream.concentration)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        usual = kernel(table.values.astype(float))
+
+    def probability(cells):
+        now = distribution_at(cells, kernel, stream.concentration)
+        return worse(now, then, kernel.lower_is_better)
+
+    return _by_recent(stream, kernel, usual, probability, level, "reference", first)
+
+
+def _by_recent(stream, kernel, limit, probability, level, rule, first=0):
+    """Return alarms where the recent evidence, over any span, is beyond a limit."""
+    shape = np.shape(kernel(np.ones(stream.cells.shape[1:])))
+    most = np.zeros((len(stream.asked), *shape))
+    since = np.zeros(most.shape, int)
+    for cells, start in stream.recent(first):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            seen = kernel(cells.astype(float))
+        beyond = seen > limit if kernel.lower_is_better else seen < limit
+        some = np.flatnonzero(beyond.reshape(len(beyond), -1).any(axis=1))
+        if not len(some):
+            continue
+        tables = stream.counts[:1].drop_vars(
+            ["step", "batch_id", "at", "recorded_at"], errors="ignore"
+        )
+        tables = xr.DataArray(cells[some], tables.coords, tables.dims, name="counts")
+        found = np.where(beyond[some], probability(tables), 0.0)
+        better = found > most[some]
+        begins = np.broadcast_to(start[some].reshape(-1, *[1] * len(shape)), found.shape)
+        since[some] = np.where(better, begins, since[some])
+        most[some] = np.maximum(found, most[some])
+    return _rows(stream, kernel, most, most >= 1 - level, rule, 1 - level, since=since)
 
 
 def _floors(floor, found):
@@ -233,43 +218,53 @@ def _floors(floor, found):
     return floors
 
 
-def _against(counts, reference, evidence):
-    """Return what is in force at each step, and the reference that it is compared with."""
+def _reference(stream, reference):
+    """Return how many batches are in the reference, and their table; None where there is none."""
+    counts = stream.counts
     if reference is None:
-        return None, None
-    if isinstance(reference, xr.DataArray):
-        return accumulate(counts, **_forgetting(evidence)), reference
-    first, last = int(reference), counts.sizes["step"]
-    if not 0 < first < max(last, 2):
-        allowed = f"counts, or 1 to {last - 1} of {last} batches"
-        raise fail("no such reference period", reference, allowed, "pass reference=10")
-    later = counts.isel(step=slice(first, None))
-    return accumulate(later, **_forgetting(evidence)), counts[:first].sum("step")
+        return None
+    if not isinstance(reference, xr.DataArray):
+        first, last = int(reference), counts.sizes["step"]
+        if not 0 < first < max(last, 2):
+            allowed = f"counts, or 1 to {last - 1} of {last} batches"
+            raise fail("no such reference period", reference, allowed, "pass reference=10")
+        return first, counts[:first].sum("step")
+    reference = as_counts(reference)
+    if reference.ndim != 2:
+        todo = "sum over its batches: reference.sum('step')"
+        raise fail("the reference must be a single table", reference.dims, str(CELLS), todo)
+    labels = [each.indexes["actual"].tolist() for each in (reference, counts)]
+    if labels[0] != labels[1]:
+        todo = "give both the same labels"
+        raise fail("the reference has different labels", labels[0], str(labels[1]), todo)
+    return 0, reference
 
 
-def _forgetting(evidence):
-    return {k: v for k, v in evidence.items() if k in ("forgetting", "window")}
-
-
-def _begins(holds):
-    return holds & ~holds.shift(step=1, fill_value=False)
-
-
-def _rows(counts, values, fired, rule, threshold):
+def _rows(stream, measure, values, fired, rule, threshold, since=None, onset=True):
     """Return one row per alarm of a rule."""
-    classes = values["class"].values if "class" in values.dims else [None]
-    names = [values.name if each is None else f"{values.name}[{each}]" for each in classes]
-    rows, columns = np.nonzero(fired.values.reshape(counts.sizes["step"], -1))
-    step = counts["step"].values[rows]
-    batch_id, at = counts.coords.get("batch_id"), counts.coords.get("at")
+    if onset:
+        before = np.concatenate([np.zeros_like(fired[:1]), fired[:-1]])
+        fired = fired & ~before
+    name = getattr(measure, "__name__", measure)
+    labels = stream.counts.indexes["actual"] if fired.ndim > 1 else [None]
+    names = [name if each is None else f"{name}[{each}]" for each in labels]
+    rows, columns = np.nonzero(fired.reshape(len(fired), -1))
+    keep = stream.asked[rows] >= stream.first
+    rows, columns = rows[keep], columns[keep]
+    place, coords = stream.asked[rows], stream.counts.coords
+    begins = place if since is None else since.reshape(len(since), -1)[rows, columns]
+    step = coords["step"].values[place] if "step" in coords else place
+    at = coords["at"].values if "at" in coords else np.full(len(stream.cells), "NaT", "<M8[us]")
+    batch_id = coords["batch_id"].values[place] if "batch_id" in coords else step.astype(str)
     return pd.DataFrame(
         {
             "step": step,
-            "batch_id": step.astype(str) if batch_id is None else batch_id.values[rows],
-            "at": np.datetime64("NaT", "us") if at is None else at.values[rows],
+            "batch_id": batch_id,
+            "at": at[place],
+            "since": at[begins],
             "rule": rule,
             "measure": np.array(names, dtype=object)[columns],
-            "value": values.values.reshape(counts.sizes["step"], -1)[rows, columns],
+            "value": values.reshape(len(values), -1)[rows, columns],
             "threshold": float(threshold),
         },
         columns=list(COLUMNS),

@@ -59,6 +59,8 @@ def history(
     concentration: Any = None,
     prob: float = 0.95,
     kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
     **remembered: Any,
 ) -> xr.Dataset:
     """
@@ -71,7 +73,7 @@ def history(
     measures : name, function, or sequence of these
     concentration : float, array_like or DataArray, optional
         Prior pseudo-counts; the default prior if omitted.
-    prob, kind
+    prob, kind, of, n
         See `intervals`.
     **remembered
         ``forgetting`` or ``window``; see `accumulate`.
@@ -94,7 +96,7 @@ def history(
     counts = as_counts(counts)
     in_force = accumulate(counts, **remembered)
     state = {"concentration": as_prior(concentration, counts), "counts": in_force}
-    ends = intervals(xr.Dataset(state), measures, prob=prob, kind=kind)
+    ends = intervals(xr.Dataset(state), measures, prob=prob, kind=kind, of=of, n=n)
     return ends.assign_coords(n=counts.sum(CELLS)).assign_attrs(prob=prob, kind=kind)
 
 

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import known_or_drawn
+from bayescm.answers.asking import check_size, known_or_drawn, wanted
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, as_counts, by_labels, in_order, positive
-from bayescm.measures.labelled import kernels
 from bayescm.online.settings import as_prior, check_forgetting
 from bayescm.validate import check_kind, check_prob, fail
 
@@ -128,6 +127,8 @@ def intervals(
     *,
     prob: float = 0.95,
     kind: str = "hdi",
+    of: str = "parameter",
+    n: int | None = None,
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
@@ -140,6 +141,10 @@ def intervals(
     measures : name, function, or sequence of these
     prob : float, default 0.95
     kind : {"hdi", "eti"}
+    of : {"parameter", "predictive"}, default "parameter"
+        The measure itself, or that of the next test set.
+    n : int, optional
+        Size of the next test set; by default that of the evidence in force.
     random_seed : int, default 0
         For measures without a direct distribution.
 
@@ -159,10 +164,9 @@ def intervals(
     prob, kind = check_prob(prob), check_kind(kind)
     counts = state["counts"]
     posterior = posterior_of(counts, _broadcast(state["concentration"], counts))
-    found, answers = kernels(measures, counts), {}
-    for measure, distribution in zip(
-        found, known_or_drawn(posterior, found, random_seed=random_seed), strict=True
-    ):
+    found, of = wanted(posterior, measures, of)
+    known, answers = {"of": of, "n": check_size(n, of), "random_seed": random_seed}, {}
+    for measure, distribution in zip(found, known_or_drawn(posterior, found, **known), strict=True):
         ends = getattr(distribution, kind)(prob)
         dims = [*counts.dims[:-2], *(["class"] if ends.ndim == counts.ndim else []), "bound"]
         answers[measure.__name__] = dims, ends

@@ -17,10 +17,10 @@ import pytest
 
 import bayescm as bcm
 from bayescm import online, priors
-from bayescm.online.engine import begin
-from bayescm.online.ledger import Ledger
-from bayescm.online.rows import timestamp
-from bayescm.online.schema import batches
+from bayescm.online.store.engine import begin
+from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.rows import timestamp
+from bayescm.online.store.schema import batches
 
 MEASURES = ["precision", "recall", "specificity", "accuracy", "f1"]
 BATCH = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)

@@ -9,8 +9,8 @@ from stores_for_tests import STORES, empty_store
 
 import bayescm as bcm
 from bayescm import online, priors
-from bayescm.online.ledger import Ledger
 from bayescm.online.monitor import MEASURES, MEASURES_OF_MANY
+from bayescm.online.store.ledger import Ledger
 
 RNG = np.random.default_rng(3)
 WEEKS = bcm.from_matrix(

@@ -1,0 +1,1 @@
+"""The ledger: addresses, connections, tables, the chain of entries, copies."""

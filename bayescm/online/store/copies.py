@@ -1,0 +1,223 @@
+"""Checks of a whole ledger, backups of it and ledgers from backups."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pandas as pd
+import sqlalchemy as sa
+
+from bayescm.online.store import chain
+from bayescm.online.store import entries as read
+from bayescm.online.store.address import file_of, parse
+from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.schema import acknowledgements, batches, check_seal, classifiers, publish
+from bayescm.validate import fail
+
+_TABLES = (classifiers, batches, acknowledgements)
+_AT_ONCE = 5000  # rows of a copy in memory
+_NAMED = 5  # damaged entries that are named
+
+
+def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
+    """
+    Check every entry of a ledger, and the database under it.
+
+    Parameters
+    ----------
+    store : str, path or Ledger
+
+    Returns
+    -------
+    DataFrame
+        One row per classifier: ``entries``, ``head`` (the hash of the last entry, which stands for
+        all of them: note it down and compare, and a ledger that was put back is seen too),
+        ``whole``, and in ``damage`` which batches are not as they were written.
+
+    Raises
+    ------
+    ValueError
+        If the store cannot be read as a ledger at all.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> ledger = Ledger("sqlite://")
+    >>> ledger.record("spam filter", "monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    True
+    >>> verify(ledger)[["classifier", "entries", "whole"]].values.tolist()
+    [['spam filter', 1, True]]
+    """
+    opened = store if isinstance(store, Ledger) else Ledger(store, create=False)
+    rows = []
+    with opened.transaction("verify the ledger") as connection:
+        faults = _of_database(connection)
+        listed = set(connection.execute(sa.select(classifiers.c.classifier)).scalars())
+        found = set(connection.execute(sa.select(sa.distinct(batches.c.classifier))).scalars())
+        for name in sorted(listed | found, key=str):
+            number, head, bad = _of_classifier(connection, name)
+            rows.append([name, number, head, not (bad or faults), "; ".join(bad + faults)])
+    if faults and not rows:
+        raise chain.damage("; ".join(faults))
+    return pd.DataFrame(rows, columns=["classifier", "entries", "head", "whole", "damage"])
+
+
+def _of_database(connection):
+    """Return what the database says of its own pages and tables."""
+    faults = []
+    try:
+        check_seal(connection)
+        if connection.dialect.name == "sqlite":
+            said = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
+            faults += [] if said == ["ok"] else [" ".join(str(each).split()) for each in said]
+    except (sa.exc.DBAPIError, ValueError) as problem:
+        faults.append(str(getattr(problem, "orig", None) or problem))
+    return faults
+
+
+def _of_classifier(connection, name):
+    """Return how many entries there are, the last hash, and which are damaged."""
+    labels = connection.execute(read.LABELS, {"who": name}).scalar()
+    start = chain.head(str(name), str(labels))
+    bad, previous, number, last = [], start, 0, None
+    rows = connection.execute(read.AFTER, {"who": name, "number": 0})
+    for row in rows.yield_per(_AT_ONCE):
+        number += 1
+        if row.entry != number:
+            bad.append(f"before batch {row.batch_id!r} entries are missing")
+            number = row.entry
+        elif not chain.follows(start, previous, row):
+            bad.append(f"batch {row.batch_id!r} (entry {row.entry})")
+        previous, last = row.hash, row
+    try:
+        if labels is None:
+            raise chain.damage(f"the labels of classifier {name!r} are missing")
+        read.end(connection, name, start)
+        read.acknowledged(connection, name, start)
+    except ValueError as problem:
+        bad.append(str(problem))
+    more = [f"and {len(bad) - _NAMED} more"] if len(bad) > _NAMED else []
+    return number, previous if last is not None else None, bad[:_NAMED] + more
+
+
+def backup(store: str | os.PathLike | Ledger, path: str | os.PathLike) -> pd.DataFrame:
+    """
+    Copy a ledger as it is at one moment, while others may go on writing to it.
+
+    Parameters
+    ----------
+    store : str, path or Ledger
+        SQLite or PostgreSQL.
+    path : str or path
+        A new file. It is a ledger too: an SQLite file that any monitor opens.
+
+    Returns
+    -------
+    DataFrame
+        What `verify` says of the copy.
+
+    Raises
+    ------
+    ValueError
+        If there is a file of that name, or the ledger is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> ledger = Ledger("sqlite://")
+    >>> ledger.record("spam filter", "monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     copy = backup(ledger, f"{folder}/backup.db")
+    >>> bool(copy["whole"].all())
+    True
+    """
+    path = Path(path).absolute()
+    _refuse_existing(path)
+    opened = store if isinstance(store, Ledger) else Ledger(store, create=False)
+    folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    part = folder / path.name
+    try:
+        if opened.is_sqlite:
+            _copy_pages(opened, part)
+        with Ledger(part) as copy:
+            if not opened.is_sqlite:
+                _copy_rows(opened, copy)
+            found = verify(copy)
+        if not found["whole"].all():
+            raise chain.damage("; ".join(found["damage"]))
+        publish(part, path)
+    finally:
+        for each in folder.iterdir():
+            each.unlink()
+        folder.rmdir()
+    return found
+
+
+def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
+    """
+    Make a new ledger of a backup.
+
+    Parameters
+    ----------
+    path : str or path
+        What `backup` wrote, or any other whole ledger in a file.
+    store : str or path
+        Where there is no ledger yet: a new file, or an empty database of PostgreSQL.
+
+    Returns
+    -------
+    DataFrame
+        What `verify` says of the new ledger.
+
+    Raises
+    ------
+    ValueError
+        If the backup is damaged, or the store is not empty.
+    """
+    with Ledger(path, create=False) as copy:
+        found = verify(copy)
+        if not found["whole"].all():
+            raise chain.damage("; ".join(found["damage"]))
+        if (file := file_of(parse(store))) is not None:
+            return backup(copy, file)
+        with Ledger(store) as opened:
+            if opened.classifiers():
+                todo = "give it an empty database"
+                raise fail("the store is not empty", ..., "no batches", todo)
+            _copy_rows(copy, opened)
+            return verify(opened)
+
+
+def _refuse_existing(path):
+    for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if each.exists():
+            todo = "take another name, or move it away"
+            raise fail("there is a file of this name", str(each), "a new file", todo)
+    if not path.parent.is_dir():
+        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
+
+
+def _copy_pages(source, part):
+    """Copy an SQLite database by its own backup, which is that of one moment."""
+    with (
+        source.transaction("copy the ledger") as reading,
+        closing(sqlite3.connect(part)) as writing,
+    ):
+        reading.connection.driver_connection.backup(writing)
+
+
+def _copy_rows(source, target):
+    """Copy the rows of a ledger, hashes and all, in one transaction on either side."""
+    with (
+        source.transaction("copy the ledger") as reading,
+        target.transaction("copy the ledger", write=True) as writing,
+    ):
+        for table in _TABLES:
+            keys = list(table.primary_key.columns)
+            rows = reading.execute(sa.select(table).order_by(*keys))
+            for some in rows.mappings().partitions(_AT_ONCE):
+                writing.execute(table.insert(), [dict(row) for row in some])

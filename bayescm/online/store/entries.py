@@ -1,0 +1,183 @@
+"""What is read of a ledger, and checked as it is read."""
+
+import json
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from bayescm.online.store.chain import Entry, check, damage, digest
+from bayescm.online.store.schema import acknowledgements as seen
+from bayescm.online.store.schema import batches, classifiers
+
+_BLOCK = 600  # entries read at a time, backwards from the end
+
+# Statements are built once: a record is a few milliseconds, and building them took as long.
+_B = batches.c
+_WHO = sa.bindparam("who")
+_MINE = _B.classifier == _WHO
+_ENTRY = sa.select(*[_B[name] for name in Entry._fields])
+# The last entry is looked up by one index and its hash by another, whatever the planner likes.
+_BY_KEY = "INDEXED BY sqlite_autoindex_bayescm_batches_1"
+_LAST = _ENTRY.where(_MINE).order_by(_B.entry.desc()).limit(2).with_hint(batches, _BY_KEY, "sqlite")
+_END = (
+    sa.select(_B.entry, _B.hash)
+    .where(_MINE)
+    .order_by(_B.entry.desc())
+    .limit(1)
+    .with_hint(batches, "INDEXED BY bayescm_hashes", "sqlite")
+)
+_HASH = sa.select(_B.hash).where(_MINE, _B.entry == sa.bindparam("number"))
+AFTER = _ENTRY.where(_MINE, _B.entry > sa.bindparam("number")).order_by(_B.entry)
+_BETWEEN = AFTER.where(_B.entry <= sa.bindparam("top"))
+_BATCH = _ENTRY.where(_MINE, _B.batch_id == sa.bindparam("id"))
+_CORRECTION = sa.select(_B.batch_id).where(_MINE, _B.corrects == sa.bindparam("id"))
+LABELS = sa.select(classifiers.c.labels).where(classifiers.c.classifier == _WHO)
+_LISTED = sa.select(classifiers.c.classifier).order_by(classifiers.c.classifier)
+# One look into the index for each classifier, however many batches it has.
+_WITH_ENTRIES = sa.text(
+    "WITH RECURSIVE found(name) AS (SELECT min(classifier) FROM bayescm_batches UNION ALL "
+    "SELECT (SELECT min(classifier) FROM bayescm_batches WHERE classifier > found.name) "
+    "FROM found WHERE found.name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL"
+)
+_SEEN = sa.select(seen).where(seen.c.classifier == _WHO).order_by(seen.c.number)
+
+
+class Entries(NamedTuple):
+    """Entries of one classifier in the order in which they were recorded, as arrays."""
+
+    entry: np.ndarray
+    batch_id: np.ndarray
+    at: np.ndarray
+    cells: np.ndarray
+    corrects: np.ndarray
+    recorded_at: np.ndarray
+
+
+def arrays(rows: list) -> Entries:
+    """Return entries as arrays."""
+    columns = zip(*[row[:6] for row in rows], strict=True) if rows else [()] * 6
+    entry, batch_id, at, tables, corrects, recorded = columns
+    return Entries(
+        np.array(entry, dtype=np.int64),
+        np.array(batch_id, dtype=object),
+        _moments(at),
+        np.array(json.loads(f"[{','.join(tables)}]")),
+        np.array(corrects, dtype=object),
+        _moments(recorded),
+    )
+
+
+def _moments(texts):
+    return np.array([each.rstrip("Z") for each in texts], dtype="datetime64[us]")
+
+
+def lock(connection: sa.Connection, classifier: str) -> None:
+    """Make the writers of one classifier take turns, which numbers its entries without gaps."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyhow
+        key = int.from_bytes(blake2b(classifier.encode(), digest_size=8).digest(), signed=True)
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+
+
+def labels(connection: sa.Connection, classifier: str) -> str | None:
+    """Return the labels of a classifier as text, or None where there is no such one."""
+    found = connection.execute(LABELS, {"who": classifier}).scalar()
+    if found is None and connection.execute(_END, {"who": classifier}).first() is not None:
+        raise damage(f"the labels of classifier {classifier!r} are missing")
+    return found
+
+
+def names(connection: sa.Connection) -> list[str]:
+    """Return the names of the classifiers, in alphabetical order."""
+    listed = sorted(connection.execute(_LISTED).scalars())
+    found = sorted(connection.execute(_WITH_ENTRIES).scalars())
+    if listed != found:
+        odd = sorted(set(listed) ^ set(found))
+        raise damage(f"classifiers without entries, or entries without classifier: {odd[:3]}")
+    return listed
+
+
+def end(connection: sa.Connection, classifier: str, start: str) -> Any:
+    """Return the last entry of a classifier that has labels; raise where the end is damaged."""
+    rows = connection.execute(_LAST, {"who": classifier}).all()[::-1]
+    found = connection.execute(_END, {"who": classifier}).first()
+    if not rows or found is None or (found.entry, found.hash) != (rows[-1].entry, rows[-1].hash):
+        raise damage(f"the last entries of classifier {classifier!r}")
+    if len(rows) == 1:
+        check(start, start, 0, rows, classifier)
+    else:
+        check(start, rows[0].hash, rows[0].entry, rows[1:], classifier)
+    return rows[-1]
+
+
+def after(connection: sa.Connection, classifier: str, start: str, number: int) -> list:
+    """Return the entries after one of them, every one of them checked."""
+    who = {"who": classifier}
+    last = end(connection, classifier, start)
+    if last.entry < number:
+        raise damage(f"entries of classifier {classifier!r} that were there are missing")
+    if last.entry == number:
+        return []
+    rows = connection.execute(AFTER, who | {"number": number}).all()
+    previous = start if not number else connection.execute(_HASH, who | {"number": number}).scalar()
+    check(start, previous, number, rows, classifier)
+    if rows[-1].entry != last.entry:
+        raise damage(f"entry {rows[-1].entry + 1} of classifier {classifier!r} is missing")
+    return rows
+
+
+def since(connection: sa.Connection, classifier: str, start: str, moment: str, before: int) -> list:
+    """
+    Return the last entries, back to where no earlier one can be wanted.
+
+    Each says the latest time of observation up to it. So where that is before the moment, and
+    enough of the batches after it are before the moment too, all earlier entries are earlier ones.
+    """
+    rows, top, size = [], end(connection, classifier, start).entry, _BLOCK
+    while True:
+        bottom = max(0, top - size)
+        where = {"who": classifier, "number": bottom, "top": top}
+        block = connection.execute(_BETWEEN, where).all()
+        key = {"who": classifier, "number": bottom}
+        previous = connection.execute(_HASH, key).scalar() if bottom else start
+        check(start, previous, bottom, block, classifier)
+        if not block or block[-1].entry != top:
+            raise damage(f"entries of classifier {classifier!r} are missing")
+        rows = block + rows[1:]
+        if not bottom or (rows[0].latest < moment and _enough(rows, moment, before)):
+            return rows[1:] if bottom else rows
+        top, size = bottom + 1, 2 * size
+
+
+def _enough(rows, moment, before):
+    corrected = {row.corrects for row in rows}
+    kept = [row.at for row in rows[1:] if row.batch_id not in corrected]
+    return sum(rows[0].latest < at < moment for at in kept) >= before
+
+
+def batch(connection: sa.Connection, classifier: str, batch_id: str) -> Any:
+    """Return the entry of a batch, or None."""
+    return connection.execute(_BATCH, {"who": classifier, "id": batch_id}).first()
+
+
+def correction(connection: sa.Connection, classifier: str, batch_id: str) -> str | None:
+    """Return the batch that replaced another one, or None."""
+    return connection.execute(_CORRECTION, {"who": classifier, "id": batch_id}).scalar()
+
+
+def some(connection: sa.Connection, classifier: str) -> list[str]:
+    """Return the names of the last batches."""
+    rows = connection.execute(_LAST.limit(1000), {"who": classifier}).all()
+    return [row.batch_id for row in rows[::-1]]
+
+
+def acknowledged(connection: sa.Connection, classifier: str, start: str) -> list:
+    """Return the acknowledgements of a classifier, every one of them checked."""
+    rows, previous = connection.execute(_SEEN, {"who": classifier}).all(), start
+    for number, row in enumerate(rows, 1):
+        parts = (row.batch_id, row.rule, row.measure, row.note, row.recorded_at)
+        if row.number != number or row.hash != digest(start, previous, number, *parts):
+            raise damage(f"acknowledgement {number} of classifier {classifier!r}")
+        previous = row.hash
+    return rows

@@ -1,0 +1,467 @@
+"""The store of an online evaluation: an append-only ledger of batches, in SQLite or PostgreSQL."""
+
+import json
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pandas as pd
+import sqlalchemy as sa
+import xarray as xr
+
+from bayescm.evidence import positive
+from bayescm.online.store import entries as read
+from bayescm.online.store.address import file_of, is_memory, parse, shown
+from bayescm.online.store.chain import Entry, digest, head, next_entry
+from bayescm.online.store.engine import PROBLEMS, File, begin, connect, explain
+from bayescm.online.store.entries import Entries
+from bayescm.online.store.rows import cells, instant, name, timestamp, zeros
+from bayescm.online.store.schema import acknowledgements, batches, classifiers, make, prepare
+from bayescm.validate import fail, suggest
+
+_BACKWARDS = timedelta(seconds=1)  # clocks of several machines differ by less
+_open: "weakref.WeakSet[Ledger]" = weakref.WeakSet()
+_forking = threading.RLock()
+
+
+class Ledger:
+    """
+    An append-only ledger of confusion matrices, one entry for each batch of a classifier.
+
+    What `record` has acknowledged stays: a process or machine that dies at any moment leaves every
+    acknowledged batch in place and no partial one. There may be many writers, in threads and in
+    processes. Nothing is ever changed or removed; a correction is a new entry that names the old
+    one. Every entry carries a hash of itself and of the one before it, which is checked whenever it
+    is read.
+
+    Parameters
+    ----------
+    store : str or path
+        ``sqlite:///eval.db`` (also as a plain path), ``postgresql://user@host/database`` or
+        ``"host=... dbname=..."``.
+    create : bool, default True
+        Whether to create a ledger if there is none.
+    timeout : float, default 30
+        Seconds to wait for a database that another process has locked.
+
+    Raises
+    ------
+    ValueError
+        If the address is not one of the two kinds, or the store is not a ledger, is damaged or has
+        a newer version.
+    OSError
+        If the database cannot be reached, is locked or full.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> ledger = Ledger("sqlite://")
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> ledger.record("spam filter", "monday", counts)
+    True
+    >>> ledger.record("spam filter", "monday", counts)
+    False
+    >>> int(ledger.read("spam filter").cells.sum())
+    145
+    """
+
+    def __init__(self, store: str | os.PathLike, *, create: bool = True, timeout: float = 30.0):
+        self._url = parse(store)
+        self._turn = threading.RLock()  # one transaction at a time, whichever thread it is of
+        self._gone = False  # whether this process has no share in the database, see `_in_child`
+        self._file = self._found(create, timeout)
+        self._engine = connect(self._url, timeout=timeout)
+        weakref.finalize(self, self._engine.dispose)
+        try:
+            with self._plain_errors("open the ledger"):
+                prepare(self._engine, self._url, create=create)
+        except BaseException:
+            self._engine.dispose()
+            raise
+        with _forking:
+            _open.add(self)
+
+    def _found(self, create, timeout):
+        """Return the file of the ledger, made where there is none, or None where it has none."""
+        path = file_of(self._url)
+        if path is None:
+            return None
+        if not path.is_file():
+            if not create or path.exists():
+                todo = "check the path, or add a batch to start a ledger"
+                raise fail("no ledger", str(path), "a file that a monitor has written", todo)
+            try:
+                with self._plain_errors("make the ledger"):
+                    make(path, timeout)
+            except FileNotFoundError:
+                problem = OSError("unable to open database file: no such folder")
+                raise explain(problem, "make the ledger", self._url) from None
+        if not path.stat().st_size:
+            todo = "restore a backup, or delete it to start a ledger"
+            raise fail("not a ledger, or a damaged one", str(path), "not an empty file", todo)
+        return File(path)
+
+    def __repr__(self):
+        return f"Ledger({shown(self._url)!r})"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the ledger opens them again when it is used."""
+        with self._turn:
+            if not is_memory(self._url):
+                self._engine.dispose()
+
+    def alone(self) -> AbstractContextManager:
+        """Return a lock that keeps other threads from the ledger; processes need none."""
+        return self._turn
+
+    def record(
+        self,
+        classifier: str,
+        batch_id: str | int,
+        counts: xr.DataArray,
+        *,
+        at: Any = None,
+        corrects: str | int | None = None,
+    ) -> bool:
+        """
+        Record a batch durably; returning is the acknowledgement.
+
+        Parameters
+        ----------
+        classifier : str
+            The classifier that the batch belongs to.
+        batch_id : str or int
+            Its name, unique for the classifier.
+        counts : xarray.DataArray
+            One matrix of canonical counts, dims ``(actual, predicted)``.
+        at : datetime, datetime64 or str, optional
+            When the batch was evaluated; without a time zone it is taken as UTC. The time of its
+            arrival by default, or the time of the batch that is corrected.
+        corrects : str or int, optional
+            The batch that this one replaces. The old entry stays, but no longer counts.
+
+        Returns
+        -------
+        bool
+            True if it was recorded, False if the same batch was there already.
+
+        Raises
+        ------
+        ValueError
+            If the id is taken by different counts or times, the labels are not the classifier's,
+            the batch to correct is unknown or has already been corrected, or the ledger is damaged.
+        OSError
+            If the batch could not be stored. The same batch can be sent again: it is recorded once.
+
+        Warns
+        -----
+        UserWarning
+            If the clock shows an earlier time than when the batch before was recorded.
+        """
+        who = name(classifier, "classifier")
+        new = {
+            "batch_id": name(batch_id, "batch_id"),
+            "corrects": None if corrects is None else name(corrects, "corrects"),
+            "at": None if at is None else timestamp(instant(at)),
+        }
+        with self.transaction(f"record batch {new['batch_id']!r}", write=True) as connection:
+            labels, last = _labels(connection, who, counts)
+            new["cells"] = json.dumps(cells(counts, json.loads(labels), who))
+            if _is_there(connection, who, new):
+                return False
+            start, now = head(who, labels), datetime.now(UTC)
+            old = _corrected(connection, who, new)
+            late = last is not None and timestamp(now) < last.recorded_at
+            new["recorded_at"] = last.recorded_at if last and late else timestamp(now)
+            new["at"] = new["at"] or (old.at if old else new["recorded_at"])
+            entry = next_entry(start, last, new, old.cells if old else None)
+            row = entry._asdict() | {"classifier": who}
+            connection.execute(batches.insert(), row)
+        if late and now + _BACKWARDS < instant(last.recorded_at):
+            _warn_of_clock(new["batch_id"], now, last)
+        return True
+
+    def read(self, classifier: str, *, after: int = 0) -> Entries:
+        """
+        Return the entries of a classifier whose number is greater than `after`.
+
+        Entries are numbered 1, 2, 3 ... for each classifier without gaps, in the order of their
+        commits, so that a reader who has seen entry n has seen all before it. Each is checked
+        against its hash and the one before it, and that none is missing.
+
+        Raises
+        ------
+        ValueError
+            If an entry is damaged or missing.
+        """
+        with self.transaction("read the ledger") as connection:
+            start = self._start(connection, classifier)
+            return read.arrays(
+                [] if start is None else read.after(connection, classifier, start, after)
+            )
+
+    def recent(self, classifier: str, since: Any, before: int) -> tuple[Entries, Entry | None]:
+        """
+        Return the latest entries: all that are needed to know the batches since a moment.
+
+        Parameters
+        ----------
+        classifier : str
+        since : datetime, datetime64 or str
+        before : int
+            How many batches in force before that moment are wanted too.
+
+        Returns
+        -------
+        Entries
+            The last ones, in the order in which they were recorded. Every batch in force since the
+            moment is among them, and the latest of those before it.
+        Entry or None
+            The last of all, whose sums are those of everything.
+        """
+        moment = timestamp(instant(since))
+        with self.transaction("read the ledger") as connection:
+            start = self._start(connection, classifier)
+            if start is None:
+                return read.arrays([]), None
+            rows = read.since(connection, classifier, start, moment, before)
+        return read.arrays(rows), Entry(*rows[-1])
+
+    def last(self, classifier: str) -> Entry:
+        """
+        Return the last entry of a classifier, which has the sums of all so far.
+
+        Raises
+        ------
+        ValueError
+            If the ledger has no batches of this classifier, or its end is damaged.
+        """
+        with self.transaction("read the ledger") as connection:
+            start = self._start(connection, classifier)
+            last = None if start is None else read.end(connection, classifier, start)
+        if last is None:
+            raise self._unknown(classifier)
+        return Entry(*last)
+
+    def empty(self, classifier: str) -> xr.DataArray:
+        """
+        Return zero counts with the labels of a classifier.
+
+        Raises
+        ------
+        ValueError
+            If the ledger has no batches of this classifier.
+        """
+        with self.transaction("read the ledger") as connection:
+            labels = read.labels(connection, classifier)
+            start = None if labels is None else head(classifier, labels)
+            if start is not None:
+                read.end(connection, classifier, start)  # whose hash is also that of the labels
+        if labels is None:
+            raise self._unknown(classifier)
+        return zeros(**json.loads(labels))
+
+    def classifiers(self) -> list[str]:
+        """Return the names of the classifiers, in alphabetical order."""
+        with self.transaction("read the ledger") as connection:
+            return read.names(connection)
+
+    def table(self) -> pd.DataFrame:
+        """Return every entry ever recorded, corrected ones and corrections too."""
+        columns = ["entry", "batch_id", "at", "cells", "corrects", "recorded_at", "hash"]
+        frames = []
+        with self.transaction("read the ledger") as connection:
+            for each in read.names(connection):
+                labels = read.labels(connection, each)
+                rows = read.after(connection, each, head(each, labels), 0)
+                frame = pd.DataFrame(rows, columns=list(Entry._fields))[columns]
+                frame.insert(0, "classifier", each)
+                frames.append(frame.assign(labels=labels))
+        empty = pd.DataFrame(columns=["classifier", *columns, "labels"])
+        return pd.concat(frames, ignore_index=True) if frames else empty
+
+    def acknowledge(self, classifier: str, alarms: pd.DataFrame, note: str = "") -> int:
+        """
+        Record that alarms have been seen; each is known by its batch, rule and measure.
+
+        Parameters
+        ----------
+        classifier : str
+        alarms : DataFrame
+            With the columns ``batch_id``, ``rule`` and ``measure``.
+        note : str, optional
+
+        Returns
+        -------
+        int
+            How many had not been acknowledged before.
+        """
+        keys = [tuple(map(str, row)) for row in alarms[["batch_id", "rule", "measure"]].values]
+        with self.transaction("acknowledge alarms", write=True) as connection:
+            start = self._start(connection, classifier, lock=True)
+            if start is None:
+                raise self._unknown(classifier)
+            known = read.acknowledged(connection, classifier, start)
+            previous = known[-1].hash if known else start
+            seen = {(each.batch_id, each.rule, each.measure) for each in known}
+            new = [key for key in dict.fromkeys(keys) if key not in seen]
+            now = timestamp(datetime.now(UTC))
+            for number, key in enumerate(new, len(known) + 1):
+                previous = digest(start, previous, number, *key, note, now)
+                row = dict(zip(("batch_id", "rule", "measure"), key, strict=True))
+                row |= {"classifier": classifier, "number": number, "note": note}
+                connection.execute(
+                    acknowledgements.insert(), {**row, "recorded_at": now, "hash": previous}
+                )
+        return len(new)
+
+    def acknowledged(self, classifier: str) -> pd.DataFrame:
+        """Return the acknowledgements of alarms, in the order in which they were recorded."""
+        columns = ["batch_id", "rule", "measure", "note", "recorded_at"]
+        with self.transaction("read the ledger") as connection:
+            start = self._start(connection, classifier)
+            rows = [] if start is None else read.acknowledged(connection, classifier, start)
+        return pd.DataFrame(
+            [[getattr(row, each) for each in columns] for row in rows], columns=columns
+        )
+
+    def _start(self, connection, classifier, *, lock=False):
+        """Return what stands before the first entry of a classifier, or None where it is new."""
+        if lock:
+            read.lock(connection, classifier)
+        labels = read.labels(connection, classifier)
+        return None if labels is None else head(classifier, labels)
+
+    def _unknown(self, classifier):
+        known = self.classifiers()
+        todo = suggest(classifier, known) if known else "add a batch first"
+        allowed = known[:20] or "a recorded one"
+        return fail("no batches of this classifier", classifier, allowed, todo)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is an SQLite database, which is copied by its pages."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def transaction(self, doing: str, *, write: bool = False) -> Iterator[sa.Connection]:
+        """Open a transaction of this thread alone; `doing` is what an error says was tried."""
+        with self._turn, self._plain_errors(doing):
+            if self._gone:
+                todo = "give the ledger a file, which processes can share"
+                raise fail("a ledger in memory is that of one process", ..., "no fork", todo)
+            if self._file is not None:
+                self._file.check(write=write)
+            with begin(self._engine, write=write) as connection:
+                yield connection
+            if self._file is not None:  # before anything is acknowledged
+                self._file.check(write=False)
+
+    @contextmanager
+    def _plain_errors(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except PROBLEMS as problem:
+            # "from None": the chained error would print the statement and its values.
+            raise explain(problem, doing, self._url) from None
+
+
+def _labels(connection, classifier, counts):
+    """Return the labels of a classifier as text, those of a new one's first batch, and its end."""
+    read.lock(connection, classifier)
+    stored = read.labels(connection, classifier)
+    if stored is not None:
+        return stored, read.end(connection, classifier, head(classifier, stored))
+    given = {"labels": counts.indexes["actual"].tolist(), "positive": positive(counts)}
+    stored = json.dumps(given)
+    connection.execute(classifiers.insert(), {"classifier": classifier, "labels": stored})
+    return stored, None
+
+
+def _is_there(connection, classifier, new):
+    """Say whether the same batch is there already; refuse another one of that name."""
+    old = read.batch(connection, classifier, new["batch_id"])
+    if old is None:
+        return False
+    what = f"batch {new['batch_id']!r} is in the ledger with"
+    if json.loads(old.cells) != json.loads(new["cells"]):
+        raise fail(
+            f"{what} other counts, {old.cells}",
+            new["cells"],
+            "the same counts again, or an id that is not taken",
+            f"take a new batch_id, with corrects={new['batch_id']!r} if the old batch was wrong",
+        )
+    if old.corrects != new["corrects"]:
+        allowed = f"corrects={old.corrects!r}, as recorded"
+        raise fail(f"{what} another correction", new["corrects"], allowed, "take a new batch_id")
+    if new["at"] not in (None, old.at):
+        todo = f"take a new batch_id, with corrects={new['batch_id']!r} if the time was wrong"
+        raise fail(f"{what} another time", new["at"], f"at={old.at!r}, or none", todo)
+    return True
+
+
+def _corrected(connection, classifier, new):
+    """Return the entry that a batch corrects, or None."""
+    if new["corrects"] is None:
+        return None
+    old = read.batch(connection, classifier, new["corrects"])
+    if old is None:
+        known = read.some(connection, classifier)
+        allowed = f"a recorded batch, such as {known[-3:]}" if known else "a recorded batch"
+        todo = suggest(new["corrects"], known) if known else "add it as a batch"
+        raise fail("no batch with this id to correct", new["corrects"], allowed, todo)
+    if (by := read.correction(connection, classifier, new["corrects"])) is not None:
+        todo = f"correct {by!r}, which replaced it"
+        raise fail(
+            "this batch has already been corrected",
+            new["corrects"],
+            "a batch that still counts",
+            todo,
+        )
+    return old
+
+
+def _warn_of_clock(batch_id, now, last):
+    warnings.warn(
+        f"The clock runs backwards: it shows {timestamp(now)} as batch {batch_id!r} arrives, and "
+        f"showed {last.recorded_at} when batch {last.batch_id!r} did. The order of arrival is kept "
+        "and takes that time; pass at= where the time of a batch matters.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _before_fork():
+    """Let no transaction be under way and no connection be open while a process is doubled."""
+    _forking.acquire()
+    for each in _open:
+        each._turn.acquire()
+        if not is_memory(each._url):
+            each._engine.dispose()
+
+
+def _in_parent():
+    for each in _open:
+        each._turn.release()
+    _forking.release()
+
+
+def _in_child():
+    for each in _open:
+        each._turn = threading.RLock()
+        each._gone = each._gone or is_memory(each._url)
+    _forking.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
