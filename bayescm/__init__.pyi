@@ -64,9 +64,9 @@ from bayescm.plots import plot_ranks as plot_ranks
 from bayescm.plots import plot_region as plot_region
 from bayescm.plots import plot_roc as plot_roc
 from bayescm.plots import plot_threshold as plot_threshold
+from bayescm.posterior.files import load as load
+from bayescm.posterior.files import save as save
 from bayescm.posterior.fit import fit as fit
-from bayescm.posterior.fit import load as load
-from bayescm.posterior.fit import save as save
 from bayescm.reporting import report as report
 
 __version__: str

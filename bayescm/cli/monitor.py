@@ -1,5 +1,6 @@
 """``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
 
+import json
 import shutil
 import sys
 import tempfile
@@ -46,7 +47,18 @@ Floors = Annotated[
     list[str] | None,
     typer.Option("--floor", help="Least acceptable value: recall=0.8, as often as wanted."),
 ]
-Rate = Annotated[float, typer.Option("--rate", help="Rate of false alarms, see the docs.")]
+Rate = Annotated[
+    float,
+    typer.Option("--rate", help="Chance of any false alarm in 1,000 batches if nothing changes."),
+]
+Order = Annotated[
+    str,
+    typer.Option("--order", help="Order of the batches: at (observed) or recorded_at (arrived)."),
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", help="Only alarms of batches from this time on (ISO 8601, UTC)."),
+]
 Reference = Annotated[
     int | None,
     typer.Option("--reference", help="How many first batches later ones are compared with."),
@@ -124,6 +136,7 @@ def status(
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
     window: Window = None,
+    order: Order = "at",
     style: FormatOption = Format.table,
 ) -> None:
     """Show what is known now of every classifier in the store."""
@@ -132,7 +145,7 @@ def status(
     from bayescm.cli.output import show
     from bayescm.online.store.ledger import Ledger
 
-    settings = _settings(concentration, forgetting, window, measure)
+    settings = _settings(concentration, forgetting, window, measure, order)
     with Ledger(store, create=False) as ledger:
         names = ledger.classifiers() if classifier is None else [classifier]
         parts = [_now(ledger, name, prob, kind.value, settings) for name in names]
@@ -144,25 +157,32 @@ def _now(ledger, classifier, prob, kind, settings):
     from bayescm.online import Monitor
 
     opened = Monitor(ledger, classifier, **settings)
-    batches = opened.batches()
+    last = ledger.last(classifier)
     frame = opened.summary(prob=prob, kind=kind)
     about = {
         "classifier": classifier,
-        "batches": batches.sizes["step"],
-        "examples": int(batches.sum()),
-        "latest": str(batches["at"].values[-1])[:19],
+        "batches": last.batches,
+        "examples": _examples(opened, last),
+        "latest": last.latest[:19] + "Z",
     }
     for place, (name, value) in enumerate(about.items()):
         frame.insert(place, name, value)
     return frame.drop(columns=["how", "error", "undefined", "sd"], errors="ignore")
 
 
-def _settings(concentration, forgetting, window, measure) -> dict[str, Any]:
+def _examples(opened, last):
+    if last.total is None:
+        return float(opened.batches().sum())
+    return sum(each for row in json.loads(last.total) for each in row)
+
+
+def _settings(concentration, forgetting, window, measure, order) -> dict[str, Any]:
     return {
         "concentration": concentration,
         "forgetting": forgetting,
         "window": window,
         "measures": measure,
+        "order": order,
     }
 
 
@@ -173,18 +193,25 @@ def history(
     measure: Measures = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
+    of: Annotated[
+        str, typer.Option("--of", help="The measure itself (parameter), or predictive.")
+    ] = "parameter",
+    n: Annotated[int | None, typer.Option("--n", help="Examples of the next batch.")] = None,
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
     window: Window = None,
+    order: Order = "at",
     style: FormatOption = Format.table,
 ) -> None:
     """Show the interval of every measure after every batch."""
     from bayescm.cli.output import show
 
-    settings = _settings(concentration, forgetting, window, measure)
+    settings = _settings(concentration, forgetting, window, measure, order)
     with _opened(store, classifier, settings) as opened:
-        ends = opened.history(prob=prob, kind=kind.value)
-    frame = ends.drop_vars("positive", errors="ignore").to_dataframe().reset_index()
+        ends = opened.history(prob=prob, kind=kind.value, of=of, n=n)
+    frame = (
+        ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe().reset_index()
+    )
     keys = [name for name in ("batch_id", "at", "n", "class") if name in frame.columns]
     long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
     wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")
@@ -196,25 +223,92 @@ def alarms(
     store: Store,
     classifier: Classifier = "classifier",
     measure: Measures = None,
-    rate: Rate = 0.005,
+    rate: Rate = 0.05,
     floor: Floors = None,
     reference: Reference = None,
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
     window: Window = None,
+    order: Order = "at",
+    since: Since = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Only alarms that have not been acknowledged.")
+    ] = False,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Leave with status 1 where there is an alarm.")
+        bool,
+        typer.Option("--exit-code", help="Leave with status 1 where an alarm is not acknowledged."),
     ] = False,
     style: FormatOption = Format.table,
 ) -> int:
     """List the alarms so far."""
     from bayescm.cli.output import show
 
-    settings = _settings(concentration, forgetting, window, measure)
+    rules: dict[str, Any] = {"rate": rate, "floor": _floors(floor), "reference": reference}
+    settings = _settings(concentration, forgetting, window, measure, order)
     with _opened(store, classifier, settings) as opened:
-        found = opened.alarms(rate=rate, floor=_floors(floor), reference=reference)
+        found = opened.alarms(since=since, new=new, **rules)
     show(found, style.value, f"{len(found)} alarms")
-    return int(exit_code and len(found) > 0)
+    return int(exit_code and not found["acknowledged"].all())
+
+
+@monitor.command()
+def acknowledge(
+    store: Store,
+    classifier: Classifier = "classifier",
+    batch: Annotated[
+        list[str] | None,
+        typer.Option("--batch", help="Only alarms that this batch raised. May be repeated."),
+    ] = None,
+    note: Annotated[str, typer.Option("--note", help="What was found, kept beside it.")] = "",
+    measure: Measures = None,
+    rate: Rate = 0.05,
+    floor: Floors = None,
+    reference: Reference = None,
+    since: Since = None,
+    concentration: Concentration = None,
+    forgetting: Forgetting = 1.0,
+    window: Window = None,
+    order: Order = "at",
+) -> None:
+    """Acknowledge the alarms of the same rules: they are no longer new."""
+    rules: dict[str, Any] = {"rate": rate, "floor": _floors(floor), "reference": reference}
+    settings = _settings(concentration, forgetting, window, measure, order)
+    with _opened(store, classifier, settings) as opened:
+        found = opened.alarms(since=since, new=True, **rules)
+        if batch:
+            found = found[found["batch_id"].isin(batch)]
+        print(f"{opened.acknowledge(found, note=note)} alarms acknowledged")
+
+
+@monitor.command()
+def verify(store: Store, style: FormatOption = Format.table) -> int:
+    """Check every entry against its hash; leave with status 1 where any is damaged."""
+    from bayescm.cli.output import show
+    from bayescm.online import verify as check
+
+    found = check(store)
+    show(found, style.value)
+    return int(not found["whole"].all())
+
+
+@monitor.command()
+def backup(
+    store: Store, path: Annotated[Path, typer.Argument(help="A new file, itself a ledger.")]
+) -> None:
+    """Copy the ledger as it is at this moment; others may go on writing."""
+    from bayescm.online import backup as copy
+
+    found = copy(store, path)
+    print(f"{found['entries'].sum()} entries of {len(found)} classifiers in {path}, each checked")
+
+
+@monitor.command()
+def restore(path: Annotated[Path, typer.Argument(help="What backup wrote.")], store: Store) -> None:
+    """Make a new ledger of a backup: a new file, or in an empty database of PostgreSQL."""
+    from bayescm.online import restore as copy
+
+    found = copy(path, store)
+    print(f"{found['entries'].sum()} entries of {len(found)} classifiers restored, each checked")
 
 
 def _floors(given):
@@ -248,18 +342,19 @@ def plot(
     measure: Measures = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
-    rate: Rate = 0.005,
+    rate: Rate = 0.05,
     floor: Floors = None,
     reference: Reference = None,
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
     window: Window = None,
+    order: Order = "at",
 ) -> None:
     """Draw the history with its alarms."""
     from bayescm.cli.output import check_picture, save_picture
 
     check_picture(out)
-    settings = _settings(concentration, forgetting, window, measure)
+    settings = _settings(concentration, forgetting, window, measure, order)
     rules: dict[str, Any] = {"rate": rate, "floor": _floors(floor), "reference": reference}
     with _opened(store, classifier, settings) as opened:
         save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)

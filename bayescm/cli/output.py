@@ -31,12 +31,15 @@ def show(
     that would steer their terminal. ``facts`` are the same in all rows, for JSON; ``safe`` CSV has
     no cell that a spreadsheet would take for a formula.
     """
+    frame = frame.assign(
+        **{str(name): _iso(frame[name]) for name in frame.select_dtypes("datetime")}
+    )
     if style == "csv":
         print((safe_csv(frame) if safe else frame).to_csv(index=False), end="")
     elif style == "json":
         known = {name: value for name, value in (facts or {}).items() if name not in frame}
         complete = frame.assign(**known)
-        print(complete.to_json(orient="records", double_precision=15, indent=2, date_format="iso"))
+        print(complete.to_json(orient="records", double_precision=15, indent=2))
     else:
         if header:
             say(header)
@@ -74,6 +77,11 @@ def safe_csv(frame: pd.DataFrame) -> pd.DataFrame:
 def _no_formula(value):
     formula = isinstance(value, str) and value.lstrip(" ").startswith(tuple("=+-@\t\r\n"))
     return f"'{value}" if formula else value
+
+
+def _iso(times):
+    """Write times in UTC as ISO 8601; none where there is none."""
+    return times.dt.strftime("%Y-%m-%dT%H:%M:%SZ").where(times.notna(), None)
 
 
 def console() -> Console:

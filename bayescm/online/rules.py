@@ -89,7 +89,7 @@ def alarms(
     >>> import bayescm as bcm
     >>> weeks = bcm.from_cells(tp=[45] * 9 + [30] * 3, fn=[5] * 9 + [20] * 3, fp=3, tn=47)
     >>> alarms(weeks.rename(batch="step"), "recall", floor=0.8)[["step", "rule"]].values.tolist()
-    [[10, 'change'], [11, 'floor']]
+    [[9, 'change'], [9, 'batch'], [10, 'batch']]
     """
     counts = as_counts(counts)
     check_keywords(surprise, evidence)

@@ -1,10 +1,8 @@
 """The posterior as an ArviZ tree: direct draws if the model has them, NUTS otherwise."""
 
 import json
-import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -240,79 +238,3 @@ def _sample(model, sizes, seed, progressbar, sampler):
         "posterior": free.assign_attrs(sampling.origin(sampler) | spent),
         "sample_stats": sampled["sample_stats"].to_dataset(),
     }
-
-
-def save(fitted: xr.DataTree, path: str | os.PathLike) -> None:
-    """
-    Write a tree to a netCDF file.
-
-    Parameters
-    ----------
-    fitted : DataTree
-        As `fit` returns it.
-    path : str or path
-        The file; an existing one is replaced, but only once everything is written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import bayescm as bcm
-    >>> tree = fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), draws=100, random_seed=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(tree, f"{folder}/fit.nc")
-    ...     load(f"{folder}/fit.nc")["posterior"].identical(tree["posterior"])
-    True
-    """
-    path = Path(path)
-    if not isinstance(fitted, xr.DataTree):
-        allowed = "a tree as fit() returns it"
-        raise fail("not a fit", type(fitted).__name__, allowed, "fit the evidence first", TypeError)
-    if not path.parent.is_dir():
-        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
-    part = path.with_name(f".{path.name}.part")
-    try:
-        fitted.to_netcdf(part, engine="netcdf4")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def load(path: str | os.PathLike) -> xr.DataTree:
-    """
-    Read a tree that `save` wrote.
-
-    Parameters
-    ----------
-    path : str or path
-        The netCDF file.
-
-    Returns
-    -------
-    xarray.DataTree
-        In memory; the file is closed.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ValueError
-        If it is not a file that `save` wrote.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> import tempfile
-    >>> tree = bcm.fit(bcm.from_cells(tp=6, fn=2, fp=3, tn=9), draws=100)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     bcm.save(tree, f"{folder}/fit.nc")
-    ...     print(load(f"{folder}/fit.nc").attrs["model"])
-    dirichlet_multinomial
-    """
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no file {path}; save(tree, path) writes one")
-    try:
-        with xr.open_datatree(path, engine="netcdf4") as fitted:
-            return fitted.load()
-    except OSError:
-        todo = "write one with save(tree, path)"
-        raise fail("not a saved fit", str(path), "a netCDF file", todo) from None

@@ -137,7 +137,7 @@ def test_no_change_no_alarm_and_a_drop_raises_all():
     assert drop["step"].min() >= 18
     assert drop["step"].is_monotonic_increasing
     first = drop.groupby("rule")["step"].min()
-    assert (first <= 26).all()
+    assert (first <= 28).all()
     assert (drop.groupby("rule").size()[["floor", "reference", "change"]] == 1).all()
 
 

@@ -55,7 +55,7 @@ def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
     with opened.transaction("verify the ledger") as connection:
         faults = _of_database(connection)
         listed = set(connection.execute(sa.select(classifiers.c.classifier)).scalars())
-        found = set(connection.execute(sa.select(sa.distinct(batches.c.classifier))).scalars())
+        found = set(connection.execute(sa.select(batches.c.classifier).distinct()).scalars())
         for name in sorted(listed | found, key=str):
             number, head, bad = _of_classifier(connection, name)
             rows.append([name, number, head, not (bad or faults), "; ".join(bad + faults)])
@@ -177,6 +177,17 @@ def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
     ------
     ValueError
         If the backup is damaged, or the store is not empty.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Ledger(f"{folder}/eval.db") as ledger:
+    ...         ledger.record("spam filter", 1, bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    ...     bool(restore(f"{folder}/eval.db", f"{folder}/again.db")["whole"].all())
+    True
+    True
     """
     with Ledger(path, create=False) as copy:
         found = verify(copy)

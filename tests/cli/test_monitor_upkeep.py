@@ -1,0 +1,70 @@
+"""The upkeep of a ledger from the shell: alarms that are new, checks, copies."""
+
+import json
+
+import pytest
+
+import bayescm as bcm
+from bayescm import online
+from bayescm.cli import main
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with online.Monitor("e.db", "spam") as monitor:
+        for day in range(12):
+            tp = 45 if day < 10 else 20
+            counts = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
+            monitor.add(day, counts, at=f"2026-01-{day + 1:02}")
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["monitor", *arguments])
+        return left.value.code, capsys.readouterr()
+
+    return call
+
+
+def test_alarms_are_new_until_they_are_acknowledged(run):
+    ask = ("alarms", "--store", "e.db", "--classifier", "spam", "--exit-code", "--format", "json")
+    code, said = run(*ask)
+    rows = json.loads(said.out)
+    assert code == 1
+    assert {row["at"] for row in rows} <= {"2026-01-11T00:00:00Z", "2026-01-12T00:00:00Z"}
+    assert all(row["since"] <= row["at"] for row in rows)
+    assert json.loads(run(*ask, "--since", "2026-01-12")[1].out) == [
+        row for row in rows if row["at"] >= "2026-01-12"
+    ]
+    of = ("--store", "e.db", "--classifier", "spam")
+    assert run("acknowledge", *of, "--note", "seen")[1].out.startswith(f"{len(rows)} alarms")
+    code, said = run(*ask)
+    assert (code, len(json.loads(said.out))) == (0, len(rows))
+    assert json.loads(run(*ask, "--new")[1].out) == []
+    assert run("acknowledge", *of)[1].out.startswith("0 alarms")
+
+
+def test_a_backup_is_a_ledger_and_is_restored(run, tmp_path):
+    assert "12 entries of 1 classifiers" in run("backup", "--store", "e.db", "b.db")[1].out
+    assert run("backup", "--store", "e.db", "b.db")[0] == 2
+    assert "12 entries" in run("restore", "b.db", "--store", "again.db")[1].out
+    heads = [
+        json.loads(run("verify", "--store", each, "--format", "json")[1].out)[0]
+        for each in ("e.db", "b.db", "again.db")
+    ]
+    assert heads[0] == heads[1] == heads[2]
+    assert heads[0]["whole"]
+
+
+def test_a_damaged_batch_is_named(run, tmp_path):
+    path = tmp_path / "e.db"
+    raw = path.read_bytes()
+    place = raw.rindex(b"[[45, 5], [30, 20]]")
+    path.write_bytes(raw[:place] + b"[[45, 5], [20, 30]]" + raw[place + 19 :])
+    code, said = run("verify", "--store", "e.db", "--format", "json")
+    (row,) = json.loads(said.out)
+    assert (code, row["whole"]) == (1, False)
+    assert "batch '1" in row["damage"]
+    code, said = run("history", "--store", "e.db", "--classifier", "spam")
+    assert (code, said.out) == (2, "")
+    assert "the ledger is damaged: \"batch '1" in said.err
