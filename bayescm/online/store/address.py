@@ -3,6 +3,7 @@
 import os
 import re
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import sqlalchemy as sa
@@ -91,7 +92,7 @@ def _of_keywords(text):
         raise fail("not the address of a ledger", got, "the keywords of libpq", "see its manual")
     if not given.get("port", "0").isdigit():
         raise fail("not the address of a ledger", "its port", "one number", "write port=5432")
-    parts = {_PARTS[key]: value for key, value in given.items() if key in _PARTS}
+    parts: dict[str, Any] = {_PARTS[key]: v for key, v in given.items() if key in _PARTS}
     if "port" in parts:
         parts["port"] = int(parts["port"])
     rest = {key: value for key, value in given.items() if key not in _PARTS}

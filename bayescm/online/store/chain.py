@@ -6,6 +6,7 @@ are no signature: who can write the file can also make a new chain.
 """
 
 import json
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -38,12 +39,14 @@ def head(classifier: str, labels: str) -> str:
     return digest("bayescm", classifier, labels)
 
 
-def follows(start: str, previous: str, row: Any) -> bool:
+def follows(start: str, previous: str | None, row: Any) -> bool:
     """Say whether an entry is as it was written, after the one with this hash."""
     return row.hash == digest(start, previous, *[getattr(row, name) for name in FIELDS])
 
 
-def check(start: str, previous: str, number: int, rows: list, classifier: str) -> None:
+def check(
+    start: str, previous: str | None, number: int, rows: Sequence[Any], classifier: str
+) -> None:
     """
     Raise where entries are damaged or missing.
 
@@ -55,7 +58,7 @@ def check(start: str, previous: str, number: int, rows: list, classifier: str) -
         Hash of the entry before the first of them.
     number : int
         Number of the entry before the first of them.
-    rows : list
+    rows : sequence
         Rows with the fields and a hash, in the order of the entries.
     classifier : str
     """

@@ -16,7 +16,13 @@ from bayescm.validate import fail
 
 # What the drivers raise; sqlite3's own where a connection is being opened.
 PROBLEMS = (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error, UnicodeError, MemoryError)
-_DAMAGE = ("malformed", "no such table", "no such column", "decode", "unsupported file format")
+_DAMAGE: tuple[str, ...] = (
+    "malformed",
+    "no such table",
+    "no such column",
+    "decode",
+    "unsupported file format",
+)
 _DAMAGE += ("corrupt", "too big", "has no column", "invalid page", "could not read block")
 _REMEDIES = {
     "locked": "wait until the other process has finished, or pass a longer timeout",

@@ -1,6 +1,7 @@
 """What is read of a ledger, and checked as it is read."""
 
 import json
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ _BLOCK = 600  # entries read at a time, backwards from the end
 
 # Statements are built once: a record is a few milliseconds, and building them took as long.
 _B = batches.c
-_WHO = sa.bindparam("who")
+_WHO: Any = sa.bindparam("who")
 _MINE = _B.classifier == _WHO
 _ENTRY = sa.select(*[_B[name] for name in Entry._fields])
 # The last entry is looked up by one index and its hash by another, whatever the planner likes.
@@ -55,7 +56,7 @@ class Entries(NamedTuple):
     recorded_at: np.ndarray
 
 
-def arrays(rows: list) -> Entries:
+def arrays(rows: Sequence[Any]) -> Entries:
     """Return entries as arrays."""
     columns = zip(*[row[:6] for row in rows], strict=True) if rows else [()] * 6
     entry, batch_id, at, tables, corrects, recorded = columns
@@ -111,7 +112,7 @@ def end(connection: sa.Connection, classifier: str, start: str) -> Any:
     return rows[-1]
 
 
-def after(connection: sa.Connection, classifier: str, start: str, number: int) -> list:
+def after(connection: sa.Connection, classifier: str, start: str, number: int) -> Sequence[Any]:
     """Return the entries after one of them, every one of them checked."""
     who = {"who": classifier}
     last = end(connection, classifier, start)
@@ -134,11 +135,12 @@ def since(connection: sa.Connection, classifier: str, start: str, moment: str, b
     Each says the latest time of observation up to it. So where that is before the moment, and
     enough of the batches after it are before the moment too, all earlier entries are earlier ones.
     """
-    rows, top, size = [], end(connection, classifier, start).entry, _BLOCK
+    rows: list = []
+    top, size = end(connection, classifier, start).entry, _BLOCK
     while True:
         bottom = max(0, top - size)
         where = {"who": classifier, "number": bottom, "top": top}
-        block = connection.execute(_BETWEEN, where).all()
+        block = list(connection.execute(_BETWEEN, where))
         key = {"who": classifier, "number": bottom}
         previous = connection.execute(_HASH, key).scalar() if bottom else start
         check(start, previous, bottom, block, classifier)
@@ -174,7 +176,7 @@ def some(connection: sa.Connection, classifier: str) -> list[str]:
 
 def acknowledged(connection: sa.Connection, classifier: str, start: str) -> list:
     """Return the acknowledgements of a classifier, every one of them checked."""
-    rows, previous = connection.execute(_SEEN, {"who": classifier}).all(), start
+    rows, previous = list(connection.execute(_SEEN, {"who": classifier})), start
     for number, row in enumerate(rows, 1):
         parts = (row.batch_id, row.rule, row.measure, row.note, row.recorded_at)
         if row.number != number or row.hash != digest(start, previous, number, *parts):

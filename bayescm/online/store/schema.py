@@ -4,6 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -116,11 +117,15 @@ def _chain(connection):
 def _fill(connection, classifier, labels):
     mine = batches.c.classifier == classifier
     rows = connection.execute(sa.select(batches).where(mine).order_by(batches.c.entry)).all()
-    start, last, cells, filled = chain.head(classifier, labels), None, {}, []
+    start, last = chain.head(classifier, labels), None
+    cells: dict[Any, str] = {}
+    filled: list[chain.Entry] = []
     for row in rows:
         filled.append(chain.next_entry(start, last, row._asdict(), cells.get(row.corrects)))
         last, cells[row.batch_id] = filled[-1], filled[-1].cells
-    new = {name: sa.bindparam(name) for name in ("total", "batches", "latest", "hash")}
+    new: dict[str, Any] = {
+        name: sa.bindparam(name) for name in ("total", "batches", "latest", "hash")
+    }
     statement = batches.update().where(mine, batches.c.entry == sa.bindparam("number")).values(new)
     names = ("total", "batches", "latest", "hash")
     values = [{"number": each.entry} | {k: getattr(each, k) for k in names} for each in filled]
@@ -183,7 +188,8 @@ def make(path: Path, timeout: float) -> None:
     engine = sqlite(part, timeout, mode="mode=rwc")
     try:
         with engine.connect() as connection:
-            connection.connection.driver_connection.execute("PRAGMA journal_mode=WAL")
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA journal_mode=WAL")  # in no transaction
         _upgrade(engine)
         engine.dispose()
         publish(part, path)
