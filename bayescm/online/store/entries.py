@@ -12,7 +12,7 @@ from bayescm.online.store.chain import Entry, check, damage, digest
 from bayescm.online.store.schema import acknowledgements as seen
 from bayescm.online.store.schema import batches, classifiers
 
-_BLOCK = 600  # entries read at a time, backwards from the end
+_MORE = 16  # entries that are read beyond those asked for, backwards from the end
 
 # Statements are built once: a record is a few milliseconds, and building them took as long.
 _B = batches.c
@@ -136,7 +136,7 @@ def since(connection: sa.Connection, classifier: str, start: str, moment: str, b
     enough of the batches after it are before the moment too, all earlier entries are earlier ones.
     """
     rows: list = []
-    top, size = end(connection, classifier, start).entry, _BLOCK
+    top, size = end(connection, classifier, start).entry, before + _MORE
     while True:
         bottom = max(0, top - size)
         where = {"who": classifier, "number": bottom, "top": top}

@@ -25,6 +25,7 @@ from bayescm.online.store.schema import acknowledgements, batches, classifiers, 
 from bayescm.validate import fail, suggest
 
 _BACKWARDS = timedelta(seconds=1)  # clocks of several machines differ by less
+_ALARM = ["batch_id", "rule", "measure"]
 _open: "weakref.WeakSet[Ledger]" = weakref.WeakSet()
 _forking = threading.RLock()
 
@@ -284,7 +285,7 @@ class Ledger:
         with self.transaction("read the ledger") as connection:
             for each in read.names(connection):
                 labels = read.labels(connection, each)
-                rows = read.after(connection, each, head(each, labels), 0)
+                rows = read.after(connection, each, head(each, str(labels)), 0)
                 frame = pd.DataFrame(rows, columns=list(Entry._fields))[columns]
                 frame.insert(0, "classifier", each)
                 frames.append(frame.assign(labels=labels))
@@ -307,7 +308,7 @@ class Ledger:
         int
             How many had not been acknowledged before.
         """
-        keys = [tuple(map(str, row)) for row in alarms[["batch_id", "rule", "measure"]].values]
+        keys = [tuple(map(str, row)) for row in alarms[_ALARM].values]
         with self.transaction("acknowledge alarms", write=True) as connection:
             start = self._start(connection, classifier, lock=True)
             if start is None:
@@ -319,7 +320,7 @@ class Ledger:
             now = timestamp(datetime.now(UTC))
             for number, key in enumerate(new, len(known) + 1):
                 previous = digest(start, previous, number, *key, note, now)
-                row = dict(zip(("batch_id", "rule", "measure"), key, strict=True))
+                row: dict[str, Any] = dict(zip(_ALARM, key, strict=True))
                 row |= {"classifier": classifier, "number": number, "note": note}
                 connection.execute(
                     acknowledgements.insert(), {**row, "recorded_at": now, "hash": previous}
