@@ -16,6 +16,7 @@ What the intervals of an online evaluation cover, batch after batch.
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -121,7 +122,7 @@ def walked(counts: xr.DataArray, *, filtered: bool) -> Mapping[str, np.ndarray]:
     return _at_steps(distribution.eti(0.95))
 
 
-def weighed(counts: xr.DataArray, **remembered: float) -> Mapping[str, np.ndarray]:
+def weighed(counts: xr.DataArray, **remembered: Any) -> Mapping[str, np.ndarray]:
     """Return 95% intervals of recall by conjugate updates with a window or forgetting."""
     prior = np.array([[0.5, 0.5], [1.0, 4.0]])
     found = history(counts, "recall", concentration=prior, kind="eti", **remembered)
