@@ -45,6 +45,7 @@ from bayescm.measures.kernel import (
     Proportion,
     average,
     averaged,
+    of_classes,
     off_diagonal,
     one_class,
     one_of_two,
@@ -145,6 +146,27 @@ def recall_of_all(tp, fn, fp, tn):
 def f1_of_all(tp, fn, fp, tn):
     """Harmonic mean of precision and recall: abstentions of positives count as misses."""
     return 2 * tp / (2 * tp + fn + fp)
+
+
+@whole(range=SIGNED, form=Function("answers", "agreement"))
+def cohen_kappa_linear(cells):
+    """Cohen's kappa of ordered classes: an error weighs as many classes as it is off."""
+    return _weighted_kappa(cells, 1)
+
+
+@whole(range=SIGNED, form=Function("answers", "agreement"))
+def cohen_kappa_quadratic(cells):
+    """Cohen's kappa of ordered classes: an error weighs the square of the classes it is off."""
+    return _weighted_kappa(cells, 2)
+
+
+def _weighted_kappa(cells, power):
+    place = np.arange(cells.shape[-1])
+    distance = np.abs(place[:, None] - place).astype(float) ** power
+    observed = np.einsum("...ij,ij->...", cells, distance)
+    rows, columns = cells.sum(axis=-1), cells.sum(axis=-2)
+    expected = np.einsum("...i,...j,ij->...", rows, columns, distance) / total(cells)
+    return (expected - observed) / expected
 
 
 # Measures of one class against the rest
@@ -448,6 +470,7 @@ def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
     ----------
     measure : str or callable
         A name (``"f1"``), an alias (``"sensitivity"``), an average over classes (``"f1_macro"``),
+        one of chosen classes (``"f1[a]"``, ``"mcc[a]"`` against the rest, ``"f1_macro[a,b]"``),
         a measure with parameters (``"fbeta(0.5)"``, ``"tversky(0.3,0.7)"``,
         ``"cost([[0,1],[5,0]])"``), or a function from cells (..., C, C) to values (...). A function
         gets the cells in label order, with the positive one of two classes last; higher is taken to
@@ -487,7 +510,10 @@ def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
 
 @lru_cache(maxsize=1024)
 def _read(text):
-    """Return the measure of a name with parameters, or with an average over classes."""
+    """Return the measure of a name with parameters, averaged over classes or of chosen ones."""
+    chosen = re.fullmatch(r"(.+)\[([^\[\]()]+)\]", text)
+    if chosen:
+        return of_classes(resolve(chosen[1]), [each.strip() for each in chosen[2].split(",")])
     name, how = re.sub(r"\s", "", text), ""
     if name.rpartition("_")[2] in AVERAGES:
         name, _, how = name.rpartition("_")

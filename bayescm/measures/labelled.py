@@ -19,6 +19,7 @@ from bayescm.evidence.counts import (
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.abstention import with_abstentions
 from bayescm.measures.catalogue import Measure, among, names, resolve
+from bayescm.measures.kernel import bound
 from bayescm.measures.trees import cells_of, extra_dims, group_of, predicted_of, told, variable_of
 from bayescm.validate import fail, suggest
 
@@ -108,7 +109,8 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     ValueError
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
-    found = of_variable(measures, "cells")
+    labels = classes(cells).tolist()
+    found = [bound(each, labels) for each in of_variable(measures, "cells")]
     if abstains(cells):
         found = [with_abstentions(each) for each in found]
     if len(classes(cells)) == 2 and positive(cells) is None:

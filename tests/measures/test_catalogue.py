@@ -112,9 +112,10 @@ def test_likelihood_ratios_are_those_of_scikit_learn():
 
 @pytest.mark.parametrize("name", EVERY)
 def test_renaming_the_classes_changes_nothing(name):
-    kernel = measures.resolve(name)
+    kernel, ordered = measures.resolve(name), name.endswith(("_linear", "_quadratic"))
     for size in (2, 3, 5):
-        cells, order = random_cells(7, size, size), RNG.permutation(size)
+        order = np.arange(size)[::-1] if ordered else RNG.permutation(size)
+        cells = random_cells(7, size, size)
         moved = kernel(cells[:, order][:, :, order])
         if size == 2 and kernel.one_class:  # the value of whichever class is the positive one now
             close(moved, kernel(measures.one_vs_rest(cells)[:, order[1]]))
@@ -533,3 +534,13 @@ def test_impossible_facts_are_refused(keywords, said):
         measures.measure(balance, **keywords)
     with pytest.raises(TypeError, match="not a function"):
         measures.measure("f1")
+
+
+@pytest.mark.parametrize("how", ["linear", "quadratic"])
+def test_weighted_kappa_is_that_of_scikit_learn(how):
+    actual = RNG.integers(0, 5, 200)
+    predicted = np.where(RNG.random(200) < 0.5, actual, RNG.integers(0, 5, 200))
+    cells = metrics.confusion_matrix(actual, predicted)
+    expected = metrics.cohen_kappa_score(actual, predicted, weights=how)
+    close(measures.resolve(f"cohen_kappa_{how}")(cells), expected)
+    assert abs(measures.cohen_kappa(cells) - expected) > 1e-6

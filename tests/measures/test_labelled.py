@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from sklearn import metrics
 
 import bayescm as bcm
 from bayescm import measures
@@ -183,3 +184,38 @@ def test_kernels_are_told_apart_by_name():
     counts = bcm.from_cells(tp=1, fn=2, fp=3, tn=4)
     found = labelled.kernels(["f1", measures.fbeta(2), "kappa"], counts)
     assert [kernel.__name__ for kernel in found] == ["f1", "fbeta(2)", "kappa"]
+
+
+def test_measures_of_chosen_classes_are_those_of_scikit_learn():
+    rng = np.random.default_rng(5)
+    actual = rng.choice(list("abcd"), 200)
+    predicted = np.where(rng.random(200) < 0.5, actual, rng.choice(list("abcd"), 200))
+    counts = bcm.from_predictions(actual, predicted)
+    asked = ["f1[b]", "mcc[b]", "accuracy[b]", "f1_macro[b,c]", "recall_weighted[a, d]"]
+    one, given = predicted == "b", actual == "b"
+    expected = [
+        metrics.f1_score(given, one),
+        metrics.matthews_corrcoef(given, one),
+        metrics.accuracy_score(given, one),
+        metrics.f1_score(actual, predicted, labels=["b", "c"], average="macro"),
+        metrics.recall_score(actual, predicted, labels=["a", "d"], average="weighted"),
+    ]
+    table = bcm.summary(counts, asked)
+    np.testing.assert_allclose(table["point"], expected)
+    assert "class" not in table
+    same = bcm.interval(counts, "f1").sel({"class": "b"})
+    np.testing.assert_array_equal(bcm.interval(counts, "f1[b]"), same)
+    for wrong, said in (("f1[z]", "no such class: 'z'"), ("f1[a,b]", "f1_macro.a,b")):
+        with pytest.raises(ValueError, match=said):
+            bcm.interval(counts, wrong)
+
+
+def test_chosen_classes_are_of_the_answered():
+    actual, predicted = list("aabbccab"), list("abbbc?a?")
+    with_gaps = bcm.from_predictions(actual, predicted, abstain="?")
+    answered = [place for place, each in enumerate(predicted) if each != "?"]
+    alone = bcm.from_predictions(
+        [actual[i] for i in answered], [predicted[i] for i in answered], labels=list("abc")
+    )
+    for name in ("f1[b]", "f1_macro[a,b]"):
+        assert bcm.measure(with_gaps, name)[name] == bcm.measure(alone, name)[name]

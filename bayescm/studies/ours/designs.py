@@ -72,8 +72,8 @@ def equal_tails(counts: xr.DataArray, *, model: str, like: str) -> Mapping[str, 
     """Return 95% equal-tailed intervals by a model, of the measures of the design's own."""
     if model == "dirichlet_multinomial" and "group" in counts.dims:
         counts = counts.sum("group")
-    names = MEASURES[like]
-    ends = (interval(counts, name, kind="eti", model=model) for name in names)
+    names, of = MEASURES[like], "typical" if model == "hierarchical_groups" else "parameter"
+    ends = (interval(counts, name, kind="eti", model=model, of=of) for name in names)
     return dict(zip(names, (each.values for each in ends), strict=True))
 
 
