@@ -91,3 +91,12 @@ def test_a_measure_and_its_complement():
 def test_a_correlation_needs_two():
     with pytest.raises(ValueError, match="a correlation needs several measures"):
         bcm.correlation(COUNTS, ["f1"])
+
+
+def test_nothing_is_compared_and_so_nothing_warned_of():
+    """Two classifiers with the same class totals: `compare` warns, a region does not."""
+    counts = bcm.from_cells(tp=[65, 60], fn=[15, 20], fp=[35, 30], tn=[30, 35])
+    both = counts.rename(batch="classifier")
+    assert bcm.correlation(both, ["precision", "recall"], draws=200).sizes["classifier"] == 2
+    with pytest.warns(UserWarning, match="same class totals"):
+        bcm.compare(both, "recall", draws=200)
