@@ -103,8 +103,8 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
     distribution = _known(kernel, weights)
     if not isinstance(distribution, Beta | F1):
         return _drawn_out(kernel, cells, weights)
-    seen = _known(kernel, cells)
-    hits, size, a, b = np.broadcast_arrays(seen.a, seen.a + seen.b, distribution.a, distribution.b)
+    hits, size = _seen(kernel, cells, weights, distribution)
+    hits, size, a, b = np.broadcast_arrays(hits, size, distribution.a, distribution.b)
     total, result = a + b, np.ones(hits.shape)
     variance = size * (a / total) * (b / total) * (total + size) / (total + 1)
     far = (hits - size * a / total) ** 2 >= (_NEAR**2 * variance if level < _RARE else -1)
@@ -142,11 +142,17 @@ def _tails(kernel, cells, weights):
     if not isinstance(distribution, Beta | F1):
         return _drawn_tails(kernel, cells, weights, _DRAWS, np.random.default_rng(0))
     _whole(cells)
-    seen = _known(kernel, cells)
-    hits, size = np.broadcast_arrays(seen.a, seen.a + seen.b)
+    hits, size = _seen(kernel, cells, weights, distribution)
     low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)
     high = 1 - beta_binomial_cdf(hits - 1, size, distribution.a, distribution.b)
     return np.where(size > 0, low, np.nan), np.where(size > 0, high, np.nan)
+
+
+def _seen(kernel, cells, weights, distribution):
+    """Return the hits and the trials of whole tables: by what they raise the parameters."""
+    after = _known(kernel, weights + cells)
+    hits, misses = np.rint(after.a - distribution.a), np.rint(after.b - distribution.b)
+    return np.broadcast_arrays(hits, hits + misses)
 
 
 def _known(kernel, weights):

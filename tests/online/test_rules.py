@@ -98,6 +98,15 @@ def test_surprise_of_a_batch_that_says_nothing_is_nan():
         assert np.isnan(online.surprise(weeks, measure)).values.tolist() == [False, True, False]
 
 
+def test_a_batch_with_an_empty_cell_is_judged():
+    weeks = bcm.from_cells(tp=[50] * 5, fn=0, fp=[5, 0, 5, 5, 50], tn=[45, 50, 45, 45, 0])
+    weeks = weeks.rename(batch="step")
+    found = online.alarms(weeks, ["recall", "specificity", "f1"])
+    rows = found[found["rule"] == "batch"]
+    assert set(zip(rows["step"], rows["measure"], strict=True)) >= {(4, "specificity")}
+    assert not (rows["measure"] == "recall").any()
+
+
 def test_surprise_of_many_classes_has_one_for_each():
     tables = np.random.default_rng(1).integers(1, 20, (4, 3, 3))
     weeks = bcm.from_matrix(tables, labels=["cat", "cow", "dog"], dims=("step",))

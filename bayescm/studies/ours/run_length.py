@@ -33,7 +33,7 @@ HEALTHY: dict[int, tuple[int, float, float, float, dict[str, Any]]] = {
     4: (200, 0.02, 0.8, 0.99, {}),
     5: (100, 0.5, 0.81, 0.9, {"floor": {"recall": 0.8}}),
     6: (100, 0.5, 0.8, 0.9, {"floor": {"recall": 0.8}}),
-    7: (100, 0.5, 0.9, 0.9, {"floor": {"recall": 0.85, "f1": 0.85}, "reference": 20}),
+    7: (100, 0.5, 0.9, 0.9, {"floor": {"recall": 0.85, "f1": 0.85}}),
 }
 
 
