@@ -10,6 +10,7 @@ _HOME = {
     "evidence": [
         "from_cells",
         "from_matrix",
+        "from_partly_labelled",
         "from_predictions",
         "from_frame",
         "read",

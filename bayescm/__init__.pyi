@@ -36,6 +36,7 @@ from bayescm.evidence import combine as combine
 from bayescm.evidence import from_cells as from_cells
 from bayescm.evidence import from_frame as from_frame
 from bayescm.evidence import from_matrix as from_matrix
+from bayescm.evidence import from_partly_labelled as from_partly_labelled
 from bayescm.evidence import from_predictions as from_predictions
 from bayescm.evidence import read as read
 from bayescm.evidence.cross_validation import cross_confusion as cross_confusion

@@ -10,6 +10,7 @@ from bayescm.models.hierarchical_groups import hierarchical_groups
 from bayescm.models.hierarchical_rows import hierarchical_rows
 from bayescm.models.importance_weighted import importance_weighted
 from bayescm.models.paired_outcomes import paired_outcomes
+from bayescm.models.partly_labelled import partly_labelled
 from bayescm.models.pooled_folds import pooled_folds
 from bayescm.models.scores import scores
 
@@ -24,6 +25,7 @@ __all__ = [
     "hierarchical_rows",
     "importance_weighted",
     "paired_outcomes",
+    "partly_labelled",
     "pooled_folds",
     "scores",
 ]

@@ -63,6 +63,14 @@ WeightsAre = Annotated[
         "(sampling weights).",
     ),
 ]
+Judge = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--judge",
+        help="Column of a judge's answers or scores, where --actual is empty for what nobody "
+        "labelled; repeat for several judges.",
+    ),
+]
 Fold = Annotated[str | None, typer.Option("--fold", help="Column of the folds.")]
 Group = Annotated[str | None, typer.Option("--group", help="Column of the groups.")]
 Model = Annotated[

@@ -12,6 +12,7 @@ from bayescm.cli.options import (
     Format,
     FormatOption,
     Group,
+    Judge,
     Kind,
     KindOption,
     Labels,
@@ -43,6 +44,7 @@ def summary(
     positive: Positive = None,
     label: Labels = None,
     numeric_labels: NumericLabels = False,
+    judge: Judge = None,
     abstain: Abstain = None,
     weights: Weights = None,
     weights_are: WeightsAre = None,
@@ -67,8 +69,12 @@ def summary(
     check_picture(plot)
     columns = {"actual": actual, "predicted": predicted, "fold": fold, "group": group}
     labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
-    labels |= {"abstain": abstain, "weights": weights, "weights_are": weights_are}
-    known = evidence.from_file(file, **columns, **labels)
+    if judge is None:
+        labels |= {"abstain": abstain, "weights": weights, "weights_are": weights_are}
+        known = evidence.from_file(file, **columns, **labels)
+    else:
+        further = {"fold": fold, "group": group, "abstain": abstain, "weights": weights}
+        known = evidence.partly_labelled(file, judge, predicted, actual, further, **labels)
     if prevalence is not None:
         known = at_prevalence(known, prevalence)
     question = evidence.asked(model, of, n)
@@ -102,6 +108,8 @@ def header(evidence, prob, kind):
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
     positive += f", no answer {none!r}" if none is not None else ""
     number = f"{float(counts.sum()):.15g} examples"
+    if "unlabelled" in counts.coords:
+        number += f" labelled of {float(counts.sum() + counts['unlabelled'].sum()):.15g}"
     if "effective" in counts.coords:
         number = f"weighted examples worth {float(counts.sum()):.4g} (Kish)"
     return f"{number}, {len(labels)} classes: {shown}{positive}; {prob:.4g} {kind}"

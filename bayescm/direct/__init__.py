@@ -10,6 +10,7 @@ from bayescm.direct.hierarchical_groups import hierarchical_groups
 from bayescm.direct.hierarchical_rows import hierarchical_rows
 from bayescm.direct.importance_weighted import importance_weighted
 from bayescm.direct.paired_outcomes import paired_outcomes
+from bayescm.direct.partly_labelled import partly_labelled
 from bayescm.direct.pooled_folds import pooled_folds
 from bayescm.direct.scores import scores
 
@@ -24,6 +25,7 @@ __all__ = [
     "hierarchical_rows",
     "importance_weighted",
     "paired_outcomes",
+    "partly_labelled",
     "pooled_folds",
     "scores",
 ]

@@ -31,6 +31,8 @@ def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
     alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
     if "effective" in evidence.coords:
         alone = "importance_weighted"
+    if "unlabelled" in evidence.coords:
+        return "partly_labelled"
     return next((model for dim, model in _POOLING.items() if dim in evidence.dims), alone)
 
 

@@ -13,6 +13,7 @@ _HOME = {
         "curves",
         "designs",
         "groups",
+        "judges",
         "meta_analysis",
         "online",
         "priors",

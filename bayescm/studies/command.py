@@ -29,8 +29,8 @@ def run_study(
     ----------
     name : str
         "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang",
-        "comparisons", "meta-analysis", "online", "run-length", "designs", "groups", "curves" or
-        "weights".
+        "comparisons", "meta-analysis", "online", "run-length", "designs", "groups", "curves",
+        "weights" or "judges".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional

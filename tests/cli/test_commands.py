@@ -298,3 +298,18 @@ def test_summary_takes_abstentions_and_weights(capsys, tmp_path):
     points = {each["measure"]: each["point"] for each in weighted}
     assert points["coverage"] == pytest.approx(4 / 7)
     assert points["accuracy"] == pytest.approx(2.5 / 4)
+
+
+def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
+    path = tmp_path / "items.csv"
+    rows = [f"{'yes' if i % 3 else 'no'},{'yes' if i % 3 else 'no'},{i / 7}" for i in range(12)]
+    rows += [f",{'yes' if i % 2 else 'no'},{i / 7}" for i in range(40)]
+    path.write_text("human,llm,score\n" + "\n".join(rows) + "\n")
+    given = ["summary", path, "--actual", "human", "--positive", "yes", "-m", "prevalence"]
+    for judges in (["llm"], ["score"], ["llm", "score"]):
+        options = [part for judge in judges for part in ("--judge", judge)]
+        (row,) = json.loads(run(capsys, *given, *options, "--format", "json")[1])
+        assert 0 < row["lower"] < row["upper"] < 1
+    code, _, err = run(capsys, *given, "--judge", "llm", "--weights", "score")
+    assert code == 2
+    assert "--weights" in err

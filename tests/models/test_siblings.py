@@ -45,6 +45,8 @@ ABSTAINING = bcm.from_predictions(ACTUAL, REFUSED, abstain=-1)
 KISH = bcm.from_predictions(
     ACTUAL, REFUSED, abstain=-1, weights=RNG.lognormal(size=90), weights_are="importance"
 )
+HUMAN = np.where(np.arange(90) % 4, None, ACTUAL)
+JUDGED = bcm.from_partly_labelled(HUMAN, ANSWERS["b"], judge=np.roll(ANSWERS["b"], 3))
 ABSTAINING_PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS | {"b": REFUSED}, abstain=-1)
 SCORES = bcm.from_scores(TRUTH, SCORE)
 PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
@@ -78,6 +80,7 @@ FENCED = [
     Case("averaged_folds", THREE_FOLDS, {"concentration": 1.0}),
     Case("paired_outcomes", PAIRS, {}, {"concentration": 0.6}),
     Case("paired_outcomes", ABSTAINING_PAIRS, {}, {"concentration": 0.6}),
+    Case("partly_labelled", JUDGED, {}, {"concentration": 0.6}),
     Case("importance_weighted", KISH, {}, {"concentration": 0.6}),
     Case("drifting", SERIES, {}, {"drift": 0.3}),
     Case("drifting", SERIES, {"drift": 0.4, "concentration": np.array([[1.0, 2], [3, 4]])}),
