@@ -74,6 +74,7 @@ def partly_labelled(counts, *, concentration=None) -> pm.Model:
     coords = {dim: counts[dim].values for dim in (*batch, "actual") if dim in counts.coords}
     coords |= {"stratum": names, "predicted": counts["predicted"].values}
     with pm.Model(coords=coords) as model:
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("labelled", labelled, dims=(*batch, "stratum", "actual"))
         total = pm.Data("unlabelled", others, dims=(*batch, "stratum")) + data.sum(-1)
@@ -93,3 +94,11 @@ def partly_labelled(counts, *, concentration=None) -> pm.Model:
         theta = pt.swapaxes(cells, -1, -2)
         pm.Deterministic("theta", theta, dims=(*batch, "actual", "predicted"))
     return model
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    labels = counts["actual"].values
+    if "positive" not in counts.coords:
+        return np.zeros(len(labels))
+    return (labels == counts.coords["positive"].values).astype(float)
