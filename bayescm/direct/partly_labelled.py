@@ -58,14 +58,19 @@ class PartlyLabelled(Posterior):
         return self.known.sum(-1) + self.others
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model, and of the finite cells."""
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         classes = self.known.shape[-1]
         share = dirichlet.draw(self.sizes + classes * self.prior, size, rng)
         truth = dirichlet.draw(self.known + self.prior, size, rng)
-        drawn = {"share": share, "truth": truth, "theta": self._table(share[..., None] * truth)}
-        many = np.broadcast_to(self.others.astype(int), share.shape)
-        finite = rng.multinomial(many, truth / truth.sum(-1, keepdims=True)) + self.known
-        return drawn | {"theta_finite": self._table(finite)}
+        return {"share": share, "truth": truth, "theta": self._table(share[..., None] * truth)}
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., C, C): probabilities, or counts of the examples at hand."""
+        drawn = self.variables(size, rng)
+        if of != "finite":
+            return drawn["theta"]
+        many = np.broadcast_to(self.others.astype(int), drawn["share"].shape)
+        return self._table(rng.multinomial(many, drawn["truth"]) + self.known)
 
     def _table(self, cells):
         """Return (..., C, C), rows = actual, from (..., K, C)."""

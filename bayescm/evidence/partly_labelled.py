@@ -79,17 +79,18 @@ def from_partly_labelled(
             predicted = np.full(len(truth), values[0])
     given = column("predicted", predicted)
     check_sizes({"actual": len(truth), "predicted": len(given), "judge": len(strata)})
-    if labels is None:
+    known: Any = labels
+    if known is None:
         present = {*pd.unique(values).tolist(), *pd.unique(np.asarray(given)).tolist()}
-        labels = default_labels(sorted(present, key=str), present, values)
-    labels = as_labels(labels)
+        known = default_labels(sorted(present, key=str), present, values)
+    known = as_labels(known)
     by = {"judge": strata}
-    table, _, _ = tabulate(values, given[seen], labels=labels, by={"judge": strata[seen]})
-    full = np.zeros((len(names), len(labels), len(labels)), np.int64)
+    table, _, _ = tabulate(values, given[seen], labels=known, by={"judge": strata[seen]})
+    full = np.zeros((len(names), len(known), len(known)), np.int64)
     full[np.unique(strata[seen])] = table
-    every, _, _ = tabulate(given, given, labels=labels, by=by)
+    every, _, _ = tabulate(given, given, labels=known, by=by)
     others = np.einsum("jpp->jp", every) - full.sum(axis=1)
-    counts = make_counts(full, labels, positive, ("judge",), {"judge": names})
+    counts = make_counts(full, known, positive, ("judge",), {"judge": names})
     return counts.assign_coords(unlabelled=(("judge", "predicted"), others))
 
 

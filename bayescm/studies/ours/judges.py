@@ -8,6 +8,7 @@ population's value, beside that of the labelled examples alone.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +25,8 @@ ITEMS, DRAWS, AT_ONCE = 2000, 400, 200
 SIZES = (20, 50, 100)
 JUDGES = ((0.8, 0.6), (0.9, 0.8), (0.97, 0.95))
 # Prevalence, recall and specificity of the judge, and of the classifier if there is one.
-RATES = [(share, judge, None) for share in (0.5, 0.7, 0.9, 0.95) for judge in JUDGES]
-CLASSIFIERS = [
+RATES: list[tuple] = [(share, judge, None) for share in (0.5, 0.7, 0.9, 0.95) for judge in JUDGES]
+CLASSIFIERS: list[tuple] = [
     (0.5, (0.8, 0.6), (0.8, 0.8)),
     (0.5, (0.65, 0.65), (0.9, 0.7)),
     (0.5, (0.9, 0.9), (0.9, 0.9)),
@@ -77,7 +78,7 @@ class Setting:
         return counts.assign_coords(unlabelled=(dims, rest.reshape(size, len(cells), 2)))
 
 
-def measure(setting: Setting, labelled: int, replications: int, seed: int) -> pd.DataFrame:
+def measure(setting: Setting, labelled: int, replications: int, seed: Any) -> pd.DataFrame:
     """Return coverage and mean width of both methods, one row for each measure."""
     names = ["prevalence"] if setting.classifier is None else ["prevalence", "f1"]
     kernels = [resolve(name) for name in names]
