@@ -128,6 +128,13 @@ def check_kind(kind: str) -> str:
     return check_choice("kind", kind, ["hdi", "eti"])
 
 
+def check_is(value: Any, kind: type | tuple[type, ...], what: str, allowed: str, todo: str) -> Any:
+    """Return the value, or raise a TypeError where it is not of this kind."""
+    if not isinstance(value, kind):
+        raise fail(f"not {what}", type(value).__name__, allowed, todo, TypeError)
+    return value
+
+
 def check_choice(keyword: str, value: str, choices: Iterable[str]) -> str:
     """Return the value, or raise where it is not one of the choices."""
     choices = list(choices)

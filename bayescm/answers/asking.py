@@ -123,8 +123,11 @@ def distribution_of(
     evidence: Any, measure: str | Callable, **keywords: Any
 ) -> tuple[Any, xr.DataArray]:
     """Return the distribution of one measure and its labels; see `distributions_of`."""
-    (found,) = distributions_of(evidence, measure, **keywords)
-    return found
+    found = distributions_of(evidence, measure, **keywords)
+    if len(found) > 1:
+        names = [template.name for _, template in found]
+        raise fail("only one measure at a time", names, "a name or a function", "ask for each")
+    return found[0]
 
 
 def wanted(posterior: Posterior, measures: Wanted, of: str) -> tuple[list, str]:

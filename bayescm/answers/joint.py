@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.answers.draws import Evidence, Joint, draw_measures
 from bayescm.measures.labelled import check_pairs
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_is, check_prob, fail
 
 
 def joint_interval(
@@ -171,6 +171,10 @@ def conclusions(joint: xr.Dataset, *, above: dict[str, float] | None = None) -> 
     >>> conclusions(xr.Dataset({"f1": ends}, coords=coords), above={"f1": 0.7})
     ['a beats b in f1 by at least 0.03', 'f1 of a is above 0.7', 'f1 of b is above 0.7']
     """
+    allowed, todo = "a Dataset with a dim bound", "pass joint_interval(evidence, measures)"
+    check_is(joint, xr.Dataset, "joint intervals", allowed, todo)
+    if "bound" not in joint.dims:
+        raise fail("not joint intervals", tuple(joint.dims), allowed, todo)
     found = []
     for name in joint.data_vars:
         for where, ends in _by_place(joint[name]):

@@ -8,6 +8,7 @@ import xarray as xr
 from scipy.special import ndtri
 
 from bayescm.answers.draws import Evidence, draw_measures
+from bayescm.measures.labelled import several
 from bayescm.validate import check_prob, fail
 
 _GRID = 160
@@ -86,7 +87,7 @@ def region(
 
 def _two(evidence, measures, random_seed, options):
     allowed = "two measures, both of one class or of the whole matrix"
-    if isinstance(measures, str) or callable(measures) or len(measures) != 2:
+    if len(several(measures)) != 2:
         raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
     if isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL and "model" not in options:
         options = {"draws": _MANY_DRAWS} | options

@@ -74,10 +74,17 @@ def bootstrap(
     for place in np.ndindex(values.shape[1:]):
         defined = values[(slice(None), *place)]
         defined = defined[~np.isnan(defined)]
-        ends[place] = np.quantile(defined, tails) if len(defined) else np.nan
+        ends[place] = _quantiles(defined, tails) if len(defined) else np.nan
     if method == "bca":
         ends = _bca(setting, values, tails)
     return setting.dataset(ends)
+
+
+def _quantiles(values, tails):
+    """Return quantiles of values that may be infinite, next to which nothing is interpolated."""
+    with np.errstate(invalid="ignore"):
+        found = np.quantile(values, tails)
+    return np.where(np.isnan(found), np.quantile(values, tails, method="nearest"), found)
 
 
 def resampled(setting: Samples, resamples: int, rng: np.random.Generator) -> np.ndarray:

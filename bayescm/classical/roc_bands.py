@@ -14,7 +14,7 @@ from bayescm.classical.proportion import proportion
 from bayescm.curves.whole import points
 from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
-from bayescm.validate import check_choice, check_prob, fail
+from bayescm.validate import check_choice, check_is, check_prob, fail
 
 METHODS = ["credible", "wilson", "clopper_pearson", "agresti_coull"]
 
@@ -116,6 +116,7 @@ def hull_areas(bands: xr.Dataset) -> xr.DataArray:
     >>> hull_areas(roc_bands(evidence)).values.round(2)
     array([0.05, 0.98])
     """
+    check_is(bands, xr.Dataset, "bands of a curve", "a Dataset", "pass roc_bands(evidence)")
     if "tpr" in bands:
         pairs = [("upper", "lower"), ("lower", "upper")]  # bounds of (fpr, tpr)
         ends = {"x": (0.0, 1.0), "y": (0.0, 1.0)}

@@ -11,7 +11,7 @@ from bayescm.curves import drawing
 from bayescm.curves.thresholds import RESOLUTION, along, thresholds, two_classes
 from bayescm.direct.roc.curve import Curve, cells_at
 from bayescm.direct.roc.slots import View
-from bayescm.measures import catalogue as catalogue
+from bayescm.measures.labelled import one_number
 from bayescm.validate import check_prob, fail
 
 
@@ -72,7 +72,7 @@ def best_threshold(
     """
     check_prob(prob)
     evidence = two_classes(evidence)
-    kernel = catalogue.resolve(measure)
+    kernel = one_number(measure)
     less = kernel.lower_is_better if lower_is_better is None else lower_is_better
     tried = thresholds(evidence)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)

@@ -11,6 +11,7 @@ from bayescm.curves.tied import tied_areas
 from bayescm.direct.roc import curve
 from bayescm.direct.scores import arrays
 from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 # Blocks that a number needs; the area corrects for what is inside a block, the others do not.
@@ -269,15 +270,30 @@ def estimate(
 def resolve(measure: str | Callable) -> tuple[str, Callable]:
     """Return the name and the function of a curve."""
     if callable(measure):
-        return getattr(measure, "__name__", "measure"), measure
+        name = getattr(measure, "__name__", type(measure).__name__)
+        return name, partial(_checked, function=measure, name=name)
     known = {"auc": curve.auc, "average_precision": curve.average_precision, "max_f1": curve.max_f1}
-    if measure in known:
+    if isinstance(measure, str) and measure in known:
         return measure, known[measure]
     if isinstance(measure, str) and measure.startswith("partial_auc(") and measure[-1] == ")":
         return measure, partial(curve.partial_auc, max_fpr=_max_fpr(measure[12:-1]))
     every = [*known, "partial_auc(max_fpr)"]
     todo = suggest(measure, every)
     raise fail("unknown measure of a curve", measure, ", ".join(every) + ", or a function", todo)
+
+
+def _checked(drawn, function, name):
+    """Return the numbers of a user's function of a curve, one per draw, or raise."""
+    try:
+        values = np.asarray(function(drawn))
+    except Exception as problem:
+        said = f"{type(problem).__name__}: {problem}"
+        todo = "write it for the fields of a Curve: fpr and tpr (S, J + 1), prevalence (S,)"
+        raise fail(f"the measure {name} failed with {said}", ..., "", todo) from problem
+    if values.dtype.kind not in "biuf" or values.shape != drawn.prevalence.shape:
+        got, todo = (values.dtype.name, values.shape), "reduce over the last axis of fpr and tpr"
+        raise fail(f"the measure {name} of a curve is no number per draw", got, "shape (S,)", todo)
+    return values
 
 
 def _max_fpr(text):
@@ -291,6 +307,7 @@ def _max_fpr(text):
 
 
 def _check_average(evidence, average):
+    evidence = as_scores(evidence)
     if average is None:
         return False
     check_choice("average", average, AVERAGES)

@@ -12,7 +12,7 @@ from bayescm.curves.numbers import interval_of
 from bayescm.direct.roc.curve import Curve, cells_at
 from bayescm.direct.roc.slots import View
 from bayescm.evidence.scores import as_scores
-from bayescm.measures import catalogue as catalogue
+from bayescm.measures.labelled import one_number, several
 from bayescm.validate import check_kind, check_prob, fail
 
 RESOLUTION = 256
@@ -111,7 +111,7 @@ def threshold_draws(
     2
     """
     evidence = two_classes(evidence)
-    kernel = catalogue.resolve(measure)
+    kernel = one_number(measure)
     tried = thresholds(evidence) if at is None else _given(at)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
     values = [along(each, view, tried, kernel) for each, view in zip(*drawn[:2], strict=True)]
@@ -157,7 +157,7 @@ def at_threshold(
     (('bound',), 5.0)
     """
     check_prob(prob), check_kind(kind)
-    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    wanted = several(measures)
     answers = {}
     for each in wanted:
         values = threshold_draws(

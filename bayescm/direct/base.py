@@ -24,6 +24,7 @@ from bayescm.evidence.counts import (
 )
 from bayescm.evidence.outcomes import counts_of
 from bayescm.measures.kernel import average
+from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import check_counts, fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
@@ -55,6 +56,8 @@ class Posterior:
         The values of ``of`` that it answers, and the variable (..., C, C) that each is read off.
         Further axes of the variable, between the batch and the cells, are averaged over; the next
         test set (``"predictive"``) is of one of their members.
+    fits : bool
+        Whether there is a PyMC model of the same evidence, so that `fit` makes a tree of it.
     cell_prior : bool
         Whether ``concentration`` is pseudo-counts of the cells.
     how : str
@@ -70,6 +73,7 @@ class Posterior:
     uses: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
+    fits: bool = True
     cell_prior: bool = True
     how: str = "draws"
     sampling_method: str = "conjugate"
@@ -193,10 +197,13 @@ class Posterior:
         sizes = self.batch.values if n is None else np.asarray(n)
         if not np.isfinite(sizes).all():
             raise fail("the size of the evidence is not known", ..., "n", "pass n=100")
-        cells = self.cells(of, size, rng)
-        theta = _one_of(cells, self._further(cells), rng)
-        counts = next_counts(theta, sizes.astype(int), rng)
+        counts = self.next_tables(size, rng, sizes.astype(int))
         return [measure(counts) for measure in measures]
+
+    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
+        """Draw the confusion matrices (size, ..., C, C) of the next test set of n examples."""
+        cells = self.cells("predictive", size, rng)
+        return next_counts(one_of(cells, self._further(cells), rng), n, rng)
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
@@ -276,24 +283,6 @@ class Members(Posterior):
             todo = "compare over another dim, or take another model"
             raise fail(f"the model has no single {self.dim}", f"theta_{self.dim}", drawn, todo)
         return drawn
-
-
-def _one_of(cells, axes, rng):
-    """Take one member of the further axes for each draw: the next test set is of one classifier."""
-    for _ in axes:
-        axis = axes[0]
-        chosen = rng.integers(cells.shape[axis], size=cells.shape[:axis])
-        place = chosen.reshape(*chosen.shape, *[1] * (cells.ndim - axis))
-        cells = np.take_along_axis(cells, place, axis=axis).squeeze(axis)
-    return cells
-
-
-def next_counts(theta: np.ndarray, n: Any, rng: np.random.Generator) -> np.ndarray:
-    """Draw the confusion matrix of a test set of n examples for every theta (..., C, C)."""
-    flat = theta.reshape(*theta.shape[:-2], -1)
-    # Rounding may leave a sum just above 1, which the generator refuses.
-    counts = rng.multinomial(np.broadcast_to(n, flat.shape[:-1]), flat / flat.sum(-1)[..., None])
-    return counts.reshape(theta.shape)
 
 
 def labelled(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:

@@ -14,6 +14,7 @@ from scipy.special import betaln, gammaln, ndtr, ndtri
 from bayescm.direct.base import Posterior
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.scores import prevalence_distribution
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import fail
 
 # Points of a drawn curve: quantiles of either class, far into its tails.
@@ -145,6 +146,7 @@ def binormal(
     >>> posterior.centre.round(2)
     array([2.36, 3.96])
     """
+    evidence = as_scores(evidence)
     sides = _sides(evidence)
     weight = 0.1 if concentration is None else concentration
     if not isinstance(weight, (int, float, np.number)) or not 0 < weight < np.inf:

@@ -18,6 +18,7 @@ from bayescm.distributions.differences import discordant
 from bayescm.evidence.counts import abstains
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.measures.next_tables import next_counts
 from bayescm.validate import fail
 
 # Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
@@ -69,6 +70,27 @@ class PairedOutcomes(Posterior):
             mass = rng.standard_gamma(self.weight, lead)[..., None, None, None]
             total += mass * draw_prior(self.prior, lead, share, rng)
         return total / total.sum((-2, -1), keepdims=True)
+
+    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
+        """Draw every classifier's matrix of the same next n examples, ``(size, ..., J, C, C)``."""
+        n = n if n.ndim == 0 else n[..., 0]
+        if self.size <= ENUMERATE:
+            cells = self._gammas(size, rng)
+            counts = rng.multinomial(n, cells / cells.sum(-1, keepdims=True))
+            truth, answers = self.joint_cells[0], self.joint_cells[1:]
+            return pour(counts.astype(float), truth, answers, self.prior.shape[-1])
+        # The examples of outcomes not seen yet are few: a share weight / (weight + N).
+        seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
+        rest = rng.standard_gamma(self.weight, seen.shape[:-1])[..., None]
+        mass = np.concatenate([seen, rest], axis=-1)
+        counts = rng.multinomial(n, mass / mass.sum(-1, keepdims=True))
+        tables = pour(
+            counts[..., :-1].astype(float), self.actual, self.predicted, self.prior.shape[-1]
+        )
+        if self.weight > 0:
+            theta = draw_prior(self.prior, seen.shape[:-1], 1.0, rng)
+            tables += next_counts(theta, counts[..., -1:], rng)
+        return tables
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Draw the variables of the PyMC model, which writes every joint cell out."""

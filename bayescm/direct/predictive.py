@@ -45,7 +45,8 @@ def enumerated(measure: Callable, weights: np.ndarray, share: np.ndarray, n: Arr
         None where there are more than two classes, or too many test sets to enumerate.
     """
     sizes = np.broadcast_to(np.asarray(n, int), weights.shape[:-2])
-    if weights.shape[-1] > 2 or special.comb(sizes + 3, 3).sum() > _MOST:
+    one_number = np.ndim(measure(np.ones(weights.shape[-2:]))) == 0
+    if weights.shape[-1] > 2 or not one_number or special.comb(sizes + 3, 3).sum() > _MOST:
         return None
     found = np.empty(sizes.shape, dtype=object)
     for index in np.ndindex(sizes.shape):

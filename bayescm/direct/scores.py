@@ -62,6 +62,11 @@ class Scores(Posterior):
     scale: np.ndarray | float = 1.0
 
     @property
+    def fits(self) -> bool:  # type: ignore[override]
+        """Whether there is a PyMC model: of two classes."""
+        return len(self.shares) == 2
+
+    @property
     def first(self) -> np.ndarray:
         """The first view of each curve."""
         return np.unique(self.group, return_index=True)[1]

@@ -127,6 +127,9 @@ def from_matrix(
     if isinstance(matrix, xr.DataArray) and set(CELLS) <= set(matrix.dims):
         _refuse_margins(matrix)
         return _from_labelled(matrix, labels, positive, fractional)
+    if isinstance(matrix, xr.Dataset | xr.DataTree):
+        todo = "pass its counts, or the evidence itself to interval() and the like"
+        raise fail("not a matrix", type(matrix).__name__, "an array (..., C, C)", todo, TypeError)
     table = check_counts(matrix, fractional)
     if table.ndim < 2 or table.shape[-1] != table.shape[-2]:
         todo = "pass the same classes as rows (actual) and columns (predicted)"
@@ -220,6 +223,9 @@ def combine(
         todo = 'pass {"old": counts, "new": counts}'
         allowed = "a mapping from names to counts, or a list"
         raise fail("only one piece of evidence", evidence.dims, allowed, todo, TypeError)
+    if not isinstance(evidence, Iterable) or isinstance(evidence, str | xr.DataTree):
+        todo, allowed = 'pass {"old": counts, "new": counts}', "a mapping or a list of counts"
+        raise fail("not several pieces of evidence", evidence, allowed, todo, TypeError)
     every = [as_counts(each) for each in evidence]
     if not every:
         raise fail("nothing to combine", [], "one or more counts", "pass some evidence")

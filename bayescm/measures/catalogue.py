@@ -316,6 +316,9 @@ def predicted_prevalence(tp, fn, fp, tn):
 # Measures with parameters
 
 
+_LARGE = 1e100  # its square is still a number, and weighs precision as good as nothing
+
+
 def _text(number):
     return repr(float(number)).removesuffix(".0")
 
@@ -337,8 +340,9 @@ def fbeta(beta: float) -> Measure:
     (beta,) = _weights("fbeta", beta)
     if beta == 1:
         return f1
-    share = beta**2 / (1 + beta**2)
-    return _weighted_overlap(f"fbeta({_text(beta)})", Overlap(share, 1 / (1 + beta**2)))
+    square = min(beta, _LARGE) ** 2
+    form = Overlap(square / (1 + square), 1 / (1 + square))
+    return _weighted_overlap(f"fbeta({_text(beta)})", form)
 
 
 def tversky(alpha: float, beta: float) -> Measure:
@@ -649,9 +653,18 @@ def own(function: Callable, variable: str = "cells") -> Measure:
 
 
 def _checked(cells, function):
-    values = np.asarray(function(cells))
-    if values.shape[: cells.ndim - 2] != cells.shape[:-2]:
-        allowed = f"shape {cells.shape[:-2]} for cells of shape {cells.shape}"
-        todo = "index with cells[..., i, j] and sum over axis=(-2, -1)"
-        raise fail("a measure returned a wrong shape", values.shape, allowed, todo)
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        values = np.asarray(function(cells))
+    except Exception as problem:
+        todo = "call it with an array such as np.ones((3, 2, 2)) to see where"
+        said = f"{type(problem).__name__}: {problem}"
+        raise fail(f"the measure {name} failed with {said}", ..., "", todo) from problem
+    lead = cells.shape[:-2]
+    allowed = f"numbers of shape {lead}, for cells of shape {cells.shape}"
+    todo = "index with cells[..., i, j] and sum over axis=(-2, -1)"
+    if values.dtype.kind not in "biufc":
+        raise fail(f"the measure {name} returned no numbers", values.dtype.name, allowed, todo)
+    if values.shape not in (lead, (*lead, cells.shape[-1])):
+        raise fail(f"the measure {name} returned a wrong shape", values.shape, allowed, todo)
     return values

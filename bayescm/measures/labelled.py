@@ -18,6 +18,7 @@ from bayescm.evidence.counts import (
 )
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.abstention import with_abstentions
+from bayescm.measures.averaging import average_draws
 from bayescm.measures.catalogue import Measure, among, names, resolve
 from bayescm.measures.kernel import bound
 from bayescm.measures.trees import cells_of, extra_dims, group_of, predicted_of, told, variable_of
@@ -46,7 +47,8 @@ def measure(
     of : str, default "parameter"
         Of a tree: the measure at the cell probabilities, or another estimand that its model
         declares, such as ``"finite"``, the mean over the folds or groups at hand, or ``"new"``;
-        ``"predictive"`` is the measure of the predicted counts of a test set of the same size.
+        ``"predictive"`` is the measure of the next test set, as large as the evidence; of groups
+        or folds, of one not seen yet.
     group : str, default "posterior"
         Or ``"prior"``.
     variable : str, optional
@@ -131,13 +133,8 @@ def _symmetric(kernel):
 
 def of_variable(measures: str | Callable | Sequence[str | Callable], variable: str) -> list:
     """Return measures that are functions of one variable of a posterior, or raise."""
-    wanted: list[Any] = [measures]
-    if isinstance(measures, Iterable) and not isinstance(measures, str):
-        wanted = list(measures)
-    found = [resolve(each, variable) for each in wanted]
+    found = [resolve(each, variable) for each in several(measures)]
     called = [kernel.__name__ for kernel in found]
-    if not called:
-        raise fail("no measures", wanted, "one or more", f"pass e.g. {names(variable)[:2]}")
     if len(set(called)) < len(called):
         todo = "name it once, or give the functions different names"
         raise fail("the same measure twice", called, "each name once", todo)
@@ -157,6 +154,33 @@ def _warn_of_columns(kernel, cells):
             UserWarning,
             stacklevel=4,
         )
+
+
+def several(measures: Any) -> list:
+    """Return the measures asked for as a list, or raise where there is none."""
+    single = isinstance(measures, str) or not isinstance(measures, Iterable)
+    wanted = [measures] if single else list(measures)
+    if not wanted:
+        raise fail("no measures", wanted, "one or more", 'pass e.g. ["f1", "mcc"]')
+    return wanted
+
+
+def one_number(measure: str | Callable) -> Measure:
+    """Return a measure that is one number of two classes, or raise where it is one per class."""
+    kernel = resolve(measure)
+    if np.ndim(kernel(np.ones((2, 2)))):
+        todo = "sum over both axes of the cells"
+        raise fail(f"{kernel.__name__} has a value per class", ..., "one number", todo)
+    return kernel
+
+
+def one_kernel(measure: str | Callable, cells: xr.DataArray) -> Any:
+    """Return the kernel of a single measure; raise where there are several."""
+    found = kernels(measure, cells)
+    if len(found) > 1:
+        names = [kernel.__name__ for kernel in found]
+        raise fail("only one measure at a time", names, "a name or a function", "ask for each")
+    return found[0]
 
 
 def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarray:
@@ -225,33 +249,3 @@ def _averaged(values, over, tree):
         mean = average_draws(flat, flat.ndim - 1, stretch)
         found[name] = draws.isel(every=0, drop=True).copy(data=mean.reshape(draws.shape[:-1]))
     return xr.Dataset(found)
-
-
-def average_draws(values: np.ndarray, axis: int, stretch: float) -> np.ndarray:
-    """
-    Return draws of the average from draws of every fold.
-
-    Parameters
-    ----------
-    values : ndarray, shape (size, ...)
-        Draws of the measure in every fold; NaN where it is undefined.
-    axis : int
-        The axis of the folds.
-    stretch : float
-        Factor by which the average is stretched about its mean, draw by draw. What leaves the range
-        of the folds' draws is put at its end. NaN is a mixture: the draws take the folds in turn.
-
-    Returns
-    -------
-    ndarray, without the axis of the folds
-    """
-    if np.isnan(stretch):
-        size, folds = values.shape[0], values.shape[axis]
-        turn = (np.arange(size) % folds).reshape(-1, *[1] * (values.ndim - 1))
-        return np.take_along_axis(values, turn, axis).squeeze(axis)
-    mean = values.mean(axis=axis)
-    if stretch == 1:
-        return mean
-    center = np.nanmean(mean, axis=0)
-    ends = np.nanmin(values, axis=(0, axis)), np.nanmax(values, axis=(0, axis))
-    return np.clip(center + stretch * (mean - center), *ends)

@@ -6,7 +6,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
-from bayescm.measures.labelled import apply, kernels
+from bayescm.measures.labelled import apply, one_kernel
 from bayescm.validate import check_choice
 
 UNDEFINED = ("drop", "zero", "nan")
@@ -41,7 +41,7 @@ def fold_micro(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     0.7778
     """
     counts = stack(as_counts(counts)).sum("fold")
-    (kernel,) = kernels(measure, counts)
+    kernel = one_kernel(measure, counts)
     return apply(kernel, counts)
 
 
@@ -82,7 +82,7 @@ def fold_macro(
 def fold_values(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
     """Return the measure of every fold, repeats in one row, dims (..., fold, [class])."""
     counts = stack(as_counts(counts))
-    (kernel,) = kernels(measure, counts)
+    kernel = one_kernel(measure, counts)
     return apply(kernel, counts)
 
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import CELLS, in_order, is_outcomes, with_positive
 from bayescm.evidence.folds import FOLDS
+from bayescm.measures.next_tables import of_joint_cells, of_the_same_size
 from bayescm.validate import fail
 
 
@@ -101,21 +102,16 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
 
 
 def predicted_of(tree: xr.DataTree, group: str, cells: xr.DataArray) -> xr.DataArray:
-    """Return predicted counts; their flat dim `cell` runs over predicted within actual."""
+    """Return the counts of the next test set: those that the tree predicts, or drawn from cells."""
     draws = group_of(tree, f"{group}_predictive")
-    labels = cells.indexes["actual"]
-    # Repeats of folds have one more observation, which is no table.
-    counts = next(each for each in draws.values() if {"cell", "predicted"} & set(each.dims))
-    if "cell" in counts.dims:
-        counts = counts.transpose(..., "cell")
-        # Without the row of an abstention, the last one, which nothing is.
-        table = np.zeros((*counts.shape[:-1], len(labels) ** 2))
-        table[..., : counts.shape[-1]] = counts.values
-        table = table.reshape(*counts.shape[:-1], len(labels), len(labels))
-        coords = {k: v for k, v in counts.coords.items() if "cell" not in v.dims}
-        coords |= {dim: labels.values for dim in CELLS}
-        counts = xr.DataArray(table, dims=(*counts.dims[:-1], *CELLS), coords=coords)
-    return in_order(counts)
+    flat = [each for each in draws.values() if "cell" in each.dims]
+    if listed(tree, "uses") or not flat:
+        data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
+        seen = data["counts"] if "counts" in data else xr.DataArray(np.nan)
+        return of_the_same_size(cells, seen, extra_dims(tree, cells))
+    (pair, *_) = [*listed(tree, "pairs"), None]
+    members = None if pair is None else cells.coords[pair]
+    return in_order(of_joint_cells(flat[0], cells.indexes["actual"], members))
 
 
 def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:

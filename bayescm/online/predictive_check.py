@@ -12,7 +12,7 @@ from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
-from bayescm.measures.labelled import apply, kernels
+from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.series import accumulate, step_axis
 from bayescm.online.settings import as_prior
 from bayescm.validate import fail
@@ -73,7 +73,7 @@ def surprise(
             "(step, actual, predicted)",
             "select one of them",
         )
-    (kernel,) = kernels(measure, counts)
+    kernel = one_kernel(measure, counts)
     prior = as_prior(concentration, counts).values
     past = accumulate(counts, forgetting=forgetting, window=window)
     before = forgetting * past.shift(step=1, fill_value=0).values + prior

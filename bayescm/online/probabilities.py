@@ -8,7 +8,7 @@ import xarray as xr
 from scipy import special
 
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.measures.labelled import apply, kernels
+from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.updating import distribution_at
 from bayescm.validate import fail
 
@@ -40,7 +40,7 @@ def prob_below(
     0.4
     """
     counts = as_counts(counts)
-    (kernel,) = kernels(measure, counts)
+    kernel = one_kernel(measure, counts)
     below = distribution_at(counts, kernel, concentration).cdf(float(floor))
     return _like(kernel, counts, below)
 
@@ -81,7 +81,7 @@ def prob_worse(
     if reference.ndim != 2:
         todo = "sum over its batches: reference.sum('step')"
         raise fail("the reference must be a single table", reference.dims, str(CELLS), todo)
-    (kernel,) = kernels(measure, counts)
+    kernel = one_kernel(measure, counts)
     if reference.indexes["actual"].tolist() != counts.indexes["actual"].tolist():
         got, allowed = reference.indexes["actual"].tolist(), f"{counts.indexes['actual'].tolist()}"
         raise fail("the reference has different labels", got, allowed, "give both the same labels")

@@ -161,6 +161,10 @@ def _needs_pilot(kernel, pilot):
 
 def _dirichlet(pilot):
     """Return the Dirichlet parameters of the unknown truth: a concentration, or prior + counts."""
+    if not isinstance(pilot, xr.DataArray) or pilot.ndim > 2:
+        got = pilot.dims if isinstance(pilot, xr.DataArray) else type(pilot).__name__
+        todo = "select one matrix, or sum over the others"
+        raise fail("a pilot is one matrix of counts", got, "dims (actual, predicted)", todo)
     if pilot.name == "concentration":
         return np.asarray(align(pilot, pilot), float)
     return dirichlet_multinomial(pilot).weights

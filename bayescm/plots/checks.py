@@ -76,7 +76,11 @@ def _cells(fitted):
         todo = "fit whole counts first: fit(counts)"
         raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
     observed = fitted["observed_data"].to_dataset()
-    (name,) = observed.data_vars
+    tables = [name for name in observed if {"cell", "predicted"} & set(observed[name].dims)]
+    if not tables:
+        todo = "ask summary(fit, measures, of='predictive')"
+        raise fail("the model predicts no table", list(observed), "counts of cells", todo)
+    name = tables[0]
     predicted = fitted["posterior_predictive"].to_dataset()[name]
     return _flat(predicted), _flat(observed[name])
 

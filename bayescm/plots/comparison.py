@@ -8,6 +8,7 @@ import pandas as pd
 from bayescm.answers.decision import chance, check_rope
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
+from bayescm.validate import check_is, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +51,11 @@ def plot_differences(
     >>> len(plot_differences(bcm.compare(both, ["accuracy", "recall"])).axes)
     1
     """
+    allowed, todo = "the table of a comparison", "pass compare(evidence, measures)"
+    check_is(table, pd.DataFrame, allowed, "a DataFrame", todo)
+    lacking = [name for name in ("measure", "lower", "upper", "p_better") if name not in table]
+    if lacking:
+        raise fail(f"not {allowed}", list(table.columns), f"with a column {lacking[0]}", todo)
     rows = np.arange(len(table))[::-1]
     labels = _labels(table, "/" if contrast == "ratio" else "−")
     tall = 0.19 * max(each.count("\n") + 1 for each in labels) + 0.12

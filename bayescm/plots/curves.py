@@ -10,6 +10,7 @@ from bayescm import curves
 from bayescm.curves.drawing import observe
 from bayescm.curves.numbers import interval_of
 from bayescm.distributions.discrete import Empirical
+from bayescm.measures.labelled import several
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.plots.regions import equal_f1
@@ -229,7 +230,7 @@ def plot_threshold(
     >>> axes.get_xlabel()
     'threshold: predicted positive at or above'
     """
-    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    wanted = several(measures)
     keywords = {"at": at, "prob": prob, "simultaneous": simultaneous, "random_seed": random_seed}
     lines = []
     for found in (curves.threshold(evidence, measure, **keywords) for measure in wanted):

@@ -10,7 +10,7 @@ from bayescm.answers.asking import distributions_of
 from bayescm.answers.decision import chance
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.labelled import measure
+from bayescm.measures.labelled import measure, several
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.validate import check_kind, check_prob, fail
@@ -79,7 +79,7 @@ def plot_posterior(
     2
     """
     check_prob(prob), check_kind(kind)
-    wanted = _several(measures)
+    wanted = several(measures)
     found = distributions_of(evidence, wanted, **keywords)
     panels = _panels([template for _, template in found])
     for distribution, template in found:
@@ -107,10 +107,6 @@ def plot_posterior(
         words = f"dot and bar: mean and {common.words_for(prob, kind)}"
         page.heading(words, common.positive_of(evidence, keywords.get("positive")))
     return page.figure
-
-
-def _several(measures):
-    return [measures] if isinstance(measures, str) or callable(measures) else list(measures)
 
 
 def _panels(templates):
@@ -236,7 +232,7 @@ def plot_prior_posterior(
     after = {name: each.transpose(*draws, ...)[0, 0] for name, each in groups["posterior"].items()}
     panels = _panels(list(after.values()))
     ranges = {
-        name: resolve(each).range for name, each in zip(after, _several(measures), strict=True)
+        name: resolve(each).range for name, each in zip(after, several(measures), strict=True)
     }
     with canvas(
         _size(len(panels)), ax=ax, number=len(panels), columns=min(_COLUMNS, len(panels))

@@ -11,7 +11,7 @@ from bayescm.answers.interval import interval, mean
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
-from bayescm.measures.labelled import kernels
+from bayescm.measures.labelled import kernels, several
 from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
@@ -179,7 +179,7 @@ def plot_omega(
     >>> [axes.get_title() for axes in plot_omega(counts, ["precision", "recall"]).axes]
     ['precision', 'recall']
     """
-    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    wanted = several(measures)
     counts = _one_evaluation(counts, *wanted)
     matrices = stack(counts).sizes["fold"]
     known = pooled_folds(counts)
@@ -208,11 +208,11 @@ def _one_evaluation(counts, *measures):
     """Return canonical counts of one cross-validation, or raise."""
     counts = as_counts(counts)
     stack(counts)
-    several = [dim for dim in counts.dims[:-2] if dim not in ("repeat", "fold")]
-    if several:
-        first = {dim: 0 for dim in several}
+    others = [dim for dim in counts.dims[:-2] if dim not in ("repeat", "fold")]
+    if others:
+        first = {dim: 0 for dim in others}
         todo = f"select one, e.g. counts.isel({first})"
-        raise fail("more than one cross-validation", several, "dims repeat and fold", todo)
+        raise fail("more than one cross-validation", others, "dims repeat and fold", todo)
     for kernel in [kernel for measure in measures for kernel in kernels(measure, counts)]:
         if np.ndim(kernel(np.ones((counts.sizes["actual"],) * 2))):
             todo = "use an average over the classes such as f1_macro, or a function of your own"

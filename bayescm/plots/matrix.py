@@ -7,7 +7,8 @@ import xarray as xr
 
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.counts import as_counts, in_order
+from bayescm.evidence.counts import CELLS, as_counts, in_order
+from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.validate import check_choice, check_kind, check_prob, fail
@@ -170,13 +171,22 @@ def _of_counts(evidence, per, concentration):
 
 def _of_tree(tree, per, _):
     """Return counts, and the means and distributions of the shares of a fit."""
-    theta = in_order(tree["posterior"].to_dataset()["theta"])
-    theta = theta.stack(every=("chain", "draw"), create_index=False)
-    theta = _one_matrix(theta, ("every",)).transpose("every", "actual", "predicted")
-    counts = in_order(tree["constant_data"].to_dataset()["counts"])
-    folds = [dim for dim in ("repeat", "fold") if dim in counts.dims]
-    distribution = Empirical(theta.values / theta.values.sum(axis=_AXES[per], keepdims=True))
-    return _one_matrix(counts.sum(folds), ()), distribution.mean(), distribution
+    name = variables_of(tree)["parameter"]
+    theta = cells_of(tree, "posterior", name)
+    over = extra_dims(tree, theta)  # folds, whose shares are averaged draw by draw
+    _one_matrix(theta, ("chain", "draw", *over))
+    cells = theta.transpose("chain", "draw", *over, *CELLS).values
+    cells = cells.reshape(-1, *cells.shape[2:])
+    axis: Any = _AXES[per]
+    shares = cells / cells.sum(axis=axis, keepdims=True)
+    distribution = Empirical(shares.mean(axis=tuple(range(1, 1 + len(over)))))
+    data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
+    if "counts" not in data or not set(CELLS) <= set(data["counts"].dims):
+        todo = "plot the counts themselves"
+        raise fail("the fit holds no matrix of counts", list(data), "counts", todo)
+    counts = in_order(data["counts"])
+    used = [dim for dim in listed(tree, "uses") if dim in counts.dims]
+    return _one_matrix(counts.sum(used), ()), distribution.mean(), distribution
 
 
 def _one_matrix(values, over):

@@ -51,7 +51,7 @@ def plot_priors(
     >>> len(figure.axes[0].lines)
     2
     """
-    if not priors:
+    if not isinstance(priors, Mapping) or not priors:
         raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
     with canvas((6, 3.6), ax=ax) as page:
         for place, (name, prior) in enumerate(priors.items()):

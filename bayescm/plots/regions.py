@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayescm.answers.region import region
 from bayescm.measures.catalogue import resolve
+from bayescm.measures.labelled import several
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.validate import check_prob, fail
@@ -55,7 +56,7 @@ def plot_region(
     ('recall', 'precision')
     """
     check_prob(prob)
-    if isinstance(measures, str) or callable(measures) or len(measures) != 2:
+    if len(several(measures)) != 2:
         todo = 'pass measures=("recall", "precision")'
         raise fail("a region needs two measures", measures, "a pair", todo)
     values = region(evidence, (measures[0], measures[1]), prob=prob, **keywords)

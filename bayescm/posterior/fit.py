@@ -108,6 +108,10 @@ def fit(
     _check_sizes(known, draws=draws, chains=chains, tune=tune)
     # Models do not validate: the direct sibling judges the keywords for either route.
     posterior = route.direct_posterior(function, evidence, keywords, direct)
+    if posterior is not None and not posterior.fits:
+        todo = "ask interval(), compare() or curves of the evidence, which need no tree"
+        allowed = "counts of groups, outcomes of one data set, scores of two classes"
+        raise fail("no PyMC model of this evidence", dict(known.sizes), allowed, todo)
     directly, why = _choose(method, route.obstacle(function, keywords, direct))
     built = function(known, **aligned)
     _check_model(built, posterior, known)

@@ -68,8 +68,8 @@ class Fitted(Posterior):
         return [each[chosen] for each in values]
 
     def _values(self, measures, of, n):
-        if of == "predictive" and (self.uses or n is not None):
-            # The predicted counts of the tree are of the same groups, and of the same size.
+        if of == "predictive" and n is not None:
+            # The predicted counts of the tree are of the same size.
             rng = np.random.default_rng(0)
             return super().draw(measures, self.size, rng, of=of, n=n)
         found = measure(self.tree, list(measures), of=of, variable=self.variable)

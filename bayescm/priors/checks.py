@@ -8,8 +8,10 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import CELLS, align, as_counts, in_order
+from bayescm.evidence.counts import CELLS, align, as_counts
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.labelled import measure
+from bayescm.priors.power import check_concentration
 from bayescm.validate import fail
 
 _TIE = 1e-9
@@ -51,7 +53,7 @@ def predictive(
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise fail("n must be a whole number of examples", n, "1 or more", "pass n=100")
-    prior = in_order(concentration)
+    prior = check_concentration(concentration)
     if prior.ndim > 2:
         raise fail(
             "only one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)"
@@ -281,6 +283,8 @@ def table(
 
     if not isinstance(priors, Mapping) or not priors:
         raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
+    if isinstance(counts, xr.DataTree):
+        raise fail("a fit has its prior", "a fit", "counts or outcomes", "pass the evidence itself")
     parts = [
         summary(counts, measures, concentration=prior, **keywords).assign(
             prior=name, examples=_worth(prior, counts)
@@ -292,6 +296,7 @@ def table(
 
 
 def _worth(prior, counts):
+    counts = matrices_of(counts)
     aligned, size = align(prior, counts), counts.sizes["actual"]
     cells = np.asarray(2 / size**2 if aligned is None else aligned)
     return float(np.broadcast_to(cells, (*cells.shape[:-2], size, size)).sum((-2, -1)).max())

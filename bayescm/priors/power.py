@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, align, as_counts, in_order
-from bayescm.validate import fail
+from bayescm.validate import check_is, fail
 
 
 def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None) -> xr.DataArray:
@@ -84,8 +84,8 @@ def from_posterior(
     """
     discount = _discount(discount)
     if isinstance(posterior, xr.DataArray):
-        return as_prior(discount * in_order(posterior), "power")
-    if isinstance(posterior, xr.Dataset):
+        return as_prior(discount * check_concentration(posterior), "power")
+    if isinstance(posterior, xr.Dataset) and "concentration" in posterior:
         return as_prior(posterior["concentration"] + discount * posterior["counts"], "power")
     if not isinstance(posterior, xr.DataTree):
         allowed = "a tree of fit(), a state of online.update(), or a concentration"
@@ -115,7 +115,16 @@ def examples(concentration: xr.DataArray) -> float:
     >>> examples(bcm.priors.jeffreys())
     2.0
     """
-    return float(concentration.sum(CELLS).max())
+    return float(check_concentration(concentration).sum(CELLS).max())
+
+
+def check_concentration(concentration: Any) -> xr.DataArray:
+    """Return a prior in canonical order, or raise where it is no pseudo-counts of cells."""
+    allowed, todo = "pseudo-counts with dims actual and predicted", "pass e.g. priors.jeffreys()"
+    check_is(concentration, xr.DataArray, "a concentration", allowed, todo)
+    if not set(CELLS) <= set(concentration.dims):
+        raise fail("not a concentration", concentration.dims, allowed, todo)
+    return in_order(concentration)
 
 
 def _is_dirichlet(tree):

@@ -11,7 +11,7 @@ from bayescm.answers.decision import chance
 from bayescm.answers.summary import sentences, summary
 from bayescm.evidence.counts import CELLS, abstains, classes, positive
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.labelled import kernels
+from bayescm.measures.labelled import kernels, several
 from bayescm.reporting.parts import Section, Table
 from bayescm.reporting.progress import tell
 from bayescm.validate import fail
@@ -82,8 +82,8 @@ def each_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any
     """Say what is known of every class, the least recalled first; where there are many."""
     known = {resolve(each).__name__ for each in measures}
     names = [each for each in PER_CLASS if each not in known]
-    several = counts.sizes.get("classifier", 1) > 1
-    if counts.sizes["actual"] <= FEW_COLUMNS or several or not names or "group" in counts.dims:
+    many = counts.sizes.get("classifier", 1) > 1
+    if counts.sizes["actual"] <= FEW_COLUMNS or many or not names or "group" in counts.dims:
         return []
     tell("intervals of every class")
     table = summary(counts, names, **interval)
@@ -218,7 +218,7 @@ def check_measures(measures: Sequence | None, counts: xr.DataArray) -> list:
     """Return the measures to report, each known and possible with this evidence."""
     if measures is None:
         return default_measures(counts)
-    wanted = [measures] if isinstance(measures, str) or callable(measures) else list(measures)
+    wanted = several(measures)
     kernels(wanted, counts)
     return wanted
 

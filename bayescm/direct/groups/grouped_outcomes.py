@@ -47,6 +47,7 @@ class GroupedOutcomes(Posterior):
         "new": "theta_new",
         "predictive": "theta_new",
     }
+    fits = False
     how = "draws by importance sampling"
     sampling_method = "importance"
     counts: xr.DataArray
@@ -63,6 +64,19 @@ class GroupedOutcomes(Posterior):
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the classifiers' matrices on average or in a new group, (size, J, C, C)."""
+        return self._matrices(self._joint(of, size, rng))
+
+    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
+        """Draw the classifiers' matrices of the same next n examples, of a new group."""
+        joint = self._joint("predictive", size, rng)
+        sizes = n if n.ndim == 0 else n[..., 0]
+        counts = rng.multinomial(sizes, joint / joint.sum(-1, keepdims=True))
+        return self._matrices(counts.astype(float))
+
+    def _matrices(self, joint):
+        return pour(joint, self.actual, self.predicted, self.prior.shape[-1])
+
+    def _joint(self, of, size, rng):
         drawn = []
         for block in (self._shares, *self._rows):
             points = block.points.draw(size, rng)
@@ -71,7 +85,7 @@ class GroupedOutcomes(Posterior):
         cells = np.empty((size, len(self.actual)))
         for place, rows in enumerate(drawn[1:]):
             cells[:, self.actual == place] = drawn[0][:, [place]] * rows
-        return pour(cells, self.actual, self.predicted, self.prior.shape[-1])
+        return cells
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws of the matrices of the average and of a new group, each by itself."""

@@ -1,0 +1,90 @@
+"""The next test set: its confusion matrix for every draw of the cell probabilities."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS
+from bayescm.validate import fail
+
+
+def next_counts(theta: np.ndarray, n: Any, rng: np.random.Generator) -> np.ndarray:
+    """Draw the confusion matrix of a test set of n examples for every theta (..., C, C)."""
+    flat = theta.reshape(*theta.shape[:-2], -1)
+    # Rounding may leave a sum just above 1, which the generator refuses.
+    counts = rng.multinomial(np.broadcast_to(n, flat.shape[:-1]), flat / flat.sum(-1)[..., None])
+    return counts.reshape(theta.shape)
+
+
+def one_of(cells: np.ndarray, axes: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+    """Take one member of the further axes for each draw: the next test set is of one classifier."""
+    for _ in axes:
+        axis = axes[0]
+        chosen = rng.integers(cells.shape[axis], size=cells.shape[:axis])
+        place = chosen.reshape(*chosen.shape, *[1] * (cells.ndim - axis))
+        cells = np.take_along_axis(cells, place, axis=axis).squeeze(axis)
+    return cells
+
+
+def of_the_same_size(cells: xr.DataArray, seen: xr.DataArray, over: Sequence) -> xr.DataArray:
+    """
+    Draw a test set as large as the evidence for every draw of cell probabilities.
+
+    Parameters
+    ----------
+    cells : DataArray, dims (chain, draw, ..., actual, predicted)
+    seen : DataArray
+        The evidence: all counts that are not of a dim of `cells` are summed.
+    over : sequence of str
+        The dims of `cells` of which the test set is one member's.
+    """
+    kept = [dim for dim in cells.dims if dim not in ("chain", "draw", *over, *CELLS)]
+    total = seen.sum([dim for dim in seen.dims if dim not in kept])
+    if not np.isfinite(total.values).all():
+        todo = "ask interval(tree, measure, of='predictive', n=100)"
+        raise fail("the size of the evidence is not known", ..., "a tree with its counts", todo)
+    ordered = cells.transpose("chain", "draw", *kept, *over, *CELLS)
+    first = ordered.isel(dict.fromkeys(over, 0), drop=True)
+    sizes = total.broadcast_like(first.isel(chain=0, draw=0, actual=0, predicted=0, drop=True))
+    rng = np.random.default_rng(0)
+    axes = [ordered.dims.index(dim) for dim in over]
+    theta = one_of(ordered.values, axes, rng)
+    drawn = next_counts(theta, sizes.transpose(*kept).values.astype(int), rng)
+    return first.copy(data=drawn)
+
+
+def of_joint_cells(
+    counts: xr.DataArray, labels: Sequence, members: xr.DataArray | None = None
+) -> xr.DataArray:
+    """
+    Return predicted counts as confusion matrices.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., cell)
+        One number for every truth and answer, or for every truth and all the answers of several
+        classifiers, the truth first.
+    labels : sequence of C labels
+    members : DataArray, optional
+        The names of several classifiers, along their dim.
+    """
+    counts = counts.transpose(..., "cell")
+    number, classes, lead = 1 if members is None else members.size, len(labels), counts.shape[:-1]
+    # The rows of an abstention, the last truth, which nothing is, are not in the model.
+    every = np.zeros((*lead, classes ** (1 + number)))
+    every[..., : counts.shape[-1]] = counts.values
+    joint = every.reshape(*lead, *[classes] * (1 + number))
+    first = joint.ndim - number
+    tables = [
+        joint.sum(tuple(first + other for other in range(number) if other != each))
+        for each in range(number)
+    ]
+    coords = {k: v for k, v in counts.coords.items() if "cell" not in v.dims}
+    coords |= {dim: np.asarray(labels) for dim in CELLS}
+    dims = counts.dims[:-1]
+    if members is None:
+        return xr.DataArray(tables[0], dims=(*dims, *CELLS), coords=coords)
+    coords[members.dims[0]] = members.values
+    return xr.DataArray(np.stack(tables, -3), dims=(*dims, *members.dims, *CELLS), coords=coords)
