@@ -1,11 +1,13 @@
 """The studies of comparisons: exact where they can be, near the published figures elsewhere."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from reference_cases import DATA, cases, data_file
 from scipy.stats import norm
 
 from bayescm.simulation import coverage
+from bayescm.studies import tables
 from bayescm.studies.published import caelen, thesis, yuan_jiang
 from bayescm.studies.tables import Settings
 
@@ -70,6 +72,21 @@ def test_the_silent_zero_cell(case):
     tp, tn, fp, fn = case["inputs"]["v_tp_tn_fp_fn"]
     drawn = caelen.predictive_draws(np.array([[tn, fp], [fn, tp]]), 500, np.random.default_rng(0))
     assert (drawn[:, 0, 1] == 0).all()  # a point mass: precision is 1 in every draw
+
+
+def test_gaps_are_those_beyond_three_standard_errors_of_both():
+    shares = {"doc": [0.9, 0.9], "doc_se": 0.01, "published_doc": [0.93, 0.95]}
+    lengths = {"il": [0.2, 0.2], "il_se": 0.001, "published_il": [0.2005, np.nan]}
+    table = pd.DataFrame({"case": [1, 2], "replications": 300, **shares, **lengths})
+    found = tables.gaps(table, replications=2000, reason=lambda row: f"of {row['case']}")
+    assert found[["case", "figure", "reason"]].values.tolist() == [[2, "doc", "of 2"]]
+    both = np.hypot(0.01, np.sqrt(0.95 * 0.05 / 2000))
+    assert found["z"][0] == pytest.approx(-0.05 / both, rel=0.01)
+
+
+def test_all_published_figures_of_tables_2_and_3_are_there():
+    printed = tables.published("caelen")
+    assert printed[["doc", "il", "center"]].notna().sum().sum() == 432
 
 
 def test_the_data_sets_have_the_papers_inputs():
