@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+_LARGEST, _COUNTED = 2**53, "up to 2**53 = 9e15: beyond, a float64 skips whole numbers"
 _SHORT = Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 8
 _SHORT.maxstring = _SHORT.maxother = 120
@@ -169,7 +170,8 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     Raises
     ------
     ValueError
-        If a cell is negative, NaN, infinite, beyond 9.2e18, or fractional when it may not be.
+        If a cell is negative, NaN, masked, infinite, beyond 2**53, or fractional when it may not
+        be.
         The message names the cell.
     TypeError
         If the array does not hold numbers.
@@ -177,7 +179,7 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     array = _numbers(array, name)
     if array.dtype.kind in "iu":
         _refuse(array, array < 0, f"{name} is negative", "whole numbers >= 0")
-        _refuse(array, array > np.iinfo(np.int64).max, f"{name} is too large", "up to 9.2e18")
+        _refuse(array, array > _LARGEST, f"{name} is too large", _COUNTED)
         return array.astype(np.int64, copy=False)
     _refuse(array, np.isnan(array), f"{name} is missing (NaN)", "finite numbers >= 0")
     _refuse(array, np.isinf(array), f"{name} is infinite", "finite numbers >= 0")
@@ -188,11 +190,22 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
             return array.astype(np.float64, copy=False)
         todo = "count whole examples, or pass fractional=True where averaged or weighted is meant"
         _refuse(array, fractions, f"{name} is not a whole number", "whole numbers >= 0", todo)
-    _refuse(array, array >= 2.0**63, f"{name} is too large", "up to 9.2e18")
+    _refuse(array, array > _LARGEST, f"{name} is too large", _COUNTED)
     return array.astype(np.int64)
 
 
+def unmasked(values: Any, name: str) -> Any:
+    """Return values as they are, or raise where some of a masked array are masked."""
+    if np.ma.is_masked(values):
+        places = np.argwhere(np.ma.getmaskarray(values))
+        first = tuple(int(each) for each in places[0])
+        what = f"{name} has masked values ({len(places)}, the first at position {first})"
+        raise fail(what, ..., "no masked values", "drop them, or fill them in")
+    return values
+
+
 def _numbers(array, name):
+    unmasked(array, name)
     try:
         array = np.asarray(array)
     except ValueError as problem:

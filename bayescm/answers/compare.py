@@ -11,7 +11,7 @@ from bayescm.answers.decision import check_rope, decide, sentence
 from bayescm.answers.draws import Evidence, Joint, draw_measures
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete, Empirical
-from bayescm.distributions.quadrature import Quadrature
+from bayescm.distributions.integrals.quadrature import Quadrature
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 _COLUMNS = ["measure", "first", "second", "mean", "sd", "lower", "upper"]

@@ -41,8 +41,9 @@ def interval(
         Highest-density or equal-tailed. Where the highest-density region is not one interval, the
         answer falls back to the equal-tailed interval, and ``attrs["how"]`` says so.
     **keywords
-        ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed`` and ``positive``, and
-        the model's own keywords, such as ``concentration=0.5``.
+        ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed`` and ``positive``;
+        ``accuracy``, the numerical error of a bound that is good enough (1e-6, and 1e-3 for more
+        than 10,000 matrices); and the model's own keywords, such as ``concentration=0.5``.
 
     Returns
     -------

@@ -25,6 +25,7 @@ class Name(StrEnum):
     run_length = "run-length"
     designs = "designs"
     curves = "curves"
+    hard_counts = "hard-counts"
 
 
 def study(

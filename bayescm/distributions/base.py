@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from bayescm.distributions.hdi import Link, Members, highest, peak
+from bayescm.validate import fail
 
 # The trapezoidal rule in the normal scale: exponentially accurate for smooth quantile functions.
 _Z = np.arange(-7.5, 7.51, 0.0625)
@@ -180,7 +181,8 @@ class Distribution:
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the interval of a kind and the numerical errors of its ends, (..., 2) each."""
         ends = self.hdi(prob) if kind == "hdi" else self.eti(prob)
-        return ends, np.stack([self.error_at(ends[..., side]) for side in (0, 1)], axis=-1)
+        errors = np.stack([self.error_at(ends[..., side]) for side in (0, 1)], axis=-1)
+        return _held(ends, errors)
 
     def to(self, accuracy: float) -> "Distribution":
         """Return the distribution with another error that is good enough, where it has one."""
@@ -220,6 +222,15 @@ class Distribution:
 
     def _central(self, power):
         return np.tensordot(_WEIGHTS, (self._values - self.mean()) ** power, 1)[()]
+
+
+def _held(ends, errors):
+    """Return ends and errors, or raise where the ends are reversed or an error is not known."""
+    wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
+    if wrong.any():
+        todo = "pass draws=20000, or another model"
+        raise fail("no interval was found", ends[wrong][0], "lower <= upper", todo)
+    return ends, errors
 
 
 def one_by_one(function: Callable, x: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:

@@ -14,7 +14,7 @@ from bayescm.distributions.base import Distribution, near_normal
 from bayescm.distributions.beta import PointMass
 from bayescm.distributions.discrete import Discrete
 from bayescm.distributions.hdi import INTERIOR
-from bayescm.distributions.quadrature import Quadrature
+from bayescm.distributions.integrals.quadrature import Quadrature
 
 # The trapezoidal rule for a standard normal variable: exponentially accurate for smooth functions.
 _NODES = np.linspace(-8.5, 8.5, 137)

@@ -2,17 +2,17 @@
 Which measure has which distribution: read from what the measure says of its form.
 
 A beta or F1 distribution where the form is one, else an integral, where
-`bayescm.distributions.inverses` knows where the measure takes a given value; else None.
+`bayescm.distributions.integrals.inverses` knows where the measure takes a given value; else None.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from bayescm.distributions import inverses, scales
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
-from bayescm.distributions.quadrature import Quadrature
+from bayescm.distributions.integrals import inverses, scales
+from bayescm.distributions.integrals.quadrature import Quadrature
 from bayescm.measures.kernel import Cost, Function, Overlap, Proportion, off_diagonal
 
 _CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}

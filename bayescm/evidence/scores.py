@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import obvious
 from bayescm.evidence.tabulate import as_labels, check_weights
-from bayescm.validate import fail, suggest
+from bayescm.validate import fail, suggest, unmasked
 
 
 def from_scores(
@@ -89,9 +89,11 @@ def from_scores(
         coords["class"] = classes
     columns["score"] = (dims, values)  # type: ignore[assignment]
     if fold is not None:
-        columns["fold"] = ("example", _same_length("fold", np.asarray(fold), len(truth)))
+        folds = np.asarray(unmasked(fold, "fold"))
+        columns["fold"] = ("example", _same_length("fold", folds, len(truth)))
     if weights is not None:
-        given = _same_length("weight", np.asarray(weights), len(truth))
+        given = np.asarray(unmasked(weights, "weight"))
+        given = _same_length("weight", given, len(truth))
         kind = check_weights(given.ravel(), weights_are)
         columns["weight"] = ("example", given if kind == "counts" else _worth(given, truth))
         if kind == "importance":
@@ -116,7 +118,7 @@ def _worth(weights, truth):
 
 
 def _truth(actual):
-    truth = np.asarray(actual)
+    truth = np.asarray(unmasked(actual, "actual"))
     if truth.ndim != 1 or not len(truth):
         todo = "pass one true label per example"
         raise fail("actual must be one column of labels", truth.shape, "shape (n,), n > 0", todo)
@@ -150,6 +152,7 @@ def _check_mapping(scores):
 
 
 def _matrix(scores, n, classes):
+    unmasked(scores, "a score")
     try:
         values = np.asarray(scores, float)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ from sklearn.model_selection import BaseCrossValidator, StratifiedKFold, check_c
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from bayescm.validate import fail
+from bayescm.validate import fail, unmasked
 
 
 def as_mapping(estimator):
@@ -32,7 +32,7 @@ def as_mapping(estimator):
 
 def labels_of(y):
     """Return the labels as an array, or raise where one is missing."""
-    labels = np.asarray(y)
+    labels = np.asarray(unmasked(y, "y"))
     if labels.ndim != 1:
         todo = "pass one column: y.ravel(), or y.argmax(axis=1) of indicators"
         raise fail("y is not a column of labels", labels.shape, "shape (n,)", todo)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bayescm.validate import check_choice, check_counts, fail, suggest
+from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 # Labels of two classes that say themselves which is the positive one: the second.
@@ -93,6 +93,7 @@ def column(name: str, values: Any) -> Any:
         raise fail(
             f"{name} is not a sequence of labels", values, "one label per example", todo, TypeError
         )
+    unmasked(values, name)
     array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may hold None
     array = pd.array(array) if pd.api.types.is_extension_array_dtype(array) else np.asarray(array)
     if array.ndim != 1:

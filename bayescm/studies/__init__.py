@@ -14,6 +14,7 @@ _HOME = {
         "designs",
         "groups",
         "judges",
+        "hard_counts",
         "meta_analysis",
         "online",
         "priors",

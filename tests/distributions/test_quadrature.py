@@ -6,8 +6,8 @@ from reference_cases import cases
 
 from bayescm import measures
 from bayescm.direct import dirichlet_multinomial, fixed_totals
+from bayescm.distributions.integrals.quadrature import Quadrature
 from bayescm.distributions.lookup import distribution_at_prevalence
-from bayescm.distributions.quadrature import Quadrature
 
 CELLS = [[30.0, 35.0], [15.0, 65.0]]
 NAMES = [*measures.names(), "fbeta(0.5)", "tversky(0.3,0.9)", "cost([[0,1],[5,0]])"]

@@ -67,12 +67,13 @@ class Block:
         """Return the log posterior density at points (S, P), the effects integrated out."""
         heights = self.log_prior(points)
         # Spreads that the prior rules out would overflow the quadrature, and weigh nothing.
-        likely = np.flatnonzero(heights > _IMPOSSIBLE)
+        heights = np.where(heights > _IMPOSSIBLE, heights, -np.inf)
+        likely = np.flatnonzero(np.isfinite(heights))
         step = max(1, _CHUNK // (len(self.hits) * _NODES**self.rates))
         for start in range(0, len(likely), step):
             some = likely[start : start + step]
             heights[some] += self._log_likelihood(points[some])
-        return np.where(heights > _IMPOSSIBLE, heights, -np.inf)
+        return heights
 
     def _log_likelihood(self, points):
         means, factor = self._distribution(points)
@@ -121,16 +122,18 @@ class Block:
             A lower triangular root of the inverse curvature at the middle.
         """
         at = self._start(means, factor)
-        for _ in range(20):
+        for _ in range(30):
             slope, curve = self._slopes(at, means, factor)
             moves = _times(_inverse(curve), slope)
+            # In the scale of the spread, which is narrow where a group has many examples.
+            left = sum(move * each for move, each in zip(moves, slope, strict=True))
             length = np.max([np.abs(move) for move in moves], axis=0)
             brake = np.minimum(1, 2 / np.maximum(length, 1e-12))
             at = [each + brake * move for each, move in zip(at, moves, strict=True)]
-            if length.max() < 1e-3:  # the quadrature wants no more
+            if left.max() < 1e-6:  # the quadrature wants no more
                 break
         _, curve = self._slopes(at, means, factor)
-        return at, _root(_inverse(curve))
+        return at, _root(curve)
 
     def _start(self, means, factor):
         """Return the middles if logits of shares were normal: near, also where groups are far."""
@@ -195,15 +198,18 @@ class Block:
 
 
 def _normal_equations(off, weight, factor):
-    """Return the slope of the likelihood in the standardised effects, and the curvature."""
+    """Return the slope of the likelihood in the standardised effects; curvature and its size."""
     if len(off) == 1:
         a = factor[0][0]
-        return [a * off[0]], [[a**2 * weight[0] + 1]]
+        own = a**2 * weight[0] + 1
+        return [a * off[0]], ([[own]], own)
     a, (b, c) = factor[0][0], factor[1]
     cross = b * c * weight[1]
     slope = [a * off[0] + b * off[1], c * off[1]]
-    own = a**2 * weight[0] + b**2 * weight[1] + 1, c**2 * weight[1] + 1
-    return slope, [[own[0], cross], [cross, own[1]]]
+    alone, last = a**2 * weight[0] + 1, c**2 * weight[1] + 1
+    both = b**2 * weight[1]
+    # The determinant as a sum: a difference of products has no digits where counts are large.
+    return slope, ([[alone + both, cross], [cross, last]], alone * last + both)
 
 
 def _times(rows, vector):
@@ -216,20 +222,20 @@ def _wide(rows):
 
 
 def _inverse(curve):
-    if len(curve) == 1:
-        return [[1 / curve[0][0]]]
-    (a, b), (_, d) = curve
-    size = a * d - b * b
+    rows, size = curve
+    if len(rows) == 1:
+        return [[1 / size]]
+    (a, b), (_, d) = rows
     return [[d / size, -b / size], [-b / size, a / size]]
 
 
-def _root(matrix):
-    """Return the lower Cholesky factor."""
-    first = np.sqrt(matrix[0][0])
-    if len(matrix) == 1:
-        return [[first]]
-    below = matrix[1][0] / first
-    return [[first], [below, np.sqrt(matrix[1][1] - below**2)]]
+def _root(curve):
+    """Return the lower Cholesky factor of the inverse."""
+    rows, size = curve
+    if len(rows) == 1:
+        return [[np.sqrt(1 / size)]]
+    (_, b), (_, d) = rows
+    return [[np.sqrt(d / size)], [-b / np.sqrt(d * size), np.sqrt(1 / d)]]
 
 
 def _rule(rates):

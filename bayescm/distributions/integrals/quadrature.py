@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta, PointMass
-from bayescm.distributions.inverses import Inverse
-from bayescm.distributions.rungs import DRAWS, Parts, Rungs
+from bayescm.distributions.integrals.inverses import Inverse
+from bayescm.distributions.integrals.rungs import DRAWS, Parts, Rungs
 
 _MANY = 10_000  # distributions from which on a coarser accuracy is the default
 _ACCURACY = {False: 1e-6, True: 1e-3}

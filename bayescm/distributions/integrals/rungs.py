@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from bayescm.distributions import curves
 from bayescm.distributions.beta import PointMass
-from bayescm.distributions.drawn import Drawn
 from bayescm.distributions.hdi import (
     INTERIOR,
     LOWER,
@@ -22,8 +20,10 @@ from bayescm.distributions.hdi import (
     Link,
     highest,
 )
-from bayescm.distributions.rays import LEVELS, Rays
-from bayescm.distributions.rows import Rows
+from bayescm.distributions.integrals import curves
+from bayescm.distributions.integrals.drawn import Drawn
+from bayescm.distributions.integrals.rays import LEVELS, Rays
+from bayescm.distributions.integrals.rows import Rows
 
 INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
 _COARSE = 1e-4  # the accuracy from which on the coarsest rays will do
