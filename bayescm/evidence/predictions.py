@@ -94,7 +94,7 @@ def from_predictions(
 
 def _weights(weights, kind):
     """Return weights (n,), of importance weights the powers 0 to 2, (3, n)."""
-    weights = np.asarray(weights).ravel()
+    weights = np.asarray(unmasked(weights, "weights")).ravel()
     if check_weights(weights, kind) == "counts":
         return weights
     weights = weights / weights.max()

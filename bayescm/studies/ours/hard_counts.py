@@ -141,8 +141,9 @@ def tail_is_wrong(values: np.ndarray, ends: np.ndarray, prob: float, kind: str) 
         Of the latter only the sum of the tails is known.
     """
     values = values[~np.isnan(values)]
-    beyond: Any = np.array([(values < ends[0]).mean(), (values > ends[1]).mean()])
-    reached: Any = np.array([(values <= ends[0]).mean(), (values >= ends[1]).mean()])
+    (low, high), same = ends, 1e-12 * np.maximum(1, np.abs(ends))  # the rounding of a measure
+    beyond: Any = np.array([(values < low - same[0]).mean(), (values > high + same[1]).mean()])
+    reached: Any = np.array([(values <= low + same[0]).mean(), (values >= high - same[1]).mean()])
     tail: Any = np.full(2, (1 - prob) / 2)
     if kind == "hdi":
         beyond, reached, tail = beyond.sum(), reached.sum(), 1 - prob
