@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import DESIGN, as_counts, make_counts, with_design
 from bayescm.evidence.tabulate import check_weights, tabulate
-from bayescm.validate import check_counts, fail, suggest
+from bayescm.validate import check_counts, fail, suggest, unmasked
 
 
 def from_predictions(
