@@ -136,7 +136,7 @@ class Measure:
     def __call__(self, cells: ArrayLike) -> np.ndarray:
         """Return the measure, shape (...) or, per class, (..., C)."""
         cells = floats(cells) if self.takes == "cells" else cells
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return self.compute(cells)
 
     def __repr__(self):
