@@ -35,12 +35,15 @@ def averaged_folds(counts, *, concentration=None, rho=None, average="correlated"
     ----------
     counts : xarray.DataArray
         Counts, dims ``(..., [repeat,] fold, actual, predicted)``. The scalar coordinate ``n_folds``
-        is the number of folds of one cross-validation where that is not the length of ``fold``.
+        is the number of folds of one cross-validation where that is not the length of ``fold``;
+        ``test_share`` and ``train_size`` are the shares of the examples in a test and a training
+        set.
     concentration : float, array_like, xarray.DataArray or callable, optional
         Prior pseudo-counts per cell of each fold, > 0; by default ``2 / C**2``. A function from a
         name to a PyMC variable makes it unknown and shared by all cells and folds.
     rho : float, optional
-        Correlation between the measures of two folds, in [0, 1); by default 1/K.
+        Correlation between the measures of two folds, in [0, 1); by default Nadeau and Bengio's,
+        test over test and training examples: 1/K.
     average : {"correlated", "independent", "mixture"}
         How the measure is averaged afterwards; the model is the same.
 
@@ -90,7 +93,10 @@ def _stretch(counts, rho, average):
     if average == "mixture":
         return np.nan
     if rho is None:
-        rho = 1 / int(counts.coords.get("n_folds", counts.sizes["fold"]))
+        tested = 1 / int(counts.coords.get("n_folds", counts.sizes["fold"]))
+        rest = 1 - float(counts.coords.get("test_share", tested))
+        trained = min(rest, float(counts.coords.get("train_size", rest))) / rest
+        rho = tested / (tested + (1 - tested) * trained)
     matrices = counts.sizes["fold"] * counts.sizes.get("repeat", 1)
     return float(np.sqrt(1 + (matrices - 1) * (0 if average == "independent" else rho)))
 

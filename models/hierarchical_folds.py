@@ -18,20 +18,34 @@ examples: it makes the tests, not the classifiers, look better than they are.
 With two classes the threshold adds to the logit of the recall what it takes from that of the
 specificity; the separation adds to both. On this scale training sets move a smooth learner by
 something of the order of :math:`u`, where :math:`u^2 = 1/n_1 + 1/n_0` is the variance of a log
-ratio of class totals, and a learner that makes hard choices, such as a tree its splits, by the
+ratio of class totals (where training sets are smaller than all but one fold, of what would be the
+totals then), and a learner that makes hard choices, such as a tree its splits, by the
 order of :math:`u^{2/3}` (cube-root asymptotics). Hence the default priors, with constants measured
 over many learners and data sets (see the documentation): a half-Student-t at :math:`u^{2/3}` for
 the spread of the thresholds, of which the folds show their own part, and a known spread of the
 separation, one u, of which they show next to nothing.
 
+Of more than two classes u is that of the class of median size, so that a class of a few examples
+does not lengthen what hardly depends on it.
+
 The class totals are fixed by the stratification: rows, not cells, are modelled, and the
-measure is that of a population composed as the sample is. Where the coordinate ``fixed_totals`` is
+measure is that of a population composed as the sample is. Where examples come in groups
+(coordinates ``design_effect`` and ``totals_effect``), they are worth so many times fewer: the
+likelihood is raised to that power, and the class totals are as uncertain as the groups make them.
+Where the coordinate ``fixed_totals`` is
 False the shares of the classes are unknown as well, and the luck of the class totals moves the
 threshold once more.
 
 The estimand is the *expected measure over training sets of that size*, each with its own effects:
-the mean of the measure over ``theta_new`` (dim ``training``, equal weights). ``theta_fold`` are the
-classifiers at hand, without the luck of the examples they were tested on.
+the mean of the measure over ``theta_expected`` (dim ``training``, equal weights). ``theta_new`` is
+for predictions: training sets with all of their spread. A measure that is best at some threshold
+in between can only lose by spread, and the posterior of the typical rates is spread out as well,
+by what the folds have in common and by the mean of their own effects. Averaged over both, the
+measure would be centred too low wherever folds differ much: the effects that the rates carry would
+be counted twice. So ``theta_expected`` leaves them out, `CENTRING` times: to second order the
+posterior mean is then that of the measure over the folds.
+
+``theta_fold`` are the classifiers at hand, without the luck of the examples they were tested on.
 
 Repeats test the same examples again: the likelihood is raised to ``omega``, so that all repeats
 together weigh as many examples as their agreement says. But they train and divide anew, so that the
@@ -72,6 +86,8 @@ SEPARATION = 1.0
 THRESHOLD_RHO = 0.4
 # Variance of the separation over repeats, in units of its binomial variance, before any data.
 DISAGREEMENT = 0.4
+# How often the effects that the posterior of the rates carries are left out of those of training.
+CENTRING = 2.0
 
 
 def hierarchical_folds(
@@ -90,8 +106,8 @@ def hierarchical_folds(
     ----------
     counts : xarray.DataArray
         Counts, dims ``(..., [repeat,] fold, actual, predicted)``; each further leading index is a
-        cross-validation of its own. Its scalar coordinates ``test_share`` and ``fixed_totals`` are
-        used where there are any.
+        cross-validation of its own. Its scalar coordinates ``test_share``, ``train_size`` and
+        ``fixed_totals`` are used where there are any.
     concentration : float, array_like or xarray.DataArray, optional
         Prior pseudo-counts of the typical rates, > 0, one number or ``(C, C)``; by default
         ``2 / C**2``.
@@ -115,8 +131,8 @@ def hierarchical_folds(
     pymc.Model
         Free variables ``rates`` ``(..., actual, predicted)``, ``spread``, and the standardised
         effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``;
-        ``theta_fold`` and ``theta_new``; observed ``cell_counts``, and of repeats
-        ``fold_variance``.
+        ``theta_fold``, ``theta_new`` and ``theta_expected``; observed ``cell_counts``, and of
+        repeats ``fold_variance``.
 
     Examples
     --------
@@ -139,16 +155,19 @@ def hierarchical_folds(
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         weight = _pseudo_counts(concentration, counts.isel(fold=0))
         weight = pm.Data("concentration", weight, dims=(*lead, actual, predicted))
+        effect, of_totals = _effects(counts)
         totals = data.sum((-3, -1)) / repeats
+        drawn, totals = totals / of_totals, totals / effect[..., None]
         error = 1 / pm.math.sqrt(pm.math.maximum(totals, 1))
-        unit = pm.math.sqrt(2 * (error**2).mean(-1))
-        luck = 0 if _fixed(fixed_totals, counts) else error**2
+        unit = pm.math.sqrt(2 * _median(error**2, classes))
+        scale = _of_training(counts, repeats) * unit
+        luck = 0 if _fixed(fixed_totals, counts) else 1 / pm.math.maximum(drawn, 1)
         shares = _shares(
-            prevalence, counts, totals, None if _fixed(fixed_totals, counts) else weight
+            prevalence, counts, drawn, None if _fixed(fixed_totals, counts) else weight
         )
 
         rates = pm.Dirichlet("rates", weight, dims=(*lead, actual, predicted))
-        column, apart = _spreads(spread, separation, error, unit, lead)
+        column, apart = _spreads(spread, separation, error, (unit, scale), lead)
         correlation = pm.Data("rho", _correlations(rho, counts, repeats))
         rho_c, rho_a = correlation[0], correlation[1]
         common = pm.math.sqrt(rho_c * column**2 + luck) * pm.Normal(
@@ -168,16 +187,28 @@ def hierarchical_folds(
         rates_fold = _moved(rates, common[..., None, :] + own, own_a, classes)
         luck_of_tests = common_a[..., None, None, None] * np.eye(classes)
         tested = pm.math.softmax(pm.math.log(rates_fold) + luck_of_tests, axis=-1)
-        if repeats == 1:
+        if repeats > 1 or (effect != 1).any():
+            worth = counts.values / effect[..., None, None, None]
+            power = (repeat_weight(worth, repeats) if repeats > 1 else 1) / effect
+            _observe_discounted(data, tested, power, counts.dims)
+        else:
             n = data.sum(-1).astype("int64")
             pm.Multinomial("cell_counts", n=n, p=tested, observed=data, dims=counts.dims)
-        else:
-            _observe_repeats(data, tested, (1 - rho_c) * column**2, repeats, counts)
+        if repeats > 1:
+            _observe_variance((1 - rho_c) * column**2, worth, repeats, lead)
 
-        nodes = np.sqrt(classes + 1) * np.concatenate([np.eye(classes + 1), -np.eye(classes + 1)])
-        new = pm.math.sqrt(column**2 + luck)[..., None, :] * nodes[:, 1:]
-        rates_new = _moved(rates, new, apart[..., None] * nodes[:, 0], classes)
-        for name, part in (("fold", rates_fold), ("new", rates_new)):
+        every = column**2 + luck, apart**2
+        share = (
+            rho_c + (1 - rho_c) / counts.sizes["fold"],
+            rho_a + (1 - rho_a) / counts.sizes["fold"],
+        )
+        centred = (
+            column**2 * (1 - CENTRING * share[0]) + (1 - CENTRING) * luck,
+            apart**2 * (1 - CENTRING * share[1]),
+        )
+        parts = {"fold": rates_fold, "new": _trained(rates, *every, classes)}
+        parts["expected"] = _trained(rates, *centred, classes)
+        for name, part in parts.items():
             dims = (*lead, "fold" if name == "fold" else "training", actual, predicted)
             pm.Deterministic(f"theta_{name}", shares[..., None, :, None] * part, dims=dims)
     return model
@@ -189,26 +220,40 @@ def _moved(rates, columns, diagonal, classes):
     return pm.math.softmax(pm.math.log(rates)[..., None, :, :] + effects, axis=-1)
 
 
-def _spreads(spread, separation, error, unit, lead):
+def _median(values, classes):
+    """Return the median over the classes: a tiny class does not speak for the others."""
+    ordered = pm.math.sort(values, axis=-1)
+    return (ordered[..., (classes - 1) // 2] + ordered[..., classes // 2]) / 2
+
+
+def _trained(rates, columns, diagonal, classes):
+    """Return the rates after training sets of equal weight, with these variances of the effects."""
+    nodes = np.sqrt(classes + 1) * np.concatenate([np.eye(classes + 1), -np.eye(classes + 1)])
+    columns, diagonal = (pm.math.sqrt(pm.math.maximum(each, 0)) for each in (columns, diagonal))
+    new = columns[..., None, :] * nodes[:, 1:]
+    return _moved(rates, new, diagonal[..., None] * nodes[:, 0], classes)
+
+
+def _spreads(spread, separation, error, units, lead):
     """Return the spread of each column and that of the diagonal, on the logit scale."""
+    unit, trained = units
     if callable(spread):
         threshold = spread("spread")
     else:
         scale = pm.Data("spread_scale", float(SPREAD if spread is None else spread))
-        threshold = pm.HalfStudentT("spread", nu=2, sigma=scale * unit ** (2 / 3), dims=lead)
+        threshold = pm.HalfStudentT("spread", nu=2, sigma=scale * trained ** (2 / 3), dims=lead)
     if callable(separation):
         apart = separation("separation_spread") * pm.math.ones_like(unit)
     else:
         apart = pm.Data("separation_scale", float(SEPARATION if separation is None else separation))
-        apart = apart * unit
+        apart = apart * trained
     return error * (threshold / unit)[..., None], apart
 
 
-def _observe_repeats(data, rates, own, repeats, counts):
-    """Add the likelihood of repeats: a power of that of the counts, and their fold variance."""
-    lead = counts.dims[:-3]
+def _observe_discounted(data, rates, power, dims):
+    """Add a power of the likelihood: of repeats, and of examples that come in groups."""
     n = data.sum(-1).astype("int64")
-    omega = pm.Data("omega", repeat_weight(counts.values, repeats), dims=lead)
+    omega = pm.Data("omega", power, dims=dims[:-3])
     pm.CustomDist(
         "cell_counts",
         n,
@@ -219,12 +264,16 @@ def _observe_repeats(data, rates, own, repeats, counts):
         signature="(),(k),()->(k)",
         dtype="int64",
         observed=data,
-        dims=counts.dims,
+        dims=dims,
     )
-    variance, covariance, degrees = fold_variance(counts.values, repeats)
+
+
+def _observe_variance(own, cells, repeats, lead):
+    """Add what the variance of the folds within the repeats says about their own thresholds."""
+    variance, covariance, degrees = fold_variance(cells, repeats)
     covariance = pm.Data("fold_covariance", covariance)
     degrees = pm.Data("fold_degrees", degrees)
-    trace = (covariance * np.eye(counts.shape[-1])).sum((-2, -1))
+    trace = (covariance * np.eye(cells.shape[-1])).sum((-2, -1))
     mean = trace + (own * (covariance**2).sum(-2)).sum(-1)
     rate = degrees / (2 * mean)
     pm.Gamma("fold_variance", degrees / 2, rate, observed=variance, dims=lead or None)
@@ -289,6 +338,27 @@ def _fixed(fixed_totals, counts):
     if fixed_totals is None:
         return bool(counts.coords["fixed_totals"]) if "fixed_totals" in counts.coords else True
     return bool(fixed_totals)
+
+
+def _effects(counts):
+    """Return by how much groups of examples vary more than examples: rates (...), and totals."""
+    effect = counts.coords.get("design_effect", 1.0)
+    effect = np.asarray(effect, float)
+    if effect.ndim:  # of each classifier, as the counts have their dims
+        dims = counts.dims[:-3]
+        place = dims.index(counts.coords["design_effect"].dims[0])
+        effect = effect.reshape([-1 if i == place else 1 for i in range(len(dims))])
+    lead = counts.shape[:-3]
+    return np.broadcast_to(effect, lead), float(counts.coords.get("totals_effect", 1.0))
+
+
+def _of_training(counts, repeats):
+    """Return by how much u is larger for these training sets than for all but one fold of K."""
+    if "train_size" not in counts.coords:
+        return 1.0
+    folds = counts.sizes["fold"] // repeats
+    share = float(counts.coords.get("test_share", 1 / folds))
+    return float(np.sqrt((folds - 1) * share / float(counts.coords["train_size"])))
 
 
 def _correlations(rho, counts, repeats):

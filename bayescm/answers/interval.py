@@ -5,6 +5,7 @@ All of them ask for the posterior distribution of the measure (`bayescm.answers.
 labels on what it says.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from bayescm.answers.asking import distributions_of
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.validate import check_choice, check_kind, check_prob, fail
+
+# A numerical error of a bound from which on it is warned of: of the length, and in all.
+_LARGE_ERROR, _SMALL_ERROR = 0.2, 0.01
 
 
 def interval(
@@ -83,9 +87,24 @@ def interval(
         "error": float(max(answer[2] for answer in answers)),
         "undefined": float(max(answer[3] for answer in answers)),
     }
+    _warn_of_error(attrs["error"], ends)
     dims, coords = (*template.dims, "bound"), {**template.coords, "bound": ["lower", "upper"]}
     values = ends if several else ends[0]
     return xr.DataArray(values, dims=dims, coords=coords, name=template.name, attrs=attrs)
+
+
+def _warn_of_error(error, ends):
+    """Warn where the numerical error is not small beside the interval."""
+    length = ends[..., 1] - ends[..., 0]
+    length = np.mean(length[length > 0]) if (length > 0).any() else np.inf
+    if error > max(_LARGE_ERROR * length, _SMALL_ERROR):
+        warnings.warn(
+            f"A bound has a numerical error of about {error:.2g}, beside an interval of length "
+            f"{length:.2g}. Classes with few examples are the usual reason: combine or leave "
+            "them out, or use fit(counts, method='nuts').",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _common_template(templates, measure):

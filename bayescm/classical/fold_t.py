@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from bayescm.evidence.counts import as_counts
-from bayescm.evidence.folds import design
+from bayescm.evidence.folds import overlap
 from bayescm.measures.over_folds import fill_undefined, fold_values
 from bayescm.validate import check_choice, check_prob, fail
 
@@ -89,7 +89,7 @@ def fold_t(
     array = values.values
     if undefined == "nan":
         array = np.where(np.isnan(array).any(-1, keepdims=True), np.nan, array)
-    ends = _ends(array, method, prob, rho, design(counts)["test_share"])
+    ends = _ends(array, method, prob, rho, overlap(counts))
     dims = values.dims[:-1]
     coords = {name: each for name, each in values.coords.items() if "fold" not in each.dims}
     answer = xr.DataArray(ends, dims=(*dims, "bound"), coords=coords, name=values.name)
@@ -97,13 +97,13 @@ def fold_t(
     return answer.assign_coords(bound=["lower", "upper"], undefined_folds=missing)
 
 
-def _ends(array, method, prob, rho, test_share):
+def _ends(array, method, prob, rho, share):
     if method == "plain":
         return plain_t(array, prob=prob)
     if method == "corrected":
         return corrected_t(array, prob=prob, rho=rho)
     if method == "resampled":
-        return resampled_t(array, prob=prob, test_share=test_share)
+        return resampled_t(array, prob=prob, test_share=share)
     pairs = array.reshape(*array.shape[:-1], -1, 2)
     return (five_by_two_t if method == "5x2" else blocked_t)(pairs, prob=prob)
 
@@ -186,7 +186,8 @@ def resampled_t(
     prob : float, default 0.95
         Confidence level.
     test_share : float, optional
-        Size of a test set over that of all data; 1/M by default, right for one cross-validation.
+        Size of a test set over that of test and training set together; 1/M by default, right for
+        one cross-validation.
 
     Returns
     -------

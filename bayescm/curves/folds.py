@@ -28,9 +28,9 @@ def fold_auc(
     evidence : Dataset
         Scores with folds.
     rho : float, optional
-        Correlation between folds in [0, 1); by default Nadeau and Bengio's, the proportion of the
-        data in one test set: the coord ``test_share`` of `bayescm.cross_scores`, else one over the
-        number of folds.
+        Correlation between folds in [0, 1); by default Nadeau and Bengio's, test over test and
+        training examples: by the coords ``test_share`` and ``train_size`` of
+        `bayescm.cross_scores`, else one over the number of folds.
     prob, kind, draws, random_seed
         See `auc`.
 
@@ -56,7 +56,8 @@ def fold_auc(
         raise fail("no folds", got, "two or more folds", "pass from_scores(..., fold=)")
     number = values.sizes["fold"]
     if rho is None:
-        rho = float(evidence.coords.get("test_share", 1 / number))
+        share = float(evidence.coords.get("test_share", 1 / number))
+        rho = share / (share + float(evidence.coords.get("train_size", 1 - share)))
     if not 0 <= rho < 1:
         raise fail("rho must be a correlation", rho, "0 <= rho < 1", "leave it out")
     mean = values.mean("fold")

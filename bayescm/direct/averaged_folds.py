@@ -12,6 +12,7 @@ Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a
 cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.1162/NECO_a_00857
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Real
@@ -29,6 +30,7 @@ from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.measures.averaging import average_draws
 from bayescm.validate import check_choice, fail
 
+_TOO_MUCH = 1 / 3  # of the examples, of the priors of all folds together
 AVERAGES = ("correlated", "independent", "mixture")
 
 
@@ -129,7 +131,8 @@ def averaged_folds(
         Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default. Every fold
         has them: all folds together are drawn to 0.5 by M priors.
     rho : float, optional
-        Correlation between the measures of two folds, in [0, 1); by default 1/K.
+        Correlation between the measures of two folds, in [0, 1); by default Nadeau and Bengio's,
+        test over test and training examples: 1/K.
     average : {"correlated", "independent", "mixture"}
         ``"correlated"``: the mean over folds, its variance inflated by ``1 + (M - 1) rho``.
         ``"independent"``: the mean over folds of independent variables. ``"mixture"``: one fold
@@ -138,6 +141,12 @@ def averaged_folds(
     Returns
     -------
     AveragedFolds
+
+    Warns
+    -----
+    UserWarning
+        If the priors of all folds together weigh more than a third of the examples, as they do for
+        tiny folds or leave-one-out.
 
     Raises
     ------
@@ -152,7 +161,7 @@ def averaged_folds(
     array([0.381, 0.772])
     """
     table = labelled(counts, "fold")
-    rho = 1 / design(table)["n_folds"] if rho is None else rho
+    rho = _overlap(design(table)) if rho is None else rho
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:
         raise fail("rho must be a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
@@ -161,7 +170,28 @@ def averaged_folds(
     if np.ndim(prior) > 2:
         prior = prior[..., None, :, :]
     posterior = dirichlet_multinomial(stack(table), concentration=prior)
+    _check_prior(posterior)
     return AveragedFolds(table, posterior, float(rho), average)
+
+
+def _check_prior(folds):
+    """Warn where the priors of all the folds together are worth too many examples."""
+    seen = folds.counts.values.sum((-3, -2, -1))
+    prior = folds.weights.sum((-3, -2, -1)) - seen
+    if (prior > _TOO_MUCH * seen).any():
+        warnings.warn(
+            f"Every fold has a prior of its own: together they weigh {np.max(prior):.3g} examples "
+            f"beside the {np.min(seen):.4g} that were tested, and draw the answer to chance. Use "
+            "hierarchical_folds or pooled_folds, or a smaller concentration.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _overlap(known):
+    """Return test over test and training examples: 1/K, but where training is not all the rest."""
+    test = 1 / known["n_folds"]
+    return test / (test + (1 - test) * known["train_size"] / (1 - known["test_share"]))
 
 
 def _folds_last(distribution, cells):

@@ -60,6 +60,8 @@ class Posterior:
         Whether there is a PyMC model of the same evidence, so that `fit` makes a tree of it.
     cell_prior : bool
         Whether ``concentration`` is pseudo-counts of the cells.
+    knows_groups : bool
+        Whether it allows for examples that come in groups, by the coord ``design_effect``.
     how : str
         How its draws are made, in words.
     sampling_method : {"conjugate", "quadrature", "importance"}
@@ -75,6 +77,7 @@ class Posterior:
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
     fits: bool = True
     cell_prior: bool = True
+    knows_groups: bool = False
     how: str = "draws"
     sampling_method: str = "conjugate"
     counts: xr.DataArray

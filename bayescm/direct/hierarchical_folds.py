@@ -8,6 +8,7 @@ integrated out at every point (`direct.folds.effects`).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -46,16 +47,19 @@ class HierarchicalFolds(Posterior):
 
     uses = FOLDS
     estimands = {  # noqa: RUF012
-        "parameter": "theta_new",
+        "parameter": "theta_expected",
         "finite": "theta_fold",
         "predictive": "theta_new",
     }
     sampling_method = "quadrature"
+    knows_groups = True
 
     def __init__(self, counts: xr.DataArray, settings: Design):
         self.counts = counts
         self.settings = settings
         self.folds = stack(counts).values.astype(float)
+        effect = counts.coords.get("design_effect", xr.DataArray(1.0))
+        self._effect = effect.broadcast_like(self.batch).transpose(*self.batch.dims).values
         self._kept: dict[tuple, Nodes] = {}
 
     def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
@@ -81,7 +85,7 @@ class HierarchicalFolds(Posterior):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the free variables of the PyMC model and of its rates."""
         every = [
-            fold_nodes.variables(self.folds[index], self.settings, size, rng)
+            fold_nodes.variables(self.folds[index], self._settings(index), size, rng)
             for index in self._places()
         ]
         return {
@@ -95,8 +99,11 @@ class HierarchicalFolds(Posterior):
         if index not in self._kept:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            self._kept[index] = fold_nodes.nodes(self.folds[index], self.settings)
+            self._kept[index] = fold_nodes.nodes(self.folds[index], self._settings(index))
         return self._kept[index]
+
+    def _settings(self, index):
+        return replace(self.settings, effect=float(self._effect[index]))
 
 
 def _distributions(kernel, nodes):
@@ -128,8 +135,8 @@ def hierarchical_folds(
     Parameters
     ----------
     counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
-        Counts of the folds. The scalar coords ``n_folds``, ``test_share`` and ``fixed_totals`` say
-        how they came about, where the counts do not show it.
+        Counts of the folds. The scalar coords ``n_folds``, ``test_share``, ``train_size`` and
+        ``fixed_totals`` say how they came about, where that is not to be seen.
     concentration : array_like, optional
         Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
         default.
@@ -178,6 +185,8 @@ def hierarchical_folds(
         disagreement=DISAGREEMENT,
         fixed=bool(known["fixed_totals"] if fixed_totals is None else fixed_totals),
         shares=None if shares is None else _shares(shares, folds.shape[-1]),
+        smaller=_smaller(known),
+        totals_effect=float(table.coords.get("totals_effect", 1.0)),
     )
     return HierarchicalFolds(table, settings)
 
@@ -194,6 +203,11 @@ def _repeats(folds, n_folds):
         divisors = [each for each in range(2, number + 1) if number % each == 0]
         raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
     return number // int(n_folds)
+
+
+def _smaller(known):
+    """Return by how much u is larger for these training sets than for all but one fold of K."""
+    return float(np.sqrt((known["n_folds"] - 1) * known["test_share"] / known["train_size"]))
 
 
 def _prior(cells, concentration):

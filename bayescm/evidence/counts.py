@@ -3,8 +3,8 @@ Counts: the labelled confusion matrix and the one check on entry.
 
 Counts are an ``xr.DataArray`` with trailing dims ("actual", "predicted") and the class labels on
 both. Scalar coords record what the numbers mean: ``positive``; ``abstain``, the answer that is none
-and the truth of no example; for folds ``n_folds``, ``test_share`` and ``fixed_totals``;
-``prevalence``.
+and the truth of no example; for folds ``n_folds``, ``test_share``, ``train_size`` and
+``fixed_totals``; ``prevalence``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,10 @@ from bayescm.validate import check_counts, fail, suggest
 
 CELLS = ("actual", "predicted")
 # What the folds of a cross-validation know of its design, scalar coords.
-DESIGN = ("n_folds", "test_share", "fixed_totals")
+# Where examples come in groups, by how much they vary more than as many single ones: the rates of
+# a class, and the class totals. The first has one value for each classifier.
+CLUSTERED = ("design_effect", "totals_effect")
+DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")
 
 
 def make_counts(
@@ -204,12 +207,17 @@ def _check_scalars(evidence, labels):
             )
     if "positive" in evidence.coords:
         _find_label(positive(evidence), labels)
-    for name in ("prevalence", "test_share"):
+    for name in ("prevalence", "test_share", "train_size"):
         share = evidence.coords.get(name)
         if share is not None and not ((share > 0) & (share < 1)).all():
             raise fail(
                 f"{name} must lie between 0 and 1", share.values, f"0 < {name} < 1", "correct it"
             )
+    for name in CLUSTERED:
+        effect = evidence.coords.get(name)
+        if effect is not None and not bool(np.all((effect > 0) & (effect < np.inf))):
+            todo = "pass groups= to cross_confusion, which works it out"
+            raise fail(f"{name} must be positive", effect.values, "a number > 0", todo)
     folds = evidence.coords.get("n_folds")
     if folds is not None and not (folds.dtype.kind in "iuf" and folds >= 1 and folds % 1 == 0):
         todo = "correct it, or drop the coordinate to have it inferred"

@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from bayescm.evidence import from_predictions
 from bayescm.evidence.counts import DESIGN
+from bayescm.evidence.folds import group_effects
 from bayescm.evidence.parallel import parallel, progress_bar
 from bayescm.evidence.splits import as_mapping, design, labels_of, places, splits_of
 from bayescm.validate import fail
@@ -40,7 +41,8 @@ def cross_predictions(
     cv : int, splitter or iterable of (train, test)
         A number K >= 2 means stratified K folds, shuffled.
     groups : array_like, shape (n,), optional
-        For splitters that keep groups together.
+        The group of each example, such as the patient. They reach the splitter, and a number for
+        `cv` keeps them together; the answers keep them, and the intervals know them.
     n_jobs : int, default 1
         Number of processes; -1 for one per core.
     random_state : int, default 0
@@ -53,7 +55,8 @@ def cross_predictions(
     Dataset, dim ``tested``
         One entry per test example of each split: ``example`` (its row), ``actual``,
         ``predicted`` (with leading dim ``classifier`` for a mapping), ``repeat`` and ``fold``,
-        and the scalar coords ``n_folds``, ``test_share`` and ``fixed_totals``.
+        ``group`` where there are groups, and the scalar coords ``n_folds``, ``test_share``,
+        ``train_size`` and ``fixed_totals``.
 
     Raises
     ------
@@ -83,7 +86,7 @@ def cross_predictions(
     )
     rows = [answers[start : start + len(splits)] for start in range(0, len(answers), len(splits))]
     place = places([test for _, test in splits], len(labels))
-    parts = [_dataset(row, splits, labels, place) for row in rows]
+    parts = [_dataset(row, splits, labels, place, groups) for row in rows]
     _check_failures(estimators, rows, place, parts)
     if not isinstance(estimator, Mapping):
         return parts[0]
@@ -130,8 +133,9 @@ def cross_confusion(
     DataArray
         Counts, dims ``(fold, actual, predicted)``; ``(repeat, fold, ...)`` where the splitter
         repeats; ``(classifier, ...)`` first for a mapping. The scalar coords ``n_folds``,
-        ``test_share`` (the proportion of examples in one test set) and ``fixed_totals`` (whether
-        the folds are stratified) describe the design.
+        ``test_share`` and ``train_size`` (the proportion of examples in a test and a training
+        set) and ``fixed_totals`` (whether the folds are stratified) describe the design; of groups
+        ``design_effect`` and ``totals_effect`` say how few examples they are worth.
 
     See Also
     --------
@@ -199,7 +203,23 @@ def count_folds(
     )
     if "classifier" in names:
         counts = counts.sel(classifier=predictions["classifier"].values)
-    return counts
+    return _with_groups(counts, predictions) if "group" in predictions else counts
+
+
+def _with_groups(counts, predictions):
+    """Add by how much more than single examples the groups vary."""
+    known = {"labels": counts["actual"].values.tolist(), "by": {"group": predictions["group"]}}
+    repeats = int(predictions["repeat"].max()) + 1
+    several = "classifier" in predictions.dims
+    answers = predictions["predicted"].values if several else [predictions["predicted"].values]
+    tables = [from_predictions(predictions["actual"], each, **known) for each in answers]
+    if tables[0].sizes["group"] < 2:
+        raise fail("too few groups", 1, "two or more", "leave groups out")
+    effects = [group_effects(table.values / repeats) for table in tables]
+    rates = [rate for rate, _ in effects]
+    return counts.assign_coords(
+        design_effect=("classifier", rates) if several else rates[0], totals_effect=effects[0][1]
+    )
 
 
 def _fit_all(tasks, n_jobs, progress):
@@ -225,7 +245,7 @@ def _predict(index, estimator, X, y, train, test):
         return index, error
 
 
-def _dataset(answers, splits, labels, place):
+def _dataset(answers, splits, labels, place, groups):
     """Put the predictions of one classifier together, without the splits on which it failed."""
     kept = [index for index, answer in enumerate(answers) if not isinstance(answer, Exception)]
     tests = [splits[index][1] for index in kept]
@@ -239,8 +259,11 @@ def _dataset(answers, splits, labels, place):
         "repeat": repeat,
         "fold": fold,
     }
-    columns = {name: ("tested", values) for name, values in data.items()}
-    return xr.Dataset(columns, design(splits, labels))
+    known = design(splits, labels)
+    if groups is not None:
+        data["group"] = np.asarray(groups)[example]
+        known["fixed_totals"] = False  # groups are drawn, and bring their classes with them
+    return xr.Dataset({name: ("tested", values) for name, values in data.items()}, known)
 
 
 def _check_failures(estimators, rows, place, parts):
@@ -254,8 +277,9 @@ def _check_failures(estimators, rows, place, parts):
         return
     name, repeat, fold, cause = failures[0]
     error = fail(
-        f"{name} failed on repeat {repeat}, fold {fold}, with {type(cause).__name__}",
-        cause,
+        # In full: the cause is what one needs to know.
+        f"{name} failed on repeat {repeat}, fold {fold}, with {type(cause).__name__}: {cause}",
+        ...,
         "an estimator that fits every training set",
         f"fix the estimator or change the splits ({len(failures)} fits failed; the other "
         "predictions are in this error's attribute predictions)",

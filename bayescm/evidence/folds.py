@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import numpy as np
 import xarray as xr
+from scipy import special
 
 from bayescm.evidence.counts import CELLS, DESIGN, with_design
 from bayescm.validate import fail
@@ -23,20 +25,91 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``n_folds`` (K of one cross-validation), ``test_share`` (size of a test set over that of
-        all data) and ``fixed_totals`` (whether all folds have the same class totals, up to one
-        example).
+        ``n_folds`` (K of one cross-validation), ``test_share`` and ``train_size`` (size of a test
+        set, and of a training set, over that of all data) and ``fixed_totals`` (whether all folds
+        have the same class totals, up to one example).
 
     Examples
     --------
     >>> from bayescm.evidence import from_cells
     >>> cells = {"tp": [3, 4, 2], "fn": [2, 1, 3], "fp": [1, 1, 0], "tn": [4, 4, 5]}
     >>> counts = from_cells(**cells).rename(batch="fold")
-    >>> design(counts.assign_coords(n_folds=9))
-    {'n_folds': 9, 'test_share': 0.3333333333333333, 'fixed_totals': True}
+    >>> design(counts.assign_coords(test_share=0.25))
+    {'n_folds': 3, 'test_share': 0.25, 'train_size': 0.75, 'fixed_totals': True}
     """
     coords = with_design(_with_folds(counts)).coords
-    return {name: coords[name].item() for name in DESIGN}
+    rest = 1 - coords["test_share"].item()
+    known = {"train_size": min(rest, coords.get("train_size", xr.DataArray(rest)).item())}
+    return {name: known[name] if name in known else coords[name].item() for name in DESIGN}
+
+
+def overlap(counts: xr.DataArray) -> float:
+    """
+    Return Nadeau and Bengio's correlation between folds: test over test and training examples.
+
+    Parameters
+    ----------
+    counts : DataArray
+        With a dim fold, and perhaps repeat.
+
+    References
+    ----------
+    Nadeau, C. & Bengio, Y. (2003). Inference for the generalization error. Machine Learning, 52,
+    239-281. doi:10.1023/A:1024068626366
+
+    Examples
+    --------
+    >>> from bayescm.evidence import from_cells
+    >>> counts = from_cells(tp=[3, 4, 2], fn=2, fp=1, tn=4).rename(batch="fold")
+    >>> round(overlap(counts), 3), round(overlap(counts.assign_coords(train_size=0.4)), 3)
+    (0.333, 0.455)
+    """
+    known = design(counts)
+    return known["test_share"] / (known["test_share"] + known["train_size"])
+
+
+def group_effects(tables: np.ndarray) -> tuple[float, float]:
+    """
+    Return the design effects of examples that come in groups.
+
+    Parameters
+    ----------
+    tables : ndarray, shape (G, C, C)
+        The counts of each group; of repeats, their mean.
+
+    Returns
+    -------
+    tuple of float
+        By how much the rates of the classes vary more from sample to sample than if each example
+        had been drawn by itself, at least 1, and the same of the class totals. The first is
+        estimated from few groups and allows for that as a t interval does.
+
+    References
+    ----------
+    Rao, J. N. K. & Scott, A. J. (1992). A simple method for the analysis of clustered binary data.
+    Biometrics, 48(2), 577-585. doi:10.2307/2532311
+
+    Examples
+    --------
+    >>> twelve = np.tile([[[4, 0], [0, 0]], [[0, 4], [0, 0]], [[0, 0], [1, 3]]], (4, 1, 1))
+    >>> [round(effect, 1) for effect in group_effects(twelve)]
+    [4.3, 4.4]
+    """
+    tables = np.asarray(tables, float)
+    number, rows, whole = len(tables), tables.sum(-1), tables.sum(0)
+    totals = rows.sum(0)
+    rates = whole / np.maximum(totals, 1)[:, None]
+    gaps = ((tables - rates * rows[..., None]) ** 2).sum()
+    single = (totals[:, None] * rates * (1 - rates)).sum()
+    shares = totals / totals.sum()
+    uneven = ((rows - shares * rows.sum(-1, keepdims=True)) ** 2).sum()
+    alone = totals.sum() * (shares * (1 - shares)).sum()
+    # How many groups of equal size would say as much, class by class.
+    freedom = max(1.0, (totals**2 / np.maximum((rows**2).sum(0), 1) - 1).sum())
+    few = (special.stdtrit(freedom, 0.975) / special.ndtri(0.975)) ** 2
+    grown = number / (number - 1)
+    effect = grown * few * gaps / single if single else rows.sum(-1).mean()
+    return max(1.0, float(effect)), max(1e-3, float(grown * uneven / alone))
 
 
 def stack(counts: xr.DataArray) -> xr.DataArray:

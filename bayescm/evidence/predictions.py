@@ -43,7 +43,7 @@ def from_predictions(
     by : mapping of str to array_like (n,), optional
         Leading dims: ``{"fold": fold}``, also repeat, classifier, group, step. With ``fold`` each
         example is taken to be tested once per repeat; the scalar coords ``n_folds``,
-        ``test_share`` and ``fixed_totals`` are inferred.
+        ``test_share``, ``train_size`` and ``fixed_totals`` are inferred.
     design : mapping, optional
         What is known of the design of the folds and need not be inferred, such as
         ``{"fixed_totals": True}`` or ``{"test_share": 0.2}``.

@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 from bayescm.evidence.parallel import parallel
 from bayescm.evidence.scores import from_scores
-from bayescm.evidence.splits import as_mapping, labels_of, splits_of
+from bayescm.evidence.splits import as_mapping, design, labels_of, splits_of
 from bayescm.validate import fail
 
 
@@ -49,8 +49,8 @@ def cross_scores(
     Returns
     -------
     Dataset
-        Scores with a ``fold`` for every split, and the scalar coord ``test_share``. Where the
-        splitter repeats, an example occurs once per repeat.
+        Scores with a ``fold`` for every split, and the scalar coord ``test_share``
+        and ``train_size``. Where the splitter repeats, an example occurs once per repeat.
 
     Raises
     ------
@@ -93,8 +93,8 @@ def cross_scores(
         positive=positive,
         fold=np.repeat(np.arange(len(splits)), [len(test) for test in tests]),
     )
-    share = float(np.mean([len(test) for test in tests]) / len(labels))
-    return evidence.assign_coords(test_share=share)
+    known = design(splits, labels)
+    return evidence.assign_coords({name: known[name] for name in ("test_share", "train_size")})
 
 
 def _score(index, name, estimator, X, y, train, test):

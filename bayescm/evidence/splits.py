@@ -5,7 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import BaseCrossValidator, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
@@ -44,24 +49,21 @@ def labels_of(y):
 
 
 def splits_of(cv, X, y, groups, random_state):
-    """Return train and test of every split; a number means stratified folds, shuffled."""
-    found = _splitter(cv, np.asarray(y), random_state).split(X, y, groups)
+    """Return train and test of every split; a number means stratified folds, groups together."""
+    found = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
     return [(np.asarray(train), np.asarray(test)) for train, test in found]
 
 
-def _splitter(cv, y, random_state):
+def _splitter(cv, y, random_state, groups):
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         if cv < 2:
             raise fail("too few folds for a cross-validation", cv, "cv >= 2", "pass cv=10")
-        smallest = np.unique(y, return_counts=True)[1].min()
-        if smallest < cv:
-            raise fail(
-                f"the smallest class has only {smallest} examples, fewer than cv",
-                cv,
-                f"2 <= cv <= {smallest} for stratified folds",
-                "use fewer folds, or pass a splitter such as KFold(cv, shuffle=True)",
-            )
-        return StratifiedKFold(cv, shuffle=True, random_state=random_state)
+        largest = np.unique(y, return_counts=True)[1].max()
+        if largest < cv:  # scikit-learn warns where a class has fewer examples than folds
+            what = f"every class has at most {largest} examples, fewer than cv"
+            raise fail(what, cv, f"2 <= cv <= {largest} for stratified folds", "use fewer folds")
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        return kind(cv, shuffle=True, random_state=random_state)
     return check_cv(cv, y, classifier=True)
 
 
@@ -79,7 +81,7 @@ def places(tests, size):
 
 
 def design(splits, labels):
-    """Return number of folds, share of one test set, and whether class totals are fixed."""
+    """Return number of folds, shares of a test and a training set, and whether totals are fixed."""
     share = sum(len(test) for _, test in splits) / (len(splits) * len(labels))
     seen = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(labels))
     codes = np.unique(labels, return_inverse=True)[1]
@@ -90,6 +92,7 @@ def design(splits, labels):
     return {
         "n_folds": len(splits) // repeats,
         "test_share": share,
+        "train_size": sum(len(train) for train, _ in splits) / (len(splits) * len(labels)),
         "fixed_totals": bool((np.ptp(totals, axis=0) <= 1).all()),
     }
 

@@ -57,10 +57,12 @@ def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
     if known:
         return known
     draws = group_of(tree, group)
-    name = next((each for each in ("theta", "theta_new", "theta_fold") if each in draws), "theta")
-    finite = {"finite": "theta_fold"} if name == "theta_new" and "theta_fold" in draws else {}
+    names = ("theta", "theta_expected", "theta_new", "theta_fold")
+    name = next((each for each in names if each in draws), "theta")
+    new = "theta_new" if "theta_new" in draws else name
+    finite = {"finite": "theta_fold"} if new == "theta_new" and "theta_fold" in draws else {}
     groups = {"typical": "theta_typical", "new": "theta_new"} if "theta_typical" in draws else {}
-    known = {"parameter": name, "predictive": name} | finite | groups
+    known = {"parameter": name, "predictive": new} | finite | groups
     return {of: each for of, each in known.items() if each in draws or each == name}
 
 

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,19 @@ def posterior_of(
     if not isinstance(found, Posterior):
         todo = "pass its direct sibling, or fit(evidence, model) and ask the tree"
         raise fail("not a direct sibling", name_of(sibling), "a Posterior", todo)
+    if "design_effect" in evidence.coords and not found.knows_groups:
+        warn_of_groups(getattr(sibling, "__name__", repr(sibling)))
     return found
+
+
+def warn_of_groups(model: str) -> None:
+    """Warn that a model takes examples that come in groups for single ones."""
+    warnings.warn(
+        f"The examples come in groups, and {model} takes each for drawn by itself, which makes "
+        "intervals too short. Keep the folds and use hierarchical_folds or classical.fold_t.",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def comparison_of(

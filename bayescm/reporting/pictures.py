@@ -1,7 +1,7 @@
 """The pictures of a report: the library's own plots, as the evidence allows."""
 
 import bayescm as bcm
-from bayescm.evidence.counts import CELLS, classes, positive
+from bayescm.evidence.counts import CELLS, DESIGN, classes, positive
 from bayescm.reporting.parts import Picture, Section
 from bayescm.reporting.progress import tell
 
@@ -88,7 +88,7 @@ def _whole(counts, measure):
 
 def _matrices(counts, plain):
     pooled = counts.sum([dim for dim in counts.dims if dim not in (*CELLS, "classifier")])
-    pooled = pooled.drop_vars(["n_folds", "test_share", "fixed_totals"], errors="ignore")
+    pooled = pooled.drop_vars(DESIGN, errors="ignore")
     each = {"": pooled}
     if "classifier" in pooled.dims:
         names = pooled["classifier"].values

@@ -162,6 +162,7 @@ def test_rho_of_repeats_is_that_of_one_cross_validation():
     assert averaged_folds(CELLS).rho == pytest.approx(1 / 6)
 
 
+@pytest.mark.filterwarnings("ignore:Every fold has a prior")
 def test_matrix_of_pseudo_counts_goes_to_every_fold():
     weight = np.array([[1, 2], [3, 4]])
     np.testing.assert_allclose(
@@ -225,3 +226,11 @@ def test_mixture_takes_the_folds_in_turn():
 def test_bad_input(cells, keywords, message):
     with pytest.raises(ValueError, match=message):
         averaged_folds(cells, **keywords)
+
+
+def test_priors_that_outweigh_tiny_folds_are_warned_of():
+    one_out = np.zeros((40, 2, 2))
+    one_out[np.arange(40), np.arange(40) % 2, np.arange(40) % 2] = 1
+    with pytest.warns(UserWarning, match="together they weigh 80 examples beside the 40"):
+        averaged_folds(one_out)
+    averaged_folds(one_out, concentration=0.01)  # without a word

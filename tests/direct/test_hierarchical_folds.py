@@ -69,7 +69,7 @@ def test_repeats_that_say_the_same_say_little_more():
     alone = np.diff(quantiles(FOLDS)[[0, 2]])
     same = np.diff(quantiles(in_repeats(np.tile(FOLDS, (50, 1, 1)), 4))[[0, 2]])
     taken_for_new = np.diff(quantiles(np.tile(FOLDS, (50, 1, 1)))[[0, 2]])
-    assert 0.85 * alone < same < 1.01 * alone
+    assert 0.75 * alone < same < 1.01 * alone
     assert taken_for_new < 0.5 * alone
 
 
@@ -118,7 +118,7 @@ def test_a_batch_is_its_members(cells):
 def test_draws_follow_the_distribution():
     posterior = hierarchical_folds(FOLDS)
     (measured,) = posterior.draw([PRECISION], 4000, np.random.default_rng(3))
-    theta = posterior.variables(4000, np.random.default_rng(4))["theta_new"]
+    theta = posterior.variables(4000, np.random.default_rng(4))["theta_expected"]
     distribution = posterior.distribution(PRECISION).quantile(Q)
     np.testing.assert_allclose(np.quantile(measured, Q), distribution, atol=0.003)
     np.testing.assert_allclose(np.quantile(PRECISION(theta).mean(1), Q), distribution, atol=0.012)

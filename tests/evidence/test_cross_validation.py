@@ -14,6 +14,7 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
     StratifiedShuffleSplit,
+    TimeSeriesSplit,
     cross_val_predict,
 )
 from sklearn.naive_bayes import GaussianNB
@@ -111,10 +112,78 @@ def test_random_splits_have_an_answer_from_every_model_of_folds(splits, share):
         assert 0 <= low < high <= 1
 
 
+@pytest.mark.parametrize(
+    ("cv", "ratio"),
+    [
+        (StratifiedShuffleSplit(15, train_size=0.3, test_size=0.2, random_state=0), 0.2 / 0.3),
+        (TimeSeriesSplit(5), 10 / 30),
+        ([(np.arange(20), np.arange(20, 60)), (np.arange(40, 60), np.arange(40))], 2.0),
+    ],
+    ids=["shuffled", "series", "by hand"],
+)
+def test_sizes_of_training_sets_are_recorded_and_used(cv, ratio):
+    x, y = X[:60], np.resize([0, 0, 1, 1, 1], 60)
+    both = {"bayes": GaussianNB(), "dummy": DummyClassifier(strategy="stratified", random_state=0)}
+    counts = cross_confusion(both, x, y, cv)
+    assert (counts.test_share / counts.train_size).item() == pytest.approx(ratio, rel=0.02)
+    one = counts.sel(classifier="bayes")
+    rest = 1 - one.test_share.item()
+    t_length = [
+        np.ptp(bcm.classical.fold_t(each, "accuracy", method="resampled").values)
+        for each in (one, one.assign_coords(train_size=rest))
+    ]
+    folds = counts.sizes["fold"]
+    fuller = one.test_share.item() / rest
+    expected = np.sqrt((1 / folds + ratio) / (1 / folds + fuller))
+    assert t_length[0] == pytest.approx(t_length[1] * expected, rel=0.02)
+    spread = [
+        bcm.compare(each, "accuracy")["sd"][0]
+        for each in (counts, counts.assign_coords(train_size=rest))
+    ]
+    assert spread[0] == pytest.approx(spread[1] * expected, rel=0.02)
+    for model in ("hierarchical_folds", "averaged_folds"):
+        plain, smaller = (
+            np.ptp(bcm.interval(each, "accuracy", model=model).values)
+            for each in (one.assign_coords(train_size=rest), one)
+        )
+        assert smaller > plain or fuller == pytest.approx(ratio)
+
+
 def test_groups_reach_the_splitter():
     groups = np.arange(len(Y)) % 6
     counts = cross_confusion(GaussianNB(), X, Y, GroupKFold(6), groups=groups)
     assert counts.sum(("actual", "predicted")).values.tolist() == np.bincount(groups).tolist()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_groups_are_worth_fewer_examples(seed):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(30), 10)
+    y = np.repeat(np.arange(30) % 2, 10)
+    x = rng.normal(size=(300, 2)) + 1.5 * rng.normal(size=(30, 2))[groups] + 0.6 * y[:, None]
+    both = {"bayes": GaussianNB(), "tree": DecisionTreeClassifier(random_state=0)}
+    grouped = cross_confusion(both, x, y, 5, groups=groups)
+    assert grouped.design_effect.dims == ("classifier",)
+    assert (grouped.design_effect > 1.5).all()
+    assert grouped.totals_effect > 8
+    assert not grouped.fixed_totals
+    single = grouped.drop_vars(["design_effect", "totals_effect"])
+    lengths = [np.ptp(bcm.interval(each, "accuracy").values, axis=-1) for each in (grouped, single)]
+    assert (lengths[0] > 1.25 * lengths[1]).all()
+    # Groups of one example are examples.
+    alone = cross_confusion(GaussianNB(), x, y, 5, groups=np.arange(300))
+    assert alone.design_effect.item() < 1.1
+    assert alone.totals_effect.item() == pytest.approx(1, abs=0.01)
+    with pytest.warns(UserWarning, match="come in groups, and pooled_folds"):
+        bcm.interval(grouped, "accuracy", model="pooled_folds")
+
+
+def test_a_tiny_class_is_warned_of_and_not_refused():
+    y = np.resize([0, 1], 60)
+    y[:2] = 2
+    with pytest.warns(UserWarning, match="least populated class"):
+        counts = cross_confusion(GaussianNB(), X[:60], y, 5)
+    assert counts.sizes["fold"] == 5
 
 
 def test_several_classifiers_see_the_same_splits():
@@ -170,7 +239,7 @@ def test_a_failing_estimator_is_named_with_fold_and_cause_and_nothing_is_lost():
     y = np.resize([0, 1], 40)
     x = np.arange(40.0)[:, None]
     both = {"picky": Picky(7.0), "bayes": GaussianNB()}
-    with pytest.raises(ValueError, match=r"picky failed on repeat 0, fold \d+.*RuntimeErr") as info:
+    with pytest.raises(ValueError, match=r"RuntimeError: my favourite is missing") as info:
         cross_predictions(both, x, y, 5)
     assert isinstance(info.value.__cause__, RuntimeError)
     kept = info.value.predictions
@@ -193,11 +262,7 @@ def test_a_failing_estimator_without_a_name():
             ValueError,
             "too few splits for a cross-validation",
         ),
-        (
-            (GaussianNB(), X, Y, 300),
-            ValueError,
-            "the smallest class has only 212 examples, fewer than cv",
-        ),
+        ((GaussianNB(), X, Y, 400), ValueError, "every class has at most 357 examples"),
         ((GaussianNB, X, Y), TypeError, "not a classifier"),
         (("tree", X, Y), TypeError, "not a classifier"),
         (({}, X, Y), ValueError, "no classifiers"),

@@ -20,11 +20,12 @@ def test_stack_lays_the_repeats_end_to_end():
 
 
 def test_design_is_worked_out_or_taken_from_the_counts():
-    assert design(REPEATED) == {"n_folds": 4, "test_share": 0.25, "fixed_totals": False}
+    whole = {"n_folds": 4, "test_share": 0.25, "train_size": 0.75, "fixed_totals": False}
+    assert design(REPEATED) == whole
     bare = xr.DataArray(CELLS[0, 0], dims=("fold", "actual", "predicted"))
     assert design(bare)["n_folds"] == 4
-    known = bare.assign_coords(n_folds=9, test_share=0.3, fixed_totals=True)
-    assert design(known) == {"n_folds": 9, "test_share": 0.3, "fixed_totals": True}
+    given = {"n_folds": 9, "test_share": 0.3, "train_size": 0.4, "fixed_totals": True}
+    assert design(bare.assign_coords(given)) == given
 
 
 def test_micro_is_the_measure_of_the_sum():

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from bayescm.direct.base import Posterior
 from bayescm.distributions.differences import StudentT
 from bayescm.evidence.counts import CELLS, known_shares, with_shares
-from bayescm.evidence.folds import FOLDS, design, stack
+from bayescm.evidence.folds import FOLDS, overlap, stack
 from bayescm.validate import fail
 
 
@@ -35,7 +35,7 @@ class CorrelatedT(Posterior):
 
     def __init__(self, counts: xr.DataArray, dim: str):
         self.counts, self.pairs = counts, (dim,)
-        self.rho = design(counts)["test_share"]
+        self.rho = overlap(counts)
         rows = stack(counts).transpose(..., dim, "fold", *CELLS)
         self.counts = counts.transpose(*rows.dims[:-3], ..., *CELLS)
         shares = known_shares(counts)
@@ -88,6 +88,7 @@ def mean_difference(differences: ArrayLike, rho: float) -> StudentT:
         Difference of every fold (of every repeat), two or more.
     rho : float
         Correlation between folds through their common training data, in [0, 1): the test share.
+        Where training is not all the rest, test over test and training examples.
     """
     values = np.ravel(np.asarray(differences, float))
     values = values[~np.isnan(values)]
