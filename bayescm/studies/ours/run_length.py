@@ -137,8 +137,8 @@ def _healthy(case, settings):
         counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn).rename(batch="step")
         raised.append(set(alarms(counts, list(MEASURES), **rules)["rule"]))
     about = {"case": case, "size": size, "prevalence": prevalence, "recall": recall}
-    about |= {"specificity": specificity, "floor": str(rules.get("floor", ""))}
-    about |= {"reference": rules.get("reference", 0), "batches": LONG}
+    about |= {"specificity": specificity, "floors": str(rules.get("floor", ""))}
+    about |= {"batches": LONG}
     share = {rule: float(np.mean([rule in each for each in raised])) for rule in RULES}
     made = {"replications": settings.replications, "seed": settings.seed, "version": __version__}
     return about | {"alarmed": float(np.mean([bool(each) for each in raised]))} | share | made
