@@ -18,6 +18,7 @@ _HOME = {
         "at_prevalence",
     ],
     "evidence.outcomes": ["from_classifiers"],
+    "evidence.probabilities": ["from_probabilities"],
     "evidence.scores": ["from_scores"],
     "evidence.scored_folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],

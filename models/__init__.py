@@ -2,6 +2,7 @@
 
 from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.binormal import binormal
+from bayescm.models.calibration import calibration
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.drifting import drifting
 from bayescm.models.fixed_totals import fixed_totals
@@ -17,6 +18,7 @@ from bayescm.models.scores import scores
 __all__ = [
     "averaged_folds",
     "binormal",
+    "calibration",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

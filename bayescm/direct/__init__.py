@@ -2,6 +2,7 @@
 
 from bayescm.direct.averaged_folds import averaged_folds
 from bayescm.direct.binormal import binormal
+from bayescm.direct.calibration import calibration
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.drifting import drifting
 from bayescm.direct.fixed_totals import fixed_totals
@@ -17,6 +18,7 @@ from bayescm.direct.scores import scores
 __all__ = [
     "averaged_folds",
     "binormal",
+    "calibration",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

@@ -36,6 +36,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayescm.measures import probabilities
 from bayescm.measures.kernel import (
     AVERAGES,
     Cost,
@@ -440,7 +441,7 @@ def _expected_cost(cells, matrix):
 
 _FACTORIES: dict[str, Callable[..., Measure]] = {"fbeta": fbeta, "tversky": tversky, "cost": cost}
 # Measures of other variables of a posterior than the cells: a file for each variable.
-_FURTHER: tuple[ModuleType, ...] = ()
+_FURTHER: tuple[ModuleType, ...] = (probabilities,)
 _CATALOGUE = {
     name: each
     for entries in (globals(), *map(vars, _FURTHER))

@@ -41,6 +41,17 @@ class Cost(NamedTuple):
     matrix: tuple[tuple[float, ...], ...]
 
 
+class Curved(NamedTuple):
+    """
+    The form of a function of the calibration curve.
+
+    ``zero`` says whether it is a distance, 0 where the forecasts are right: no two-sided interval
+    holds that 0, and the lower limit is that of the band of the curve.
+    """
+
+    zero: bool
+
+
 class Function(NamedTuple):
     """
     The form of a function of independent proportions, with two classes.
@@ -86,7 +97,7 @@ class Measure:
         Smallest and largest value, infinite where there is none.
     unit : str, optional
         What the size of a test set counts if it is one proportion, such as "positives".
-    form : Proportion, Overlap, Cost or Function, optional
+    form : Proportion, Overlap, Cost, Function or Curved, optional
         What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
         distribution. Without a form the posterior is drawn.
     takes : str
@@ -121,7 +132,7 @@ class Measure:
     direction_assumed: bool = False
     range: tuple[float, float] = (0.0, 1.0)
     unit: str | None = None
-    form: Proportion | Overlap | Cost | Function | None = None
+    form: Proportion | Overlap | Cost | Function | Curved | None = None
     takes: str = "cells"
     average: str = ""
     abstentions: str = "left out"

@@ -26,7 +26,9 @@ _POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
     """Return the name of the default model for the evidence."""
     if isinstance(evidence, xr.Dataset):
-        return "paired_outcomes" if is_outcomes(evidence) else "scores"
+        if is_outcomes(evidence):
+            return "paired_outcomes"
+        return "calibration" if "probabilities" in evidence.coords else "scores"
     if not isinstance(evidence, xr.DataArray):
         evidence = as_counts(evidence)  # says what it is not
     alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
@@ -110,7 +112,9 @@ def comparison_of(
     by fold; and other members are judged each by itself, without partial pooling.
     """
     evidence = told(evidence, positive)
-    if model is not None or isinstance(evidence, xr.DataTree) or dim not in _members(evidence):
+    scored = isinstance(evidence, xr.Dataset) and not is_outcomes(evidence)
+    fitted = isinstance(evidence, xr.DataTree)
+    if model is not None or fitted or scored or dim not in _members(evidence):
         return posterior_of(evidence, model, **keywords)
     if "fold" in evidence.dims and dim != "fold":
         check_keywords(CorrelatedT, keywords)

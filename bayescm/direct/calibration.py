@@ -1,0 +1,303 @@
+"""
+The direct sibling of `bayescm.models.calibration`: probabilities, their scores and calibration.
+
+The population of forecasts and outcomes is drawn by the Bayesian bootstrap inside each class, with
+half an example at the lowest and at the highest forecast of all (what a class may hold and has not
+shown), and a beta prevalence. Proper scores and the logistic recalibration are functions of it, the
+same draws for all classifiers. The calibration curve is smooth, in
+`bayescm.direct.probabilities.smooth`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import expit
+
+from bayescm.direct.base import Posterior
+from bayescm.direct.probabilities.smooth import Smooth
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.probabilities import as_probabilities
+from bayescm.measures.kernel import Curved
+from bayescm.measures.probabilities import Forecasts, log_odds
+from bayescm.validate import fail
+
+_END = 0.5  # examples at each end of the forecasts, in each class
+_DRAWS = 4000
+_AT_ONCE = 2e7  # numbers held at once
+_PLACES = 50  # of a band
+
+
+class Calibration(Posterior):
+    """
+    The posterior of the forecasts of one or more classifiers on the same examples.
+
+    Attributes
+    ----------
+    names : list of str, or None
+        The classifiers.
+    probability : ndarray, shape (K, n)
+    outcome, weight : ndarray, shape (n,)
+        1 for the positive class; how many examples each one stands for.
+    """
+
+    takes = "scores"
+    gives = "probabilities"
+    pairs = ("classifier",)
+    cell_prior = False
+    estimands = {"parameter": "curve"}  # noqa: RUF012
+    sampling_method = "importance"
+    how = "draws by the Bayesian bootstrap"
+
+    def __init__(self, evidence):
+        self.evidence = evidence
+        score = evidence["score"]
+        self.names = score["classifier"].values.tolist() if "classifier" in score.dims else None
+        self.probability = np.atleast_2d(score.transpose(..., "example").values)
+        self.outcome = (evidence["actual"] == evidence["positive"]).values.astype(float)
+        given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.outcome))
+        self.weight = given.astype(float)
+
+    @property
+    def seen(self):
+        """The scores."""
+        return self.evidence["score"]
+
+    @cached_property
+    def blank(self):
+        """NaN for every classifier."""
+        dims, coords = ([], {}) if self.names is None else (["classifier"], None)
+        if self.names is not None:
+            coords = {"classifier": self.names}
+        coords |= {"positive": self.evidence["positive"].item()}
+        return xr.DataArray(np.full([len(coords[dim]) for dim in dims], np.nan), coords, dims)
+
+    @cached_property
+    def batch(self):
+        """The number of examples, for every classifier."""
+        return self.blank.copy(data=np.full(self.blank.shape, self.weight.sum()))
+
+    @property
+    def width(self):
+        """The numbers of one draw."""
+        return self.probability.size
+
+    held = width
+
+    def classes_of(self, measure):
+        """Return None: the measures are of two classes."""
+        return None
+
+    def draws_by_default(self, of, *, joint=False):
+        """Return how many draws are made where nothing else is asked for."""
+        return _DRAWS
+
+    @cached_property
+    def odds(self) -> np.ndarray:
+        """The log odds of the forecasts, (K, n), finite."""
+        return log_odds(self.probability)
+
+    @cached_property
+    def smooth(self) -> list[Smooth]:
+        """The posterior of the curve of each classifier."""
+        for row in self.odds:
+            if len(np.unique(row)) < 3:
+                todo = "ask for brier, log_loss or calibration_in_the_large"
+                what = "a calibration curve needs forecasts that differ"
+                raise fail(what, np.unique(row), "three different ones", todo)
+        return [Smooth(row, self.outcome, self.weight) for row in self.odds]
+
+    @cached_property
+    def _units(self):
+        """Return examples and the ends of both classes: forecasts (K, u), outcomes, weights."""
+        ends = np.stack([self.probability.min(axis=1), self.probability.max(axis=1)], axis=1)
+        forecast = np.concatenate([self.probability, ends, ends], axis=1)
+        outcome = np.concatenate([self.outcome, [0, 0, 1, 1]])
+        return forecast, outcome, np.concatenate([self.weight, [_END] * 4])
+
+    def population(self, size: int, rng: np.random.Generator) -> Forecasts:
+        """Draw the population of forecasts and outcomes."""
+        forecast, outcome, weight = self._units
+        shares = rng.standard_gamma(weight, (size, len(weight)))
+        hits = (self.weight * self.outcome).sum()
+        prevalence = rng.beta(hits + 0.5, self.weight.sum() - hits + 0.5, (size, 1))
+        for side, share in ((0, 1 - prevalence), (1, prevalence)):
+            own = outcome == side
+            shares[:, own] *= share / shares[:, own].sum(axis=1, keepdims=True)
+
+        def curve():
+            odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
+            return np.stack(
+                [
+                    expit(at + each.departure(*each.draw(size, rng)[:2], at))
+                    for each, at in zip(self.smooth, odds, strict=True)
+                ],
+                axis=1,
+            )
+
+        return Forecasts(forecast, outcome, shares, curve)
+
+    def _ends(self, rows):
+        return np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, [K])."""
+        step = max(1, int(_AT_ONCE / self.width))
+        sizes = np.diff([*range(0, size, step), size])
+        parts = []
+        for each in sizes:
+            drawn = self.population(each, rng)
+            shape = (each, len(self.probability))
+            parts.append([np.broadcast_to(measure(drawn), shape) for measure in measures])
+        every = [np.concatenate(values) for values in zip(*parts, strict=True)]
+        return [values.reshape(size, *self.blank.shape) for values in every]
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value in the sample; of what needs the curve, the median of the posterior."""
+        self.check_of(of)
+        if isinstance(getattr(measure, "form", None), Curved):
+            return np.median(self.draw([measure], _DRAWS, np.random.default_rng(0))[0], axis=0)
+        weight = (self.weight / self.weight.sum())[None]
+        seen = Forecasts(self.probability, self.outcome, weight, lambda: self.probability[None])
+        value = np.broadcast_to(measure(seen), (1, len(self.probability)))
+        return value.reshape(self.blank.shape)
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of a distance from calibration, by draws; of others None."""
+        form = getattr(measure, "form", None)
+        if not isinstance(form, Curved) or not form.zero:
+            return None
+        (draws,) = self.draw([measure], _DRAWS, np.random.default_rng(0))
+        return Distance(draws, self, measure)
+
+    def band(
+        self, places: np.ndarray, prob: float, *, simultaneous: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """
+        Return band and median of each classifier's curve at probabilities (T,).
+
+        Returns
+        -------
+        ends : ndarray, shape (K, T, 2)
+        median : ndarray, shape (K, T)
+        """
+        ends, median = [], []
+        for each in self.smooth:
+            odds = np.clip(_finite(places), each.odds.min(), each.odds.max())
+            drawn = each.departure(*each.draw(_DRAWS, np.random.default_rng(0))[:2], odds)
+            low, high = _around(drawn, prob, simultaneous)
+            ends.append(expit(odds[:, None] + np.stack([low, high], axis=1)))
+            median.append(expit(odds + np.median(drawn, axis=0)))
+        return np.stack(ends), np.stack(median)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws of the variables of the PyMC model, of one classifier."""
+        if len(self.smooth) > 1:
+            todo = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one classifier", self.names, "one", todo)
+        coefficients, scale, _ = self.smooth[0].draw(size, rng)
+        return {
+            "level": coefficients[:, 0],
+            "slope": coefficients[:, 1],
+            "scale": scale,
+            "step": coefficients[:, 2:],
+        }
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log of prior times likelihood of the variables of the PyMC model."""
+        straight = np.stack([variables["level"], variables["slope"]], axis=-1)
+        coefficients = np.concatenate([straight, variables["step"]], axis=-1)
+        return self.smooth[0].log_density(coefficients, variables["scale"])
+
+
+class Distance(Empirical):
+    """
+    The posterior of a distance from calibration, by draws.
+
+    Where it is 0 no two-sided interval of a posterior holds it. Hence the lower limit is that of
+    the curves inside the simultaneous band of the same probability, 0 if the band holds the
+    diagonal; the upper limit is that of the equal-tailed interval.
+    """
+
+    def __init__(self, draws, posterior, measure):
+        super().__init__(draws, how="draws; the lower limit is that of the curve's band")
+        object.__setattr__(self, "_of", (posterior, measure))
+
+    def eti(self, prob: float) -> np.ndarray:
+        """Return lower and upper limit, (..., 2)."""
+        posterior, measure = self._of
+        upper = self.quantile((1 + prob) / 2)
+        lower = _least(posterior, measure, prob).reshape(np.shape(upper))
+        return np.stack([np.minimum(lower, upper), upper], axis=-1)
+
+    hdi = eti
+
+    def hdi_kind(self, prob: float) -> np.ndarray:
+        """Say that it is not a highest-density interval."""
+        return np.broadcast_to("eti", self.shape)
+
+
+def _least(posterior, measure, prob):
+    """Return the measure of the curve inside the band that is nearest to the diagonal, (K,)."""
+    weight = (posterior.weight / posterior.weight.sum())[None]
+    nearest = []
+    for each, row in zip(posterior.smooth, posterior.probability, strict=True):
+        grid = np.quantile(each.odds, np.linspace(0.01, 0.99, _PLACES))
+        drawn = each.departure(*each.draw(_DRAWS, np.random.default_rng(0))[:2], grid)
+        low, high = (np.interp(each.odds, grid, end) for end in _around(drawn, prob, True))
+        gap = np.clip(0.0, low, high)
+        truth = np.where(gap == 0, row, expit(each.odds + gap))
+        seen = Forecasts(row[None], posterior.outcome, weight, lambda at=truth: at[None, None])
+        nearest.append(measure(seen).item())
+    return np.array(nearest)
+
+
+def _around(drawn, prob, simultaneous):
+    """Return the ends of a band around draws (S, T)."""
+    if not simultaneous:
+        return np.quantile(drawn, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
+    mean, spread = drawn.mean(axis=0), drawn.std(axis=0)
+    reach = np.quantile(np.abs((drawn - mean) / spread).max(axis=1), prob)
+    return mean - reach * spread, mean + reach * spread
+
+
+def _finite(places):
+    with np.errstate(divide="ignore"):
+        return np.clip(np.log(places) - np.log1p(-places), -700, 700)
+
+
+def calibration(evidence: xr.Dataset) -> Calibration:
+    """
+    Return the posterior of probabilities: proper scores, calibration curve and what follows.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_probabilities`, of two classes.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_probabilities([0, 0, 1, 1, 1], [0.1, 0.4, 0.3, 0.8, 0.9])
+    >>> float(calibration(evidence).point(bcm.measures.resolve("brier")).round(4))
+    0.1422
+    """
+    evidence = as_probabilities(evidence)
+    if "prevalence" in evidence.coords:
+        todo = "ask the sample as it is, or decision_curve, which takes a prevalence"
+        raise fail("calibration depends on the prevalence of the sample", ..., "", todo)
+    return Calibration(evidence)

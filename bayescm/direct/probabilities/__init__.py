@@ -1,0 +1,1 @@
+"""The engine of the posterior of a calibration curve."""

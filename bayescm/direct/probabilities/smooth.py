@@ -1,0 +1,182 @@
+"""
+The posterior of a smooth calibration curve: Laplace at each scale of a grid, then importance weights.
+
+The log odds of the truth are those of the forecast plus a departure: a level, a slope and a random
+walk of second order over quantiles of the forecasts, whose scale is learned. See
+`bayescm.models.calibration`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit, log_expit, logsumexp
+
+# Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'
+# log odds, and of the scale of the walk (half-normal).
+LEVEL, SLOPE, SCALE = 3.0, 2.0, 2.0
+KNOTS = 16
+_SCALES = np.geomspace(0.03, 6.0, 13)
+_GROUPS = 1024  # examples of neighbouring forecasts are put together beyond this
+
+
+def walk(knots: int) -> np.ndarray:
+    """
+    Return the shape (knots, knots - 2) of a random walk of second order.
+
+    Applied to independent standard normal numbers it gives a walk without level and slope along its
+    index, whose variance is 1 in the geometric mean over the knots.
+    """
+    second = np.diff(np.eye(knots), 2, axis=0)
+    values, vectors = np.linalg.eigh(second.T @ second)
+    shape = vectors[:, 2:] / np.sqrt(values[2:])
+    return shape / np.exp(np.log((shape**2).sum(axis=1)).mean() / 2)
+
+
+def hats(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
+    """Return the weights (..., knots) of a straight line between knots, level beyond their ends."""
+    place = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
+    share = np.clip((odds - knots[place]) / (knots[place + 1] - knots[place]), 0, 1)[..., None]
+    index, place = np.arange(len(knots)), place[..., None]
+    return (index == place) * (1 - share) + (index == place + 1) * share
+
+
+def knots_of(odds: np.ndarray) -> np.ndarray:
+    """Return at most 16 knots: both ends and quantiles between them."""
+    return np.unique(np.quantile(odds, (np.arange(KNOTS)) / (KNOTS - 1), method="nearest"))
+
+
+@dataclass(frozen=True, eq=False)
+class Smooth:
+    """
+    The posterior of the departure of the truth from the forecasts of one classifier.
+
+    Attributes
+    ----------
+    odds : ndarray, shape (n,)
+        The forecasts' log odds, finite, with at least three different values.
+    outcome : ndarray, shape (n,)
+        1 for the positive class.
+    weight : ndarray, shape (n,)
+        How many examples each one stands for.
+    """
+
+    odds: np.ndarray
+    outcome: np.ndarray
+    weight: np.ndarray
+
+    @cached_property
+    def knots(self) -> np.ndarray:
+        """The log odds between which the departure is a straight line."""
+        return knots_of(self.odds)
+
+    @cached_property
+    def _center(self) -> tuple[float, float]:
+        return float(self.odds.mean()), float(self.odds.std())
+
+    @cached_property
+    def _groups(self):
+        """Return log odds, positives and totals of examples with neighbouring forecasts."""
+        odds, first, inverse = np.unique(self.odds, return_index=True, return_inverse=True)
+        if len(odds) > _GROUPS:
+            inverse = inverse * _GROUPS // len(odds)
+        total = np.bincount(inverse, self.weight)
+        hits = np.bincount(inverse, self.weight * self.outcome)
+        return np.bincount(inverse, self.weight * self.odds) / total, hits, total
+
+    def design(self, odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of level and slope, (..., 2), and of the walk, (..., knots - 2)."""
+        center, spread = self._center
+        straight = np.stack([np.ones_like(odds), (odds - center) / spread], axis=-1)
+        return straight, hats(odds, self.knots) @ walk(len(self.knots))
+
+    @cached_property
+    def precision(self) -> np.ndarray:
+        """The prior precision of level, slope and the steps of the walk."""
+        return np.r_[LEVEL**-2, SLOPE**-2, np.ones(len(self.knots) - 2)]
+
+    def log_density(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """
+        Return the log of prior times likelihood of coefficients (S, knots) and scales (S,).
+
+        The constants of the normal distributions are in, so that it is PyMC's density.
+        """
+        odds, hits, total = self._groups
+        straight, steps = self.design(odds)
+        eta = odds + coefficients[:, :2] @ straight.T
+        eta += (scale[:, None] * coefficients[:, 2:]) @ steps.T
+        likelihood = log_expit(eta) @ hits + log_expit(-eta) @ (total - hits)
+        logs = np.log(self.precision / (2 * np.pi)).sum() / 2
+        prior = logs - (coefficients**2) @ self.precision / 2
+        half = np.log(2 / np.pi) / 2 - np.log(SCALE) - (scale / SCALE) ** 2 / 2
+        return likelihood + prior + half
+
+    @cached_property
+    def _laplace(self):
+        """Return mode and Cholesky factor of the covariance at each scale, and log weights."""
+        odds, hits, total = self._groups
+        straight, steps = self.design(odds)
+        mode, found = np.zeros(len(self.precision)), []
+        for scale in _SCALES:
+            columns = np.concatenate([straight, scale * steps], axis=1)
+            mode, hessian = _mode(mode, columns, odds, hits, total, self.precision)
+            factor = np.linalg.inv(np.linalg.cholesky(hessian)).T
+            height = self.log_density(mode[None], np.array([scale]))[0]
+            # On a grid even in log(scale), whose density has the scale as a factor.
+            weight = height + np.log(np.abs(np.diag(factor))).sum() + np.log(scale)
+            found.append((mode, factor, weight))
+        modes, factors, weights = map(np.array, zip(*found, strict=True))
+        return modes, factors, weights - logsumexp(weights)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+        """
+        Draw coefficients and scales from the posterior.
+
+        Returns
+        -------
+        coefficients : ndarray, shape (size, knots)
+            Level, slope and the steps of the walk.
+        scale : ndarray, shape (size,)
+        efficiency : float
+            The effective share of the draws before they were resampled by their weights.
+        """
+        modes, factors, weights = self._laplace
+        place = rng.choice(len(_SCALES), size=size, p=np.exp(weights))
+        noise = rng.standard_normal((size, modes.shape[1]))
+        coefficients = modes[place] + np.einsum("sij,sj->si", factors[place], noise)
+        scale = _SCALES[place]
+        proposed = weights[place] - (noise**2).sum(axis=1) / 2
+        proposed -= np.log(np.abs(np.diagonal(factors, axis1=1, axis2=2))).sum(axis=1)[place]
+        logs = self.log_density(coefficients, scale) + np.log(scale) - proposed
+        share = np.exp(logs - logsumexp(logs))
+        efficiency = 1 / (share**2).sum() / size
+        kept = _systematic(share, size, rng)
+        return coefficients[kept], scale[kept], float(efficiency)
+
+    def departure(self, coefficients, scale, odds: np.ndarray) -> np.ndarray:
+        """Return the departure (S, ...) of the log odds of the truth at log odds of forecasts."""
+        straight, steps = self.design(odds)
+        return coefficients[:, :2] @ straight.T + (scale[:, None] * coefficients[:, 2:]) @ steps.T
+
+
+def _mode(start, columns, odds, hits, total, precision):
+    """Return the mode of the coefficients and the Hessian there, by Newton's steps."""
+    mode = start
+    for _ in range(60):
+        truth = expit(odds + columns @ mode)
+        score = columns.T @ (hits - total * truth) - precision * mode
+        hessian = (columns * (total * truth * (1 - truth))[:, None]).T @ columns
+        hessian[np.diag_indices_from(hessian)] += precision
+        step = np.linalg.solve(hessian, score)
+        longest = np.abs(step).max()
+        mode = mode + step * min(1.0, 3.0 / max(longest, 1e-300))
+        if longest < 1e-7:
+            break
+    return mode, hessian
+
+
+def _systematic(share, size, rng):
+    """Return indices resampled by their shares, in a random order."""
+    points = (np.arange(size) + rng.random()) / size
+    kept = np.minimum(np.searchsorted(np.cumsum(share), points), size - 1)
+    return rng.permutation(kept)

@@ -1,0 +1,110 @@
+"""
+Probabilities as evidence: scores that claim to be chances.
+
+The same Dataset as that of scores, with the scalar coord ``probabilities``; whatever takes scores
+takes it too.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.evidence.scores import as_scores, from_scores
+from bayescm.validate import fail
+
+# By how much the probabilities of an example may miss 1: what two or three printed digits leave.
+_ROUNDING = 0.01
+
+
+def from_probabilities(
+    actual: Any,
+    probabilities: Any,
+    *,
+    positive: Hashable | None = None,
+    labels: Sequence | None = None,
+    weights: Any = None,
+    fold: Any = None,
+    clip: float | None = None,
+) -> xr.Dataset:
+    """
+    Return the probabilities that one or more classifiers gave as evidence.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,)
+        True labels.
+    probabilities : array_like or mapping of str to array_like
+        Of the positive class, shape (n,) in [0, 1]; or for more classes (n, C), rows summing to 1.
+        A mapping holds those of several classifiers on the same examples.
+    positive, labels, weights, fold
+        As in `from_scores`.
+    clip : float, optional
+        Moves probabilities into [clip, 1 - clip]. By default they stay as they are: the log loss of
+        an exact 0 or 1 is infinite where it may be wrong.
+
+    Returns
+    -------
+    Dataset, dim ``example``
+        Evidence of scores with the scalar coord ``probabilities``.
+
+    Raises
+    ------
+    ValueError
+        If a probability is missing or outside [0, 1], or those of an example do not sum to 1.
+
+    Examples
+    --------
+    >>> evidence = from_probabilities([0, 0, 1, 1], {"a": [0.1, 0.4, 0.35, 0.8]})
+    >>> dict(evidence.sizes), evidence.probabilities.item()
+    ({'classifier': 1, 'example': 4}, True)
+    """
+    if clip is not None and not 0 < clip < 0.5:
+        raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
+    keywords: dict[str, Any] = {"positive": positive, "labels": labels}
+    evidence = from_scores(actual, probabilities, weights=weights, fold=fold, **keywords)
+    values = evidence["score"]
+    name = "" if not isinstance(probabilities, Mapping) else f" of {_worst(values)}"
+    outside = values.values[(values.values < 0) | (values.values > 1)]
+    if outside.size:
+        todo = "pass predict_proba, or decision values as scores: from_scores(actual, scores)"
+        raise fail(f"a probability{name} is outside [0, 1]", outside[0], "[0, 1]", todo)
+    if "class" in values.dims:
+        off = np.abs(values.sum("class") - 1).values
+        if off.max() > _ROUNDING:
+            todo = "pass one probability per class, e.g. the softmax of the logits"
+            got = round(float(values.sum("class").values.ravel()[off.argmax()]), 6)
+            raise fail("the probabilities of an example do not sum to 1", got, "a sum of 1", todo)
+    if clip is not None:
+        evidence["score"] = values.clip(clip, 1 - clip)
+    return evidence.assign_coords(probabilities=True)
+
+
+def _worst(values):
+    """Return the classifier whose probabilities reach furthest out of [0, 1]."""
+    others = [dim for dim in values.dims if dim != "classifier"]
+    reach = np.maximum(-values, values - 1).max(others)
+    return repr(reach["classifier"].values[reach.values.argmax()].item())
+
+
+def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check probabilities of two classes, one sample, on entry.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not probabilities, of more than two classes, in folds, or at a set prevalence.
+    """
+    evidence = as_scores(evidence)
+    if "probabilities" not in evidence.coords:
+        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+    if "class" in evidence.dims:
+        todo = "take one class against the rest: curves.one_vs_rest(evidence, label)"
+        raise fail("more than two classes", evidence["class"].values, "two classes", todo)
+    if "fold" in evidence:
+        todo = "select a fold, or drop_vars('fold') to take them for one sample"
+        raise fail("probabilities of several folds", ..., "a single sample", todo)
+    return evidence

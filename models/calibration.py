@@ -1,0 +1,102 @@
+r"""A smooth calibration curve: what comes true where a probability is given.
+
+.. math::
+
+    \operatorname{logit} P(y = 1 \mid p) = \operatorname{logit} p + \alpha
+        + \beta \, \frac{\operatorname{logit} p - m}{s} + \sigma \, w(p)
+
+with the mean :math:`m` and the standard deviation :math:`s` of the forecasts' log odds,
+:math:`\alpha \sim \mathrm{Normal}(0, 3)`, :math:`\beta \sim \mathrm{Normal}(0, 2)` and
+:math:`\sigma \sim \mathrm{HalfNormal}(2)`. The departure :math:`w` is a random walk of second order
+over 16 quantiles of the forecasts, a straight line between them, without level and slope of its
+own and of variance 1 in the geometric mean over the quantiles. Where :math:`\sigma` is near 0 the
+model is a logistic recalibration (Cox 1958); where all three are, the forecasts are right.
+
+Use it to see whether 0.8 means eight in ten, and for the expected calibration error without bins.
+It is smooth: steps in the curve, as forecasts rounded to few values may have, it draws too soft.
+Proper scores and slope and intercept of the logistic recalibration do not lean on it: the direct
+sibling draws them by the Bayesian bootstrap.
+
+Not conjugate: the sibling takes Laplace's approximation at each scale of a grid and corrects it by
+importance weights. Forecasts of exactly 0 and 1 are put one standard deviation beyond the others.
+
+References
+----------
+Cox, D. R. (1958). Two further applications of a model for binary regression. Biometrika 45,
+562-565. doi:10.1093/biomet/45.3-4.562
+
+Austin, P. C. & Steyerberg, E. W. (2019). The Integrated Calibration Index (ICI) and related metrics.
+Statistics in Medicine 38, 4051-4065. doi:10.1002/sim.8281
+"""
+
+import numpy as np
+import pymc as pm
+
+
+def calibration(evidence) -> pm.Model:
+    """Model the outcomes of one classifier's forecasts by a smooth calibration curve.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        ``score`` (example), probabilities; ``actual`` (example); scalar coord ``positive``; if
+        there is one ``weight`` (example).
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``level``, ``slope``, ``scale`` and ``step`` (bend); ``curve`` (example), the
+        probability of the positive class given each forecast; observed ``outcome`` (example).
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> data = {"score": ("example", [0.1, 0.2, 0.6, 0.9]), "actual": ("example", [0, 1, 0, 1])}
+    >>> model = calibration(xr.Dataset(data, {"positive": 1}))
+    >>> [variable.name for variable in model.free_RVs]
+    ['level', 'slope', 'scale', 'step']
+    """
+    odds = _log_odds(np.asarray(evidence["score"], float).ravel())
+    actual = (evidence["actual"].values == evidence["positive"].values).astype(float)
+    weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(odds)), float)
+    knots = np.unique(np.quantile(odds, np.arange(16) / 15, method="nearest"))
+    walk = _between(odds, knots) @ _walk(len(knots))
+    coords = {"example": np.arange(len(odds)), "bend": np.arange(len(knots) - 2)}
+    with pm.Model(coords=coords) as model:
+        level = pm.Normal("level", 0, 3)
+        slope = pm.Normal("slope", 0, 2)
+        scale = pm.HalfNormal("scale", 2)
+        step = pm.Normal("step", 0, 1, dims="bend")
+        place = pm.Data("place", (odds - odds.mean()) / odds.std(), dims="example")
+        bends = pm.Data("bends", walk, dims=("example", "bend"))
+        own = pm.Data("log_odds", odds, dims="example")
+        eta = own + level + slope * place + scale * bends @ step
+        curve = pm.Deterministic("curve", pm.math.invlogit(eta), dims="example")
+        stands_for = pm.Data("weight", weight, dims="example")
+        pm.Binomial("outcome", n=stands_for, p=curve, observed=actual * weight, dims="example")
+    return model
+
+
+def _log_odds(probability):
+    with np.errstate(divide="ignore"):
+        odds = np.log(probability) - np.log1p(-probability)
+    finite = odds[np.isfinite(odds)]
+    if not len(finite):
+        return np.sign(odds)
+    return np.clip(odds, finite.min() - finite.std(), finite.max() + finite.std())
+
+
+def _between(odds, knots):
+    """Return the weights of the knots on both sides of each forecast."""
+    place = np.clip(np.searchsorted(knots, odds) - 1, 0, len(knots) - 2)
+    share = np.clip((odds - knots[place]) / (knots[place + 1] - knots[place]), 0, 1)[:, None]
+    rows = np.eye(len(knots))
+    return rows[place] * (1 - share) + rows[place + 1] * share
+
+
+def _walk(knots):
+    """Return the walk of second order at the knots as a function of independent steps."""
+    second = np.diff(np.eye(knots), 2, axis=0)
+    values, vectors = np.linalg.eigh(second.T @ second)
+    shape = vectors[:, 2:] / np.sqrt(values[2:])
+    return shape / np.exp(np.log((shape**2).sum(axis=1)).mean() / 2)
