@@ -22,6 +22,7 @@ _HOME = {
     "evidence.scores": ["from_scores"],
     "evidence.scored_folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],
+    "curves.decisions": ["decision_curve"],
     "answers.interval": [
         "interval",
         "cdf",
@@ -67,6 +68,7 @@ _HOME = {
     ],
 }
 _MODULES = [
+    "calibration",
     "classical",
     "curves",
     "direct",

@@ -31,6 +31,7 @@ from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
+from bayescm.curves.decisions import decision_curve as decision_curve
 from bayescm.evidence import at_prevalence as at_prevalence
 from bayescm.evidence import combine as combine
 from bayescm.evidence import from_cells as from_cells
@@ -41,6 +42,7 @@ from bayescm.evidence import from_predictions as from_predictions
 from bayescm.evidence import read as read
 from bayescm.evidence.cross_validation import cross_confusion as cross_confusion
 from bayescm.evidence.outcomes import from_classifiers as from_classifiers
+from bayescm.evidence.probabilities import from_probabilities as from_probabilities
 from bayescm.evidence.scored_folds import cross_scores as cross_scores
 from bayescm.evidence.scores import from_scores as from_scores
 from bayescm.measures.labelled import measure as measure

@@ -26,8 +26,9 @@ from bayescm.validate import fail
 
 _END = 0.5  # examples at each end of the forecasts, in each class
 _DRAWS = 4000
-_AT_ONCE = 2e7  # numbers held at once
+_AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
 _PLACES = 50  # of a band
+_GROUPS = 1024  # of each class, where the examples of one classifier are many
 
 
 class Calibration(Posterior):
@@ -59,6 +60,23 @@ class Calibration(Posterior):
         self.outcome = (evidence["actual"] == evidence["positive"]).values.astype(float)
         given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.outcome))
         self.weight = given.astype(float)
+        if len(self.probability) == 1 and len(self.outcome) > 4 * _GROUPS:
+            self._group()
+
+    def _group(self):
+        """Put examples of one class and neighbouring forecasts together, 1,024 groups a class."""
+        order = np.lexsort((self.probability[0], self.outcome))
+        outcome, weight, row = (
+            each[order] for each in (self.outcome, self.weight, self.probability[0])
+        )
+        first = np.searchsorted(outcome, 1)
+        rank = np.concatenate([np.arange(first), np.arange(len(outcome) - first)])
+        size = np.where(outcome == 1, len(outcome) - first, first)
+        place = (rank * _GROUPS // size + _GROUPS * outcome).astype(int)
+        total = np.bincount(place, weight, 2 * _GROUPS)
+        mean = np.bincount(place, weight * row, 2 * _GROUPS)[total > 0] / total[total > 0]
+        self.probability, self.weight = mean[None], total[total > 0]
+        self.outcome = np.repeat([0.0, 1.0], _GROUPS)[total > 0]
 
     @property
     def seen(self):
@@ -92,7 +110,7 @@ class Calibration(Posterior):
 
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""
-        return _DRAWS
+        return int(np.clip(_LARGEST / self.width, 500, _DRAWS))
 
     @cached_property
     def odds(self) -> np.ndarray:
@@ -120,7 +138,7 @@ class Calibration(Posterior):
     def population(self, size: int, rng: np.random.Generator) -> Forecasts:
         """Draw the population of forecasts and outcomes."""
         forecast, outcome, weight = self._units
-        shares = rng.standard_gamma(weight, (size, len(weight)))
+        shares = _gammas(weight, size, rng)
         hits = (self.weight * self.outcome).sum()
         prevalence = rng.beta(hits + 0.5, self.weight.sum() - hits + 0.5, (size, 1))
         for side, share in ((0, 1 - prevalence), (1, prevalence)):
@@ -192,13 +210,22 @@ class Calibration(Posterior):
         median : ndarray, shape (K, T)
         """
         ends, median = [], []
-        for each in self.smooth:
-            odds = np.clip(_finite(places), each.odds.min(), each.odds.max())
-            drawn = each.departure(*each.draw(_DRAWS, np.random.default_rng(0))[:2], odds)
+        for odds, drawn in self._departures(places):
             low, high = _around(drawn, prob, simultaneous)
             ends.append(expit(odds[:, None] + np.stack([low, high], axis=1)))
             median.append(expit(odds + np.median(drawn, axis=0)))
         return np.stack(ends), np.stack(median)
+
+    def departures(self, places: np.ndarray) -> np.ndarray:
+        """Draw the largest distance of each curve from the diagonal at probabilities, (S, K)."""
+        every = [np.abs(expit(odds + drawn) - places) for odds, drawn in self._departures(places)]
+        return np.stack([each.max(axis=1) for each in every], axis=1)
+
+    def _departures(self, places):
+        """Give the log odds of probabilities and draws of the departure there, per classifier."""
+        for each in self.smooth:
+            odds = np.clip(_finite(places), each.odds.min(), each.odds.max())
+            yield odds, each.departure(*each.draw(_DRAWS, np.random.default_rng(0))[:2], odds)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws of the variables of the PyMC model, of one classifier."""
@@ -218,6 +245,16 @@ class Calibration(Posterior):
         straight = np.stack([variables["level"], variables["slope"]], axis=-1)
         coefficients = np.concatenate([straight, variables["step"]], axis=-1)
         return self.smooth[0].log_density(coefficients, variables["scale"])
+
+
+def _gammas(weight, size, rng):
+    """Draw gamma numbers (size, u); those of single examples are exponential, and quick."""
+    one = weight == 1
+    if one.sum() < len(weight) / 2:
+        return rng.standard_gamma(weight, (size, len(weight)))
+    drawn = rng.standard_exponential((size, len(weight)))
+    drawn[:, ~one] = rng.standard_gamma(weight[~one], (size, (~one).sum()))
+    return drawn
 
 
 class Distance(Empirical):

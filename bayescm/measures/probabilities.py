@@ -144,21 +144,27 @@ def refinement(forecasts):
     return forecasts.mean(forecasts.truth * (1 - forecasts.truth))
 
 
-def _recalibration(forecasts, *, fixed, steps=40):
+def _recalibration(forecasts, *, fixed):
     """Return intercept and slope of the logistic regression on the forecasts' log odds, (S, K)."""
     weight, outcome = forecasts.weight, forecasts.outcome
-    found = []
+    mean, found = weight.mean(axis=0, keepdims=True), []
     for odds in log_odds(forecasts.probability):
-        level, slope = np.zeros(len(weight)), np.ones(len(weight))
-        for _ in range(steps):
-            truth = expit(level[:, None] + slope[:, None] * odds)
-            rest, spread = weight * (outcome - truth), weight * truth * (1 - truth)
-            step = _newton(rest, spread, odds, fixed)
-            level, slope = level + step[0], slope + step[1]
-            if max(np.abs(each).max() for each in step) < 1e-8:
-                break
-        found.append((level, slope))
+        start = _logistic(mean, outcome, odds, fixed, (0.0, 1.0))
+        found.append(_logistic(weight, outcome, odds, fixed, start))
     return np.moveaxis(np.array(found), 0, -1)
+
+
+def _logistic(weight, outcome, odds, fixed, start, steps=40):
+    """Return level and slope, (S,) each, of a weighted logistic regression, by Newton's steps."""
+    level, slope = (np.full(len(weight), each) for each in start)
+    for _ in range(steps):
+        truth = expit(level[:, None] + slope[:, None] * odds)
+        rest, spread = weight * (outcome - truth), weight * truth * (1 - truth)
+        step = _newton(rest, spread, odds, fixed)
+        level, slope = level + step[0], slope + step[1]
+        if max(np.abs(each).max() for each in step) < 1e-6:
+            break
+    return level, slope
 
 
 def _newton(rest, spread, odds, fixed):

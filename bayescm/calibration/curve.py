@@ -1,0 +1,124 @@
+"""The calibration curve with its band, and the probability that it is near the diagonal."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.direct.calibration import calibration
+from bayescm.validate import check_prob, fail
+
+_PLACES = 50
+
+
+def curve(
+    evidence: xr.Dataset,
+    *,
+    at: Any = None,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+) -> xr.Dataset:
+    """
+    Return the calibration curve of each classifier with its band.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    at : array_like, shape (T,), optional
+        Probabilities at which to evaluate the curve; by default 50 between the 1 % and the 99 %
+        quantile of the forecasts. Beyond the forecasts the departure stays as it is at their end.
+    prob : float, default 0.95
+        Probability that the band holds the whole curve or, if pointwise, any one of its points.
+    simultaneous : bool, default True
+
+    Returns
+    -------
+    Dataset, dims ([classifier], probability, bound)
+        ``interval``, the band; ``median`` of the curve, without ``bound``; scalar coords ``prob``
+        and ``band``.
+
+    Notes
+    -----
+    The band is that of the log odds' largest departure from their mean in units of their standard
+    deviation. It is of a smooth curve: a step, as forecasts of few distinct values may have,
+    it draws too soft.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(300)
+    >>> found = curve(bcm.from_probabilities(rng.random(300) < p, p), at=[0.2, 0.5, 0.8])
+    >>> found["interval"].dims
+    ('probability', 'bound')
+    """
+    check_prob(prob)
+    posterior = calibration(evidence)
+    places = _default(posterior.probability) if at is None else _given(at)
+    ends, median = posterior.band(places, prob, simultaneous=simultaneous)
+    dims = [*posterior.blank.dims, "probability"]
+    shape = [*posterior.blank.shape, len(places)]
+    coords = dict(posterior.blank.coords) | {"probability": places}
+    coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
+    return xr.Dataset(
+        {
+            "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),
+            "median": (dims, median.reshape(shape)),
+        },
+        coords | {"bound": ["lower", "upper"]},
+    )
+
+
+def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:
+    """
+    Return how probable it is that what comes true is near what was forecast, everywhere.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes.
+    delta : float, default 0.05
+        How far the curve may be from the diagonal, as a difference of probabilities.
+
+    Returns
+    -------
+    DataFrame
+        For each classifier ``p_calibrated``, the probability that the curve is within ``delta`` of
+        the diagonal between the 1 % and the 99 % quantile of the forecasts, and the median of the
+        largest ``departure``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(2000)
+    >>> found = test(bcm.from_probabilities(rng.random(2000) < p, p), delta=0.15)
+    >>> bool(found["p_calibrated"][0] > 0.5)
+    True
+    """
+    if not 0 < delta < 1:
+        raise fail("delta must be a probability", delta, "0 < delta < 1", "pass delta=0.05")
+    posterior = calibration(evidence)
+    largest = posterior.departures(_default(posterior.probability))
+    table = {
+        "p_calibrated": (largest < delta).mean(axis=0),
+        "departure": np.median(largest, axis=0),
+    }
+    named = {} if posterior.names is None else {"classifier": posterior.names}
+    return pd.DataFrame(named | table)
+
+
+def _default(probability):
+    ends = np.quantile(probability, [0.01, 0.99])
+    return np.unique(np.quantile(probability, np.linspace(0.01, 0.99, _PLACES)).clip(*ends))
+
+
+def _given(at):
+    places = np.atleast_1d(np.asarray(at, float))
+    if places.ndim != 1 or not ((places >= 0) & (places <= 1)).all():
+        raise fail("not probabilities", at, "numbers in [0, 1]", "pass e.g. at=[0.1, 0.5]")
+    return places

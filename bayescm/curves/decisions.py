@@ -1,0 +1,156 @@
+"""Is acting on the probabilities worth while: net benefit by threshold, with its posterior."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.curves import drawing
+from bayescm.curves.bands import band
+from bayescm.curves.numbers import interval_of
+from bayescm.curves.rates import rates_at, rates_seen
+from bayescm.evidence.rescored import at_prevalence
+from bayescm.validate import check_prob, fail
+
+_DEFAULT = np.arange(1, 100) / 100
+
+
+def decision_curve(
+    evidence: xr.Dataset,
+    *,
+    thresholds: Any = None,
+    prevalence: float | None = None,
+    prob: float = 0.95,
+    simultaneous: bool = False,
+    concentration: float = 0.5,
+    draws: int = drawing.NUMBERS,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """
+    Return the net benefit of acting on each classifier's probabilities, by threshold.
+
+    Whoever acts from a probability t on holds a false alarm to cost t / (1 - t) of what a find is
+    worth. The net benefit is the share of finds less that of false alarms at this price.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    thresholds : array_like, shape (T,), optional
+        In (0, 1); by default 0.01, 0.02, ..., 0.99.
+    prevalence : float, optional
+        Of the population where the classifier will be used, such as of case-control data; by
+        default that of the sample is estimated.
+    prob : float, default 0.95
+    simultaneous : bool, default False
+        Whether ``interval`` is a band that holds the whole curve.
+    concentration : float, default 0.5
+        Examples that the prior adds to each side of every rate and of the prevalence; 1 is the
+        uniform prior of bayesDCA.
+    draws : int, default 4000
+    random_seed : int, default 0
+
+    Returns
+    -------
+    Dataset, dims ([classifier], threshold)
+        ``net_benefit`` in the sample; ``mean`` and ``interval`` (bound) of its posterior;
+        ``treat_all``, its value in the sample if everybody is treated (treating none is worth 0),
+        and ``treat_all_interval``; ``standardized``, the net benefit as a share of the prevalence;
+        ``avoided``, the interventions avoided for each example compared with treating all;
+        ``p_useful``, the probability of more than treating all or none; ``p_best`` over
+        ``strategy`` (the classifiers, all, none); ``evpi``, the expected gain from knowing which
+        strategy is best.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are scores and no probabilities, or an argument is invalid.
+
+    References
+    ----------
+    Vickers, A. J. & Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making 26,
+    565-574. doi:10.1177/0272989X06295361
+
+    Cruz, G. N. F. & Korthauer, K. (2024). Bayesian decision curve analysis with bayesDCA.
+    Statistics in Medicine 43, 6042-6058. doi:10.1002/sim.10277
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.beta(1, 3, 400)
+    >>> found = decision_curve(bcm.from_probabilities(rng.random(400) < p, p), thresholds=[0.2])
+    >>> bool(found["p_useful"].item() > 0.9)
+    True
+    """
+    check_prob(prob)
+    at = _DEFAULT if thresholds is None else _given(thresholds)
+    known = _checked(evidence, prevalence)
+    odds = xr.DataArray(at / (1 - at), coords={"threshold": at}, dims="threshold")
+    if not concentration > 0:
+        todo = "pass concentration=0.5"
+        raise fail("concentration must be positive", concentration, "a number > 0", todo)
+    size = {"draws": draws, "random_seed": random_seed}
+    drawn = rates_at(known, at, concentration=concentration, **size)
+    seen = rates_seen(known, at)
+    net, every = _net(drawn, odds)
+    points, all_points = _net(seen, odds)
+    share = seen["prevalence"]
+    if simultaneous:
+        interval = band(net.transpose("draw", ..., "threshold"), prob=prob)
+    else:
+        interval = interval_of(net, prob, "eti")
+    answer = {
+        "net_benefit": points,
+        "mean": net.mean("draw"),
+        "interval": interval,
+        "treat_all": all_points,
+        "treat_all_interval": interval_of(every, prob, "eti"),
+        "standardized": points / share,
+        "avoided": (points - all_points) / odds,
+        "p_useful": (net > np.maximum(every, 0)).mean("draw"),
+    }
+    answer |= _choice(net, every)
+    coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
+    return xr.Dataset({name: each.rename(name) for name, each in answer.items()}).assign_coords(
+        coords
+    )
+
+
+def _checked(evidence, prevalence):
+    if "probabilities" not in getattr(evidence, "coords", {}):
+        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+    if "fold" in evidence:
+        todo = "select a fold, or drop_vars('fold') to take them for one sample"
+        raise fail("probabilities of several folds", ..., "a single sample", todo)
+    return evidence if prevalence is None else at_prevalence(evidence, prevalence)
+
+
+def _given(thresholds):
+    at = np.atleast_1d(np.asarray(thresholds, float))
+    if at.ndim != 1 or not len(at) or not ((at > 0) & (at < 1)).all():
+        todo = "pass e.g. thresholds=[0.1, 0.2]"
+        raise fail("a threshold must be a probability", thresholds, "numbers in (0, 1)", todo)
+    return at
+
+
+def _net(rates, odds):
+    """Return the net benefit of the classifiers, and of treating everybody."""
+    share = rates["prevalence"]
+    found, alarms = share * rates["tpr"], (1 - share) * rates["fpr"]
+    return found - alarms * odds, share - (1 - share) * odds
+
+
+def _choice(net, every):
+    """Return how probable it is that each strategy is best, and what it is worth to know."""
+    names = net["classifier"].values.tolist() if "classifier" in net.dims else ["classifier"]
+    single = net if "classifier" in net.dims else net.expand_dims("classifier")
+    stacked = [single.isel(classifier=k, drop=True) for k in range(single.sizes["classifier"])]
+    worth = xr.concat([*stacked, every, xr.zeros_like(every)], "strategy", coords="minimal")
+    worth = worth.assign_coords(strategy=[*names, "all", "none"])
+    best = worth == worth.max("strategy")
+    shared = best / best.sum("strategy")  # who ties shares the first place
+    gain = worth.max("strategy").mean("draw") - worth.mean("draw").max("strategy")
+    return {"p_best": shared.mean("draw"), "evpi": gain}

@@ -1,0 +1,82 @@
+"""
+The rates of classifiers at thresholds, jointly with the prevalence: conjugate.
+
+Inside each class the shares of the examples between neighbouring thresholds have a Dirichlet
+distribution whose prior weighs only the two outermost intervals. So both rates have the beta
+distribution of their own two-by-two table at every threshold, and all thresholds one joint
+distribution. Classifiers on the same examples share the joint table of their intervals.
+"""
+
+import numpy as np
+import xarray as xr
+
+from bayescm.curves.thresholds import two_classes
+from bayescm.direct.scores import arrays
+
+
+def rates_at(
+    evidence: xr.Dataset,
+    thresholds: np.ndarray,
+    *,
+    concentration: float = 0.5,
+    draws: int,
+    random_seed: int,
+) -> xr.Dataset:
+    """Draw ``tpr`` and ``fpr``, dims (draw, [classifier], threshold), and ``prevalence``."""
+    evidence = two_classes(evidence)
+    matrix, weights, codes = arrays(evidence)
+    rng = np.random.default_rng(random_seed)
+    order = np.argsort(thresholds)
+    places = np.searchsorted(thresholds[order], matrix, side="right")
+    rates = [
+        _above(places[:, codes == side], weights[codes == side], order, concentration, draws, rng)
+        for side in (0, 1)
+    ]
+    totals = np.bincount(codes, weights, 2) + concentration
+    share = rng.beta(totals[1], totals[0], draws)
+    if (known := _known(evidence)) is not None:
+        share = np.full(draws, known)
+    return _labelled(evidence, thresholds, *rates, share, "draw")
+
+
+def _above(places, weights, order, concentration, draws, rng):
+    """Draw the share of one class at or above each threshold, (S, K, T)."""
+    last = len(order)
+    ends = np.repeat([[0, last]], len(places), axis=0)
+    cells, cell = np.unique(np.concatenate([places, ends], axis=1), axis=1, return_inverse=True)
+    shape = np.bincount(cell.ravel(), np.concatenate([weights, [concentration] * 2]))
+    mass = rng.standard_gamma(shape, (draws, len(shape)))
+    mass /= mass.sum(axis=1, keepdims=True)
+    found = np.empty((draws, len(places), last))
+    for each, row in enumerate(cells):
+        inside = mass @ (row[:, None] == np.arange(last + 1))
+        found[:, each, order] = np.cumsum(inside[:, :0:-1], axis=1)[:, ::-1]
+    return found
+
+
+def rates_seen(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
+    """Return the same in the sample: a score at the threshold is predicted positive."""
+    evidence = two_classes(evidence)
+    matrix, weights, codes = arrays(evidence)
+    sides = [weights * (codes == side) for side in (0, 1)]
+    above = matrix[:, None, :] >= thresholds[:, None]
+    fpr, tpr = (above @ side / side.sum() for side in sides)
+    known = _known(evidence)
+    share = sides[1].sum() / weights.sum() if known is None else known
+    return _labelled(evidence, thresholds, fpr, tpr, np.array(share))
+
+
+def _known(evidence):
+    return evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
+
+
+def _labelled(evidence, thresholds, fpr, tpr, share, *lead):
+    dims, coords = [*lead, "threshold"], {"threshold": thresholds}
+    if "classifier" in evidence.dims:
+        dims.insert(-1, "classifier")
+        coords |= {"classifier": evidence["classifier"].values}
+    else:
+        fpr, tpr = fpr[..., 0, :], tpr[..., 0, :]
+    columns = {"tpr": (dims, tpr), "fpr": (dims, fpr), "prevalence": (list(lead), share)}
+    coords |= {"positive": evidence["positive"].item()}
+    return xr.Dataset(columns, coords)
