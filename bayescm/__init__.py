@@ -65,6 +65,8 @@ _HOME = {
         "plot_priors",
         "plot_folds",
         "plot_omega",
+        "plot_calibration",
+        "plot_decision_curve",
     ],
 }
 _MODULES = [

@@ -1,3 +1,4 @@
+from bayescm import calibration as calibration
 from bayescm import classical as classical
 from bayescm import curves as curves
 from bayescm import direct as direct
@@ -49,7 +50,9 @@ from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
 from bayescm.planning import plan_auc as plan_auc
 from bayescm.planning import plan_comparison as plan_comparison
+from bayescm.plots import plot_calibration as plot_calibration
 from bayescm.plots import plot_curve_numbers as plot_curve_numbers
+from bayescm.plots import plot_decision_curve as plot_decision_curve
 from bayescm.plots import plot_diagnostics as plot_diagnostics
 from bayescm.plots import plot_differences as plot_differences
 from bayescm.plots import plot_folds as plot_folds

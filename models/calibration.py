@@ -25,8 +25,8 @@ References
 Cox, D. R. (1958). Two further applications of a model for binary regression. Biometrika 45,
 562-565. doi:10.1093/biomet/45.3-4.562
 
-Austin, P. C. & Steyerberg, E. W. (2019). The Integrated Calibration Index (ICI) and related metrics.
-Statistics in Medicine 38, 4051-4065. doi:10.1002/sim.8281
+Austin, P. C. & Steyerberg, E. W. (2019). The Integrated Calibration Index (ICI) and related
+metrics. Statistics in Medicine 38, 4051-4065. doi:10.1002/sim.8281
 """
 
 import numpy as np

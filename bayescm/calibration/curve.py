@@ -72,7 +72,7 @@ def curve(
     )
 
 
-def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:
+def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:  # noqa: PT028
     """
     Return how probable it is that what comes true is near what was forecast, everywhere.
 
@@ -104,12 +104,9 @@ def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:
         raise fail("delta must be a probability", delta, "0 < delta < 1", "pass delta=0.05")
     posterior = calibration(evidence)
     largest = posterior.departures(_default(posterior.probability))
-    table = {
-        "p_calibrated": (largest < delta).mean(axis=0),
-        "departure": np.median(largest, axis=0),
-    }
+    near, middle = (largest < delta).mean(axis=0), np.median(largest, axis=0)
     named = {} if posterior.names is None else {"classifier": posterior.names}
-    return pd.DataFrame(named | table)
+    return pd.DataFrame(named | {"p_calibrated": near, "departure": middle})
 
 
 def _default(probability):
@@ -118,7 +115,10 @@ def _default(probability):
 
 
 def _given(at):
-    places = np.atleast_1d(np.asarray(at, float))
+    try:
+        places = np.atleast_1d(np.asarray(at, float))
+    except (TypeError, ValueError):
+        places = np.array([np.nan])
     if places.ndim != 1 or not ((places >= 0) & (places <= 1)).all():
         raise fail("not probabilities", at, "numbers in [0, 1]", "pass e.g. at=[0.1, 0.5]")
     return places

@@ -129,7 +129,10 @@ def _checked(evidence, prevalence):
 
 
 def _given(thresholds):
-    at = np.atleast_1d(np.asarray(thresholds, float))
+    try:
+        at = np.atleast_1d(np.asarray(thresholds, float))
+    except (TypeError, ValueError):
+        at = np.array([np.nan])
     if at.ndim != 1 or not len(at) or not ((at > 0) & (at < 1)).all():
         todo = "pass e.g. thresholds=[0.1, 0.2]"
         raise fail("a threshold must be a probability", thresholds, "numbers in (0, 1)", todo)

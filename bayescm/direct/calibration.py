@@ -9,7 +9,8 @@ same draws for all classifiers. The calibration curve is smooth, in
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -86,9 +87,8 @@ class Calibration(Posterior):
     @cached_property
     def blank(self):
         """NaN for every classifier."""
-        dims, coords = ([], {}) if self.names is None else (["classifier"], None)
-        if self.names is not None:
-            coords = {"classifier": self.names}
+        dims = [] if self.names is None else ["classifier"]
+        coords: dict[str, Any] = {} if self.names is None else {"classifier": self.names}
         coords |= {"positive": self.evidence["positive"].item()}
         return xr.DataArray(np.full([len(coords[dim]) for dim in dims], np.nan), coords, dims)
 
@@ -178,6 +178,11 @@ class Calibration(Posterior):
             shape = (each, len(self.probability))
             parts.append([np.broadcast_to(measure(drawn), shape) for measure in measures])
         every = [np.concatenate(values) for values in zip(*parts, strict=True)]
+        for measure, values in zip(measures, every, strict=True):
+            if np.isinf(values).any():
+                what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
+                todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
+                raise fail(what, ..., "forecasts inside (0, 1)", todo)
         return [values.reshape(size, *self.blank.shape) for values in every]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
@@ -196,7 +201,8 @@ class Calibration(Posterior):
         if not isinstance(form, Curved) or not form.zero:
             return None
         (draws,) = self.draw([measure], _DRAWS, np.random.default_rng(0))
-        return Distance(draws, self, measure)
+        how = "draws; the lower limit is that of the curve's band"
+        return Distance(draws, how=how, posterior=self, measure=measure)
 
     def band(
         self, places: np.ndarray, prob: float, *, simultaneous: bool = True
@@ -257,6 +263,7 @@ def _gammas(weight, size, rng):
     return drawn
 
 
+@dataclass(frozen=True, eq=False)
 class Distance(Empirical):
     """
     The posterior of a distance from calibration, by draws.
@@ -266,15 +273,13 @@ class Distance(Empirical):
     diagonal; the upper limit is that of the equal-tailed interval.
     """
 
-    def __init__(self, draws, posterior, measure):
-        super().__init__(draws, how="draws; the lower limit is that of the curve's band")
-        object.__setattr__(self, "_of", (posterior, measure))
+    posterior: Any = None
+    measure: Any = None
 
     def eti(self, prob: float) -> np.ndarray:
         """Return lower and upper limit, (..., 2)."""
-        posterior, measure = self._of
         upper = self.quantile((1 + prob) / 2)
-        lower = _least(posterior, measure, prob).reshape(np.shape(upper))
+        lower = _least(self.posterior, self.measure, prob).reshape(np.shape(upper))
         return np.stack([np.minimum(lower, upper), upper], axis=-1)
 
     hdi = eti
@@ -294,7 +299,8 @@ def _least(posterior, measure, prob):
         low, high = (np.interp(each.odds, grid, end) for end in _around(drawn, prob, True))
         gap = np.clip(0.0, low, high)
         truth = np.where(gap == 0, row, expit(each.odds + gap))
-        seen = Forecasts(row[None], posterior.outcome, weight, lambda at=truth: at[None, None])
+        inside = partial(np.reshape, truth, (1, 1, -1))
+        seen = Forecasts(row[None], posterior.outcome, weight, inside)
         nearest.append(measure(seen).item())
     return np.array(nearest)
 

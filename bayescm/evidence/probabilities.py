@@ -25,6 +25,7 @@ def from_probabilities(
     positive: Hashable | None = None,
     labels: Sequence | None = None,
     weights: Any = None,
+    weights_are: str | None = None,
     fold: Any = None,
     clip: float | None = None,
 ) -> xr.Dataset:
@@ -38,8 +39,8 @@ def from_probabilities(
     probabilities : array_like or mapping of str to array_like
         Of the positive class, shape (n,) in [0, 1]; or for more classes (n, C), rows summing to 1.
         A mapping holds those of several classifiers on the same examples.
-    positive, labels, weights, fold
-        As in `from_scores`.
+    positive, labels, weights, weights_are, fold
+        As in `from_scores`, but for importance weights.
     clip : float, optional
         Moves probabilities into [clip, 1 - clip]. By default they stay as they are: the log loss of
         an exact 0 or 1 is infinite where it may be wrong.
@@ -62,8 +63,12 @@ def from_probabilities(
     """
     if clip is not None and not 0 < clip < 0.5:
         raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
-    keywords: dict[str, Any] = {"positive": positive, "labels": labels}
-    evidence = from_scores(actual, probabilities, weights=weights, fold=fold, **keywords)
+    if weights_are == "importance":
+        todo = "ask the labels predicted at a threshold, by from_predictions"
+        raise fail("importance weights of probabilities", ..., "weights_are='counts'", todo)
+    keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
+    keywords |= {"weights_are": weights_are, "fold": fold}
+    evidence = from_scores(actual, probabilities, **keywords)
     values = evidence["score"]
     name = "" if not isinstance(probabilities, Mapping) else f" of {_worst(values)}"
     outside = values.values[(values.values < 0) | (values.values > 1)]
@@ -71,10 +76,11 @@ def from_probabilities(
         todo = "pass predict_proba, or decision values as scores: from_scores(actual, scores)"
         raise fail(f"a probability{name} is outside [0, 1]", outside[0], "[0, 1]", todo)
     if "class" in values.dims:
-        off = np.abs(values.sum("class") - 1).values
-        if off.max() > _ROUNDING:
+        total = values.sum("class").values.ravel()
+        worst = np.abs(total - 1).argmax()
+        if abs(total[worst] - 1) > _ROUNDING:
             todo = "pass one probability per class, e.g. the softmax of the logits"
-            got = round(float(values.sum("class").values.ravel()[off.argmax()]), 6)
+            got = round(float(total[worst]), 6)
             raise fail("the probabilities of an example do not sum to 1", got, "a sum of 1", todo)
     if clip is not None:
         evidence["score"] = values.clip(clip, 1 - clip)

@@ -10,11 +10,14 @@ from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
 from bayescm.plots.planning import plot_plan
 from bayescm.plots.priors import plot_priors
+from bayescm.plots.probabilities import plot_calibration, plot_decision_curve
 from bayescm.plots.ranks import plot_ranks
 from bayescm.plots.regions import plot_region
 
 __all__ = [
+    "plot_calibration",
     "plot_curve_numbers",
+    "plot_decision_curve",
     "plot_diagnostics",
     "plot_differences",
     "plot_folds",

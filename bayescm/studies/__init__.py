@@ -18,6 +18,7 @@ _HOME = {
         "meta_analysis",
         "online",
         "priors",
+        "probabilities",
         "run_length",
         "weights",
     ],

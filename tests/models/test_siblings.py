@@ -51,6 +51,7 @@ ABSTAINING_PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS | {"b": REFUSED}, abstai
 SCORES = bcm.from_scores(TRUTH, SCORE)
 PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
 WEIGHTED = bcm.from_scores(TRUTH, OTHER, weights=np.arange(10) % 3 + 1)
+CHANCES = bcm.from_probabilities(TRUTH, np.linspace(0.05, 0.9, 10))
 
 
 class Case(NamedTuple):
@@ -97,6 +98,7 @@ OPEN = [
     Case("hierarchical_groups", SITES, {}),
     Case("hierarchical_groups", MANY, {}),
     Case("hierarchical_rows", THREE, {}),
+    Case("calibration", CHANCES, {}),
 ]
 SAMPLED = [FENCED[10]]  # the one whose likelihood is our own
 

@@ -1,5 +1,5 @@
 """
-The posterior of a smooth calibration curve: Laplace at each scale of a grid, then importance weights.
+The posterior of a smooth calibration curve: Laplace at each scale, then importance weights.
 
 The log odds of the truth are those of the forecast plus a departure: a level, a slope and a random
 walk of second order over quantiles of the forecasts, whose scale is learned. See
@@ -77,7 +77,7 @@ class Smooth:
     @cached_property
     def _groups(self):
         """Return log odds, positives and totals of examples with neighbouring forecasts."""
-        odds, first, inverse = np.unique(self.odds, return_index=True, return_inverse=True)
+        odds, inverse = np.unique(self.odds, return_inverse=True)
         if len(odds) > _GROUPS:
             inverse = inverse * _GROUPS // len(odds)
         total = np.bincount(inverse, self.weight)

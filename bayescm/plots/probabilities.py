@@ -1,0 +1,159 @@
+"""Probabilities: the calibration curve with its band, and net benefit by threshold."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm import calibration
+from bayescm.answers.summary import summary
+from bayescm.curves.decisions import decision_curve
+from bayescm.plots import common
+from bayescm.plots.canvas import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BINS = 40
+
+
+def plot_calibration(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """
+    Draw what comes true where a probability is given, with its band.
+
+    Below the curves lies the histogram of the forecasts; the legend has the expected calibration
+    error and the calibration slope.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    prob : float, default 0.95
+    simultaneous : bool, default True
+        Whether the band is for the whole curve, or pointwise. The picture says which.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(300)
+    >>> axes = plot_calibration(bcm.from_probabilities(rng.random(300) < p, p)).axes[0]
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('probability given', 'share that comes true')
+    """
+    found = calibration.curve(evidence, prob=prob, simultaneous=simultaneous)
+    labels = _labels(evidence)
+    with canvas((5.6, 5.8), ax=ax) as page:
+        axes = page.axes
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.set(xlabel="probability given", ylabel="share that comes true")
+        axes.plot([0, 1], [0, 1], color=common.grey(), linewidth=0.8, linestyle=":")
+        for place, (part, scores, label) in enumerate(_members(found, evidence, labels)):
+            at, ends, colour = part["probability"], part["interval"].values, common.paint(place)
+            axes.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
+            axes.plot(at, part["median"], color=colour, label=label)
+            _histogram(axes, scores, colour)
+        axes.legend(fontsize=8, loc="upper left")
+        words = f"{100 * prob:g}% band, {'simultaneous' if simultaneous else 'pointwise'}"
+        page.heading(words, common.positive_of(evidence))
+    return page.figure
+
+
+def plot_decision_curve(
+    evidence: xr.Dataset,
+    *,
+    thresholds: Any = None,
+    prevalence: float | None = None,
+    prob: float = 0.95,
+    simultaneous: bool = False,
+    random_seed: int = 0,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """
+    Draw the net benefit of acting on each classifier's probabilities, by threshold.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    thresholds, prevalence, prob, simultaneous, random_seed
+        See :func:`bayescm.decision_curve`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.beta(1, 3, 300)
+    >>> axes = plot_decision_curve(bcm.from_probabilities(rng.random(300) < p, p)).axes[0]
+    >>> axes.get_ylabel()
+    'net benefit'
+    """
+    options: dict[str, Any] = {"thresholds": thresholds, "prevalence": prevalence}
+    options |= {"prob": prob, "simultaneous": simultaneous, "random_seed": random_seed}
+    found = decision_curve(evidence, **options)
+    several = "classifier" in found.dims
+    names = found["classifier"].values.tolist() if several else ["acting on the probabilities"]
+    with canvas((6.4, 4.4), ax=ax) as page:
+        axes, at = page.axes, found["threshold"]
+        axes.plot(at, found["treat_all"], color=common.grey(), linestyle="--", label="treat all")
+        axes.axhline(0, color=common.grey(), linewidth=0.8, label="treat none")
+        for place, name in enumerate(names):
+            part = found.isel(classifier=place) if several else found
+            ends, colour = part["interval"].values, common.paint(place)
+            axes.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
+            axes.plot(at, part["mean"], color=colour, label=name)
+        top = float(max(found["interval"].max(), found["treat_all"].max()))
+        axes.set(xlabel="threshold", ylabel="net benefit", ylim=(-0.25 * top, 1.1 * top))
+        axes.legend(fontsize=8, loc="upper right")
+        known = "" if prevalence is None else f"prevalence {prevalence:g}"
+        words = f"{100 * prob:g}% band, {'simultaneous' if simultaneous else 'pointwise'}"
+        page.heading(words, known, common.positive_of(evidence))
+    return page.figure
+
+
+def _labels(evidence):
+    """Return a line for the legend for each classifier."""
+    table = summary(evidence, ["ece", "calibration_slope"])
+    lines = []
+    for name in evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [""]:
+        own = table[table["classifier"] == name] if name else table
+        parts = [
+            f"{word} {row.point:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
+            for word, row in zip(["ECE", "slope"], own.itertuples(), strict=True)
+        ]
+        lines.append("\n".join([*([str(name)] if name else []), *parts]))
+    return lines
+
+
+def _members(found, evidence, labels):
+    for place, label in enumerate(labels):
+        one = {"classifier": place} if "classifier" in found.dims else {}
+        yield found.isel(one), evidence["score"].isel(one).values, label
+
+
+def _histogram(axes, scores, colour):
+    """Draw how often each probability was given, at the foot of the picture."""
+    counts, edges = np.histogram(scores, bins=_BINS, range=(0, 1))
+    height = 0.12 * counts / counts.max()
+    axes.stairs(height, edges, color=colour, alpha=0.7, linewidth=0.8)

@@ -1,0 +1,189 @@
+"""
+Coverage of proper scores, recalibration, the calibration curve and its error.
+
+The forecasts' log odds are normal with standard deviation 1.3; what comes true departs from them in
+seven shapes: not at all, as of forecasts too extreme or too timid, along an S, flat from a
+threshold on (a hockey stick), with a bump, and with 15 % of exact zeros and ones that err in 2 and
+3 of a hundred. The mean is such that the positive class has the prevalence asked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from bayescm.answers.summary import summary
+from bayescm.calibration import curve
+from bayescm.evidence.probabilities import from_probabilities
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.probabilities import Forecasts
+from bayescm.simulation.coverage import Study
+from bayescm.studies.tables import Settings, run_chosen
+from bayescm.validate import check_choice, fail
+
+MEASURES = ("brier", "brier_skill", "log_loss", "calibration_in_the_large")
+MEASURES += ("calibration_intercept", "calibration_slope", "ece")
+SHAPES = ("calibrated", "extreme", "timid", "s", "hockey", "bump", "spike")
+CASES = dict(
+    enumerate(
+        [
+            (shape, prevalence, size)
+            for prevalence, size in ((0.03, 700), (0.2, 200), (0.5, 500))
+            for shape in SHAPES
+        ],
+        start=1,
+    )
+)
+TABLES = ("coverage",)
+_SPREAD, _POPULATION, _SPIKE = 1.3, 400_000, 0.15
+
+
+@dataclass(frozen=True)
+class Population:
+    """
+    Forecasts and what comes true.
+
+    Attributes
+    ----------
+    shape : str
+        One of `SHAPES`.
+    prevalence : float
+    size : int
+        Number of examples of a data set.
+    """
+
+    shape: str
+    prevalence: float
+    size: int
+
+    @cached_property
+    def center(self) -> float:
+        """The mean of the forecasts' log odds."""
+
+        def excess(center):
+            forecast = self._forecasts(np.random.default_rng(0), _POPULATION, center)
+            return self._chance(forecast, center).mean() - self.prevalence
+
+        return brentq(excess, -7, 3, xtol=1e-3)
+
+    def _forecasts(self, rng, size, center):
+        forecast = expit(rng.normal(center, _SPREAD, size))
+        if self.shape == "spike":
+            place = rng.random(size)
+            forecast[place < _SPIKE * (1 - expit(center))] = 0
+            forecast[place > 1 - _SPIKE * expit(center)] = 1
+        return forecast
+
+    def _chance(self, forecast, center):
+        with np.errstate(divide="ignore"):
+            odds = logit(forecast)
+        from_center = np.clip(odds - center, -50, 50)
+        bent = {
+            "extreme": center + 0.55 * from_center,
+            "timid": center + 1.7 * from_center,
+            "s": odds + 0.8 * np.sin(2.2 * from_center),
+            "hockey": center + np.minimum(from_center, 0.255 + 0.15 * from_center),
+            "bump": odds + 1.3 * np.exp(-(((from_center - 0.5) / 0.5) ** 2)),
+        }
+        if self.shape == "spike":
+            return np.select([forecast == 0, forecast == 1], [0.02, 0.97], forecast)
+        return forecast if self.shape == "calibrated" else expit(bent[self.shape])
+
+    @cached_property
+    def truth(self) -> dict[str, float]:
+        """The measures of the population, and 0 for what a band's room must hold."""
+        rng = np.random.default_rng(99)
+        forecast = self._forecasts(rng, _POPULATION, self.center)
+        chance = self._chance(forecast, self.center)
+        both = np.concatenate([1 - chance, chance]) / _POPULATION
+        outcome = np.repeat([0.0, 1.0], _POPULATION)
+        twice, told = np.tile(forecast, 2)[None], np.tile(chance, 2)[None, None]
+        seen = Forecasts(twice, outcome, both[None], lambda: told)
+        values = {name: float(np.squeeze(resolve(name)(seen))) for name in self.measures}
+        return values | {"curve": 0.0}
+
+    @property
+    def measures(self) -> list[str]:
+        """All but the log loss of exact zeros and ones, which is infinite."""
+        return [each for each in MEASURES if (self.shape, each) != ("spike", "log_loss")]
+
+    def generate(self, rng: np.random.Generator) -> tuple[xr.Dataset, Mapping[str, float]]:
+        """Return a data set, with the true chances in ``chance``, and the true measures."""
+        forecast = self._forecasts(rng, self.size, self.center)
+        chance = self._chance(forecast, self.center)
+        actual = (rng.random(self.size) < chance).astype(int)
+        evidence = from_probabilities(actual, forecast, positive=1, labels=[0, 1])
+        return evidence.assign(chance=("example", chance)), self.truth
+
+
+def posterior(evidence: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return 95% intervals of the measures, and the room that the curve has inside its band."""
+    forecast, chance = evidence["score"].values, evidence["chance"].values
+    exact = ((forecast == 0) | (forecast == 1)).any()
+    names = [each for each in MEASURES if not (exact and each == "log_loss")]
+    table = summary(evidence.drop_vars("chance"), names, kind="eti", draws=None)
+    found = dict(zip(names, table[["lower", "upper"]].to_numpy(), strict=True))
+    order = np.argsort(forecast)
+    inner = order[(forecast[order] > 0) & (forecast[order] < 1)]
+    inner = inner[len(inner) // 100 : len(inner) - len(inner) // 100 : max(1, len(inner) // 60)]
+    band = curve(evidence.drop_vars("chance"), at=forecast[inner])["interval"].values
+    room = band - chance[inner, None]
+    return found | {"curve": np.array([room[:, 0].max(), room[:, 1].min()])}
+
+
+def study(case: int) -> Study:
+    """
+    Return one case of the table, ready for `bayescm.simulation.coverage.run`.
+
+    Parameters
+    ----------
+    case : int
+        1 to 21: the prevalence .03 with 700 examples, .2 with 200 and .5 with 500; in each the
+        seven shapes.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> study(8).name
+    'probabilities calibrated prevalence=0.2 n=200'
+    """
+    if case not in CASES:
+        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
+    shape, prevalence, size = CASES[case]
+    name = f"probabilities {shape} prevalence={prevalence:g} n={size}"
+    return Study(name, Population(shape, prevalence, size).generate, {"posterior": posterior})
+
+
+def table(
+    name: str = "coverage", case: int | None = None, settings: Settings | None = None
+) -> pd.DataFrame:
+    """
+    Return the coverage of intervals of proper scores and calibration, and of the curve's band.
+
+    Parameters
+    ----------
+    name : {"coverage"}
+    case : int, optional
+        One case only; see `study`.
+    settings : Settings, optional
+        How much is simulated, and where.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Of the measure ``curve`` the coverage is that of the whole curve, between the 1 % and the
+        99 % quantile of the forecasts; its length means nothing.
+    """
+    check_choice("table", name, list(TABLES))
+    frame = run_chosen(study, CASES, case, settings)
+    for place, column in enumerate(("shape", "prevalence", "n"), start=1):
+        frame.insert(place, column, [CASES[number][place - 1] for number in frame["case"]])
+    return frame

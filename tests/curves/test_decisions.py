@@ -1,0 +1,93 @@
+"""Net benefit: the sample's formula, the conjugate posterior, and what follows from it."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import bayescm as bcm
+
+AT = np.array([0.1, 0.35, 0.6])
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(5)
+    odds = rng.normal(-1, 1.2, 400)
+    actual = (rng.random(400) < 1 / (1 + np.exp(-odds))).astype(int)
+    other = odds + rng.normal(0, 0.7, 400)
+    return actual, {name: 1 / (1 + np.exp(-each)) for name, each in (("a", odds), ("b", other))}
+
+
+@pytest.fixture(scope="module")
+def found(sample):
+    evidence = bcm.from_probabilities(*sample)
+    return bcm.decision_curve(evidence, thresholds=AT, concentration=1, draws=40_000)
+
+
+def test_points_are_vickers_and_elkins_formula(sample, found):
+    actual, probabilities = sample
+    for name, p in probabilities.items():
+        for at in AT:
+            hits, alarms = ((p >= at) & (actual == 1)).sum(), ((p >= at) & (actual == 0)).sum()
+            expected = (hits - alarms * at / (1 - at)) / len(actual)
+            value = found["net_benefit"].sel(classifier=name, threshold=at).item()
+            assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_posterior_is_the_conjugate_one_at_every_threshold(sample, found):
+    """Uniform priors of the prevalence and both rates, independent (bayesDCA)."""
+    actual, probabilities = sample
+    rng, size = np.random.default_rng(1), 40_000
+    positive = actual.sum()
+    share = rng.beta(1 + positive, 1 + len(actual) - positive, size)
+    for name, p in probabilities.items():
+        for at in AT:
+            hits, alarms = ((p >= at) & (actual == 1)).sum(), ((p >= at) & (actual == 0)).sum()
+            recall = rng.beta(1 + hits, 1 + positive - hits, size)
+            alarm = rng.beta(1 + alarms, 1 + len(actual) - positive - alarms, size)
+            net = share * recall - (1 - share) * alarm * at / (1 - at)
+            one = found.sel(classifier=name, threshold=at)
+            assert one["mean"].item() == pytest.approx(net.mean(), abs=5 * net.std() / 200)
+            ends = np.quantile(net, [0.025, 0.975])
+            assert one["interval"].values == pytest.approx(ends, abs=0.05 * net.std())
+            useful = (net > np.maximum(share - (1 - share) * at / (1 - at), 0)).mean()
+            assert one["p_useful"].item() == pytest.approx(useful, abs=0.015)
+
+
+def test_probabilities_of_being_best_sum_to_one_and_ties_share(sample, found):
+    assert found["p_best"].sum("strategy").values == pytest.approx(np.ones(3))
+    actual, probabilities = sample
+    twins = bcm.from_probabilities(actual, {"a": probabilities["a"], "b": probabilities["a"]})
+    best = bcm.decision_curve(twins, thresholds=[0.3])["p_best"].isel(threshold=0)
+    assert best.sel(strategy="a").item() == pytest.approx(best.sel(strategy="b").item())
+
+
+def test_a_known_prevalence_moves_treat_all(sample):
+    found = bcm.decision_curve(bcm.from_probabilities(*sample), thresholds=[0.2], prevalence=0.05)
+    assert found["treat_all"].item() == pytest.approx(0.05 - 0.95 * 0.25)
+    assert (found["evpi"] >= 0).all()
+
+
+def test_a_band_for_the_whole_curve_is_wider(sample):
+    evidence = bcm.from_probabilities(sample[0], sample[1]["a"])
+    point, whole = (
+        bcm.decision_curve(evidence, thresholds=AT, simultaneous=each)["interval"]
+        for each in (0, 1)
+    )
+    width = [each.diff("bound").isel(bound=0) for each in (point, whole)]
+    assert (width[1] > width[0]).all()
+
+
+@pytest.mark.parametrize("bad", [[0.0, 0.5], [1.2], "x"])
+def test_bad_thresholds_are_refused(sample, bad):
+    with pytest.raises((ValueError, TypeError), match="threshold"):
+        bcm.decision_curve(bcm.from_probabilities(*sample), thresholds=bad)
+
+
+def test_the_marginal_of_a_rate_is_its_beta(sample):
+    actual, probabilities = sample
+    evidence = bcm.from_probabilities(actual, probabilities["a"])
+    found = bcm.decision_curve(evidence, thresholds=[0.3], prevalence=0.999999, draws=20_000)
+    hits = ((probabilities["a"] >= 0.3) & (actual == 1)).sum()
+    law = stats.beta(0.5 + hits, 0.5 + actual.sum() - hits)
+    assert found["interval"].values[0] == pytest.approx(law.ppf([0.025, 0.975]), abs=0.004)

@@ -1,0 +1,65 @@
+"""Measures of probabilities in the sample: scikit-learn's, and identities between them."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss
+
+import bayescm as bcm
+from bayescm.measures import resolve
+
+
+@pytest.fixture(scope="module")
+def sample():
+    rng = np.random.default_rng(3)
+    odds = rng.normal(-0.5, 1.3, 500)
+    probability = 1 / (1 + np.exp(-odds))
+    return (rng.random(500) < 1 / (1 + np.exp(-0.6 * odds))).astype(int), probability
+
+
+def points(sample, *names, **keywords):
+    evidence = bcm.from_probabilities(*sample, **keywords)
+    table = bcm.summary(evidence, list(names))
+    assert ((table["lower"] < table["point"]) & (table["point"] < table["upper"])).all()
+    return table["point"].to_numpy()
+
+
+def test_proper_scores_are_scikit_learns(sample):
+    brier, log = points(sample, "brier", "log_loss")
+    assert brier == pytest.approx(brier_score_loss(*sample), rel=1e-12)
+    assert log == pytest.approx(log_loss(*sample), rel=1e-12)
+
+
+def test_recalibration_is_the_logistic_regression(sample):
+    actual, probability = sample
+    odds = np.log(probability / (1 - probability))
+    fitted = LogisticRegression(C=np.inf, tol=1e-10).fit(odds[:, None], actual)
+    (slope,) = points(sample, "calibration_slope")
+    assert slope == pytest.approx(fitted.coef_.item(), rel=1e-5)
+
+
+def test_the_intercept_makes_the_mean_right(sample):
+    actual, probability = sample
+    (level,) = points(sample, "calibration_intercept")
+    odds = np.log(probability / (1 - probability)) + level
+    assert (1 / (1 + np.exp(-odds))).mean() == pytest.approx(actual.mean(), rel=1e-6)
+
+
+def test_brier_is_refinement_and_miscalibration(sample):
+    posterior = bcm.direct.calibration(bcm.from_probabilities(*sample))
+    names = ["refinement", "uncertainty", "discrimination"]
+    rng = np.random.default_rng(1)
+    refinement, uncertainty, discrimination = posterior.draw(
+        [resolve(each) for each in names], 500, rng
+    )
+    # Both estimate the same prevalence, one by the outcomes, the other by the curve.
+    gap = uncertainty - discrimination - refinement
+    assert abs(gap.mean()) < 0.002
+    assert np.corrcoef(uncertainty - discrimination, refinement)[0, 1] > 0.5
+
+
+def test_measures_of_cells_are_refused(sample):
+    with pytest.raises(ValueError, match="not a measure of probabilities, but of cells"):
+        bcm.interval(bcm.from_probabilities(*sample), "f1")
+    with pytest.raises(ValueError, match="not a measure of cells, but of probabilities"):
+        bcm.interval(bcm.from_cells(tp=5, fn=2, fp=3, tn=9), "brier")
