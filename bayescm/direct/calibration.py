@@ -54,7 +54,7 @@ class Calibration(Posterior):
     how = "draws by the Bayesian bootstrap"
 
     def __init__(self, evidence):
-        self.evidence = evidence
+        self.evidence, self._known = evidence, {}
         score = evidence["score"]
         self.names = score["classifier"].values.tolist() if "classifier" in score.dims else None
         self.probability = np.atleast_2d(score.transpose(..., "example").values)
@@ -188,7 +188,10 @@ class Calibration(Posterior):
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value in the sample; of what needs the curve, the median of the posterior."""
         self.check_of(of)
-        if isinstance(getattr(measure, "form", None), Curved):
+        form = getattr(measure, "form", None)
+        if isinstance(form, Curved) and form.zero:
+            return self.distribution(measure).quantile(0.5)
+        if isinstance(form, Curved):
             return np.median(self.draw([measure], _DRAWS, np.random.default_rng(0))[0], axis=0)
         weight = (self.weight / self.weight.sum())[None]
         seen = Forecasts(self.probability, self.outcome, weight, lambda: self.probability[None])
@@ -200,9 +203,12 @@ class Calibration(Posterior):
         form = getattr(measure, "form", None)
         if not isinstance(form, Curved) or not form.zero:
             return None
-        (draws,) = self.draw([measure], _DRAWS, np.random.default_rng(0))
-        how = "draws; the lower limit is that of the curve's band"
-        return Distance(draws, how=how, posterior=self, measure=measure)
+        name = getattr(measure, "canonical", "")
+        if name not in self._known:
+            (draws,) = self.draw([measure], _DRAWS, np.random.default_rng(0))
+            how = "draws; the lower limit is that of the curve's band"
+            self._known[name] = Distance(draws, how=how, posterior=self, measure=measure)
+        return self._known[name]
 
     def band(
         self, places: np.ndarray, prob: float, *, simultaneous: bool = True
@@ -231,7 +237,7 @@ class Calibration(Posterior):
         """Give the log odds of probabilities and draws of the departure there, per classifier."""
         for each in self.smooth:
             odds = np.clip(_finite(places), each.odds.min(), each.odds.max())
-            yield odds, each.departure(*each.draw(_DRAWS, np.random.default_rng(0))[:2], odds)
+            yield odds, each.departure(*each.sample, odds)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws of the variables of the PyMC model, of one classifier."""
@@ -295,7 +301,7 @@ def _least(posterior, measure, prob):
     nearest = []
     for each, row in zip(posterior.smooth, posterior.probability, strict=True):
         grid = np.quantile(each.odds, np.linspace(0.01, 0.99, _PLACES))
-        drawn = each.departure(*each.draw(_DRAWS, np.random.default_rng(0))[:2], grid)
+        drawn = each.departure(*each.sample, grid)
         low, high = (np.interp(each.odds, grid, end) for end in _around(drawn, prob, True))
         gap = np.clip(0.0, low, high)
         truth = np.where(gap == 0, row, expit(each.odds + gap))

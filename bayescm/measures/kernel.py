@@ -144,7 +144,7 @@ class Measure:
         formula = self.formula.func if isinstance(self.formula, partial) else self.formula
         object.__setattr__(self, "__doc__", formula.__doc__)
 
-    def __call__(self, cells: ArrayLike) -> np.ndarray:
+    def __call__(self, cells: Any) -> np.ndarray:
         """Return the measure, shape (...) or, per class, (..., C)."""
         cells = floats(cells) if self.takes == "cells" else cells
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -105,7 +105,7 @@ class Smooth:
         straight, steps = self.design(odds)
         eta = odds + coefficients[:, :2] @ straight.T
         eta += (scale[:, None] * coefficients[:, 2:]) @ steps.T
-        likelihood = log_expit(eta) @ hits + log_expit(-eta) @ (total - hits)
+        likelihood = eta @ hits + log_expit(-eta) @ total
         logs = np.log(self.precision / (2 * np.pi)).sum() / 2
         prior = logs - (coefficients**2) @ self.precision / 2
         half = np.log(2 / np.pi) / 2 - np.log(SCALE) - (scale / SCALE) ** 2 / 2
@@ -152,6 +152,11 @@ class Smooth:
         efficiency = 1 / (share**2).sum() / size
         kept = _systematic(share, size, rng)
         return coefficients[kept], scale[kept], float(efficiency)
+
+    @cached_property
+    def sample(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients and scales of 4,000 draws, always the same."""
+        return self.draw(4000, np.random.default_rng(0))[:2]
 
     def departure(self, coefficients, scale, odds: np.ndarray) -> np.ndarray:
         """Return the departure (S, ...) of the log odds of the truth at log odds of forecasts."""

@@ -26,8 +26,15 @@ from bayescm.simulation.coverage import Study
 from bayescm.studies.tables import Settings, run_chosen
 from bayescm.validate import check_choice, fail
 
-MEASURES = ("brier", "brier_skill", "log_loss", "calibration_in_the_large")
-MEASURES += ("calibration_intercept", "calibration_slope", "ece")
+MEASURES = (
+    "brier",
+    "brier_skill",
+    "log_loss",
+    "calibration_in_the_large",
+    "calibration_intercept",
+    "calibration_slope",
+    "ece",
+)
 SHAPES = ("calibrated", "extreme", "timid", "s", "hockey", "bump", "spike")
 CASES = dict(
     enumerate(
