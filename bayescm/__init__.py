@@ -18,9 +18,9 @@ _HOME = {
         "at_prevalence",
     ],
     "evidence.outcomes": ["from_classifiers"],
-    "evidence.probabilities": ["from_probabilities"],
-    "evidence.scores": ["from_scores"],
-    "evidence.scored_folds": ["cross_scores"],
+    "evidence.scored.probabilities": ["from_probabilities"],
+    "evidence.scored.scores": ["from_scores"],
+    "evidence.scored.folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],
     "curves.decisions": ["decision_curve"],
     "answers.interval": [

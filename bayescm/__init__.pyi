@@ -43,9 +43,9 @@ from bayescm.evidence import from_predictions as from_predictions
 from bayescm.evidence import read as read
 from bayescm.evidence.cross_validation import cross_confusion as cross_confusion
 from bayescm.evidence.outcomes import from_classifiers as from_classifiers
-from bayescm.evidence.probabilities import from_probabilities as from_probabilities
-from bayescm.evidence.scored_folds import cross_scores as cross_scores
-from bayescm.evidence.scores import from_scores as from_scores
+from bayescm.evidence.scored.folds import cross_scores as cross_scores
+from bayescm.evidence.scored.probabilities import from_probabilities as from_probabilities
+from bayescm.evidence.scored.scores import from_scores as from_scores
 from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
 from bayescm.planning import plan_auc as plan_auc

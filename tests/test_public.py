@@ -2,6 +2,7 @@ import ast
 import os
 import subprocess
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -36,6 +37,15 @@ def test_the_stub_is_shipped():
     assert Path(bcm.__file__).with_name("py.typed").exists()
     pyproject = Path(bcm.__file__).parents[1] / "pyproject.toml"
     assert '"__init__.pyi"' in pyproject.read_text()
+
+
+def test_every_package_is_in_the_wheel():
+    root = Path(bcm.__file__).parent
+    listed = tomllib.loads((root.parent / "pyproject.toml").read_text())["tool"]["setuptools"]
+    found = {
+        ".".join(each.parent.relative_to(root.parent).parts) for each in root.rglob("__init__.py")
+    }
+    assert found | {"bayescm.models"} == set(listed["packages"])
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.decision import check_rope, decide, sentence
 from bayescm.answers.draws import Evidence, Joint, draw_measures
+from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.integrals.quadrature import Quadrature

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from bayescm.answers.decision import check_rope, decide
 from bayescm.direct.folds.correlated_t import mean_difference
+from bayescm.distributions.decision import check_rope, decide
 from bayescm.validate import check_prob, fail
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 from bayescm.curves.numbers import interval_of, resolve
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.scores import arrays
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import check_prob, fail
 
 _AT_ONCE = 1e7

@@ -12,7 +12,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from bayescm.curves.drawing import samples
 from bayescm.direct.roc.paired_areas import placement_covariance
 from bayescm.direct.scores import arrays
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import check_choice, check_prob, fail
 
 

@@ -13,7 +13,7 @@ from scipy.special import betaincinv
 from bayescm.classical.proportion import proportion
 from bayescm.curves.whole import points
 from bayescm.direct.scores import arrays
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import check_choice, check_is, check_prob, fail
 
 METHODS = ["credible", "wilson", "clopper_pearson", "agresti_coull"]

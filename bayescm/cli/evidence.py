@@ -155,7 +155,7 @@ def scores(
 ) -> Any:
     """Return the scores in a file."""
     from bayescm.evidence.reading import as_label, kind_of, read_columns
-    from bayescm.evidence.scores import from_scores
+    from bayescm.evidence.scored.scores import from_scores
 
     actual = actual or "actual"
     folds = [] if fold is None else [fold]

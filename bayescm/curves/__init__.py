@@ -15,7 +15,7 @@ from bayescm.curves.numbers import (
 )
 from bayescm.curves.thresholds import at_threshold, threshold, threshold_draws
 from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
-from bayescm.evidence.rescored import at_prevalence, one_vs_rest, pool_folds
+from bayescm.evidence.scored.rescored import at_prevalence, one_vs_rest, pool_folds
 
 __all__ = [
     "at_prevalence",

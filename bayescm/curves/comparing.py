@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.decision import check_rope, decide, sentence
 from bayescm.curves import drawing
 from bayescm.curves.numbers import number_draws
+from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.discrete import Empirical
 from bayescm.validate import check_kind, check_prob, fail, suggest
 

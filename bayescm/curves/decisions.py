@@ -9,7 +9,7 @@ from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.curves.numbers import interval_of
 from bayescm.curves.rates import rates_at, rates_seen
-from bayescm.evidence.rescored import at_prevalence
+from bayescm.evidence.scored.rescored import at_prevalence
 from bayescm.validate import check_prob, fail
 
 _DEFAULT = np.arange(1, 100) / 100

@@ -13,7 +13,7 @@ from bayescm.direct.roc.empirical import empirical
 from bayescm.direct.roc.micro import micro
 from bayescm.direct.roc.slots import View
 from bayescm.direct.scores import arrays, known_prevalence, scores
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import check_choice, fail
 
 # Draws of a curve, and of numbers that follow from it.

@@ -11,7 +11,7 @@ from bayescm.curves.bands import band
 from bayescm.direct.roc import curve
 from bayescm.direct.roc.empirical import empirical
 from bayescm.direct.scores import arrays, known_prevalence
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import fail
 
 _RESOLUTION = 256  # blocks, where the examples make more slots

@@ -20,7 +20,7 @@ from scipy.special import expit
 from bayescm.direct.base import Posterior
 from bayescm.direct.probabilities.smooth import Smooth
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.probabilities import as_probabilities
+from bayescm.evidence.scored.probabilities import as_probabilities
 from bayescm.measures.kernel import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.validate import fail

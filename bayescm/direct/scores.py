@@ -17,7 +17,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.roc import slots
 from bayescm.direct.roc.curve import Curve
 from bayescm.distributions import dirichlet
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import fail
 
 # Gammas held at once: 160 MB.

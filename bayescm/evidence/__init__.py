@@ -9,7 +9,7 @@ from bayescm.evidence.matrices import combine, from_cells, from_matrix
 from bayescm.evidence.partly_labelled import from_partly_labelled
 from bayescm.evidence.predictions import from_frame, from_predictions
 from bayescm.evidence.reading import read
-from bayescm.evidence.rescored import at_prevalence
+from bayescm.evidence.scored.rescored import at_prevalence
 
 __all__ = [
     "align",

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtri
 
-from bayescm.classical.delong import areas_and_covariance
+from bayescm.direct.roc.paired_areas import placement_covariance
 from bayescm.planning.sizes import LARGEST, check_inside, result
 from bayescm.validate import check_prob, fail
 
@@ -130,7 +130,7 @@ def _widths(area, prevalence, n, replications, seed, z):
     scores = rng.standard_normal((replications, n)) + np.sqrt(2) * ndtri(area) * codes
     ones, found = np.ones(n), np.full(replications, np.inf)
     for index, row in enumerate(scores):
-        (one,), ((variance,),) = areas_and_covariance(row[None], ones, codes)
+        (one,), ((variance,),) = placement_covariance(row[None], ones, [codes == 0, codes == 1])
         if 0 < one < 1:
             half = z * np.sqrt(variance) / (one * (1 - one))
             found[index] = np.ptp(expit(logit(one) + np.array([-half, half])))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.decision import chance, check_rope
+from bayescm.distributions.decision import chance, check_rope
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.validate import check_is, fail

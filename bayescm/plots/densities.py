@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.asking import distributions_of
-from bayescm.answers.decision import chance
+from bayescm.distributions.decision import chance
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import measure, several

@@ -14,7 +14,7 @@ from bayescm.direct.base import Posterior, shares_of
 from bayescm.direct.folds.correlated_t import CorrelatedT
 from bayescm.evidence.counts import align, as_counts, is_outcomes
 from bayescm.evidence.outcomes import as_outcomes, matrices_of
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.measures.trees import told
 from bayescm.posterior.fitted import Fitted
 from bayescm.validate import check_keywords, fail, suggest

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.decision import chance
 from bayescm.answers.summary import sentences, summary
+from bayescm.distributions.decision import chance
 from bayescm.evidence.counts import CELLS, abstains, classes, positive
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import kernels, several

@@ -7,8 +7,8 @@ import xarray as xr
 from reference_cases import cases
 
 import bayescm as bcm
-from bayescm.answers.decision import check_rope, sentence
 from bayescm.answers.draws import draw_measures
+from bayescm.distributions.decision import check_rope, sentence
 from bayescm.evidence.outcomes import counts_of
 from bayescm.studies.ours.comparisons import Pairs
 

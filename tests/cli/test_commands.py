@@ -270,6 +270,7 @@ def test_a_missing_file_is_named(capsys):
     assert "none.csv" in err
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_demo_of_the_readme(capsys, tmp_path):
     code, out, _ = run(capsys, "demo", "--out", tmp_path / "demo")

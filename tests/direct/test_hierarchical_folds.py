@@ -184,6 +184,7 @@ def test_ranks_of_the_truth_are_uniform_under_the_prior(simulated):
     assert stats.kstest(ranks(simulated, **LARGE), "uniform").pvalue > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ranks_notice_a_posterior_that_ignores_training(simulated):
     blind = ranks(simulated, spread=1e-3, separation=1e-3)

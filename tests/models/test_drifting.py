@@ -42,6 +42,7 @@ def test_the_tree_of_exact_draws():
     np.testing.assert_allclose(recall.mean(("chain", "draw")), distribution, atol=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nuts_agrees_with_the_lattice_and_refits_without_compilation(monkeypatch):
     import nutpie

@@ -59,6 +59,7 @@ def test_the_model_computes_the_siblings_cells(name, evidence):
             np.testing.assert_allclose(value, drawn[each][index], atol=1e-9, err_msg=each)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nuts_agrees_with_the_quadrature_of_groups():
     fitted = sampled_by_nuts(models.hierarchical_groups(SITES), seed=1)

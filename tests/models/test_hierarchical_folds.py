@@ -114,6 +114,7 @@ def test_draws_fit_the_model(name):
         assert drawn[variable.name].shape == (3, *shape), variable.name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nuts_draws_from_the_posterior_of_the_nodes():
     tree = sampled_by_nuts(models.hierarchical_folds(labelled(FOLDS)), seed=2)

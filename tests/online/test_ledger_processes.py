@@ -59,6 +59,7 @@ def check_whole(store):
     return entries.batch_id.tolist()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_kills_lose_no_acknowledged_batch_and_leave_no_half_one(store):
     said = run("kill", store, KILLS, 1, 0.08)
@@ -75,6 +76,7 @@ def test_kills_lose_no_acknowledged_batch_and_leave_no_half_one(store):
     assert check_whole(store)[-1] == "999-0"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_kills_while_the_ledger_is_set_up_leave_it_usable(tmp_path):
     for trial, said in enumerate(run("kill_set_ups", str(tmp_path), max(4, KILLS // 16))):
@@ -92,6 +94,7 @@ def test_8_writers_at_once_lose_and_double_nothing(store):
     )
 
 
+@pytest.mark.long
 def test_a_full_disk_is_said_and_leaves_the_ledger_whole(tmp_path):
     store = f"sqlite:///{tmp_path}/eval.db"
     said, problem = run("fill", store, 200_000)

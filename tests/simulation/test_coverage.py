@@ -214,6 +214,7 @@ coverage.run(generate, {"z": method}, replications=60, seed=9, journal=sys.argv[
 """
 
 
+@pytest.mark.long
 def test_killed_and_resumed_without_losing_or_repeating(tmp_path):
     script, journal = tmp_path / "slow.py", tmp_path / "run.jsonl"
     script.write_text(SLOW)
@@ -234,6 +235,7 @@ def test_killed_and_resumed_without_losing_or_repeating(tmp_path):
     assert sorted(indices) == list(range(60))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_same_study_on_a_dask_cluster():

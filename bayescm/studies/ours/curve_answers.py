@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from bayescm import curves
 from bayescm.classical.delong import delong_compare
 from bayescm.direct.roc import curve
-from bayescm.evidence.scores import from_scores
+from bayescm.evidence.scored.scores import from_scores
 from bayescm.measures import catalogue as measures
 from bayescm.simulation.coverage import Method, Study
 from bayescm.studies.ours.curve_populations import find_shift, sample, survival, whole

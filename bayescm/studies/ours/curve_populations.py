@@ -21,7 +21,7 @@ from bayescm.curves import drawing
 from bayescm.curves.numbers import interval_of
 from bayescm.curves.whole import GRID
 from bayescm.direct.roc import curve
-from bayescm.evidence.scores import from_scores
+from bayescm.evidence.scored.scores import from_scores
 from bayescm.simulation.coverage import Study
 
 POPULATIONS = ("binormal", "heavy", "discrete", "tied")

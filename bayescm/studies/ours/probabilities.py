@@ -19,7 +19,7 @@ from scipy.special import expit, logit
 
 from bayescm.answers.summary import summary
 from bayescm.calibration import curve
-from bayescm.evidence.probabilities import from_probabilities
+from bayescm.evidence.scored.probabilities import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import Forecasts
 from bayescm.simulation.coverage import Study

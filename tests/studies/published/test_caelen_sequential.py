@@ -34,6 +34,7 @@ def test_batches_add_up():
     assert len(set(truth.values())) == 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ten_per_cent_is_ten_per_cent_and_the_next_100_is_not():
     rng = np.random.default_rng(3)

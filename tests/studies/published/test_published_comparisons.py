@@ -41,6 +41,7 @@ def test_dependence_is_what_it_says():
         assert follow == pytest.approx(stay, abs=0.03)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_dependence_ruins_the_plain_interval_alone():
     study = thesis.study("dependent", 4)
@@ -98,6 +99,7 @@ def test_the_data_sets_have_the_papers_inputs():
         assert np.isfinite(features).all()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_yuan_and_jiangs_first_simulation():
     frame = yuan_jiang.table("4", None, Settings(replications=30))

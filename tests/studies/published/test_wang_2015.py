@@ -41,6 +41,7 @@ def test_skewness_is_as_printed_where_the_paper_is_right(table):
         assert good.all(axis=1).sum() >= 44
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_case_of_table_4_is_near_the_printed_one():
     frame = wang_2015.table("4", 4, Settings(replications=25, seed=3)).set_index("method")

@@ -84,6 +84,7 @@ def test_hierarchical_intervals_are_among_the_methods():
     assert np.ptp(ours["precision"]) < np.ptp(theirs["precision"])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_case_1_of_table_5_comes_out_as_printed():
     study = wang_li.study(5, 1, methods=FAST)

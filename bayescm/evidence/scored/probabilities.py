@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.scores import as_scores, from_scores
+from bayescm.evidence.scored.scores import as_scores, from_scores
 from bayescm.validate import fail
 
 # By how much the probabilities of an example may miss 1: what two or three printed digits leave.

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import abstains, as_counts, positive
-from bayescm.evidence.scores import as_scores, check_share
+from bayescm.evidence.scored.scores import as_scores, check_share
 from bayescm.validate import fail, suggest
 
 

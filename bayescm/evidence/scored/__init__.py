@@ -1,0 +1,1 @@
+"""Evidence of more than a label: scores and probabilities of every example."""
