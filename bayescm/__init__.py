@@ -39,6 +39,7 @@ _HOME = {
     "measures.labelled": ["measure"],
     "answers.summary": ["summary"],
     "answers.check": ["check"],
+    "answers.evidence_for": ["evidence_for"],
     "answers.classification_report": ["classification_report"],
     "answers.compare": ["compare", "ranks"],
     "answers.joint": ["joint_interval", "conclusions"],

@@ -16,6 +16,7 @@ from bayescm.answers.check import check as check
 from bayescm.answers.classification_report import classification_report as classification_report
 from bayescm.answers.compare import compare as compare
 from bayescm.answers.compare import ranks as ranks
+from bayescm.answers.evidence_for import evidence_for as evidence_for
 from bayescm.answers.interval import cdf as cdf
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.interval import mean as mean

@@ -75,7 +75,9 @@ def fit(
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance" or "nuts") with
         its reason, and the estimands. An improper prior (concentration 0) has no groups
-        of the prior, fractional counts have none of the likelihood.
+        of the prior, fractional counts have none of the likelihood. Where the direct sibling knows
+        it, the attribute ``log_marginal_likelihood`` of the root is a number, or a list over the
+        flat batch (`evidence_for` compares models by it).
 
     Raises
     ------
@@ -92,6 +94,7 @@ def fit(
     See Also
     --------
     bayescm.interval : Intervals of many matrices, without a tree.
+    bayescm.evidence_for : Models of the same evidence compared.
 
     Examples
     --------
@@ -112,7 +115,8 @@ def fit(
         todo = "ask interval(), compare() or curves of the evidence, which need no tree"
         allowed = "counts of groups, outcomes of one data set, scores of two classes"
         raise fail("no PyMC model of this evidence", dict(known.sizes), allowed, todo)
-    directly, why = _choose(method, route.obstacle(function, keywords, direct))
+    obstacle = route.obstacle(function, keywords, direct)
+    directly, why = _choose(method, obstacle)
     built = function(known, **aligned)
     _check_model(built, posterior, known)
     attrs = route.describe(function, aligned) | _estimands(built, posterior, known)
@@ -127,6 +131,8 @@ def fit(
         groups = _sample(built, sizes, seeds[0], progressbar, nuts_sampler)
     scalars = {name: each.variable for name, each in known.coords.items() if each.ndim == 0}
     whole = _whole(known)
+    if posterior is not None and whole and not obstacle:
+        attrs |= _marginal(posterior, built)
     return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
 
 
@@ -160,6 +166,20 @@ def _estimands(model, posterior, evidence):
         told = {"uses": list(posterior.uses), "pairs": list(posterior.pairs)}
     told |= {"estimands": known, "batch": kept}
     return {name: json.dumps(each) for name, each in told.items()} if known else {}
+
+
+def _marginal(posterior, model):
+    """Return the log marginal likelihood as an attribute, where there is one."""
+    if "omega" in model.named_vars and (model["omega"].get_value() != 1).any():
+        return {}  # a likelihood raised to a power is not the probability of anything
+    try:
+        with np.errstate(invalid="ignore"):  # an improper prior
+            found = np.asarray(posterior.log_marginal(), float)
+    except NotImplementedError:
+        return {}
+    if not np.isfinite(found).all():
+        return {}
+    return {"log_marginal_likelihood": found.ravel().tolist() if found.ndim else found.item()}
 
 
 def _numbers(evidence):

@@ -1,0 +1,88 @@
+"""Marginal likelihoods on the tree of a fit, and models compared by them."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import special, stats
+
+import bayescm as bcm
+
+COUNTS = bcm.from_matrix([[12, 3], [5, 20]], labels=["well", "sick"], positive="sick")
+FOLDS = bcm.from_matrix(
+    [[[9, 1], [2, 8]], [[8, 2], [4, 6]]], labels=["well", "sick"], positive="sick", dims=("fold",)
+)
+
+
+def fit(*args, **keywords):
+    return bcm.fit(*args, **{"draws": 20, "chains": 2, **keywords})
+
+
+@pytest.fixture(scope="module")
+def flat():
+    return fit(COUNTS, concentration=1.0)
+
+
+@pytest.fixture(scope="module")
+def given():
+    return fit(COUNTS, "fixed_totals", concentration=1.0)
+
+
+def test_the_tree_has_the_probability_of_its_counts(flat, given):
+    """Under a flat prior every table of so many examples is equally probable."""
+    tables = special.comb(40 + 3, 3)
+    assert flat.attrs["log_marginal_likelihood"] == pytest.approx(-np.log(tables))
+    assert given.attrs["log_marginal_likelihood"] == pytest.approx(-np.log(16 * 26))
+
+
+def test_models_of_one_matrix_are_compared(tmp_path, flat):
+    strong = [[30.0, 10.0], [10.0, 50.0]]
+    fits = {"flat": flat, "strong": fit(COUNTS, concentration=strong)}
+    table = bcm.evidence_for(fits)
+    cells = COUNTS.values.ravel()
+    known = [
+        stats.dirichlet_multinomial(np.broadcast_to(each, (2, 2)).ravel(), 40).logpmf(cells)
+        for each in (1.0, strong)
+    ]
+    np.testing.assert_allclose(table["log_marginal_likelihood"], known)
+    assert table["bayes_factor"].tolist() == pytest.approx([np.exp(known[0] - known[1]), 1])
+    assert table["probability"].sum() == pytest.approx(1)
+    bcm.save(fits["flat"], tmp_path / "fit.nc")
+    again = bcm.evidence_for({**fits, "flat": bcm.load(tmp_path / "fit.nc")})
+    np.testing.assert_allclose(again, table)
+
+
+def test_a_batch_is_compared_member_by_member():
+    batch = xr.concat([COUNTS, COUNTS * 2], "site").assign_coords(site=["a", "b"])
+    fits = {each: fit(batch, concentration=each) for each in (0.5, 1.0)}
+    table = bcm.evidence_for(fits)
+    known = -np.log(special.comb(80 + 3, 3))
+    assert table.loc[(1.0, "b"), "log_marginal_likelihood"] == pytest.approx(known)
+    assert table.groupby("site")["difference"].max().tolist() == [0, 0]
+
+
+def test_a_discounted_likelihood_is_no_probability():
+    discounted, plain = fit(FOLDS, "pooled_folds"), fit(FOLDS, "pooled_folds", omega=1.0)
+    assert "log_marginal_likelihood" not in discounted.attrs
+    apart = fit(FOLDS, "averaged_folds")
+    table = bcm.evidence_for({"one table": plain, "one each": apart})
+    assert table["bayes_factor"].max() == 1
+    with pytest.raises(ValueError, match=r"no marginal likelihood is known.*pooled_folds"):
+        bcm.evidence_for({"plain": plain, "discounted": discounted})
+
+
+def test_what_cannot_be_compared_is_refused(flat, given):
+    refused = {
+        "of different evidence": fit(COUNTS + 1),
+        "of different evidence.*actual": given,
+        "no marginal likelihood is known": fit(COUNTS, concentration=0),
+    }
+    for words, other in refused.items():
+        with pytest.raises(ValueError, match=words):
+            bcm.evidence_for({"one": flat, "other": other})
+
+
+def test_bad_input(flat):
+    with pytest.raises(ValueError, match="nothing to compare"):
+        bcm.evidence_for({"one": flat})
+    with pytest.raises(TypeError, match=r"not fits by name.*Expected a mapping"):
+        bcm.evidence_for([flat])
