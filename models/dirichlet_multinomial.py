@@ -68,14 +68,14 @@ def dirichlet_multinomial(counts, *, concentration=None) -> pm.Model:
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
-        data = data[..., :rows, :].reshape(flat)
+        data = _answered(data, rows, len(labels)).reshape(flat)
         pm.Data("is_positive", _is_positive(counts), dims="actual")
         if callable(concentration):
             weight = concentration("concentration") * np.ones(len(coords["cell"]))
         else:
             weight = _pseudo_counts(concentration, counts)
             weight = pm.Data("concentration", weight, dims=counts.dims)
-            weight = weight[..., :rows, :].reshape(flat)
+            weight = _answered(weight, rows, len(labels)).reshape(flat)
         total = data.sum(-1).astype("int64")
         theta = pm.Dirichlet("theta_cell", weight, dims=(*batch, "cell"))
         pm.Multinomial("cell_counts", n=total, p=theta, observed=data, dims=(*batch, "cell"))
@@ -84,6 +84,11 @@ def dirichlet_multinomial(counts, *, concentration=None) -> pm.Model:
             table = pm.math.concatenate([table, 0 * table[..., :1, :]], axis=-2)
         pm.Deterministic("theta", table, dims=counts.dims)
     return model
+
+
+def _answered(table, rows, classes):
+    """Leave out the row of an abstention, where there is one."""
+    return table[..., :rows, :] if rows < classes else table
 
 
 def _pseudo_counts(concentration, counts):
