@@ -33,7 +33,7 @@ import numpy as np
 import pymc as pm
 
 
-def calibration(evidence) -> pm.Model:
+def calibration(evidence, *, spread=None) -> pm.Model:
     """Model the outcomes of one classifier's forecasts by a smooth calibration curve.
 
     Parameters
@@ -41,11 +41,14 @@ def calibration(evidence) -> pm.Model:
     evidence : xarray.Dataset
         ``score`` (example), probabilities; ``actual`` (example); scalar coord ``positive``; if
         there is one ``weight`` (example).
+    spread : float or callable, optional
+        Standard deviation of the half-normal prior of the walk's scale, > 0, by default 2; or a
+        function from a name to a PyMC variable, the scale itself.
 
     Returns
     -------
     pymc.Model
-        Free variables ``level``, ``slope``, ``scale`` and ``step`` (bend); ``curve`` (example), the
+        Free variables ``level``, ``slope``, ``spread``, ``step`` (bend); ``curve`` (example), the
         probability of the positive class given each forecast; observed ``outcome`` (example).
 
     Examples
@@ -54,7 +57,7 @@ def calibration(evidence) -> pm.Model:
     >>> data = {"score": ("example", [0.1, 0.2, 0.6, 0.9]), "actual": ("example", [0, 1, 0, 1])}
     >>> model = calibration(xr.Dataset(data, {"positive": 1}))
     >>> [variable.name for variable in model.free_RVs]
-    ['level', 'slope', 'scale', 'step']
+    ['level', 'slope', 'spread', 'step']
     """
     odds = _log_odds(np.asarray(evidence["score"], float).ravel())
     actual = (evidence["actual"].values == evidence["positive"].values).astype(float)
@@ -65,7 +68,10 @@ def calibration(evidence) -> pm.Model:
     with pm.Model(coords=coords) as model:
         level = pm.Normal("level", 0, 3)
         slope = pm.Normal("slope", 0, 2)
-        scale = pm.HalfNormal("scale", 2)
+        if callable(spread):
+            scale = spread("spread")
+        else:
+            scale = pm.HalfNormal("spread", 2 if spread is None else spread)
         step = pm.Normal("step", 0, 1, dims="bend")
         place = pm.Data("place", (odds - odds.mean()) / odds.std(), dims="example")
         bends = pm.Data("bends", walk, dims=("example", "bend"))

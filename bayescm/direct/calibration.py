@@ -18,7 +18,7 @@ import xarray as xr
 from scipy.special import expit
 
 from bayescm.direct.base import Posterior
-from bayescm.direct.probabilities.smooth import Smooth
+from bayescm.direct.probabilities.smooth import SCALE, Smooth
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import as_probabilities
 from bayescm.measures.kernel import Curved
@@ -53,8 +53,8 @@ class Calibration(Posterior):
     sampling_method = "importance"
     how = "draws by the Bayesian bootstrap"
 
-    def __init__(self, evidence):
-        self.evidence, self._known = evidence, {}
+    def __init__(self, evidence, spread=SCALE):
+        self.evidence, self.spread, self._known = evidence, spread, {}
         score = evidence["score"]
         self.names = score["classifier"].values.tolist() if "classifier" in score.dims else None
         self.probability = np.atleast_2d(score.transpose(..., "example").values)
@@ -125,7 +125,7 @@ class Calibration(Posterior):
                 todo = "ask for brier, log_loss or calibration_in_the_large"
                 what = "a calibration curve needs forecasts that differ"
                 raise fail(what, np.unique(row), "three different ones", todo)
-        return [Smooth(row, self.outcome, self.weight) for row in self.odds]
+        return [Smooth(row, self.outcome, self.weight, self.spread) for row in self.odds]
 
     @cached_property
     def _units(self):
@@ -248,7 +248,7 @@ class Calibration(Posterior):
         return {
             "level": coefficients[:, 0],
             "slope": coefficients[:, 1],
-            "scale": scale,
+            "spread": scale,
             "step": coefficients[:, 2:],
         }
 
@@ -256,7 +256,7 @@ class Calibration(Posterior):
         """Return the log of prior times likelihood of the variables of the PyMC model."""
         straight = np.stack([variables["level"], variables["slope"]], axis=-1)
         coefficients = np.concatenate([straight, variables["step"]], axis=-1)
-        return self.smooth[0].log_density(coefficients, variables["scale"])
+        return self.smooth[0].log_density(coefficients, variables["spread"])
 
 
 def _gammas(weight, size, rng):
@@ -325,7 +325,7 @@ def _finite(places):
         return np.clip(np.log(places) - np.log1p(-places), -700, 700)
 
 
-def calibration(evidence: xr.Dataset) -> Calibration:
+def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> Calibration:
     """
     Return the posterior of probabilities: proper scores, calibration curve and what follows.
 
@@ -333,6 +333,9 @@ def calibration(evidence: xr.Dataset) -> Calibration:
     ----------
     evidence : xarray.Dataset
         From :func:`bayescm.from_probabilities`, of two classes.
+    spread : float, optional
+        Standard deviation of the half-normal prior of the scale of the departure from a straight
+        line, on the log odds; by default 2.
 
     Returns
     -------
@@ -343,10 +346,13 @@ def calibration(evidence: xr.Dataset) -> Calibration:
     >>> import bayescm as bcm
     >>> evidence = bcm.from_probabilities([0, 0, 1, 1, 1], [0.1, 0.4, 0.3, 0.8, 0.9])
     >>> float(calibration(evidence).point(bcm.measures.resolve("brier")).round(4))
-    0.1422
+    0.142
     """
     evidence = as_probabilities(evidence)
     if "prevalence" in evidence.coords:
         todo = "ask the sample as it is, or decision_curve, which takes a prevalence"
         raise fail("calibration depends on the prevalence of the sample", ..., "", todo)
-    return Calibration(evidence)
+    spread = SCALE if spread is None else spread
+    if not spread > 0:
+        raise fail("spread must be positive", spread, "a number > 0", "pass spread=2")
+    return Calibration(evidence, float(spread))

@@ -270,8 +270,8 @@ def hierarchical_groups(
     >>> cells = [[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]]]
     >>> posterior = hierarchical_groups(cells)
     >>> (recall,) = posterior.draw([resolve("recall")], 4000, np.random.default_rng(0))
-    >>> float(recall.mean().round(2))
-    0.82
+    >>> float(recall.mean().round(1))
+    0.8
     """
     if isinstance(counts, xr.Dataset):
         _check(spread, prevalence)

@@ -100,8 +100,8 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> I
     ...     [1, 1, 1, 0, 0], [1, 1, 0, 0, 1], weights=[2, 2, 2, 0.5, 0.5], weights_are="importance"
     ... )
     >>> importance_weighted(counts).mean_weights.round(2)
-    array([[0.39, 0.39],
-           [1.58, 1.58]])
+    array([[0.28, 0.28],
+           [1.12, 1.12]])
     """
     cells = labelled(counts, abstention=True)
     if "effective" not in cells.coords:

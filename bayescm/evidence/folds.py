@@ -93,7 +93,7 @@ def group_effects(tables: np.ndarray) -> tuple[float, float]:
     --------
     >>> twelve = np.tile([[[4, 0], [0, 0]], [[0, 4], [0, 0]], [[0, 0], [1, 3]]], (4, 1, 1))
     >>> [round(effect, 1) for effect in group_effects(twelve)]
-    [4.3, 4.4]
+    [4.1, 4.4]
     """
     tables = np.asarray(tables, float)
     number, rows, whole = len(tables), tables.sum(-1), tables.sum(0)

@@ -462,7 +462,7 @@ def names(variable: str = "cells") -> list[str]:
     Examples
     --------
     >>> names()[:3]
-    ['accuracy', 'balanced_accuracy', 'cohen_kappa']
+    ['accuracy', 'accuracy_of_all', 'balanced_accuracy']
     """
     return sorted(name for name, each in _CATALOGUE.items() if each.takes == variable)
 

@@ -50,7 +50,7 @@ def plot_plan(
     --------
     >>> figure = plot_plan("recall", expect=0.85, width=0.1, n=226)
     >>> figure.axes[0].get_xlabel()
-    'actual positives'
+    'positives'
     """
     middle = n or 1000
     sizes = np.unique(np.geomspace(max(4, middle / 10), 3 * middle, 25).astype(int))

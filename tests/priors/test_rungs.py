@@ -22,6 +22,12 @@ TRUTH = RNG.integers(0, 2, 40)
 SCORES = bcm.from_scores(TRUTH, TRUTH + RNG.normal(size=40), positive=1)
 BOTH = bcm.from_classifiers(TRUTH, {"a": TRUTH, "b": RNG.integers(0, 2, 40)}, positive=1)
 
+WEIGHTED = bcm.from_predictions(
+    TRUTH, TRUTH, weights=RNG.lognormal(size=40), weights_are="importance", positive=1
+)
+PARTLY = bcm.from_partly_labelled([1, 0, None, None] * 3, [1, 0] * 6)
+CHANCES = bcm.from_probabilities(TRUTH, RNG.random(40), positive=1)
+
 few = partial(pm.HalfNormal, sigma=0.3)
 weight = partial(pm.Gamma, alpha=2, beta=2)
 share = partial(pm.Beta, alpha=2, beta=8)
@@ -44,6 +50,9 @@ RUNGS = {
     "hierarchical_folds": (FOLDS, {"spread": 0.5}, {"spread": few}),
     "hierarchical_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
     "paired_outcomes": (BOTH, {"concentration": 1.0}, None),
+    "importance_weighted": (WEIGHTED, {"concentration": 1.0}, None),
+    "partly_labelled": (PARTLY, {"concentration": 1.0}, None),
+    "calibration": (CHANCES, {"spread": 0.5}, {"spread": partial(pm.HalfNormal, sigma=0.3)}),
     "scores": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
     "binormal": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
     "drifting": (STEPS, {"drift": 0.1}, {"drift": each("rate")}),

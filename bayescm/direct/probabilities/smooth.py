@@ -59,11 +59,14 @@ class Smooth:
         1 for the positive class.
     weight : ndarray, shape (n,)
         How many examples each one stands for.
+    spread : float
+        Prior standard deviation of the walk's scale (half-normal).
     """
 
     odds: np.ndarray
     outcome: np.ndarray
     weight: np.ndarray
+    spread: float = SCALE
 
     @cached_property
     def knots(self) -> np.ndarray:
@@ -108,7 +111,7 @@ class Smooth:
         likelihood = eta @ hits + log_expit(-eta) @ total
         logs = np.log(self.precision / (2 * np.pi)).sum() / 2
         prior = logs - (coefficients**2) @ self.precision / 2
-        half = np.log(2 / np.pi) / 2 - np.log(SCALE) - (scale / SCALE) ** 2 / 2
+        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2
         return likelihood + prior + half
 
     @cached_property

@@ -58,8 +58,8 @@ def from_probabilities(
     Examples
     --------
     >>> evidence = from_probabilities([0, 0, 1, 1], {"a": [0.1, 0.4, 0.35, 0.8]})
-    >>> dict(evidence.sizes), evidence.probabilities.item()
-    ({'classifier': 1, 'example': 4}, True)
+    >>> evidence["score"].dims, evidence.probabilities.item()
+    (('classifier', 'example'), True)
     """
     if clip is not None and not 0 < clip < 0.5:
         raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
