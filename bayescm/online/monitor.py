@@ -282,8 +282,9 @@ class Monitor:
         Parameters
         ----------
         since : datetime, datetime64 or str, optional
-            Only those raised by batches from this moment on. What came before is not read again, so
-            that it takes no longer however long the history is.
+            Only those raised by batches from this moment on. What came long before is not read,
+            except for a ``reference`` that is a number, with ``forgetting``, of fractional counts
+            and in the order of arrival.
         new : bool, default False
             Only those that were not acknowledged; see `acknowledge`.
         **keywords
