@@ -29,8 +29,6 @@ from bayescm.cli.options import (
 )
 from bayescm.validate import fail
 
-MEASURES = ["accuracy", "f1_macro", "mcc"]
-
 
 def compare(
     file: File,
@@ -70,6 +68,7 @@ def compare(
     from bayescm.cli import evidence
     from bayescm.cli.output import check_picture, save_picture, say, show
     from bayescm.cli.summary import facts, header
+    from bayescm.measures.defaults import COMPARED
 
     check_picture(plot)
     region = _rope(rope)
@@ -83,7 +82,7 @@ def compare(
     question = evidence.asked("hierarchical_groups" if pool else model, of, n)
     table = compare(
         known,
-        measure or MEASURES,
+        measure or COMPARED,
         rope=region,
         reference=reference,
         prob=prob,

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-MEASURES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
-
 NEXT = """What to try next
   bayescm interval --tp 65 --fn 15 --fp 35 --tn 30 -m f1 -m mcc
   bayescm summary {folder}/predictions.csv --actual actual --predicted logistic --positive malignant
@@ -24,6 +22,7 @@ def demo(
     """Train two classifiers on the breast-cancer data and evaluate them end to end."""
     import bayescm as bcm
     from bayescm.cli.output import console, show
+    from bayescm.measures.defaults import REPORTED
 
     out.mkdir(parents=True, exist_ok=True)
     say = console().print
@@ -45,7 +44,8 @@ def demo(
         show(matrix(both.sel(classifier=name)), "table", name)
 
     title("2. What is known about each measure (95% highest-density intervals)")
-    table = bcm.summary(both, MEASURES)
+    measures = REPORTED.with_positive
+    table = bcm.summary(both, measures)
     table.to_csv(out / "measures.csv", index=False)
     show(table.drop(columns=["error", "undefined"], errors="ignore"), "table")
 
@@ -59,12 +59,12 @@ def demo(
 
     title("4. The same as a PyMC model, sampled by NUTS")
     tree = nuts(both.sel(classifier="logistic", drop=True), seed)
-    sampled = bcm.summary(tree, MEASURES).drop(columns=["how", "undefined"])
+    sampled = bcm.summary(tree, measures).drop(columns=["how", "undefined"])
     show(sampled, "table", "error is the Monte Carlo error of the interval bounds")
     bcm.save(tree, out / "fit.nc")
 
     with console().status("drawing"):
-        pictures(both, tree, out)
+        pictures(both, tree, measures, out)
     title(f"Written to {out}/: " + ", ".join(sorted(path.name for path in out.iterdir())))
     say(NEXT.format(folder=out), highlight=False)
 
@@ -107,13 +107,13 @@ def nuts(counts, seed):
     return bcm.fit(counts, method="nuts", draws=1000, chains=2, random_seed=seed)
 
 
-def pictures(both, tree, out):
+def pictures(both, tree, measures, out):
     """Write one picture of each kind."""
     import bayescm as bcm
     from bayescm.cli.output import save_picture
 
     one = both.sel(classifier="logistic", drop=True)
-    save_picture(bcm.plot_forest(both, MEASURES), out / "measures.png")
+    save_picture(bcm.plot_forest(both, measures), out / "measures.png")
     save_picture(bcm.plot_posterior(tree, ["f1", "mcc"]), out / "posterior.png")
     save_picture(bcm.plot_region(one), out / "precision-recall.png")
     save_picture(bcm.plot_matrix(one), out / "matrix.png")

@@ -30,10 +30,6 @@ from bayescm.cli.options import (
     WeightsAre,
 )
 
-TWO_CLASSES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
-MANY_CLASSES = ["accuracy", "f1", "f1_macro", "mcc"]
-NO_POSITIVE = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
-
 
 def summary(
     file: File,
@@ -92,11 +88,9 @@ def summary(
 
 def default_measures(evidence):
     """Return the measures worth showing first for this kind of evidence."""
-    counts = _counts(evidence)
-    more = ["coverage"] if "abstain" in counts.coords else []
-    if counts.sizes["actual"] - len(more) > 2:
-        return MANY_CLASSES + more
-    return (TWO_CLASSES if "positive" in counts.coords else NO_POSITIVE) + more
+    from bayescm.measures import defaults
+
+    return defaults.default_measures(_counts(evidence), defaults.TABULATED)
 
 
 def header(evidence, prob, kind):

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import as_counts, positive
+from bayescm.evidence.counts import as_counts
+from bayescm.measures.defaults import WATCHED, default_measures
 from bayescm.online.batches import ORDERS, Batches
 from bayescm.online.settings import as_prior, check_forgetting, check_window
 from bayescm.online.store.ledger import Ledger
@@ -20,9 +21,6 @@ from bayescm.validate import check_choice, fail
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
-MEASURES_WITHOUT_POSITIVE = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
-MEASURES_OF_MANY = ("recall", "precision", "accuracy", "f1_macro")
 _OF_BATCHES, _KEYS = ["batch_id", "at", "recorded_at"], ["batch_id", "rule", "measure"]
 _END_OF_TIME = "9999-12-31"
 _FORGOTTEN, _MANY = 40.0, 20_000  # e-folds until nothing is left, and batches that are soon read
@@ -229,9 +227,7 @@ class Monitor:
     def _watched(self, counts):
         if self.measures is not None:
             return self.measures
-        if counts.sizes["actual"] > 2:
-            return MEASURES_OF_MANY
-        return MEASURES_WITHOUT_POSITIVE if positive(counts) is None else MEASURES
+        return default_measures(counts, WATCHED)
 
     def history(
         self,

@@ -11,14 +11,12 @@ from bayescm.answers.summary import sentences, summary
 from bayescm.distributions.decision import chance
 from bayescm.evidence.counts import CELLS, abstains, classes, positive
 from bayescm.measures.catalogue import resolve
+from bayescm.measures.defaults import default_measures
 from bayescm.measures.labelled import kernels, several
 from bayescm.reporting.parts import Section, Table
 from bayescm.reporting.progress import tell
 from bayescm.validate import fail
 
-TWO_CLASSES = ["accuracy", "precision", "recall", "specificity", "f1", "mcc"]
-NO_POSITIVE = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
-MANY_CLASSES = ["accuracy", "balanced_accuracy", "f1_macro", "mcc"]
 # A confusion matrix of more classes is not printed as a table.
 LARGEST_TABLE = 12
 # Of more classes the columns are headed by the labels alone.
@@ -27,14 +25,6 @@ ROWS = "rows are actual classes, columns predictions"
 MOST_SENTENCES = 12
 # Of every class, where there are more than FEW_COLUMNS.
 PER_CLASS = ("recall", "precision", "f1")
-
-
-def default_measures(counts: xr.DataArray) -> list[str]:
-    """Return the measures worth reporting first for this kind of evidence."""
-    more = ["coverage"] if abstains(counts) else []
-    if len(classes(counts)) > 2:
-        return MANY_CLASSES + more
-    return (NO_POSITIVE if positive(counts) is None else TWO_CLASSES) + more
 
 
 def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
@@ -71,10 +61,7 @@ def evaluated(counts: xr.DataArray, *, paired: bool = False) -> Section:
             for which, table in _each_classifier(names)
         ]
     else:
-        section.sentences.append(
-            f"With {len(labels)} classes the matrix is not a table here; the tables give averages "
-            f"over classes, and every class with its own numbers."
-        )
+        section.sentences.append(f"With {len(labels)} classes the matrix is not a table here.")
     return section
 
 

@@ -9,7 +9,7 @@ from stores_for_tests import STORES, empty_store
 
 import bayescm as bcm
 from bayescm import online, priors
-from bayescm.online.monitor import MEASURES, MEASURES_OF_MANY
+from bayescm.measures.defaults import WATCHED
 from bayescm.online.store.ledger import Ledger
 
 RNG = np.random.default_rng(3)
@@ -37,8 +37,8 @@ def filled(store, order=range(6), **keywords):
 def test_the_history_is_that_of_the_series(store):
     with filled(store) as monitor:
         history = monitor.history()
-        want = online.history(WEEKS, MEASURES)
-        for name in MEASURES:
+        want = online.history(WEEKS, WATCHED.with_positive)
+        for name in WATCHED.with_positive:
             assert history[name].dims == ("step", "bound")
             np.testing.assert_allclose(history[name], want[name])
         assert history["batch_id"].values.tolist() == [f"week {i}" for i in range(6)]
@@ -128,7 +128,7 @@ def test_classifiers_of_one_store_are_apart(store):
         pets.add("week 0", bcm.from_matrix(tables, labels=["cat", "cow", "dog"]))
         assert spam.batches().sizes["actual"] == 2
         history = pets.history()
-        assert list(history.data_vars) == list(MEASURES_OF_MANY)
+        assert list(history.data_vars) == list(WATCHED.many_classes)
         assert history["recall"].dims == ("step", "class", "bound")
 
 

@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.measures.defaults import TABULATED, default_measures
 from bayescm.reporting import content, render
 from bayescm.reporting.parts import Section
 
@@ -157,3 +158,18 @@ def test_a_failing_picture_leaves_the_old_report(tmp_path):
         render.write(path, "title", [Section("s", pictures=[Broken()])])
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_what_is_said_of_many_classes_holds_for_one_classifier_and_for_several():
+    one = bcm.from_matrix(np.eye(13, dtype=int) + 1)
+    for counts in (one, xr.concat([one, one], "classifier").assign_coords(classifier=["a", "b"])):
+        section = content.evaluated(counts)
+        assert section.sentences[-1] == "With 13 classes the matrix is not a table here."
+        assert not section.tables
+
+
+def test_default_measures_are_those_of_the_evidence():
+    cells = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    assert default_measures(cells)[1] == "precision"
+    assert default_measures(cells.drop_vars("positive"))[1] == "balanced_accuracy"
+    assert default_measures(bcm.from_matrix(np.eye(3, dtype=int)), TABULATED)[1] == "f1"

@@ -17,7 +17,7 @@ import xarray as xr
 
 from bayescm import __version__
 from bayescm.evidence import from_cells
-from bayescm.online.monitor import MEASURES
+from bayescm.measures.defaults import WATCHED
 from bayescm.online.rules import RULES, alarms
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
@@ -135,7 +135,7 @@ def _healthy(case, settings):
     for _ in range(settings.replications):
         tp, fn, fp, tn = rng.multinomial(size, cells, LONG).T
         counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn).rename(batch="step")
-        raised.append(set(alarms(counts, list(MEASURES), **rules)["rule"]))
+        raised.append(set(alarms(counts, WATCHED.with_positive, **rules)["rule"]))
     about = {"case": case, "size": size, "prevalence": prevalence, "recall": recall}
     about |= {"specificity": specificity, "floors": str(rules.get("floor", ""))}
     about |= {"batches": LONG}
