@@ -12,6 +12,7 @@ ROOMS = {
     "models": "Models",
     "posterior": "Posterior",
     "answers": "Answers",
+    "calibration": "Calibration",
     "curves": "Curves",
     "classical": "Classical intervals",
     "online": "Online evaluation",
@@ -21,7 +22,8 @@ ROOMS = {
     "reporting": "Reports",
     "studies": "Studies",
 }
-PACKAGES = ("measures", "models", "curves", "classical", "online", "priors", "planning", "studies")
+PACKAGES = ("measures", "models", "calibration", "curves", "classical", "online", "priors")
+PACKAGES += ("planning", "studies")
 # Modules that have a page as a whole: what is in them is for writing models and studies.
 MODULES = {
     "evidence.splits": "Splitters",
@@ -56,6 +58,7 @@ def write(path):
     for name, title in MODULES.items():
         lines += _section(title, [name])
     text = "\n".join(lines)
+    path.parent.mkdir(exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
@@ -70,7 +73,7 @@ def _catalogue():
     """Return a table of all measures: every one is also ``bcm.measures.<name>``."""
     lines = [".. list-table::", "   :header-rows: 1", "", "   * - name", "     - meaning"]
     lines += ["     - range", "     - also"]
-    for name in bcm.measures.names():
+    for name in (*bcm.measures.names(), *bcm.measures.names("probabilities")):
         kernel = bcm.measures.resolve(name)
         said = (kernel.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ")
         better = " Lower is better." if kernel.lower_is_better else ""
