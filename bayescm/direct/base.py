@@ -261,6 +261,16 @@ class Posterior:
         """Return the log posterior density of the free variables of the PyMC model."""
         raise NotImplementedError(f"{type(self).__name__} has no density in closed form")
 
+    def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> xr.DataArray | None:
+        """
+        Return the log likelihood by unit given draws (size, ...) of the variables of the model.
+
+        Dims ``(sample, ..., unit)``, named as the variable observed. Of models whose units have
+        effects of their own, these integrated out, for `arviz.loo`; None where the model's own
+        log likelihood is by unit as it is.
+        """
+        return None
+
     def log_marginal(self) -> np.ndarray:
         """Return the log marginal likelihood of each member of the batch."""
         raise NotImplementedError(f"{type(self).__name__} has no marginal likelihood")

@@ -8,7 +8,7 @@ measures in diagnostic reviews. Journal of Clinical Epidemiology 58, 982-990.
 doi:10.1016/j.jclinepi.2005.02.022
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,18 +16,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import gammaln
 
 from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
-from bayescm.direct.groups.dirichlet_groups import DirichletBlock
+from bayescm.direct.groups.collections import Many, Two
 from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
 from bayescm.direct.groups.plug_in import average_cells, typical_cells
-from bayescm.direct.groups.random_effects import Block
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import CELLS, with_shares
 from bayescm.validate import fail
-
-_NODES = 61
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +106,24 @@ class HierarchicalGroups(Posterior):
         parts = [each.draws(size, rng, False) for each in self.each_collection]
         return self._joined(parts, size)[self.estimands[of]]
 
+    def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> xr.DataArray:
+        """Return the log likelihood of every group, dims (sample, ..., group)."""
+        cells = self.counts.values.astype(float)
+        names = self.each_collection[0].parameters
+        lead = len(self.batch.shape)
+        flat = {
+            name: variables[name].reshape(-1, self.batch.size, *variables[name].shape[1 + lead :])
+            for name in names
+        }
+        parts = [
+            each.log_likelihood({name: values[:, place] for name, values in flat.items()})
+            for place, each in enumerate(self.each_collection)
+        ]
+        found = np.stack(parts, axis=1).reshape(-1, *cells.shape[:-2])
+        ways = gammaln(cells.sum((-2, -1)) + 1) - gammaln(cells + 1).sum((-2, -1))
+        dims = ("sample", *self.counts.dims[:-2])
+        return xr.DataArray(found + ways, dims=dims, name="cell_counts")
+
     def _joined(self, parts, size):
         batch = self.batch.shape
         joined = {name: np.stack([part[name] for part in parts], axis=1) for name in parts[0]}
@@ -123,112 +138,9 @@ class HierarchicalGroups(Posterior):
     def each_collection(self):
         """The posterior of every collection of groups of the batch."""
         cells = self.counts.values.astype(float)
-        kind = _Two if cells.shape[-1] == 2 else _Many
+        kind = Two if cells.shape[-1] == 2 else Many
         flat = cells.reshape(-1, *cells.shape[-3:])
         return [kind(each, self.concentration, self.spread, self.prevalence) for each in flat]
-
-
-class _Two:
-    """Two classes: logit-normal prevalence, bivariate logit-normal recall and specificity."""
-
-    def __init__(self, cells, concentration, spread, prevalence):
-        (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
-        hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
-        rates = np.array([concentration[1, ::-1], concentration[0]])
-        self.rates = Block(hits, totals, rates, spread)
-        shares = concentration.sum(1)[::-1][None]
-        self.shares = Block(totals[:, :1], totals.sum(1, keepdims=True), shares, spread)
-        self.prevalence = prevalence
-
-    @property
-    def effective(self):
-        return min(block.points.effective for block in (self.rates, self.shares))
-
-    def draws(self, size, rng, groups):
-        parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
-        blocks = (self.shares, self.rates)
-        split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
-        means, spread = (np.concatenate([each[i] for each in split], axis=1) for i in (0, 1))
-        found = {
-            "rates": expit(means),
-            "spread": spread,
-            "correlation": (split[1][2] + 1) / 2,
-            "theta": self._average(means, spread),
-            "theta_typical": self._theta(means, self.prevalence),
-        }
-        new = rng.standard_normal((size, 1, 3))
-        found |= {"effect_new": new[:, 0]}
-        found["theta_new"] = self._theta(self._logits(parts, new)[:, 0], self.prevalence)
-        if groups:
-            own = [b.draw_effects(p, rng) for b, p in zip(blocks, parts, strict=True)]
-            found["effect"] = np.concatenate(own, axis=-1)
-            found["theta_group"] = self._theta(self._logits(parts, found["effect"]))
-        return found
-
-    def _average(self, means, spread):
-        """Return the cells (S, 2, 2) averaged over all groups, by Gauss-Hermite quadrature."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        turned = means[..., None] + spread[..., None] * nodes
-        yes, no = (expit(sign * turned) @ (weights / weights.sum()) for sign in (1, -1))
-        # Prevalence and rates are independent between groups, and each cell is linear in a rate.
-        return self._cells(yes, no, self.prevalence)
-
-    def _logits(self, parts, effects):
-        shares = self.shares.logits(parts[0], effects[..., :1])
-        return np.concatenate([shares, self.rates.logits(parts[1], effects[..., 1:])], axis=-1)
-
-    @staticmethod
-    def _theta(logits, prevalence=None):
-        return _Two._cells(expit(logits), expit(-logits), prevalence)
-
-    @staticmethod
-    def _cells(yes, no, prevalence):
-        share, recall, specificity = np.moveaxis(yes, -1, 0)
-        rest, miss, alarm = np.moveaxis(no, -1, 0)
-        if prevalence is not None:
-            share, rest = np.full_like(share, prevalence), np.full_like(share, 1 - prevalence)
-        rows = [[rest * specificity, rest * alarm], [share * miss, share * recall]]
-        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
-class _Many:
-    """Many classes: Dirichlet distributions of the class shares and of every row."""
-
-    def __init__(self, cells, concentration, spread, prevalence):
-        if prevalence is not None:
-            todo = "leave it out, or compare one class with the rest"
-            raise fail("prevalence is for two classes", prevalence, "two classes", todo)
-        self.shares = DirichletBlock(cells.sum(-1), concentration.sum(-1), spread)
-        self.rows = [
-            DirichletBlock(cells[:, row], concentration[row], spread)
-            for row in range(cells.shape[1])
-        ]
-
-    @property
-    def effective(self):
-        return min(block.points.effective for block in (self.shares, *self.rows))
-
-    def draws(self, size, rng, groups):
-        blocks = (self.shares, *self.rows)
-        parts = [block.points.draw(size, rng) for block in blocks]
-        typical = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
-        rows = np.stack([each[0] for each in typical[1:]], axis=1)
-        found = {
-            "shares": typical[0][0],
-            "rows": rows,
-            "spread": np.stack([each[1] for each in typical], axis=1),
-            "theta": typical[0][0][..., None] * rows,
-        }
-        found["theta_typical"] = found["theta"]  # the mean of a Dirichlet distribution
-        pairs = list(zip(blocks, parts, strict=True))
-        new = [block.draw_new(points, rng) for block, points in pairs]
-        found |= {"shares_new": new[0], "rows_new": np.stack(new[1:], axis=1)}
-        found["theta_new"] = found["shares_new"][..., None] * found["rows_new"]
-        if groups:
-            own = [block.draw_groups(points, rng) for block, points in pairs]
-            found |= {"shares_group": own[0], "rows_group": np.stack(own[1:], axis=2)}
-            found["theta_group"] = found["shares_group"][..., None] * found["rows_group"]
-        return found
 
 
 def hierarchical_groups(

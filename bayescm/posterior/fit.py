@@ -75,7 +75,8 @@ def fit(
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance" or "nuts") with
         its reason, and the estimands. An improper prior (concentration 0) has no groups
-        of the prior, fractional counts have none of the likelihood. Where the direct sibling knows
+        of the prior, fractional counts have none of the likelihood; the log likelihood of groups
+        has their effects integrated out. Where the direct sibling knows
         it, the attribute ``log_marginal_likelihood`` of the root is a number, or a list over the
         flat batch (`evidence_for` compares models by it).
 
@@ -133,7 +134,8 @@ def fit(
     whole = _whole(known)
     if posterior is not None and whole and not obstacle:
         attrs |= _marginal(posterior, built)
-    return tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
+    drawn = tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
+    return tree.by_unit(drawn, posterior) if posterior is not None else drawn
 
 
 def _check_model(model, posterior, evidence):

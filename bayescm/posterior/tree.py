@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm import __version__
+from bayescm.direct.base import Posterior
 
 ORDER = [
     "posterior",
@@ -76,6 +77,23 @@ def build(
     order = [name for name in ORDER if name in groups and name not in left_out]
     fitted = {name: _finish(groups[name], coords, scalars) for name in order}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=dict(attrs)), **fitted})
+
+
+def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
+    """Put the log likelihood by unit into a tree, where a model's own is not by unit."""
+    given = fitted["posterior"].to_dataset()
+    draws = {str(name): each.values.reshape(-1, *each.shape[2:]) for name, each in given.items()}
+    found = posterior.log_likelihood(draws)
+    if found is None or "log_likelihood" not in fitted.children:
+        return fitted
+    lead = given.sizes["chain"], given.sizes["draw"]
+    dims = ("chain", "draw", *found.dims[1:])
+    values = found.values.reshape(*lead, *found.shape[1:])
+    old = fitted["log_likelihood"].to_dataset()
+    kept = [name for name, each in old.coords.items() if set(each.dims) <= set(dims)]
+    group = xr.Dataset({found.name: (dims, values)}, {k: old[k] for k in kept}, old.attrs)
+    fitted["log_likelihood"] = xr.DataTree(group)
+    return fitted
 
 
 def _finish(group, coords, scalars):

@@ -7,7 +7,7 @@ import pytest
 from reference_cases import data_file
 from scipy.integrate import dblquad
 from scipy.special import betaln, expit, logit
-from scipy.stats import beta, multivariate_normal, norm
+from scipy.stats import beta, multinomial, multivariate_normal, norm
 
 import bayescm as bcm
 from bayescm import direct
@@ -124,6 +124,25 @@ def test_the_integral_over_a_group():
     expected, _ = dblquad(height, -7, 7, -9, 7, epsabs=1e-14)
     found = block.log_posterior(point) - block.log_prior(point)
     assert found[0] == pytest.approx(np.log(expected), abs=1e-3)
+
+
+def test_the_log_likelihood_of_a_group_has_its_effects_integrated_out():
+    """Of whole matrices, against an average over effects drawn from their distribution."""
+    two, sites = direct.hierarchical_groups(SITES), SITES.reshape(-1, 4)
+    drawn = two.variables(3, np.random.default_rng(0))
+    found = two.log_likelihood(drawn)
+    assert found.dims == ("sample", "group")
+    effects = np.random.default_rng(1).standard_normal((60_000, 3))
+    for place in range(3):
+        effect, rho = effects.copy(), 2 * drawn["correlation"][place] - 1
+        effect[:, 2] = rho * effect[:, 1] + (1 - rho**2) ** 0.5 * effect[:, 2]
+        middle = logit(drawn["rates"][place]) + drawn["spread"][place] * effect
+        share, recall, specificity = expit(middle).T
+        rows = [(1 - share) * specificity, (1 - share) * (1 - specificity)]
+        theta = np.stack([*rows, share * (1 - recall), share * recall], axis=1)
+        logs = np.array([multinomial(each.sum(), theta).logpmf(each) for each in sites])
+        known = np.log(np.exp(logs).mean(1))
+        np.testing.assert_allclose(found[place], known, atol=0.05)
 
 
 def test_the_prior_is_what_it_says():

@@ -39,12 +39,17 @@ class DirichletBlock:
     def log_posterior(self, points: np.ndarray) -> np.ndarray:
         """Return the log density of points (S, C + 1), the groups integrated out."""
         shares, spread = self.split(points)
+        total = self.log_likelihood(points).sum(1) - (spread / self.scale) ** 2 / 2 + points[:, -1]
+        return total + dirichlet.logpdf(shares, self.prior)
+
+    def log_likelihood(self, points: np.ndarray) -> np.ndarray:
+        """Return that of every group (S, G), its shares integrated out, without coefficients."""
+        shares, spread = self.split(points)
         weight = 4 / spread**2
         own = np.maximum(weight[:, None] * shares, 1e-300)[:, None]
         seen = np.where(self.counts > 0, gammaln(self.counts + own) - gammaln(own), 0)
         norm = gammaln(weight)[:, None] - gammaln(weight[:, None] + self.counts.sum(1))
-        total = (seen.sum(-1) + norm).sum(1) - (spread / self.scale) ** 2 / 2 + points[:, -1]
-        return total + dirichlet.logpdf(shares, self.prior)
+        return seen.sum(-1) + norm
 
     def _guess(self, spread):
         """Return Dirichlet parameters (S, C) near those of the shares given the spread (S,)."""

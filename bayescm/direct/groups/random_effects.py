@@ -72,8 +72,18 @@ class Block:
         step = max(1, _CHUNK // (len(self.hits) * _NODES**self.rates))
         for start in range(0, len(likely), step):
             some = likely[start : start + step]
-            heights[some] += self._log_likelihood(points[some])
+            heights[some] += self._log_likelihood(points[some]).sum(1)
         return heights
+
+    def log_likelihood(self, points: np.ndarray) -> np.ndarray:
+        """
+        Return the log likelihood of every group given points (S, P), shape (S, G).
+
+        The effects are integrated out; the binomial coefficients are left out.
+        """
+        step = max(1, _CHUNK // (len(self.hits) * _NODES**self.rates))
+        starts = range(0, len(points), step)
+        return np.concatenate([self._log_likelihood(points[at : at + step]) for at in starts])
 
     def _log_likelihood(self, points):
         means, factor = self._distribution(points)
@@ -84,7 +94,7 @@ class Block:
         heights = self._log_binomial(self._logits(means, factor, at))
         heights += ((nodes**2).sum(1) - sum(each**2 for each in at)) / 2 + np.log(weights)
         volume = sum(np.log(spread[place][place]) for place in range(self.rates))
-        return (_log_sum(heights) + volume).sum(1)
+        return _log_sum(heights) + volume
 
     def _distribution(self, points):
         """Return means, D of (S, 1), and the lower Cholesky factor, D rows of (S, 1)."""

@@ -1,0 +1,144 @@
+"""One collection of groups: the blocks of rates or shares that make up their matrices."""
+
+import numpy as np
+from scipy.special import expit, logit
+
+from bayescm.direct.groups.dirichlet_groups import DirichletBlock
+from bayescm.direct.groups.random_effects import Block
+from bayescm.validate import fail
+
+_NODES = 61
+
+
+class Two:
+    """Two classes: logit-normal prevalence, bivariate logit-normal recall and specificity."""
+
+    parameters = ("rates", "spread", "correlation")
+
+    def __init__(self, cells, concentration, spread, prevalence):
+        (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
+        hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
+        rates = np.array([concentration[1, ::-1], concentration[0]])
+        self.rates = Block(hits, totals, rates, spread)
+        shares = concentration.sum(1)[::-1][None]
+        self.shares = Block(totals[:, :1], totals.sum(1, keepdims=True), shares, spread)
+        self.prevalence = prevalence
+
+    @property
+    def effective(self):
+        """The number of independent draws that the parameters are worth at most."""
+        return min(block.points.effective for block in (self.rates, self.shares))
+
+    def draws(self, size, rng, groups):
+        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
+        parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
+        blocks = (self.shares, self.rates)
+        split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
+        means, spread = (np.concatenate([each[i] for each in split], axis=1) for i in (0, 1))
+        found = {
+            "rates": expit(means),
+            "spread": spread,
+            "correlation": (split[1][2] + 1) / 2,
+            "theta": self._average(means, spread),
+            "theta_typical": self._theta(means, self.prevalence),
+        }
+        new = rng.standard_normal((size, 1, 3))
+        found |= {"effect_new": new[:, 0]}
+        found["theta_new"] = self._theta(self._logits(parts, new)[:, 0], self.prevalence)
+        if groups:
+            own = [b.draw_effects(p, rng) for b, p in zip(blocks, parts, strict=True)]
+            found["effect"] = np.concatenate(own, axis=-1)
+            found["theta_group"] = self._theta(self._logits(parts, found["effect"]))
+        return found
+
+    def log_likelihood(self, drawn):
+        """Return that of every group (S, G), its effects integrated out, without coefficients."""
+        means = logit(np.clip(drawn["rates"], 1e-300, 1 - 1e-16))
+        spread = np.log(drawn["spread"])
+        turned = np.arctanh(np.clip(2 * drawn["correlation"] - 1, -1 + 1e-12, 1 - 1e-12))
+        shares = np.concatenate([means[:, :1], spread[:, :1]], axis=1)
+        rates = np.concatenate([means[:, 1:], spread[:, 1:], turned[:, None]], axis=1)
+        return self.shares.log_likelihood(shares) + self.rates.log_likelihood(rates)
+
+    def _average(self, means, spread):
+        """Return the cells (S, 2, 2) averaged over all groups, by Gauss-Hermite quadrature."""
+        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        turned = means[..., None] + spread[..., None] * nodes
+        yes, no = (expit(sign * turned) @ (weights / weights.sum()) for sign in (1, -1))
+        # Prevalence and rates are independent between groups, and each cell is linear in a rate.
+        return self._cells(yes, no, self.prevalence)
+
+    def _logits(self, parts, effects):
+        shares = self.shares.logits(parts[0], effects[..., :1])
+        return np.concatenate([shares, self.rates.logits(parts[1], effects[..., 1:])], axis=-1)
+
+    @staticmethod
+    def _theta(logits, prevalence=None):
+        return Two._cells(expit(logits), expit(-logits), prevalence)
+
+    @staticmethod
+    def _cells(yes, no, prevalence):
+        share, recall, specificity = np.moveaxis(yes, -1, 0)
+        rest, miss, alarm = np.moveaxis(no, -1, 0)
+        if prevalence is not None:
+            share, rest = np.full_like(share, prevalence), np.full_like(share, 1 - prevalence)
+        rows = [[rest * specificity, rest * alarm], [share * miss, share * recall]]
+        return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+class Many:
+    """Many classes: Dirichlet distributions of the class shares and of every row."""
+
+    parameters = ("shares", "rows", "spread")
+
+    def __init__(self, cells, concentration, spread, prevalence):
+        if prevalence is not None:
+            todo = "leave it out, or compare one class with the rest"
+            raise fail("prevalence is for two classes", prevalence, "two classes", todo)
+        self.shares = DirichletBlock(cells.sum(-1), concentration.sum(-1), spread)
+        self.rows = [
+            DirichletBlock(cells[:, row], concentration[row], spread)
+            for row in range(cells.shape[1])
+        ]
+
+    @property
+    def effective(self):
+        """The number of independent draws that the parameters are worth at most."""
+        return min(block.points.effective for block in self.each_block)
+
+    def draws(self, size, rng, groups):
+        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
+        blocks = self.each_block
+        parts = [block.points.draw(size, rng) for block in blocks]
+        typical = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
+        rows = np.stack([each[0] for each in typical[1:]], axis=1)
+        found = {
+            "shares": typical[0][0],
+            "rows": rows,
+            "spread": np.stack([each[1] for each in typical], axis=1),
+            "theta": typical[0][0][..., None] * rows,
+        }
+        found["theta_typical"] = found["theta"]  # the mean of a Dirichlet distribution
+        pairs = list(zip(blocks, parts, strict=True))
+        new = [block.draw_new(points, rng) for block, points in pairs]
+        found |= {"shares_new": new[0], "rows_new": np.stack(new[1:], axis=1)}
+        found["theta_new"] = found["shares_new"][..., None] * found["rows_new"]
+        if groups:
+            own = [block.draw_groups(points, rng) for block, points in pairs]
+            found |= {"shares_group": own[0], "rows_group": np.stack(own[1:], axis=2)}
+            found["theta_group"] = found["shares_group"][..., None] * found["rows_group"]
+        return found
+
+    def log_likelihood(self, drawn):
+        """Return that of every group (S, G), its shares integrated out, without coefficients."""
+        typical = [drawn["shares"], *np.moveaxis(drawn["rows"], 1, 0)]
+        spread = np.log(drawn["spread"])
+        return sum(
+            block.log_likelihood(np.concatenate([shares, spread[:, [row]]], axis=1))
+            for row, (block, shares) in enumerate(zip(self.each_block, typical, strict=True))
+        )
+
+    @property
+    def each_block(self):
+        """The class shares, then every row."""
+        return (self.shares, *self.rows)

@@ -1,0 +1,80 @@
+"""What the docs promise of ArviZ, on every kind of tree that they promise it for."""
+
+import arviz as az
+import numpy as np
+import pytest
+from scipy.stats import dirichlet_multinomial
+
+import bayescm as bcm
+
+RNG = np.random.default_rng(7)
+TWO = {"labels": ["well", "sick"], "positive": "sick"}
+GROUPS = bcm.from_matrix(RNG.integers(9, 20, (8, 2, 2)), **TWO, dims=("group",))
+KINDS = {
+    "matrix": (GROUPS.isel(group=0, drop=True), None),
+    "given totals": (GROUPS.isel(group=0, drop=True), "fixed_totals"),
+    "groups": (GROUPS, None),
+    "groups of three classes": (
+        bcm.from_matrix(RNG.integers(3, 9, (5, 3, 3)), labels=list("abc"), dims=("group",)),
+        None,
+    ),
+    "folds": (GROUPS.rename(group="fold"), None),
+    "averaged folds": (GROUPS.rename(group="fold"), "averaged_folds"),
+    "pooled folds": (GROUPS.rename(group="fold"), "pooled_folds"),
+}
+FEW_DRAWS = "ignore:Estimated shape parameter"  # they make it warn earlier than at 0.7
+BY_UNIT = {"groups": 8, "groups of three classes": 5, "folds": 16, "pooled folds": 8}
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return {
+        name: bcm.fit(evidence, model, draws=250, chains=2, concentration=2.0)
+        for name, (evidence, model) in KINDS.items()
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_tree_is_summarised(trees, kind):
+    measured = bcm.measure(trees[kind], ["accuracy"])
+    table = az.summary(measured, ci_prob=0.95, ci_kind="hdi", kind="stats", round_to="none")
+    assert 0 < table["mean"].iloc[0] < 1
+    assert not table.isna().any(axis=None)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "given totals"])
+def test_the_prior_of_a_matrix_is_scaled(trees, kind):
+    table = az.psense_summary(trees[kind], var_names=["theta"], round_to=6)
+    assert np.isfinite(table[["prior", "likelihood"]].to_numpy(float)).all()
+
+
+@pytest.mark.filterwarnings(FEW_DRAWS)
+@pytest.mark.parametrize("kind", BY_UNIT)
+def test_units_are_left_out(trees, kind):
+    left = az.loo(trees[kind], pointwise=True)
+    assert np.size(left.pareto_k) == BY_UNIT[kind]
+    assert np.mean(np.asarray(left.pareto_k) < 0.75) > 0.8
+
+
+@pytest.mark.filterwarnings(FEW_DRAWS)
+def test_models_of_folds_are_compared(trees):
+    table = az.compare({name: trees[name] for name in ("averaged folds", "pooled folds")})
+    assert set(table.index) == {"averaged folds", "pooled folds"}
+
+
+def test_the_parts_of_a_groups_likelihood_make_one(trees):
+    """The model of three classes has the class shares and the rows of a group as two variables."""
+    tree = trees["groups of three classes"]
+    shares, rows = tree["posterior"]["shares"], tree["posterior"]["rows"]
+    assert list(tree["log_likelihood"].data_vars) == ["cell_counts"]
+    assert tree["log_likelihood"]["cell_counts"].dims == ("chain", "draw", "group")
+    at = {"chain": 0, "draw": 3}
+    cells = tree["constant_data"]["counts"].isel(group=2).values.astype(int)
+    worth = 4 / tree["posterior"]["spread"].isel(at).values ** 2
+    parts = [(shares.isel(at).values, cells.sum(1)), *zip(rows.isel(at).values, cells, strict=True)]
+    known = sum(
+        dirichlet_multinomial(weight * share, int(seen.sum())).logpmf(seen)
+        for weight, (share, seen) in zip(worth, parts, strict=True)
+    )
+    found = tree["log_likelihood"]["cell_counts"].isel(at, drop=True).isel(group=2)
+    assert float(found) == pytest.approx(known)
