@@ -124,6 +124,16 @@ def check_prob(prob: float) -> float:
     return float(prob)
 
 
+def check_seed(seed: Any) -> Any:
+    """Return a seed of numpy's generators, or raise where it is none."""
+    if isinstance(seed, np.random.SeedSequence):
+        return seed
+    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if seed is None or (whole and seed >= 0):
+        return seed
+    raise fail("not a seed", seed, "a whole number >= 0", "pass random_seed=0")
+
+
 def check_kind(kind: str) -> str:
     """Return the kind of an interval, or raise where it is neither ``hdi`` nor ``eti``."""
     return check_choice("kind", kind, ["hdi", "eti"])

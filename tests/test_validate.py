@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import bayescm as bcm
 from bayescm import validate
 
 
@@ -113,3 +114,27 @@ def test_an_unknown_keyword_is_refused_with_the_nearest():
 def test_nearest_ignores_case():
     assert validate.nearest("MCC", ["mcc", "f1"]) == ["mcc"]
     assert validate.nearest("zzz", ["mcc", "f1"]) == []
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 1.5, True])
+def test_what_is_no_seed_is_named(seed):
+    counts = bcm.from_cells(tp=9, fn=1, fp=2, tn=8)
+    for ask in (
+        lambda: bcm.interval(counts, "f1", draws=10, random_seed=seed),
+        lambda: bcm.compare({"a": counts, "b": counts + 1}, "f1", random_seed=seed),
+        lambda: bcm.fit(counts, random_seed=seed),
+    ):
+        with pytest.raises(ValueError, match="not a seed"):
+            ask()
+
+
+def test_labels_beyond_64_bits_are_named():
+    labels = np.array([2**63, 1], np.uint64)
+    with pytest.raises(ValueError, match="too large a label"):
+        bcm.from_predictions(labels, labels)
+
+
+def test_weights_worth_no_example_are_named():
+    weights = {"weights": [1e-12] * 4, "weights_are": "counts"}
+    with pytest.raises(ValueError, match="worth no example"):
+        bcm.from_scores([0, 1, 1, 0], [0.1, 0.3, 0.2, 0.4], **weights)

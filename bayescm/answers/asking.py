@@ -16,7 +16,7 @@ from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.labelled import kernels, of_variable
 from bayescm.posterior.route import posterior_of
-from bayescm.validate import fail
+from bayescm.validate import check_seed, fail
 
 _LARGE = 2**22  # numbers of all draws that may be in memory at once
 # What is asked of a posterior; other keywords are the model's own.
@@ -188,7 +188,7 @@ def _drawn(posterior, measures, size, seed, of, n):
     large = posterior.held * size > _LARGE
     if large and posterior.batch.ndim and posterior.part(np.arange(1)) is not None and n is None:
         return [LazyDraws(posterior, each, size, seed, of) for each in measures]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     part = max(1, _LARGE // posterior.held) if large else size
     sizes = np.diff([*range(0, size, part), size])
     parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]

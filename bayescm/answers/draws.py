@@ -14,7 +14,7 @@ from bayescm.answers.asking import Wanted, check_draws, check_size, template, wa
 from bayescm.direct.base import Posterior
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.posterior.route import comparison_of
-from bayescm.validate import fail
+from bayescm.validate import check_seed, fail
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
 type Evidence = xr.DataArray | xr.Dataset | xr.DataTree | Members
@@ -90,7 +90,7 @@ def draw_measures(
     Joint
     """
     check_draws(draws)
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng(check_seed(random_seed))
     options = {"model": model, "draws": draws, "of": of, "n": check_size(n, of), **keywords}
     options["compared"] = compared
     if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):

@@ -9,7 +9,7 @@ from bayescm.curves.numbers import interval_of, resolve
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.scores import arrays
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_prob, check_seed, fail
 
 _AT_ONCE = 1e7
 
@@ -57,7 +57,7 @@ def curve_bootstrap(
             "the bootstrap needs a single plain sample", extra, "two classes, unweighted", todo
         )
     matrix, _, codes = arrays(evidence)
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng(check_seed(random_seed))
     step = max(1, int(_AT_ONCE / len(codes)))
     parts = []
     for first in range(0, resamples, step):

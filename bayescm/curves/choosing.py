@@ -12,7 +12,7 @@ from bayescm.curves.thresholds import RESOLUTION, along, thresholds, two_classes
 from bayescm.direct.roc.curve import Curve, cells_at
 from bayescm.direct.roc.slots import View
 from bayescm.measures.labelled import one_number
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_prob, check_seed, fail
 
 
 def best_threshold(
@@ -77,7 +77,7 @@ def best_threshold(
     tried = thresholds(evidence)
     drawn = drawing.draw(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
     sign = -1.0 if less else 1.0
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng(check_seed(random_seed))
     found = []
     for each, view, seen in zip(*drawn[:2], drawing.observe(evidence).curves, strict=True):
         good = _goodness(along(each, view, tried, kernel), sign)

@@ -10,7 +10,7 @@ from bayescm.curves.bands import band
 from bayescm.curves.numbers import interval_of
 from bayescm.curves.rates import rates_at, rates_seen
 from bayescm.evidence.scored.rescored import at_prevalence
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_prob, check_seed, fail
 
 _DEFAULT = np.arange(1, 100) / 100
 
@@ -91,7 +91,7 @@ def decision_curve(
     if not concentration > 0:
         todo = "pass concentration=0.5"
         raise fail("concentration must be positive", concentration, "a number > 0", todo)
-    size = {"draws": draws, "random_seed": random_seed}
+    size = {"draws": draws, "random_seed": check_seed(random_seed)}
     drawn = rates_at(known, at, concentration=concentration, **size)
     seen = rates_seen(known, at)
     net, every = _net(drawn, odds)

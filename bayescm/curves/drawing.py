@@ -14,7 +14,7 @@ from bayescm.direct.roc.micro import micro
 from bayescm.direct.roc.slots import View
 from bayescm.direct.scores import arrays, known_prevalence, scores
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.validate import check_choice, fail
+from bayescm.validate import check_choice, check_seed, fail
 
 # Draws of a curve, and of numbers that follow from it.
 CURVES, NUMBERS = 2000, 4000
@@ -97,7 +97,7 @@ def draw(
     evidence = as_scores(evidence)
     curves: list[Curve] = []
     views: list[View] = []
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng(check_seed(random_seed))
     for part in samples(evidence):
         posterior = micro(part) if pooled else scores(part)
         first = [posterior.views[index] for index in posterior.first]
@@ -108,7 +108,7 @@ def draw(
 
 
 def _draw_binormal(evidence, draws, random_seed):
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng(check_seed(random_seed))
     parts = [binormal(part).curves(draws, rng) for part in samples(evidence)]
     return DrawnCurves([each for part in parts for each in part], [], *_labels(evidence, False))
 

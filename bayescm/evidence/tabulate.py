@@ -104,6 +104,8 @@ def column(name: str, values: Any) -> Any:
 
 def _numeric_labels(name, array):
     if isinstance(array, np.ndarray) and array.dtype.kind in "iub":
+        if array.dtype == np.uint64 and array.size and array.max() >= 2**63:
+            raise fail(f"{name} has too large a label", array.max(), "below 2**63", "pass text")
         return array
     missing = pd.isna(array)
     if missing.any():

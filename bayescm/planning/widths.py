@@ -19,7 +19,7 @@ from bayescm.planning.sizes import (
     result,
     smallest,
 )
-from bayescm.validate import check_kind, check_prob, fail
+from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 
 def plan(
@@ -241,7 +241,7 @@ def _simulator(kernel, pilot, interval, replications, random_seed):
     prob, kind = interval
 
     def widths(n):
-        rng = np.random.default_rng(random_seed)
+        rng = np.random.default_rng(check_seed(random_seed))
         flat = rng.dirichlet(parameters.ravel(), replications)
         tables = rng.multinomial(n, flat).reshape(-1, *parameters.shape)
         counts = from_matrix(tables, labels=labels, positive=positive)

@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS
 from bayescm.posterior import nuts as sampling
 from bayescm.posterior import route, tree
-from bayescm.validate import check_choice, fail
+from bayescm.validate import check_choice, check_seed, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
 _LARGEST = 2e8
@@ -123,7 +123,7 @@ def fit(
     attrs = route.describe(function, aligned) | _estimands(built, posterior, known)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
-    seeds = np.random.SeedSequence(random_seed).spawn(2)
+    seeds = np.random.SeedSequence(check_seed(random_seed)).spawn(2)
     if directly:
         groups = _draw(posterior, built, chains, draws, seeds[0])
     else:

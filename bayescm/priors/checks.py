@@ -12,7 +12,7 @@ from bayescm.evidence.counts import CELLS, align, as_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.labelled import measure
 from bayescm.priors.power import check_concentration
-from bayescm.validate import fail
+from bayescm.validate import check_seed, fail
 
 _TIE = 1e-9
 
@@ -63,7 +63,7 @@ def predictive(
         raise fail(
             "an improper prior has no predictive distribution", prior.values, "every cell > 0", todo
         )
-    cells = _replicates(prior.values, n, draws, np.random.default_rng(random_seed))
+    cells = _replicates(prior.values, n, draws, np.random.default_rng(check_seed(random_seed)))
     coords = {name: each for name, each in prior.coords.items()}
     return measure(xr.DataArray(cells, coords, ["draw_", *CELLS]), measures).rename(draw_="draw")
 
@@ -120,7 +120,7 @@ def conflict(
         raise fail(
             "an improper prior has no predictive distribution", prior.min(), "every cell > 0", todo
         )
-    rng = np.random.default_rng(random_seed)
+    rng = np.random.default_rng(check_seed(random_seed))
     pairs = ((cells.values[at], prior[at]) for at in np.ndindex(cells.shape[:-2]))
     tails = [_tails(*pair, draws, rng) for pair in pairs]
     parts = ["all", "totals", *map(str, cells["actual"].values)]

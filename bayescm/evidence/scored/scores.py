@@ -236,6 +236,9 @@ def _weighted(evidence):
         raise fail(
             "weights must not be negative or missing", bad, "finite numbers >= 0", "correct it"
         )
+    if 0 < weight.sum() < 1e-6:
+        todo = "scale them, or pass weights_are='importance'"
+        raise fail("the weights are worth no example", weight.sum(), "counts of examples", todo)
     if not (weight > 0).any():
         raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
     return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
