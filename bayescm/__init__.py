@@ -23,8 +23,8 @@ _HOME = {
     "evidence.scored.folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],
     "curves.decisions": ["decision_curve"],
-    "answers.interval": [
-        "interval",
+    "answers.interval": ["interval"],
+    "answers.numbers": [
         "cdf",
         "quantile",
         "mean",

@@ -159,6 +159,18 @@ def template(posterior: Posterior, measure: Callable) -> xr.DataArray:
     return blank if labels is None else blank.expand_dims({"class": labels}, axis=-1).copy()
 
 
+def common_template(templates: Sequence[xr.DataArray], measure: Any) -> xr.DataArray:
+    """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
+    if isinstance(measure, str) or callable(measure):
+        return templates[0]
+    if len({each.dims for each in templates}) > 1:
+        names = [each.name for each in templates if "class" in each.dims]
+        todo = "ask for them separately, or for averages over the classes such as f1_macro"
+        raise fail("only some of the measures have one value per class", names, "all or none", todo)
+    names = [each.name for each in templates]
+    return templates[0].rename("interval").expand_dims(measure=names)
+
+
 def check_draws(draws: Any) -> int | None:
     """Return a number of draws, or raise where it is not one."""
     whole = isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)

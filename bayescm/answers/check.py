@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.answers.asking import wanted
 from bayescm.answers.draws import labelled_draws
-from bayescm.answers.interval import prob_above
+from bayescm.answers.numbers import prob_above
 from bayescm.answers.requirements import Requirement, Term, parse
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.outcomes import is_outcomes, matrices_of

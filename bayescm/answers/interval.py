@@ -1,21 +1,16 @@
-"""
-Answers about measures: interval, cdf, quantiles, moments, the probability of exceeding a value.
-
-All of them ask for the posterior distribution of the measure (`bayescm.answers.asking`) and put
-labels on what it says.
-"""
+"""The posterior interval of a measure: its distribution is asked for both ends, and labelled."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import distributions_of
+from bayescm.answers.asking import common_template, distributions_of
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.hdi import ONE_INTERVAL
-from bayescm.validate import check_choice, check_kind, check_prob, fail
+from bayescm.validate import check_kind, check_prob
 
 # A numerical error of a bound from which on it is warned of: of the length, and in all.
 _LARGE_ERROR, _SMALL_ERROR = 0.2, 0.01
@@ -75,7 +70,7 @@ def interval(
     check_prob(prob), check_kind(kind)
     found = distributions_of(evidence, measure, **keywords)
     answers = _answers([distribution for distribution, _ in found], prob, kind)
-    template = _common_template([each for _, each in found], measure)
+    template = common_template([each for _, each in found], measure)
     several = "measure" in template.dims
     shape = template.shape[several:]
     ends = np.stack([np.broadcast_to(answer[0], (*shape, 2)) for answer in answers])
@@ -105,18 +100,6 @@ def _warn_of_error(error, ends):
             UserWarning,
             stacklevel=3,
         )
-
-
-def _common_template(templates, measure):
-    """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
-    if isinstance(measure, str) or callable(measure):
-        return templates[0]
-    if len({each.dims for each in templates}) > 1:
-        names = [each.name for each in templates if "class" in each.dims]
-        todo = "ask for them separately, or for averages over the classes such as f1_macro"
-        raise fail("only some of the measures have one value per class", names, "all or none", todo)
-    names = [each.name for each in templates]
-    return templates[0].rename("interval").expand_dims(measure=names)
 
 
 def _answers(distributions, prob, kind):
@@ -151,189 +134,3 @@ def how(distribution: Any, prob: float, kind: str) -> str:
         return distribution.how
     other = [each for each in np.unique(distribution.hdi_kind(prob)) if each not in ONE_INTERVAL]
     return f"{distribution.how}, equal tails: {', '.join(other)}" if other else distribution.how
-
-
-def cdf(evidence: Any, measure: Any, x: Any, **keywords: Any) -> xr.DataArray:
-    """
-    Return the posterior probability that a measure is at most x.
-
-    Parameters
-    ----------
-    evidence, measure, **keywords
-        See `interval`; several measures have a dim ``measure``.
-    x : float, sequence of floats or DataArray
-        Values of the measure; several have a dim ``x``, the last. A DataArray of the shape of the
-        answer has a value for each of its members.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> cdf(counts, "f1", [0.6, 0.7]).values.round(4)
-    array([0.0019, 0.3008])
-    """
-    return _at(evidence, measure, "cdf", "x", x, keywords)
-
-
-def prob_above(evidence: Any, measure: Any, threshold: Any, **keywords: Any) -> xr.DataArray:
-    """
-    Return the posterior probability that a measure exceeds a threshold.
-
-    Parameters
-    ----------
-    evidence, measure, **keywords
-        See `interval`; several measures have a dim ``measure``.
-    threshold : float, sequence of floats or DataArray
-        Values of the measure; several have a dim ``threshold``, the last. A DataArray of the shape
-        of the answer has a value for each of its members.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> round(float(prob_above(counts, "f1", 0.7)), 4)
-    0.6992
-    >>> prob_above(counts, ["recall", "f1"], 0.7).values.round(4)
-    array([0.9886, 0.6992])
-    """
-    return _at(evidence, measure, "sf", "threshold", threshold, keywords)
-
-
-def quantile(evidence: Any, measure: Any, q: Any, **keywords: Any) -> xr.DataArray:
-    """
-    Return the point below which a measure lies with probability q.
-
-    Parameters
-    ----------
-    evidence, measure, **keywords
-        See `interval`; several measures have a dim ``measure``.
-    q : float in [0, 1], or sequence of these
-        Mass below the point; several have a dim ``quantile``, the last.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> quantile(counts, "f1", [0.1, 0.5]).values.round(4)
-    array([0.6695, 0.7201])
-    """
-    if not all(0 <= each <= 1 for each in _floats("quantile", q).ravel()):
-        raise fail("q must be a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
-    return _at(evidence, measure, "quantile", "quantile", q, keywords)
-
-
-def mean(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
-    """
-    Return the posterior mean of a measure; parameters as for `interval`.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> round(float(mean(counts, "recall")), 4)
-    0.8086
-    """
-    return _answer(evidence, measure, lambda distribution: distribution.mean(), keywords)
-
-
-def sd(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
-    """
-    Return the posterior standard deviation of a measure; parameters as for `interval`.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> round(float(sd(counts, "recall")), 4)
-    0.0434
-    """
-    return _answer(evidence, measure, lambda distribution: distribution.sd(), keywords)
-
-
-def mode(evidence: Any, measure: str | Callable, **keywords: Any) -> xr.DataArray:
-    """
-    Return the mode of a measure, NaN where there is none; parameters as for `interval`.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> round(float(mode(counts, "recall")), 4)
-    0.8165
-    """
-    return _answer(evidence, measure, lambda distribution: distribution.mode(), keywords)
-
-
-def skewness(
-    evidence: Any, measure: str | Callable, *, method: str = "moment", **keywords: Any
-) -> xr.DataArray:
-    """
-    Return the skewness of the posterior of a measure.
-
-    Parameters
-    ----------
-    evidence, measure, **keywords
-        See `interval`.
-    method : {"moment", "pearson"}
-        The third standardised moment (SK1), or Pearson's (mean - mode) / sd (SK2).
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> round(float(skewness(counts, "recall")), 4)
-    -0.3424
-    """
-    check_choice("method", method, ["moment", "pearson"])
-
-    def ask(distribution):
-        return (
-            distribution.skewness()
-            if method == "moment"
-            else (distribution.mean() - distribution.mode()) / distribution.sd()
-        )
-
-    return _answer(evidence, measure, ask, keywords)
-
-
-def _answer(evidence, measure, ask, keywords: Mapping, along=None):
-    """Return what is asked of the distribution of a measure, or of several along a new dim."""
-    found = distributions_of(evidence, measure, **keywords)
-    blank = _common_template([each for _, each in found], measure)
-    several = "measure" in blank.dims
-    blank = blank.rename(None) if several else blank
-    if along is not None:
-        blank = (blank * along).assign_attrs(blank.attrs).rename(blank.name)
-    shape = blank.shape[several:]
-    values = [np.broadcast_to(ask(each), shape).astype(float) for each, _ in found]
-    return blank.copy(data=np.stack(values) if several else values[0])
-
-
-def _at(evidence, measure, what, dim, values, keywords):
-    """Return a function of the distribution at one value, or at several along a new dim."""
-    at = _floats(dim, values)
-    if isinstance(values, xr.DataArray) and at.ndim:  # one for each member of the answer
-        known = _answer(evidence, measure, lambda each: each.mean(), keywords)
-        if values.dims != known.dims or values.shape != known.shape:
-            todo = "pass numbers, or one for each member of the answer"
-            raise fail(f"{dim} has other dims than the answer", values.dims, str(known.dims), todo)
-    if at.ndim == 0 or isinstance(values, xr.DataArray):
-        return _answer(evidence, measure, lambda each: getattr(each, what)(at), keywords)
-
-    def ask(distribution):
-        return np.stack([getattr(distribution, what)(each) for each in at.tolist()], axis=-1)
-
-    return _answer(evidence, measure, ask, keywords, xr.DataArray(at, [(dim, at)]))
-
-
-def _floats(name, values):
-    """Return numbers as an array, (...) or (n,), or raise where they are none."""
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    many = array.ndim > 1 and not isinstance(values, xr.DataArray)
-    if many or array.size == 0 or np.isnan(array).any():
-        todo = "pass one number, or a list of them"
-        raise fail(f"{name} must be one or more numbers", values, "numbers", todo)
-    return array

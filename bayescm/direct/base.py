@@ -5,7 +5,7 @@ A posterior is asked for the distribution of a measure, and where it has none fo
 outside a sibling asks for the name of its model, nor which dims it uses up.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,18 +14,11 @@ import xarray as xr
 
 from bayescm.evidence.counts import (
     CELLS,
-    abstains,
-    align,
-    as_counts,
-    by_labels,
     classes,
-    is_outcomes,
-    make_counts,
 )
-from bayescm.evidence.outcomes import counts_of
 from bayescm.measures.kernel import average
 from bayescm.measures.next_tables import next_counts, one_of
-from bayescm.validate import check_counts, fail
+from bayescm.validate import fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
 # take more of them while a draw is small; effects drawn for every member of the evidence are slow.
@@ -296,79 +289,3 @@ class Members(Posterior):
             todo = "compare over another dim, or take another model"
             raise fail(f"the model has no single {self.dim}", f"theta_{self.dim}", drawn, todo)
         return drawn
-
-
-def labelled(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:
-    """
-    Return canonical counts; a bare array (..., C, C) gets labels, and dims as a model expects them.
-
-    Parameters
-    ----------
-    evidence : DataArray, Dataset or array_like
-        Of outcomes, each classifier's own matrix: that they are paired is forgotten.
-    *own : str
-        The dims of an array before its last two axes; those before them are a batch.
-    abstention : bool, default False
-        Whether a label may be an abstention, which the model then knows that nothing is.
-
-    Raises
-    ------
-    ValueError
-        If a label is an abstention and the model would take it for a class.
-    """
-    if isinstance(evidence, xr.DataArray | xr.Dataset):
-        counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
-        if abstains(counts) and not abstention:
-            todo = (
-                'take each table by itself with model="dirichlet_multinomial", or make the counts '
-                "without folds and groups"
-            )
-            allowed = "dirichlet_multinomial or paired_outcomes"
-            raise fail("this model knows no abstentions", counts["abstain"].item(), allowed, todo)
-        return counts
-    table = check_counts(evidence, fractional=True)
-    if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
-        allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"
-        raise fail("not an array of confusion matrices", table.shape, allowed, "correct its shape")
-    lead = table.ndim - 2 - len(own)
-    dims = [f"batch_{place}" if lead > 1 else "batch" for place in range(lead)]
-    return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *own))
-
-
-def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
-    """Return a concentration in the order of the canonical counts, without the dims used up."""
-    if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
-        return concentration
-    if is_outcomes(evidence):
-        evidence = counts_of(evidence)
-    if not isinstance(evidence, xr.DataArray):
-        return np.asarray(concentration, float)
-    first = {dim: 0 for dim in uses if dim in evidence.dims}
-    return align(concentration, evidence.isel(first, drop=True) if first else evidence)
-
-
-def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
-    """Return known shares of the actual classes in the order of the counts; the coord's if None."""
-    if prevalence is None and "prevalence" in counts.coords:
-        known = counts.coords["prevalence"]
-        return known.values if known.ndim else known.item()
-    if np.ndim(prevalence) == 0 or isinstance(prevalence, tuple):
-        return prevalence
-    shares = prevalence
-    if not isinstance(shares, xr.DataArray):
-        shares = np.asarray(shares, float)
-        if not isinstance(evidence, xr.DataArray):
-            return shares
-        if counts.sizes["actual"] == 2 and shares.shape == counts.shape[:-2]:
-            return shares
-        shares = xr.DataArray(shares, dims=[*counts.dims[:-2], "actual"][-shares.ndim :])
-        if shares.sizes["actual"] == counts.sizes["actual"]:
-            shares = shares.assign_coords(actual=evidence["actual"].values)
-    if "actual" not in shares.dims:
-        return shares.values
-    labels, given = (each["actual"].values.tolist() for each in (counts, shares))
-    if set(labels) != set(given):
-        raise fail(
-            "prevalence has different classes", given, labels, "give one proportion per class"
-        )
-    return by_labels(shares, labels, ["actual"]).transpose(..., "actual").values

@@ -16,7 +16,8 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.direct.base import Posterior, labelled, prior_of
+from bayescm.direct.arguments import labelled, prior_of
+from bayescm.direct.base import Posterior
 from bayescm.direct.series.lattice import Lattice
 from bayescm.direct.series.walk import Walk, draw
 from bayescm.distributions.batches import Stack

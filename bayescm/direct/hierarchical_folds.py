@@ -16,7 +16,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
+from bayescm.direct.arguments import labelled, prior_of, shares_of
+from bayescm.direct.base import Posterior
 from bayescm.direct.folds import nodes as fold_nodes
 from bayescm.direct.folds.nodes import Design, Nodes
 from bayescm.distributions.batches import Stack

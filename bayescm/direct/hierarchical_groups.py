@@ -18,7 +18,8 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
+from bayescm.direct.arguments import labelled, prior_of, shares_of
+from bayescm.direct.base import Posterior
 from bayescm.direct.groups.collections import Many, Two
 from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
 from bayescm.direct.groups.plug_in import average_cells, typical_cells

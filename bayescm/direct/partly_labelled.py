@@ -15,7 +15,8 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import Posterior, labelled
+from bayescm.direct.arguments import labelled
+from bayescm.direct.base import Posterior
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS
 from bayescm.validate import check_counts, fail

@@ -11,9 +11,10 @@ import numpy as np
 
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
-from bayescm.distributions.integrals import inverses, scales
+from bayescm.distributions.integrals import at_prevalence, inverses, scales
 from bayescm.distributions.integrals.quadrature import Quadrature
-from bayescm.measures.kernel import Cost, Function, Overlap, Proportion, off_diagonal
+from bayescm.measures.forms import Cost, Function, Overlap, Proportion
+from bayescm.measures.kernel import off_diagonal
 
 _CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}
 _ROWS = {Proportion(*pair) for pair in (("tp", "fn"), ("fn", "tp"), ("tn", "fp"), ("fp", "tn"))}
@@ -119,11 +120,11 @@ def distribution_at_prevalence(measure, weights, prevalence):
 def _at_prevalence(form):
     """Return the inverse and the scale of a form by prevalence, recall and false positive rate."""
     if isinstance(form, Overlap) and any(form):
-        return inverses.tversky(*form), scales.tversky_at_prevalence(*form)
+        return at_prevalence.tversky(*form), scales.tversky_at_prevalence(*form)
     if isinstance(form, Cost) and len(form.matrix) == 2:
         matrix = np.array(form.matrix)
-        return inverses.cost(matrix), scales.cost_at_prevalence(matrix)
-    return inverses.TABLE.get(form), scales.TABLE.get(form)
+        return at_prevalence.cost(matrix), scales.cost_at_prevalence(matrix)
+    return at_prevalence.TABLE.get(form), scales.TABLE.get(form)
 
 
 def _integral(measure, weights):

@@ -37,16 +37,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayescm.measures import probabilities
+from bayescm.measures.chosen import of_classes
+from bayescm.measures.forms import Cost, Function, Overlap, Proportion
 from bayescm.measures.kernel import (
     AVERAGES,
-    Cost,
-    Function,
     Measure,
-    Overlap,
-    Proportion,
     average,
     averaged,
-    of_classes,
     off_diagonal,
     one_class,
     one_of_two,

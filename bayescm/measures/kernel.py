@@ -5,65 +5,16 @@ The cells of each class against the rest, and the averages over classes, are her
 themselves are in ``catalogue``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.validate import fail, suggest
-
-
-class Proportion(NamedTuple):
-    """
-    The form of a proportion: of some cells among these and the rest.
-
-    Cells are ``tp``, ``fn``, ``fp`` and ``tn``, joined by ``+``; or ``right`` and ``wrong``, those
-    on and off the diagonal for any number of classes.
-    """
-
-    part: str
-    rest: str
-
-
-class Overlap(NamedTuple):
-    """The form tp / (tp + fn_weight * fn + fp_weight * fp)."""
-
-    fn_weight: float
-    fp_weight: float
-
-
-class Cost(NamedTuple):
-    """The form of the mean of a number per cell, rows = actual."""
-
-    matrix: tuple[tuple[float, ...], ...]
-
-
-class Curved(NamedTuple):
-    """
-    The form of a function of the calibration curve.
-
-    ``zero`` says whether it is a distance, 0 where the forecasts are right: no two-sided interval
-    holds that 0, and the lower limit is that of the band of the curve.
-    """
-
-    zero: bool
-
-
-class Function(NamedTuple):
-    """
-    The form of a function of independent proportions, with two classes.
-
-    ``of`` says which: ``"rates"`` (recall and false positive rate), ``"columns"`` (precision and
-    false omission rate), ``"errors"`` (tp among tp and errors, misses among errors), ``"answers"``
-    (errors among all, misses among errors, tp among the right) or ``"table"`` (prevalence and both
-    rates). ``name`` says which function.
-    """
-
-    of: str
-    name: str
+from bayescm.measures.forms import Form, over_all_classes
+from bayescm.validate import fail
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -132,7 +83,7 @@ class Measure:
     direction_assumed: bool = False
     range: tuple[float, float] = (0.0, 1.0)
     unit: str | None = None
-    form: Proportion | Overlap | Cost | Function | Curved | None = None
+    form: Form | None = None
     takes: str = "cells"
     average: str = ""
     abstentions: str = "left out"
@@ -310,90 +261,6 @@ def averaged(measure: Measure, how: str) -> Measure:
         one_class=False,
         needs_positive=False,
         unit=None,
-        form=_micro_form(measure.form) if how == "micro" else None,
+        form=over_all_classes(measure.form) if how == "micro" else None,
     )
     return mean.called(f"{measure.__name__}_{how}")
-
-
-def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
-    """
-    Return the measure of one chosen class, or the average over several.
-
-    Parameters
-    ----------
-    measure : Measure
-        Of one class; of the whole matrix, which is then that of the class and the rest; or an
-        average.
-    chosen : sequence of str
-        The labels, as texts; `bound` finds them among those of the evidence.
-    """
-    if len(chosen) > 1 and not measure.average:
-        todo = f"name one, or average: {measure.__name__}_macro[{','.join(chosen)}]"
-        raise fail("several classes of a measure that is no average", chosen, "one class", todo)
-    if measure.abstentions != "left out":
-        todo = "take the measure of the answered examples"
-        raise fail("a measure of all examples has no chosen classes", measure.__name__, "", todo)
-    written = f"[{','.join(chosen)}]"
-    made = replace(
-        measure,
-        canonical=measure.canonical and measure.canonical + written,
-        compute=_not_bound,
-        one_class=False,
-        needs_positive=False,
-        symmetry_assumed=False,
-        form=None,
-        unit=None,
-        part=(_not_bound, measure),
-        chosen=tuple(chosen),
-    )
-    return made.called(measure.__name__ + written)
-
-
-def _not_bound(cells):
-    raise fail("classes by name", ..., "evidence with labels", "ask labelled counts for it")
-
-
-def bound(measure: Measure, labels: Sequence) -> Measure:
-    """Return the measure of the classes that it names, by the labels of the cells."""
-    if not measure.chosen or measure.part is None:
-        return measure
-    names = [str(label) for label in labels]
-    for each in measure.chosen:
-        if each not in names:
-            raise fail("no such class", each, names, suggest(each, names))
-    base, places = measure.part[1], [names.index(each) for each in measure.chosen]
-    if base.average:
-        of_some = partial(_average_of, formula=base.formula, how=base.average, places=places)
-        base, reduce = replace(base, compute=of_some, form=None), partial(_table, size=len(names))
-    else:
-        reduce = partial(_one_table, place=places[0], size=len(names))
-    return replace(measure, compute=partial(_of_table, reduce, base), part=(reduce, base))
-
-
-def _average_of(cells, formula, how, places):
-    return AVERAGES[how](formula, *(each[..., places] for each in every_class(cells)))
-
-
-def _table(cells, size):
-    """Return the cells of the classes, without the row and column of an abstention."""
-    return cells[..., :size, :size]
-
-
-def _one_table(cells, place, size):
-    """Return [[tn, fp], [fn, tp]] of one of the classes."""
-    return one_vs_rest(_table(cells, size))[..., place, :, :]
-
-
-def _of_table(reduce, base, cells):
-    return base.compute(reduce(cells))
-
-
-def _micro_form(form):
-    """Return the form over all classes, of which misses and false alarms are the same number."""
-    sums = {"tp": "right", "fn": "wrong", "fp": "wrong"}
-    if isinstance(form, Proportion) and form.part in sums and form.rest in sums:
-        return Proportion(sums[form.part], sums[form.rest])
-    overlap = isinstance(form, Overlap) and sum(form) == 1
-    # A mean of precision and recall, or the larger one, where both are the same.
-    mean = isinstance(form, Function) and form.of == "errors"
-    return Proportion("right", "wrong") if overlap or mean else None

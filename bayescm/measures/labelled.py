@@ -20,7 +20,7 @@ from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.abstention import with_abstentions
 from bayescm.measures.averaging import average_draws
 from bayescm.measures.catalogue import Measure, among, names, resolve
-from bayescm.measures.kernel import bound
+from bayescm.measures.chosen import bound
 from bayescm.measures.trees import cells_of, extra_dims, group_of, predicted_of, told, variable_of
 from bayescm.validate import fail, suggest
 

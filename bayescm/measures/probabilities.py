@@ -12,7 +12,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
-from bayescm.measures.kernel import Curved, Measure
+from bayescm.measures.forms import Curved
+from bayescm.measures.kernel import Measure
 
 _BINS = 15  # of the expected calibration error as it is printed in the literature
 

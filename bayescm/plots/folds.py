@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.answers.interval import interval, mean
+from bayescm.answers.interval import interval
+from bayescm.answers.numbers import mean
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack

@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm import direct
-from bayescm.direct.base import Posterior, shares_of
+from bayescm.direct.arguments import shares_of
+from bayescm.direct.base import Posterior
 from bayescm.direct.folds.correlated_t import CorrelatedT
 from bayescm.evidence.counts import align, as_counts, is_outcomes
 from bayescm.evidence.outcomes import as_outcomes, matrices_of

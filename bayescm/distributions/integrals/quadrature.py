@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.integrals.inverses import Inverse
-from bayescm.distributions.integrals.rungs import DRAWS, Parts, Rungs
+from bayescm.distributions.integrals.ladder import DRAWS, Parts
+from bayescm.distributions.integrals.rungs import Rungs
 
 _MANY = 10_000  # distributions from which on a coarser accuracy is the default
 _ACCURACY = {False: 1e-6, True: 1e-3}

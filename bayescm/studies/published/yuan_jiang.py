@@ -26,7 +26,7 @@ from bayescm.answers.joint import envelope
 from bayescm.classical.delta import moments
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.samples import Samples, samples
-from bayescm.direct.base import labelled
+from bayescm.direct.arguments import labelled
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
 from bayescm.evidence.joint_cells import pour

@@ -1,0 +1,142 @@
+"""
+The ladder of a quadrature: rays, finer rays, the integral, draws, and how it is climbed.
+
+What fails on one rung goes on to the next.
+"""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from bayescm.distributions.beta import PointMass
+from bayescm.distributions.hdi import Link
+from bayescm.distributions.integrals import curves
+from bayescm.distributions.integrals.drawn import Drawn
+from bayescm.distributions.integrals.rays import LEVELS, Rays
+from bayescm.distributions.integrals.rows import Rows
+
+INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
+_COARSE = 1e-4  # the accuracy from which on the coarsest rays will do
+_NUMBERS = 2**16  # of a temporary array
+
+
+class Parts(NamedTuple):
+    """What a quadrature is made of; see `quadrature.Quadrature`."""
+
+    inverse: Any
+    inner: Any
+    outer: tuple
+    forward: Any
+    scale: Any
+
+    def take(self, index):
+        """Return some of the rows."""
+        inner, *outer = (each.take(index) for each in (self.inner, *self.outer))
+        return self._replace(inner=inner, outer=tuple(outer))
+
+    @property
+    def shares(self):
+        """The parameters of every share, (a, b), or its value and None."""
+        every = (self.inner, *self.outer)
+        return [
+            (each.at, None) if isinstance(each, PointMass) else (each.a, each.b) for each in every
+        ]
+
+
+class Ladder:
+    """
+    m distributions, asked at points (m, P).
+
+    Parameters
+    ----------
+    parts : Parts
+        With rows of shape (m,).
+    accuracy : float
+        The error of a bound that is good enough, in parts of max(1, bound).
+    rung : ndarray of int, shape (m,), optional
+        Which rung each row needs, -1 where that is not known.
+    """
+
+    def __init__(self, parts, accuracy, rung=None):
+        self.parts, self.accuracy = parts, accuracy
+        self.link = Link(*parts.inverse.support)
+        self.rung = np.full(len(parts.inner.a), -1) if rung is None else rung
+        self._made = {}
+
+    def take(self, index):
+        """Return some of the rows."""
+        if len(index) == len(self.rung):
+            return self
+        return type(self)(self.parts.take(index), self.accuracy, self.rung[index])
+
+    # The rungs
+
+    def rays(self, level):
+        """Return the rays of a level."""
+        key = "rays", level
+        if key not in self._made:
+            self._made[key] = Rays(self.parts.scale, self.parts.shares, level)
+        return self._made[key]
+
+    def curves(self, level):
+        """Return the distributions as curves, by the rays of a level."""
+        key = "curves", level
+        if key not in self._made:
+            q = np.broadcast_to(
+                special.ndtr(curves.fit()[0]), (len(self.rung), len(curves.fit()[0]))
+            )
+            self._made[key] = curves.Curves(self.rays(level).quantiles(q), self.link)
+        return self._made[key]
+
+    @cached_property
+    def integral(self):
+        """The integral over nodes of all variables but one."""
+        return Rows(*self.parts[:4])
+
+    def drawn(self):
+        """Yield the draws of one row after the other."""
+        for row in range(len(self.rung)):
+            shares = [
+                (float(a[row]), None if b is None else float(b[row])) for a, b in self.parts.shares
+            ]
+            yield Drawn(self.parts.scale, shares, self.link)
+
+    def climb(self, ask, width, points, start):
+        """
+        Ask one rung after the other; return of each row what the first says that is good enough.
+
+        Parameters
+        ----------
+        ask : callable
+            ``ask(rows, index, level)`` -> numbers (k, width) of k rows, and whether they are good.
+        width, points : int
+            How many numbers there are, and at how many points a rung is asked.
+        start : int
+            The first level.
+        """
+        found, open_ = np.full((len(self.rung), width), np.nan), np.arange(len(self.rung))
+        for level in range(start, DRAWS + 1):
+            rest = [open_[self.rung[open_] > level]]
+            for index in _parts(open_[self.rung[open_] <= level], points, level):
+                values, good = ask(self.take(index), index, level)
+                found[index[good]] = values[good]
+                self.rung[index[good]] = level
+                rest.append(index[~good])
+            open_ = np.sort(np.concatenate(rest))  # `take` goes by their number
+            if not len(open_):
+                break
+        return found
+
+    @property
+    def start(self):
+        """The first level of rays that is worth asking."""
+        return 0 if self.accuracy >= _COARSE else 1
+
+
+def _parts(index, points, level):
+    """Cut an index into parts whose temporary arrays are not large."""
+    nodes = (9, 25, 81, 225, 2500, 10000)[min(level + 1, 5)]
+    size = max(1, _NUMBERS // (points * nodes))
+    return [index[start : start + size] for start in range(0, len(index), size)]

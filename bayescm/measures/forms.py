@@ -1,0 +1,71 @@
+"""
+What a measure is in terms of the cells, from which its posterior distribution is found.
+
+`bayescm.distributions` reads the forms; nothing is computed here.
+"""
+
+from typing import NamedTuple
+
+
+class Proportion(NamedTuple):
+    """
+    The form of a proportion: of some cells among these and the rest.
+
+    Cells are ``tp``, ``fn``, ``fp`` and ``tn``, joined by ``+``; or ``right`` and ``wrong``, those
+    on and off the diagonal for any number of classes.
+    """
+
+    part: str
+    rest: str
+
+
+class Overlap(NamedTuple):
+    """The form tp / (tp + fn_weight * fn + fp_weight * fp)."""
+
+    fn_weight: float
+    fp_weight: float
+
+
+class Cost(NamedTuple):
+    """The form of the mean of a number per cell, rows = actual."""
+
+    matrix: tuple[tuple[float, ...], ...]
+
+
+class Curved(NamedTuple):
+    """
+    The form of a function of the calibration curve.
+
+    ``zero`` says whether it is a distance, 0 where the forecasts are right: no two-sided interval
+    holds that 0, and the lower limit is that of the band of the curve.
+    """
+
+    zero: bool
+
+
+class Function(NamedTuple):
+    """
+    The form of a function of independent proportions, with two classes.
+
+    ``of`` says which: ``"rates"`` (recall and false positive rate), ``"columns"`` (precision and
+    false omission rate), ``"errors"`` (tp among tp and errors, misses among errors), ``"answers"``
+    (errors among all, misses among errors, tp among the right) or ``"table"`` (prevalence and both
+    rates). ``name`` says which function.
+    """
+
+    of: str
+    name: str
+
+
+type Form = Proportion | Overlap | Cost | Function | Curved
+
+
+def over_all_classes(form: Form | None) -> Form | None:
+    """Return the form of a micro average, of which misses and false alarms are the same number."""
+    sums = {"tp": "right", "fn": "wrong", "fp": "wrong"}
+    if isinstance(form, Proportion) and form.part in sums and form.rest in sums:
+        return Proportion(sums[form.part], sums[form.rest])
+    overlap = isinstance(form, Overlap) and sum(form) == 1
+    # A mean of precision and recall, or the larger one, where both are the same.
+    mean = isinstance(form, Function) and form.of == "errors"
+    return Proportion("right", "wrong") if overlap or mean else None
