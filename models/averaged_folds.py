@@ -24,11 +24,21 @@ Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a
 cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.1162/NECO_a_00857
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def averaged_folds(counts, *, concentration=None, rho=None, average="correlated") -> pm.Model:
+def averaged_folds(
+    counts: xr.DataArray,
+    *,
+    concentration: ArrayLike | Callable | None = None,
+    rho: float | None = None,
+    average: str = "correlated",
+) -> pm.Model:
     """Model the confusion matrix of every fold by itself.
 
     Parameters

@@ -26,11 +26,19 @@ Dorfman, D. D. & Alf, E. (1969). Maximum-likelihood estimation of parameters of 
 theory. Journal of Mathematical Psychology 6, 487-496. doi:10.1016/0022-2496(69)90019-4
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 
-def binormal(evidence, *, concentration=None, prevalence=None) -> pm.Model:
+def binormal(
+    evidence: xr.Dataset,
+    *,
+    concentration: float | None = None,
+    prevalence: float | tuple[float, float] | Callable | None = None,
+) -> pm.Model:
     """Model the scores of two classes as normal.
 
     Parameters

@@ -29,11 +29,14 @@ Austin, P. C. & Steyerberg, E. W. (2019). The Integrated Calibration Index (ICI)
 metrics. Statistics in Medicine 38, 4051-4065. doi:10.1002/sim.8281
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 
-def calibration(evidence, *, spread=None) -> pm.Model:
+def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None) -> pm.Model:
     """Model the outcomes of one classifier's forecasts by a smooth calibration curve.
 
     Parameters

@@ -26,11 +26,17 @@ Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of 
 Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def dirichlet_multinomial(counts, *, concentration=None) -> pm.Model:
+def dirichlet_multinomial(
+    counts: xr.DataArray, *, concentration: ArrayLike | Callable | None = None
+) -> pm.Model:
     """Model confusion matrices as multinomial counts with a Dirichlet prior over the cells.
 
     Parameters

@@ -31,11 +31,20 @@ West, M. & Harrison, J. (1997). Bayesian forecasting and dynamic models, 2nd ed.
 Springer. doi:10.1007/b98971
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def drifting(counts, *, concentration=None, drift=None) -> pm.Model:
+def drifting(
+    counts: xr.DataArray,
+    *,
+    concentration: ArrayLike | None = None,
+    drift: float | Callable | None = None,
+) -> pm.Model:
     """Model batches of two classes whose rates walk at random on the logit scale.
 
     Parameters

@@ -26,11 +26,20 @@ Goutte, C. & Gaussier, E. (2005). A probabilistic interpretation of precision, r
 with implication for evaluation. ECIR 2005, 345-359. doi:10.1007/978-3-540-31865-1_25
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def fixed_totals(counts, *, concentration=None, prevalence=None) -> pm.Model:
+def fixed_totals(
+    counts: xr.DataArray,
+    *,
+    concentration: ArrayLike | None = None,
+    prevalence: ArrayLike | Callable | None = None,
+) -> pm.Model:
     """Model the rows of confusion matrices whose class totals the design has fixed.
 
     Parameters

@@ -43,11 +43,21 @@ data: a generalized linear mixed model approach. Journal of Clinical Epidemiolog
 doi:10.1016/j.jclinepi.2006.06.011
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def hierarchical_groups(counts, *, concentration=None, spread=1.0, prevalence=None) -> pm.Model:
+def hierarchical_groups(
+    counts: xr.DataArray,
+    *,
+    concentration: ArrayLike | None = None,
+    spread: float | Callable = 1.0,
+    prevalence: float | None = None,
+) -> pm.Model:
     """Model the confusion matrices of groups that differ, partially pooled.
 
     Parameters

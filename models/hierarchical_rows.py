@@ -26,11 +26,20 @@ Gelman, A., Carlin, J. B., Stern, H. S., Dunson, D. B., Vehtari, A. & Rubin, D. 
 Data Analysis, third edition, chapter 5. Chapman & Hall. doi:10.1201/b16018
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 
-def hierarchical_rows(counts, *, concentration=0.5, spread=1.0, errors=1.0) -> pm.Model:
+def hierarchical_rows(
+    counts: xr.DataArray,
+    *,
+    concentration: float = 0.5,
+    spread: float | Callable = 1.0,
+    errors: float = 1.0,
+) -> pm.Model:
     """Model confusion matrices of many classes whose accuracies are partially pooled.
 
     Parameters

@@ -31,9 +31,13 @@ doi:10.1214/aos/1176345338
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def importance_weighted(counts, *, concentration=None) -> pm.Model:
+def importance_weighted(
+    counts: xr.DataArray, *, concentration: ArrayLike | None = None
+) -> pm.Model:
     """Model the effective examples of a weighted sample as multinomial counts.
 
     Parameters

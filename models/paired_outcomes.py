@@ -32,9 +32,11 @@ Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. Anna
 
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def paired_outcomes(outcomes, *, concentration=None) -> pm.Model:
+def paired_outcomes(outcomes: xr.Dataset, *, concentration: ArrayLike | None = None) -> pm.Model:
     """Model the joint outcomes of several classifiers as multinomial counts.
 
     Parameters

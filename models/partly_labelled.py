@@ -32,9 +32,10 @@ doi:10.1080/01621459.1970.10481170
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import xarray as xr
 
 
-def partly_labelled(counts, *, concentration=None) -> pm.Model:
+def partly_labelled(counts: xr.DataArray, *, concentration: float | None = None) -> pm.Model:
     """Model labelled examples within the strata of judge and prediction, and how many these hold.
 
     Parameters

@@ -32,11 +32,20 @@ algorithm performance based on blocked 3x2 cross-validation. IEEE Transactions o
 Data Engineering, 27(3), 651-659. doi:10.1109/TKDE.2014.2359667
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 
-def pooled_folds(counts, *, concentration=None, omega=None) -> pm.Model:
+def pooled_folds(
+    counts: xr.DataArray,
+    *,
+    concentration: ArrayLike | Callable | None = None,
+    omega: float | None = None,
+) -> pm.Model:
     """Model the confusion matrices of all folds as one classifier's, at a discount.
 
     Parameters

@@ -33,11 +33,16 @@ Hill, B. M. (1968). Posterior distribution of percentiles. Journal of the Americ
 Association 63, 677-691. doi:10.1080/01621459.1968.11009286
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 
-def scores(evidence, *, prevalence=None) -> pm.Model:
+def scores(
+    evidence: xr.Dataset, *, prevalence: float | tuple[float, float] | Callable | None = None
+) -> pm.Model:
     """Model the scores of two classes by the order in which they come.
 
     Parameters

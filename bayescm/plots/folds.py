@@ -46,7 +46,7 @@ def plot_folds(
     Parameters
     ----------
     counts : DataArray
-        Counts of one classifier, dims ``([repeat,] fold, actual, predicted)``.
+        Dims ``([classifier,] [repeat,] fold, actual, predicted)``.
     measure : str or callable
         A measure with a single value per matrix, or of the positive class.
     prob : float in (0, 1), default 0.95
@@ -56,18 +56,19 @@ def plot_folds(
     concentration : float or array_like, optional
         Prior pseudo-counts per cell.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
+        Where to draw a single classifier; by default a new figure.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Every fold alone (grey), then the models of folds and the t intervals, which are not
-        clipped; a line at the measure of the summed folds.
+        A panel for each classifier: every fold alone (grey), then the models of folds and the t
+        intervals, which are not clipped; a line at the measure of the summed folds.
 
     Raises
     ------
     ValueError
-        If there are no folds, several cross-validations, or too many folds to read.
+        If there are no folds, several cross-validations of a classifier, or too many folds to
+        read.
 
     Examples
     --------
@@ -78,29 +79,56 @@ def plot_folds(
     >>> [label.get_text() for label in axes.get_yticklabels()][-2:]
     ['corrected t', 'resampled t']
     """
-    counts = _one_evaluation(counts, measure)
+    members = _members(counts)
+    evaluations = {name: _one_evaluation(each, measure) for name, each in members.items()}
     prior = {} if concentration is None else {"concentration": concentration}
-    alone = _alone(counts, measure, prob, kind, prior)
-    together = _together(counts, measure, prob, kind, prior)
-    rows = [*alone, *together]
-    micro, macro = fold_micro(counts, measure).item(), fold_macro(counts, measure)
-    with canvas((8, _ROW * len(rows) + 1.6), ax=ax) as page:
-        axes, ticks = page.axes, []
-        for place, (label, center, ends, paint, marker) in enumerate(rows):
-            y = place + (place >= len(alone))  # a gap between the folds and what they say together
-            axes.plot(ends, [y, y], color=paint, linewidth=2, solid_capstyle="butt")
-            axes.plot(center, y, marker, color=paint, markersize=5)
-            ticks.append((y, label))
-        axes.set_yticks(*zip(*ticks, strict=True))
-        axes.invert_yaxis()
-        axes.axvline(micro, color=common.grey(), linestyle=":", linewidth=1, zorder=0)
-        axes.set_xlabel(kernels(measure, counts)[0].__name__)
-        axes.spines[["top", "right"]].set_visible(False)
-        missing = int(macro.undefined_folds)
-        undefined = f"undefined in {missing} folds" if missing else ""
+    rows = {
+        name: [each(counts, measure, prob, kind, prior) for each in (_alone, _together)]
+        for name, counts in evaluations.items()
+    }
+    longest = max(len(alone) + len(together) for alone, together in rows.values())
+    number = len(rows)
+    size = (6 * number + 2, _ROW * longest + 1.6)
+    with canvas(size, ax=ax, number=number, columns=number, sharex=True) as page:
+        for axes, (name, counts) in zip(page.panels, evaluations.items(), strict=True):
+            _draw(axes, *rows[name])
+            axes.axvline(
+                fold_micro(counts, measure).item(),
+                color=common.grey(),
+                linestyle=":",
+                linewidth=1,
+                zorder=0,
+            )
+            axes.set_xlabel(kernels(measure, counts)[0].__name__)
+            if number > 1:
+                axes.set_title(name)
         words = f"marker: estimate; bar: {common.words_for(prob, kind)}", "dotted: all folds summed"
+        missing = [int(fold_macro(each, measure).undefined_folds) for each in evaluations.values()]
+        undefined = f"undefined in {sum(missing)} folds" if any(missing) else ""
         page.heading(*words, common.positive_of(counts), undefined)
     return page.figure
+
+
+def _members(counts):
+    """Return the counts of every classifier, by its name."""
+    counts = as_counts(counts)
+    if "classifier" not in counts.dims:
+        return {"": counts}
+    names = counts["classifier"].values.tolist()
+    return {str(name): counts.isel(classifier=place) for place, name in enumerate(names)}
+
+
+def _draw(axes, alone, together):
+    """Draw a marker and a bar for each row, the folds first."""
+    ticks = []
+    for place, (label, center, ends, paint, marker) in enumerate([*alone, *together]):
+        y = place + (place >= len(alone))  # a gap between the folds and what they say together
+        axes.plot(ends, [y, y], color=paint, linewidth=2, solid_capstyle="butt")
+        axes.plot(center, y, marker, color=paint, markersize=5)
+        ticks.append((y, label))
+    axes.set_yticks(*zip(*ticks, strict=True))
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _alone(counts, measure, prob, kind, prior):

@@ -1,6 +1,7 @@
 """From statements about measures to cells, and from an interval to a beta distribution."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import optimize, special
@@ -50,6 +51,65 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
     if set(canonical) == {"precision", "recall", "accuracy"}:
         return _caelen(**dict(zip(canonical, measures.values(), strict=True)))
     return _solve(kernels, np.array(list(measures.values()), float), measures)
+
+
+def elicit_classes(measures: Mapping[str, Any], labels: Sequence) -> np.ndarray:
+    """
+    Return the cell probabilities of C > 2 classes from the size and the recall of each.
+
+    Parameters
+    ----------
+    measures : mapping of str to sequence or mapping
+        ``prevalence`` and ``recall`` (or an alias of it), with a value for every class.
+    labels : sequence
+        The classes, in the order of the table.
+
+    Returns
+    -------
+    ndarray, shape (C, C)
+        All > 0, summing to 1; the errors of a class are shared evenly among the others.
+
+    Raises
+    ------
+    ValueError
+        If other measures are named, a class has no value, or a cell would be empty.
+
+    Examples
+    --------
+    >>> measures = {"prevalence": [0.5, 0.3, 0.2], "recall": [0.9, 0.8, 0.6]}
+    >>> elicit_classes(measures, ["cat", "dog", "owl"]).sum(axis=1).round(6)
+    array([0.5, 0.3, 0.2])
+    """
+    named = {resolve(name).canonical: value for name, value in measures.items()}
+    if set(named) != {"prevalence", "recall"} or len(measures) != 2:
+        todo = "pass both with a value for every class, or a pilot table to from_counts"
+        raise fail("more than two classes", list(measures), "prevalence and recall", todo)
+    sizes = _of_classes("prevalence", named["prevalence"], labels)
+    recalls = _of_classes("recall", named["recall"], labels)
+    if abs(sizes.sum() - 1) > 1e-6:
+        total = float(sizes.sum())
+        raise fail("prevalences must sum to 1", total, "1", "divide them by their sum")
+    missed = sizes * (1 - recalls) / (len(labels) - 1)
+    return np.diag(sizes * recalls - missed) + missed[:, None]
+
+
+def _of_classes(name, values, labels):
+    """Return a share strictly between 0 and 1 for every class, in the order of the labels."""
+    if isinstance(values, Mapping):
+        if set(values) != set(labels):
+            todo = f"pass {name} for each of them"
+            raise fail(f"{name} has other classes", list(values), str(list(labels)), todo)
+        values = [values[label] for label in labels]
+    shares = np.asarray(values)
+    if shares.shape != (len(labels),) or shares.dtype.kind not in "iuf":
+        todo = (
+            f"pass a list in the order of the labels, or a mapping such as {{{labels[0]!r}: 0.2}}"
+        )
+        raise fail(f"{name} needs a value for every class", values, f"{len(labels)} numbers", todo)
+    if not ((shares > 0) & (shares < 1)).all():
+        todo = "pass a value just inside, such as 0.99, if it is nearly perfect"
+        raise fail(f"{name} leaves a cell empty", values, "values between 0 and 1", todo)
+    return shares.astype(float)
 
 
 def _caelen(precision, recall, accuracy):

@@ -1,6 +1,7 @@
 """Pseudo-counts from rules, from stated measures and from rates."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -8,7 +9,7 @@ import xarray as xr
 from bayescm.distributions.beta import Beta
 from bayescm.evidence.counts import CELLS, as_counts, make_counts
 from bayescm.evidence.tabulate import as_labels
-from bayescm.priors.elicitation import elicit_cells
+from bayescm.priors.elicitation import elicit_cells, elicit_classes
 from bayescm.priors.power import as_prior
 from bayescm.validate import fail
 
@@ -116,19 +117,21 @@ def haldane(like: Like = None) -> xr.DataArray:
     return _flat(like, lambda _: 0.0, "Haldane's")
 
 
-def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArray:
+def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray:
     """
-    Return the prior whose expected cells yield three given measures, as if from a pilot test.
+    Return the prior whose expected cells yield given measures, as if from a pilot test.
 
     Parameters
     ----------
     weight : float
         How many examples this knowledge is worth, > 0.
-    like : DataArray or sequence of two labels, optional
+    like : DataArray or sequence of labels, optional
         As in `default`.
     **measures
-        Three measures of two classes that determine the cells, by their names or aliases:
+        Of two classes three measures that determine the cells, by their names or aliases:
         ``precision=0.6, recall=0.65, accuracy=0.6``, or ``prevalence, recall, specificity``, ...
+        Of more classes ``prevalence`` and ``recall``, each with a value for every class, in the
+        order of the labels or as a mapping by label.
 
     Returns
     -------
@@ -146,6 +149,9 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
     Precision p, recall r and accuracy a have a closed-form solution, Caelen's equation (8), with
     all cells > 0 if 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
 
+    Of more than two classes, the examples of a class that are not recognised are shared evenly
+    among the other classes: the table of largest entropy with these class sizes and recalls.
+
     References
     ----------
     Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of Mathematics and
@@ -156,16 +162,19 @@ def elicit(*, weight: float, like: Like = None, **measures: float) -> xr.DataArr
     >>> elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5).values.round(3)
     array([[19.436, 16.043],
            [12.957, 24.064]])
+    >>> animals = ["cat", "dog", "owl"]
+    >>> elicit(prevalence=[0.5, 0.3, 0.2], recall=[0.9, 0.8, 0.6], weight=20, like=animals).values
+    array([[9. , 0.5, 0.5],
+           [0.6, 4.8, 0.6],
+           [0.8, 0.8, 2.4]])
     """
     if not np.isscalar(weight) or not np.isreal(weight) or not 0 < weight < np.inf:
         todo = "pass weight=20 for knowledge worth 20 examples"
         raise fail("weight must be a number of examples", weight, "a finite number > 0", todo)
     empty = _empty(like)
-    if empty.sizes["actual"] != 2:
-        labels = empty["actual"].values.tolist()
-        todo = "use from_counts with a pilot table for more classes"
-        raise fail("elicit takes two classes", labels, "two labels", todo)
-    return as_prior(empty.copy(data=weight * elicit_cells(measures)), "elicited")
+    labels = empty["actual"].values.tolist()
+    cells = elicit_cells(measures) if len(labels) == 2 else elicit_classes(measures, labels)
+    return as_prior(empty.copy(data=weight * cells), "elicited")
 
 
 def from_rates(

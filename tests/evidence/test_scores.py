@@ -104,6 +104,11 @@ BAD = {
 }
 
 
+def test_a_single_column_is_the_scores_themselves():
+    flat = bcm.from_scores([0, 1, 1], [0.2, 0.7, 0.4])
+    xr.testing.assert_identical(bcm.from_scores([0, 1, 1], [[0.2], [0.7], [0.4]]), flat)
+
+
 @pytest.mark.parametrize("case", BAD.values(), ids=BAD)
 def test_bad_input_is_refused_with_a_reason(case):
     arguments, words = case

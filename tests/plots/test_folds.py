@@ -71,7 +71,7 @@ def test_default_omega_of_repeats_is_marked():
     ("counts", "measure", "message"),
     [
         (FOLDS[0], "f1", "no folds"),
-        (REPEATED.rename(repeat="classifier"), "f1", "more than one cross-validation"),
+        (REPEATED.rename(repeat="site"), "f1", "more than one cross-validation"),
         (
             bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",)),
             "f1",
@@ -82,6 +82,16 @@ def test_default_omega_of_repeats_is_marked():
 def test_bad_input(plot, counts, measure, message):
     with pytest.raises(ValueError, match=message):
         plot(counts, measure)
+
+
+def test_every_classifier_has_a_panel():
+    counts = REPEATED.rename(repeat="classifier").isel(classifier=slice(2))
+    counts = counts.assign_coords(classifier=["old", "new"])
+    one, two = plot_folds(counts, "f1").axes
+    assert [one.get_title(), two.get_title()] == ["old", "new"]
+    alone = plot_folds(counts.sel(classifier="new", drop=True), "f1").axes[0]
+    for line, other in zip(two.lines, alone.lines, strict=True):
+        np.testing.assert_allclose(line.get_xdata(), other.get_xdata())
 
 
 def test_too_many_folds_to_read():

@@ -119,9 +119,29 @@ def test_a_weight_that_is_none_is_refused(weight):
         priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=weight)
 
 
-def test_elicitation_is_for_two_classes():
-    with pytest.raises(ValueError, match="two classes"):
-        priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=1, like=PETS)
+def test_elicitation_of_many_classes_has_these_sizes_and_recalls():
+    sizes, recalls = [0.5, 0.3, 0.2], {"cat": 0.9, "dog": 0.8, "owl": 0.6}
+    cells = priors.elicit(prevalence=sizes, sensitivity=recalls, weight=1, like=[*recalls]).values
+    np.testing.assert_allclose(cells.sum(axis=1), sizes)
+    np.testing.assert_allclose(np.diag(cells) / cells.sum(axis=1), [*recalls.values()])
+    errors = cells[~np.eye(3, dtype=bool)].reshape(3, 2)
+    np.testing.assert_allclose(errors[:, 0], errors[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("measures", "message"),
+    [
+        ({"precision": 0.6, "recall": 0.65, "accuracy": 0.6}, "more than two classes"),
+        ({"prevalence": [0.5, 0.5], "recall": [0.6, 0.7, 0.8]}, "a value for every class"),
+        ({"prevalence": [0.5, 0.3, 0.3], "recall": [0.6, 0.7, 0.8]}, "sum to 1"),
+        ({"prevalence": [0.5, 0.3, 0.2], "recall": [1.0, 0.7, 0.8]}, "leaves a cell empty"),
+        ({"prevalence": [0.5, 0.3, 0.2], "recall": {"cat": 0.7}}, "other classes"),
+        ({"prevalence": 0.2, "recall": 0.7}, "a value for every class"),
+    ],
+)
+def test_elicitations_of_many_classes_that_make_no_sense_are_refused(measures, message):
+    with pytest.raises(ValueError, match=message):
+        priors.elicit(**measures, weight=1, like=PETS)
 
 
 @pytest.mark.parametrize("prior", [priors.uniform(PETS), priors.uniform(["no", "yes"])])

@@ -159,6 +159,8 @@ def _matrix(scores, n, classes):
         todo = "pass the output of decision_function or predict_proba"
         raise fail("scores must be numbers", scores, "real numbers", todo, TypeError) from None
     _same_length("scores", values, n)
+    if len(classes) == 2 and values.shape == (n, 1):  # a network's single output
+        values = values[:, 0]
     wanted = (n,) if len(classes) == 2 else (n, len(classes))
     if values.shape != wanted:
         todo = "take the positive class's column: proba[:, 1]"
