@@ -1,24 +1,31 @@
 """``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
 
 import json
-import shutil
-import sys
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from bayescm.cli.monitor_add import add
+from bayescm.cli.monitor_options import (
+    Classifier,
+    Floors,
+    Forgetting,
+    Order,
+    Rate,
+    Reference,
+    Since,
+    Store,
+    Window,
+)
+from bayescm.cli.monitor_upkeep import backup, export, restore, verify
 from bayescm.cli.options import (
-    Actual,
     Concentration,
     Format,
     FormatOption,
     Kind,
     KindOption,
     Measures,
-    Positive,
-    Predicted,
     Prob,
 )
 
@@ -26,102 +33,7 @@ monitor = typer.Typer(
     help="Evaluate batch after batch; every batch is kept in a ledger.", no_args_is_help=True
 )
 
-Store = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar="BAYESCM_STORE",
-        help="The ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. An address "
-        "with a password is better given in the environment.",
-        show_default=False,
-    ),
-]
-Classifier = Annotated[str, typer.Option("--classifier", help="Whose evaluation it is.")]
-Forgetting = Annotated[
-    float, typer.Option("--forgetting", help="What earlier evidence is worth after each batch.")
-]
-Window = Annotated[
-    int | None, typer.Option("--window", help="How many of the latest batches count.")
-]
-Floors = Annotated[
-    list[str] | None,
-    typer.Option("--floor", help="Least acceptable value: recall=0.8, as often as wanted."),
-]
-Rate = Annotated[
-    float,
-    typer.Option("--rate", help="Chance of any false alarm in 1,000 batches if nothing changes."),
-]
-Order = Annotated[
-    str,
-    typer.Option("--order", help="Order of the batches: at (observed) or recorded_at (arrived)."),
-]
-Since = Annotated[
-    str | None,
-    typer.Option("--since", help="Only alarms of batches from this time on (ISO 8601, UTC)."),
-]
-Reference = Annotated[
-    int | None,
-    typer.Option("--reference", help="How many first batches later ones are compared with."),
-]
-
-
-@monitor.command()
-def add(
-    store: Store,
-    batch: Annotated[str, typer.Option("--batch", help="Name of the batch, taken once.")],
-    file: Annotated[
-        str,
-        typer.Argument(help="CSV or Parquet file of predictions; - is a CSV on standard input."),
-    ] = "-",
-    classifier: Classifier = "classifier",
-    actual: Actual = "actual",
-    predicted: Predicted = "predicted",
-    positive: Positive = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option("--label", help="A class, as often as there are: those of the first batch."),
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option("--at", help="When it was evaluated (ISO 8601, UTC); default now.")
-    ] = None,
-    corrects: Annotated[
-        str | None, typer.Option("--corrects", help="The batch that this one replaces.")
-    ] = None,
-) -> None:
-    """Record a batch of predictions. The same batch again changes nothing."""
-    from bayescm.online import Monitor
-
-    with Monitor(store, classifier) as opened:
-        known = _known(opened, label, positive)
-        counts = _read(file, actual=actual, predicted=predicted, **known)
-        added = opened.add(batch, counts, at, corrects=corrects)
-    say = "recorded" if added else "was there already, nothing changed"
-    print(f"batch {batch} of {classifier}: {counts.values.sum()} examples, {say}")
-
-
-def _known(opened, label, positive):
-    """Return labels and positive class: those of the classifier, where the ledger has it."""
-    given = {"labels": label, "positive": positive}
-    template = opened.labels()
-    if template is None:
-        return given
-    stored = {
-        "labels": template["actual"].values.tolist(),
-        "positive": template["positive"].item() if "positive" in template.coords else None,
-    }
-    return {name: value or stored[name] for name, value in given.items()}
-
-
-def _read(file, **columns):
-    from bayescm.evidence import read
-
-    if file != "-":
-        return read(file, **columns)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "standard input.csv"  # the name that an error says
-        with copy.open("wb") as opened:
-            shutil.copyfileobj(sys.stdin.buffer, opened)
-        return read(copy, **columns)
+monitor.command()(add)
 
 
 @monitor.command()
@@ -280,37 +192,6 @@ def acknowledge(
         print(f"{opened.acknowledge(found, note=note)} alarms acknowledged")
 
 
-@monitor.command()
-def verify(store: Store, style: FormatOption = Format.table) -> int:
-    """Check every entry against its hash; leave with status 1 where any is damaged."""
-    from bayescm.cli.output import show
-    from bayescm.online import verify as check
-
-    found = check(store)
-    show(found, style.value)
-    return int(not found["whole"].all())
-
-
-@monitor.command()
-def backup(
-    store: Store, path: Annotated[Path, typer.Argument(help="A new file, itself a ledger.")]
-) -> None:
-    """Copy the ledger as it is at this moment; others may go on writing."""
-    from bayescm.online import backup as copy
-
-    found = copy(store, path)
-    print(f"{found['entries'].sum()} entries of {len(found)} classifiers in {path}, each checked")
-
-
-@monitor.command()
-def restore(path: Annotated[Path, typer.Argument(help="What backup wrote.")], store: Store) -> None:
-    """Make a new ledger of a backup: a new file, or in an empty database of PostgreSQL."""
-    from bayescm.online import restore as copy
-
-    found = copy(path, store)
-    print(f"{found['entries'].sum()} entries of {len(found)} classifiers restored, each checked")
-
-
 def _floors(given):
     """Return floors by measure from texts such as recall=0.8."""
     from bayescm.validate import fail
@@ -360,11 +241,5 @@ def plot(
         save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)
 
 
-@monitor.command()
-def export(store: Store, style: FormatOption = Format.csv) -> None:
-    """Write every entry of the ledger, corrected ones too: counts, times, labels."""
-    from bayescm.cli.output import show
-    from bayescm.online.store.ledger import Ledger
-
-    with Ledger(store, create=False) as ledger:
-        show(ledger.table(), style.value)
+for command in (verify, backup, restore, export):
+    monitor.command()(command)

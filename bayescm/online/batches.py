@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.evidence.counts import as_counts
 from bayescm.online.store.chain import Entry
 from bayescm.online.store.entries import Entries
 from bayescm.online.store.ledger import Ledger
 from bayescm.online.store.rows import instant
+from bayescm.validate import fail
 
 ORDERS = ("at", "recorded_at")
 
@@ -131,6 +133,18 @@ class Batches:
                 pairs = zip(known, new, strict=True)
                 self._entries = Entries(*(np.concatenate(pair) for pair in pairs))
             return self._entries
+
+
+def one_batch(evidence: xr.DataArray, *, may_be_empty: bool) -> xr.DataArray:
+    """Return the canonical counts of a batch, or raise where it is not a single table."""
+    counts = as_counts(evidence)
+    if counts.ndim != 2:
+        todo = "sum over the other dims, or add each table by itself"
+        raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
+    if not counts.values.any() and not may_be_empty:
+        todo = "leave it out, or pass corrects= to replace an earlier batch"
+        raise fail("the batch has no examples", 0, "at least one example", todo)
+    return counts
 
 
 def _order(entries, order):

@@ -1,29 +1,23 @@
 """The evaluation of one classifier over time, kept in a ledger."""
 
-import json
-import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import as_counts
 from bayescm.measures.defaults import WATCHED, default_measures
-from bayescm.online.batches import ORDERS, Batches
+from bayescm.online.batches import ORDERS, Batches, one_batch
+from bayescm.online.in_force import in_force, warn_if_late
 from bayescm.online.settings import as_prior, check_forgetting, check_window
 from bayescm.online.store.ledger import Ledger
-from bayescm.online.store.rows import instant, name, timestamp
-from bayescm.validate import check_choice, fail
+from bayescm.online.store.rows import name
+from bayescm.validate import check_choice
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_OF_BATCHES, _KEYS = ["batch_id", "at", "recorded_at"], ["batch_id", "rule", "measure"]
-_END_OF_TIME = "9999-12-31"
-_FORGOTTEN, _MANY = 40.0, 20_000  # e-folds until nothing is left, and batches that are soon read
+_KEYS = ["batch_id", "rule", "measure"]
 
 
 class Monitor:
@@ -141,34 +135,15 @@ class Monitor:
         OSError
             If the store could not take it. The ledger is intact; send the batch again.
         """
-        counts = as_counts(evidence)
-        if counts.ndim != 2:
-            todo = "sum over the other dims, or add each table by itself"
-            raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
-        if not counts.values.any() and corrects is None:
-            todo = "leave it out, or pass corrects= to replace an earlier batch"
-            raise fail("the batch has no examples", 0, "at least one example", todo)
+        counts = one_batch(evidence, may_be_empty=corrects is not None)
         if self._concentration is not None and not self._fits:
             known = self._batches.known()
             as_prior(self._concentration, counts if known is None else known)
             self._fits = True
         added = self._ledger.record(self.classifier, batch_id, counts, at=at, corrects=corrects)
         if added and at is not None and corrects is None:
-            self._warn_if_late(str(batch_id), at)
+            warn_if_late(self._batches, str(batch_id), at)
         return added
-
-    def _warn_if_late(self, batch_id, at):
-        last = self._batches.last()
-        if timestamp(instant(at)) < last.latest and self._batches.order == "at":
-            # Rarely far from the end, and there in the order of time.
-            batches, _, _ = self._batches.recent(last.latest, 1) or (self.batches(), 0, 0)
-            later, when = (batches[each].values[-1] for each in ("batch_id", "at"))
-            warnings.warn(
-                f"Batch {batch_id!r} is earlier than {str(later)!r} (at {when}). It is recorded; "
-                "the history is in order of time, so what was reported since then may change.",
-                UserWarning,
-                stacklevel=3,
-            )
 
     def batches(self) -> xr.DataArray:
         """
@@ -201,33 +176,12 @@ class Monitor:
             predicted): a state for `update` and `intervals`. Pass it on as
             ``bcm.fit(state["counts"], concentration=state["concentration"])``.
         """
-        counts = self._in_force()
+        counts = in_force(self._batches, **self._evidence)
         prior = as_prior(self._concentration, counts)
         return xr.Dataset({"concentration": prior, "counts": counts})
 
-    def _in_force(self):
-        """Return the evidence in force: the sums of all, or what is not yet forgotten."""
-        from bayescm.online.series import accumulate
-
-        window, forgetting = self._evidence["window"], self._evidence["forgetting"]
-        if window is None and forgetting == 1:
-            total = self._batches.last().total
-            if total is not None:
-                return self._batches.labels().copy(data=np.array(json.loads(total)))
-        wanted = (
-            window or math.ceil(_FORGOTTEN / -math.log(forgetting))
-            if forgetting < 1 or window
-            else 0
-        )
-        recent = self._batches.recent(_END_OF_TIME, wanted) if 0 < wanted < _MANY else None
-        batches = self.batches() if recent is None else recent[0]
-        in_force = accumulate(batches, **self._evidence).isel(step=-1)
-        return in_force.drop_vars(["step", *_OF_BATCHES])
-
     def _watched(self, counts):
-        if self.measures is not None:
-            return self.measures
-        return default_measures(counts, WATCHED)
+        return default_measures(counts, WATCHED) if self.measures is None else self.measures
 
     def history(
         self,
@@ -291,41 +245,21 @@ class Monitor:
         DataFrame
             See `online.alarms`, and a column ``acknowledged``.
         """
-        stream, earliest = self._stream(since, keywords.get("reference"))
-        found = self._judged(stream, keywords)
-        if earliest is not None:
-            when = stream.counts[self._batches.order].values[found["step"] - stream.number]
-            found = found[when >= earliest]
-        known = self._ledger.acknowledged(self.classifier)[_KEYS]
-        seen = pd.MultiIndex.from_frame(found[_KEYS].astype(str)).isin(
-            pd.MultiIndex.from_frame(known)
-        )
-        found = found.assign(acknowledged=seen)
-        return (found[~seen] if new else found).reset_index(drop=True)
-
-    def _judged(self, stream, keywords):
         from bayescm.online.rules import judged
+        from bayescm.online.stream import stream_of
         from bayescm.validate import check_keywords
 
         check_keywords(judged, keywords)
-        return judged(stream, self._watched(stream.counts), **keywords)
-
-    def _stream(self, since, reference):
-        """Return what to judge, and from when on where that is more than was asked for."""
-        from bayescm.online.stream import REACH, Stream
-
-        forgetting, window = self._evidence["forgetting"], self._evidence["window"]
-        recent = None
-        if since is not None and forgetting == 1 and not isinstance(reference, int):
-            recent = self._batches.recent(since, max(REACH, window or 0) + 1)
-        if recent is None:
-            counts = self.batches()
-            nothing = np.zeros(counts.shape[1:], counts.dtype)
-            earliest = None if since is None else np.datetime64(instant(since).replace(tzinfo=None))
-            return Stream(counts, 0, 0, nothing, self._evidence, self._concentration), earliest
-        counts, first, earlier = recent
-        number = int(counts["step"][0]) if counts.sizes["step"] else 0
-        return Stream(counts, first, number, earlier, self._evidence, self._concentration), None
+        reference, prior = keywords.get("reference"), self._concentration
+        stream, earliest = stream_of(self._batches, since, reference, self._evidence, prior)
+        found = judged(stream, self._watched(stream.counts), **keywords)
+        if earliest is not None:
+            when = stream.counts[self._batches.order].values[found["step"] - stream.number]
+            found = found[when >= earliest]
+        known = pd.MultiIndex.from_frame(self._ledger.acknowledged(self.classifier)[_KEYS])
+        seen = pd.MultiIndex.from_frame(found[_KEYS].astype(str)).isin(known)
+        found = found.assign(acknowledged=seen)
+        return (found[~seen] if new else found).reset_index(drop=True)
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.online.batches import Batches
 from bayescm.online.series import accumulate
 from bayescm.online.settings import as_prior
+from bayescm.online.store.rows import instant
 
 # What is recent: the last batch, the last two, four ... of them.
 WINDOWS = tuple(2**power for power in range(10))
@@ -94,3 +96,34 @@ class Stream:
     def windows(self) -> int:
         """How many answers there are to what is recent."""
         return len(WINDOWS) if self.remembers_all else 1
+
+
+def stream_of(
+    batches: Batches, since: Any, reference: Any, memory: dict[str, Any], concentration: Any
+) -> tuple[Stream, np.datetime64 | None]:
+    """
+    Return what alarms judge, and from when on where that is more than was asked for.
+
+    Parameters
+    ----------
+    batches : Batches
+    since : datetime, datetime64 or str, or None
+    reference : int, DataArray or None
+        A number of batches are the first ones, and take the whole ledger.
+    memory : dict
+        ``forgetting`` and ``window``.
+    concentration : optional
+        Prior pseudo-counts.
+    """
+    forgetting, window = memory["forgetting"], memory["window"]
+    recent = None
+    if since is not None and forgetting == 1 and not isinstance(reference, int):
+        recent = batches.recent(since, max(REACH, window or 0) + 1)
+    if recent is None:
+        counts = batches.in_force()
+        nothing = np.zeros(counts.shape[1:], counts.dtype)
+        earliest = None if since is None else np.datetime64(instant(since).replace(tzinfo=None))
+        return Stream(counts, 0, 0, nothing, memory, concentration), earliest
+    counts, first, earlier = recent
+    number = int(counts["step"][0]) if counts.sizes["step"] else 0
+    return Stream(counts, first, number, earlier, memory, concentration), None

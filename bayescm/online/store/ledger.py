@@ -1,36 +1,25 @@
 """The store of an online evaluation: an append-only ledger of batches, in SQLite or PostgreSQL."""
 
 import json
-import os
-import threading
-import warnings
-import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
-import sqlalchemy as sa
 import xarray as xr
 
-from bayescm.evidence import positive
 from bayescm.online.store import entries as read
-from bayescm.online.store.address import file_of, is_memory, parse, shown
 from bayescm.online.store.chain import Entry, digest, head, next_entry
-from bayescm.online.store.engine import PROBLEMS, File, begin, connect, explain
+from bayescm.online.store.database import Database
 from bayescm.online.store.entries import Entries
+from bayescm.online.store.recording import corrected, is_there, labels_and_end, warn_of_clock
 from bayescm.online.store.rows import cells, instant, name, timestamp, zeros
-from bayescm.online.store.schema import acknowledgements, batches, classifiers, make, prepare
+from bayescm.online.store.schema import acknowledgements, batches
 from bayescm.validate import fail, suggest
 
-_BACKWARDS = timedelta(seconds=1)  # clocks of several machines differ by less
 _ALARM = ["batch_id", "rule", "measure"]
-_open: "weakref.WeakSet[Ledger]" = weakref.WeakSet()
-_forking = threading.RLock()
 
 
-class Ledger:
+class Ledger(Database):
     """
     An append-only ledger of confusion matrices, one entry for each batch of a classifier.
 
@@ -70,61 +59,6 @@ class Ledger:
     >>> int(ledger.read("spam filter").cells.sum())
     145
     """
-
-    def __init__(self, store: str | os.PathLike, *, create: bool = True, timeout: float = 30.0):
-        self._url = parse(store)
-        self._turn = threading.RLock()  # one transaction at a time, whichever thread it is of
-        self._gone = False  # whether this process has no share in the database, see `_in_child`
-        self._file = self._found(create, timeout)
-        self._engine = connect(self._url, timeout=timeout)
-        weakref.finalize(self, self._engine.dispose)
-        try:
-            with self._plain_errors("open the ledger"):
-                prepare(self._engine, self._url, create=create)
-        except BaseException:
-            self._engine.dispose()
-            raise
-        with _forking:
-            _open.add(self)
-
-    def _found(self, create, timeout):
-        """Return the file of the ledger, made where there is none, or None where it has none."""
-        path = file_of(self._url)
-        if path is None:
-            return None
-        if not path.is_file():
-            if not create or path.exists():
-                todo = "check the path, or add a batch to start a ledger"
-                raise fail("no ledger", str(path), "a file that a monitor has written", todo)
-            try:
-                with self._plain_errors("make the ledger"):
-                    make(path, timeout)
-            except FileNotFoundError:
-                problem = OSError("unable to open database file: no such folder")
-                raise explain(problem, "make the ledger", self._url) from None
-        if not path.stat().st_size:
-            todo = "restore a backup, or delete it to start a ledger"
-            raise fail("not a ledger, or a damaged one", str(path), "not an empty file", todo)
-        return File(path)
-
-    def __repr__(self):
-        return f"Ledger({shown(self._url)!r})"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections; the ledger opens them again when it is used."""
-        with self._turn:
-            if not is_memory(self._url):
-                self._engine.dispose()
-
-    def alone(self) -> AbstractContextManager:
-        """Return a lock that keeps other threads from the ledger; processes need none."""
-        return self._turn
 
     def record(
         self,
@@ -177,20 +111,20 @@ class Ledger:
             "at": None if at is None else timestamp(instant(at)),
         }
         with self.transaction(f"record batch {new['batch_id']!r}", write=True) as connection:
-            labels, last = _labels(connection, who, counts)
+            labels, last = labels_and_end(connection, who, counts)
             new["cells"] = json.dumps(cells(counts, json.loads(labels), who))
-            if _is_there(connection, who, new):
+            if is_there(connection, who, new):
                 return False
             start, now = head(who, labels), datetime.now(UTC)
-            old = _corrected(connection, who, new)
+            old = corrected(connection, who, new)
             late = last is not None and timestamp(now) < last.recorded_at
             new["recorded_at"] = last.recorded_at if last and late else timestamp(now)
             new["at"] = new["at"] or (old.at if old else new["recorded_at"])
             entry = next_entry(start, last, new, old.cells if old else None)
             row = entry._asdict() | {"classifier": who}
             connection.execute(batches.insert(), row)
-        if late and now + _BACKWARDS < instant(last.recorded_at):
-            _warn_of_clock(new["batch_id"], now, last)
+        if late:
+            warn_of_clock(new["batch_id"], now, last)
         return True
 
     def read(self, classifier: str, *, after: int = 0) -> Entries:
@@ -349,120 +283,3 @@ class Ledger:
         todo = suggest(classifier, known) if known else "add a batch first"
         allowed = known[:20] or "a recorded one"
         return fail("no batches of this classifier", classifier, allowed, todo)
-
-    @property
-    def is_sqlite(self) -> bool:
-        """Whether it is an SQLite database, which is copied by its pages."""
-        return self._engine.dialect.name == "sqlite"
-
-    @contextmanager
-    def transaction(self, doing: str, *, write: bool = False) -> Iterator[sa.Connection]:
-        """Open a transaction of this thread alone; `doing` is what an error says was tried."""
-        with self._turn, self._plain_errors(doing):
-            if self._gone:
-                todo = "give the ledger a file, which processes can share"
-                raise fail("a ledger in memory is that of one process", ..., "no fork", todo)
-            if self._file is not None:
-                self._file.check(write=write)
-            with begin(self._engine, write=write) as connection:
-                yield connection
-            if self._file is not None:  # before anything is acknowledged
-                self._file.check(write=False)
-
-    @contextmanager
-    def _plain_errors(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except PROBLEMS as problem:
-            # "from None": the chained error would print the statement and its values.
-            raise explain(problem, doing, self._url) from None
-
-
-def _labels(connection, classifier, counts):
-    """Return the labels of a classifier as text, those of a new one's first batch, and its end."""
-    read.lock(connection, classifier)
-    stored = read.labels(connection, classifier)
-    if stored is not None:
-        return stored, read.end(connection, classifier, head(classifier, stored))
-    given = {"labels": counts.indexes["actual"].tolist(), "positive": positive(counts)}
-    stored = json.dumps(given)
-    connection.execute(classifiers.insert(), {"classifier": classifier, "labels": stored})
-    return stored, None
-
-
-def _is_there(connection, classifier, new):
-    """Say whether the same batch is there already; refuse another one of that name."""
-    old = read.batch(connection, classifier, new["batch_id"])
-    if old is None:
-        return False
-    what = f"batch {new['batch_id']!r} is in the ledger with"
-    if json.loads(old.cells) != json.loads(new["cells"]):
-        raise fail(
-            f"{what} other counts, {old.cells}",
-            new["cells"],
-            "the same counts again, or an id that is not taken",
-            f"take a new batch_id, with corrects={new['batch_id']!r} if the old batch was wrong",
-        )
-    if old.corrects != new["corrects"]:
-        allowed = f"corrects={old.corrects!r}, as recorded"
-        raise fail(f"{what} another correction", new["corrects"], allowed, "take a new batch_id")
-    if new["at"] not in (None, old.at):
-        todo = f"take a new batch_id, with corrects={new['batch_id']!r} if the time was wrong"
-        raise fail(f"{what} another time", new["at"], f"at={old.at!r}, or none", todo)
-    return True
-
-
-def _corrected(connection, classifier, new):
-    """Return the entry that a batch corrects, or None."""
-    if new["corrects"] is None:
-        return None
-    old = read.batch(connection, classifier, new["corrects"])
-    if old is None:
-        known = read.some(connection, classifier)
-        allowed = f"a recorded batch, such as {known[-3:]}" if known else "a recorded batch"
-        todo = suggest(new["corrects"], known) if known else "add it as a batch"
-        raise fail("no batch with this id to correct", new["corrects"], allowed, todo)
-    if (by := read.correction(connection, classifier, new["corrects"])) is not None:
-        todo = f"correct {by!r}, which replaced it"
-        raise fail(
-            "this batch has already been corrected",
-            new["corrects"],
-            "a batch that still counts",
-            todo,
-        )
-    return old
-
-
-def _warn_of_clock(batch_id, now, last):
-    warnings.warn(
-        f"The clock runs backwards: it shows {timestamp(now)} as batch {batch_id!r} arrives, and "
-        f"showed {last.recorded_at} when batch {last.batch_id!r} did. The order of arrival is kept "
-        "and takes that time; pass at= where the time of a batch matters.",
-        UserWarning,
-        stacklevel=4,
-    )
-
-
-def _before_fork():
-    """Let no transaction be under way and no connection be open while a process is doubled."""
-    _forking.acquire()
-    for each in _open:
-        each._turn.acquire()
-        if not is_memory(each._url):
-            each._engine.dispose()
-
-
-def _in_parent():
-    for each in _open:
-        each._turn.release()
-    _forking.release()
-
-
-def _in_child():
-    for each in _open:
-        each._turn = threading.RLock()
-        each._gone = each._gone or is_memory(each._url)
-    _forking.release()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)

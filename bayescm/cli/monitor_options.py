@@ -1,0 +1,43 @@
+"""The options that commands of ``bayescm monitor`` share."""
+
+from typing import Annotated
+
+import typer
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="BAYESCM_STORE",
+        help="The ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. An address "
+        "with a password is better given in the environment.",
+        show_default=False,
+    ),
+]
+Classifier = Annotated[str, typer.Option("--classifier", help="Whose evaluation it is.")]
+Forgetting = Annotated[
+    float, typer.Option("--forgetting", help="What earlier evidence is worth after each batch.")
+]
+Window = Annotated[
+    int | None, typer.Option("--window", help="How many of the latest batches count.")
+]
+Floors = Annotated[
+    list[str] | None,
+    typer.Option("--floor", help="Least acceptable value: recall=0.8, as often as wanted."),
+]
+Rate = Annotated[
+    float,
+    typer.Option("--rate", help="Chance of any false alarm in 1,000 batches if nothing changes."),
+]
+Order = Annotated[
+    str,
+    typer.Option("--order", help="Order of the batches: at (observed) or recorded_at (arrived)."),
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", help="Only alarms of batches from this time on (ISO 8601, UTC)."),
+]
+Reference = Annotated[
+    int | None,
+    typer.Option("--reference", help="How many first batches later ones are compared with."),
+]

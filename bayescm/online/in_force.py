@@ -1,0 +1,47 @@
+"""What counts of a classifier's batches now."""
+
+import json
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.online.batches import Batches
+from bayescm.online.store.rows import instant, timestamp
+
+_END_OF_TIME = "9999-12-31"
+_FORGOTTEN, _MANY = 40.0, 20_000  # e-folds until nothing is left, and batches that are soon read
+
+
+def in_force(batches: Batches, *, window: int | None, forgetting: float) -> xr.DataArray:
+    """Return the evidence in force: the sums of all, or what is not yet forgotten."""
+    from bayescm.online.series import accumulate
+
+    if window is None and forgetting == 1:
+        total = batches.last().total
+        if total is not None:
+            return batches.labels().copy(data=np.array(json.loads(total)))
+    wanted = (
+        window or math.ceil(_FORGOTTEN / -math.log(forgetting)) if forgetting < 1 or window else 0
+    )
+    recent = batches.recent(_END_OF_TIME, wanted) if 0 < wanted < _MANY else None
+    found = batches.in_force() if recent is None else recent[0]
+    latest = accumulate(found, window=window, forgetting=forgetting).isel(step=-1)
+    return latest.drop_vars(["step", "batch_id", "at", "recorded_at"])
+
+
+def warn_if_late(batches: Batches, batch_id: str, at: Any) -> None:
+    """Warn where a batch that was just recorded is earlier than one that was there already."""
+    last = batches.last()
+    if timestamp(instant(at)) < last.latest and batches.order == "at":
+        # Rarely far from the end, and there in the order of time.
+        found, _, _ = batches.recent(last.latest, 1) or (batches.in_force(), 0, 0)
+        later, when = (found[each].values[-1] for each in ("batch_id", "at"))
+        warnings.warn(
+            f"Batch {batch_id!r} is earlier than {str(later)!r} (at {when}). It is recorded; "
+            "the history is in order of time, so what was reported since then may change.",
+            UserWarning,
+            stacklevel=3,
+        )
