@@ -12,7 +12,7 @@ from bayescm.online.in_force import in_force, warn_if_late
 from bayescm.online.settings import as_prior, check_forgetting, check_window
 from bayescm.online.store.ledger import Ledger
 from bayescm.online.store.rows import name
-from bayescm.validate import check_choice
+from bayescm.validate import check_choice, check_keywords
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -212,9 +212,8 @@ class Monitor:
         from bayescm.online.series import history
 
         batches = self.batches()
-        settings = {"concentration": self._concentration, **self._evidence}
-        asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n}
-        return history(batches, self._watched(batches), **asked, **settings)
+        asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, **self._evidence}
+        return history(batches, self._watched(batches), concentration=self._concentration, **asked)
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
         """Return the table of `bayescm.summary` for the current posterior."""
@@ -222,8 +221,7 @@ class Monitor:
 
         state = self.posterior()
         counts, prior = state["counts"], state["concentration"]
-        watched = self._watched(counts)
-        return summary(counts, watched, prob=prob, kind=kind, concentration=prior)
+        return summary(counts, self._watched(counts), prob=prob, kind=kind, concentration=prior)
 
     def alarms(self, *, since: Any = None, new: bool = False, **keywords: Any) -> pd.DataFrame:
         """
@@ -247,7 +245,6 @@ class Monitor:
         """
         from bayescm.online.rules import judged
         from bayescm.online.stream import stream_of
-        from bayescm.validate import check_keywords
 
         check_keywords(judged, keywords)
         reference, prior = keywords.get("reference"), self._concentration
@@ -299,9 +296,5 @@ class Monitor:
         import bayescm as bcm  # plots stand above this room; they are reached by the public face
 
         history = self.history(prob=prob, kind=kind)
-        return bcm.plot_history(
-            history,
-            batches=self.batches(),
-            alarms=self.alarms(**keywords),
-            floor=keywords.get("floor"),
-        )
+        alarms, floor = self.alarms(**keywords), keywords.get("floor")
+        return bcm.plot_history(history, batches=self.batches(), alarms=alarms, floor=floor)
