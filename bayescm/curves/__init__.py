@@ -5,14 +5,8 @@ from bayescm.curves.choosing import best_threshold
 from bayescm.curves.classifying import classify
 from bayescm.curves.comparing import compare
 from bayescm.curves.folds import fold_auc
-from bayescm.curves.numbers import (
-    auc,
-    average_precision,
-    estimate,
-    max_f1,
-    number_draws,
-    partial_auc,
-)
+from bayescm.curves.intervals import auc, average_precision, max_f1, partial_auc
+from bayescm.curves.numbers import estimate, number_draws
 from bayescm.curves.thresholds import at_threshold, threshold, threshold_draws
 from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
 from bayescm.evidence.scored.rescored import at_prevalence, one_vs_rest, pool_folds

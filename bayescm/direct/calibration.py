@@ -9,8 +9,7 @@ same draws for all classifiers. The calibration curve is smooth, in
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ import xarray as xr
 from scipy.special import expit
 
 from bayescm.direct.base import Posterior
+from bayescm.direct.probabilities.distance import Distance, around
+from bayescm.direct.probabilities.population import draw_shares, grouped
 from bayescm.direct.probabilities.smooth import SCALE, Smooth
-from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import as_probabilities
 from bayescm.measures.forms import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
@@ -28,8 +28,6 @@ from bayescm.validate import fail
 _END = 0.5  # examples at each end of the forecasts, in each class
 _DRAWS = 4000
 _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
-_PLACES = 50  # of a band
-_GROUPS = 1024  # of each class, where the examples of one classifier are many
 
 
 class Calibration(Posterior):
@@ -61,23 +59,9 @@ class Calibration(Posterior):
         self.outcome = (evidence["actual"] == evidence["positive"]).values.astype(float)
         given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.outcome))
         self.weight = given.astype(float)
-        if len(self.probability) == 1 and len(self.outcome) > 4 * _GROUPS:
-            self._group()
-
-    def _group(self):
-        """Put examples of one class and neighbouring forecasts together, 1,024 groups a class."""
-        order = np.lexsort((self.probability[0], self.outcome))
-        outcome, weight, row = (
-            each[order] for each in (self.outcome, self.weight, self.probability[0])
-        )
-        first = np.searchsorted(outcome, 1)
-        rank = np.concatenate([np.arange(first), np.arange(len(outcome) - first)])
-        size = np.where(outcome == 1, len(outcome) - first, first)
-        place = (rank * _GROUPS // size + _GROUPS * outcome).astype(int)
-        total = np.bincount(place, weight, 2 * _GROUPS)
-        mean = np.bincount(place, weight * row, 2 * _GROUPS)[total > 0] / total[total > 0]
-        self.probability, self.weight = mean[None], total[total > 0]
-        self.outcome = np.repeat([0.0, 1.0], _GROUPS)[total > 0]
+        if len(self.probability) == 1:
+            row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
+            self.probability = row[None]
 
     @property
     def seen(self):
@@ -138,12 +122,8 @@ class Calibration(Posterior):
     def population(self, size: int, rng: np.random.Generator) -> Forecasts:
         """Draw the population of forecasts and outcomes."""
         forecast, outcome, weight = self._units
-        shares = _gammas(weight, size, rng)
-        hits = (self.weight * self.outcome).sum()
-        prevalence = rng.beta(hits + 0.5, self.weight.sum() - hits + 0.5, (size, 1))
-        for side, share in ((0, 1 - prevalence), (1, prevalence)):
-            own = outcome == side
-            shares[:, own] *= share / shares[:, own].sum(axis=1, keepdims=True)
+        totals = np.bincount(self.outcome.astype(int), self.weight, 2) + 0.5
+        shares = draw_shares(outcome, weight, totals, size, rng)
 
         def curve():
             odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
@@ -223,7 +203,7 @@ class Calibration(Posterior):
         """
         ends, median = [], []
         for odds, drawn in self._departures(places):
-            low, high = _around(drawn, prob, simultaneous)
+            low, high = around(drawn, prob, simultaneous)
             ends.append(expit(odds[:, None] + np.stack([low, high], axis=1)))
             median.append(expit(odds + np.median(drawn, axis=0)))
         return np.stack(ends), np.stack(median)
@@ -257,67 +237,6 @@ class Calibration(Posterior):
         straight = np.stack([variables["level"], variables["slope"]], axis=-1)
         coefficients = np.concatenate([straight, variables["step"]], axis=-1)
         return self.smooth[0].log_density(coefficients, variables["spread"])
-
-
-def _gammas(weight, size, rng):
-    """Draw gamma numbers (size, u); those of single examples are exponential, and quick."""
-    one = weight == 1
-    if one.sum() < len(weight) / 2:
-        return rng.standard_gamma(weight, (size, len(weight)))
-    drawn = rng.standard_exponential((size, len(weight)))
-    drawn[:, ~one] = rng.standard_gamma(weight[~one], (size, (~one).sum()))
-    return drawn
-
-
-@dataclass(frozen=True, eq=False)
-class Distance(Empirical):
-    """
-    The posterior of a distance from calibration, by draws.
-
-    Where it is 0 no two-sided interval of a posterior holds it. Hence the lower limit is that of
-    the curves inside the simultaneous band of the same probability, 0 if the band holds the
-    diagonal; the upper limit is that of the equal-tailed interval.
-    """
-
-    posterior: Any = None
-    measure: Any = None
-
-    def eti(self, prob: float) -> np.ndarray:
-        """Return lower and upper limit, (..., 2)."""
-        upper = self.quantile((1 + prob) / 2)
-        lower = _least(self.posterior, self.measure, prob).reshape(np.shape(upper))
-        return np.stack([np.minimum(lower, upper), upper], axis=-1)
-
-    hdi = eti
-
-    def hdi_kind(self, prob: float) -> np.ndarray:
-        """Say that it is not a highest-density interval."""
-        return np.broadcast_to("eti", self.shape)
-
-
-def _least(posterior, measure, prob):
-    """Return the measure of the curve inside the band that is nearest to the diagonal, (K,)."""
-    weight = (posterior.weight / posterior.weight.sum())[None]
-    nearest = []
-    for each, row in zip(posterior.smooth, posterior.probability, strict=True):
-        grid = np.quantile(each.odds, np.linspace(0.01, 0.99, _PLACES))
-        drawn = each.departure(*each.sample, grid)
-        low, high = (np.interp(each.odds, grid, end) for end in _around(drawn, prob, True))
-        gap = np.clip(0.0, low, high)
-        truth = np.where(gap == 0, row, expit(each.odds + gap))
-        inside = partial(np.reshape, truth, (1, 1, -1))
-        seen = Forecasts(row[None], posterior.outcome, weight, inside)
-        nearest.append(measure(seen).item())
-    return np.array(nearest)
-
-
-def _around(drawn, prob, simultaneous):
-    """Return the ends of a band around draws (S, T)."""
-    if not simultaneous:
-        return np.quantile(drawn, [(1 - prob) / 2, (1 + prob) / 2], axis=0)
-    mean, spread = drawn.mean(axis=0), drawn.std(axis=0)
-    reach = np.quantile(np.abs((drawn - mean) / spread).max(axis=1), prob)
-    return mean - reach * spread, mean + reach * spread
 
 
 def _finite(places):

@@ -14,14 +14,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.tabulate import BINARY, RESERVED, as_labels
+from bayescm.evidence.labels import as_labels, find_label, obvious
+from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, fail, suggest
 
 CELLS = ("actual", "predicted")
-# What the folds of a cross-validation know of its design, scalar coords.
 # Where examples come in groups, by how much they vary more than as many single ones: the rates of
 # a class, and the class totals. The first has one value for each classifier.
 CLUSTERED = ("design_effect", "totals_effect")
+# What the folds of a cross-validation know of its design, scalar coords.
 DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")
 
 
@@ -39,44 +40,13 @@ def make_counts(
         table, dims=(*dims, *CELLS), coords={**(coords or {}), **cells}, name="counts"
     )
     if abstain is not None:
-        counts = counts.assign_coords(abstain=_find_label(abstain, labels.tolist(), "abstention"))
+        counts = counts.assign_coords(abstain=find_label(abstain, labels.tolist(), "abstention"))
     real = classes(counts).tolist()
     if positive is None and len(real) == 2:
         positive = obvious(real)
     if positive is None:
         return counts
-    return counts.assign_coords(positive=_find_label(positive, real))
-
-
-def obvious(labels: list) -> Any:
-    """Return the positive one of two classes where their labels say it, else None."""
-    return next((pair[1] for pair in BINARY if set(pair) == set(labels)), None)
-
-
-def _find_label(wanted, labels, what="positive class"):
-    for label in labels:
-        if label == wanted:
-            return label
-    raise fail(f"the {what} is not among the labels", wanted, labels, suggest(wanted, labels))
-
-
-def with_design(counts: xr.DataArray) -> xr.DataArray:
-    """Add what the folds of one cross-validation say about its design, where it is not given."""
-    if counts.sizes.get("fold", 1) < 2:
-        return counts
-    sizes = counts.sum(CELLS)
-    if (sizes == 0).any():
-        todo = "give every repeat the same folds, or drop incomplete ones"
-        raise fail(
-            "ragged folds: some have no examples", sizes.values, "examples in every fold", todo
-        )
-    totals = counts.sum("predicted")
-    design = {
-        "n_folds": counts.sizes["fold"],
-        "test_share": 1 / counts.sizes["fold"],
-        "fixed_totals": bool((totals.max("fold") - totals.min("fold") <= 1).all()),
-    }
-    return counts.assign_coords({k: v for k, v in design.items() if k not in counts.coords})
+    return counts.assign_coords(positive=find_label(positive, real))
 
 
 def positive(counts: xr.DataArray) -> Any:
@@ -206,7 +176,7 @@ def _check_scalars(evidence, labels):
                 f"{name} must be a single value", evidence.coords[name].values, "a scalar", todo
             )
     if "positive" in evidence.coords:
-        _find_label(positive(evidence), labels)
+        find_label(positive(evidence), labels)
     for name in ("prevalence", "test_share", "train_size"):
         share = evidence.coords.get(name)
         if share is not None and not ((share > 0) & (share < 1)).all():
@@ -310,9 +280,7 @@ def _labelled_values(values, counts):
 def with_positive(evidence: Any, label: Any) -> Any:
     """Return counts, outcomes or scores with this positive class, or raise where it is no label."""
     classes = evidence["label" if is_outcomes(evidence) else "actual"].values
-    return evidence.assign_coords(
-        positive=_find_label(label, list(dict.fromkeys(classes.tolist())))
-    )
+    return evidence.assign_coords(positive=find_label(label, list(dict.fromkeys(classes.tolist()))))
 
 
 def known_shares(counts: xr.DataArray) -> np.ndarray | None:

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from bayescm.evidence.counts import CELLS, DESIGN, with_design
+from bayescm.evidence.counts import CELLS, DESIGN
 from bayescm.validate import fail
 
 # The dims of a cross-validation: its models have one posterior for all of their members.
@@ -162,3 +162,22 @@ def check_series(counts: xr.DataArray, *, batches: bool = True) -> None:
             f"two classes and dims {('step', *CELLS)}",
             "name the axis of time: from_matrix(tables, dims=('step',)), or by={'step': week}",
         )
+
+
+def with_design(counts: xr.DataArray) -> xr.DataArray:
+    """Add what the folds of one cross-validation say about its design, where it is not given."""
+    if counts.sizes.get("fold", 1) < 2:
+        return counts
+    sizes = counts.sum(CELLS)
+    if (sizes == 0).any():
+        todo = "give every repeat the same folds, or drop incomplete ones"
+        raise fail(
+            "ragged folds: some have no examples", sizes.values, "examples in every fold", todo
+        )
+    totals = counts.sum("predicted")
+    design = {
+        "n_folds": counts.sizes["fold"],
+        "test_share": 1 / counts.sizes["fold"],
+        "fixed_totals": bool((totals.max("fold") - totals.min("fold") <= 1).all()),
+    }
+    return counts.assign_coords({k: v for k, v in design.items() if k not in counts.coords})

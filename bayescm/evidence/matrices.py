@@ -13,9 +13,9 @@ from bayescm.evidence.counts import (
     as_counts,
     check_same_labels,
     make_counts,
-    with_design,
 )
-from bayescm.evidence.tabulate import as_labels
+from bayescm.evidence.folds import with_design
+from bayescm.evidence.labels import as_labels
 from bayescm.validate import check_counts, fail, suggest
 
 

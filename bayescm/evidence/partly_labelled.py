@@ -8,7 +8,8 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import make_counts
-from bayescm.evidence.tabulate import as_labels, check_sizes, column, default_labels, tabulate
+from bayescm.evidence.labels import as_labels, default_labels
+from bayescm.evidence.tabulate import check_sizes, column, tabulate
 from bayescm.validate import fail
 
 BINS = 5

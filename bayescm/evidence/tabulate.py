@@ -1,17 +1,16 @@
 """From two columns of labels to a table of counts: arrays in, arrays out."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from bayescm.evidence.labels import as_labels, default_labels
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
-# Labels of two classes that say themselves which is the positive one: the second.
-BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
 WEIGHTS = ("counts", "importance")
 RESERVED = ("actual", "predicted", "bound", "class", "chain", "draw", "model", "dataset")
 
@@ -254,47 +253,6 @@ def _labels(table, universe, labels, actual, abstain):
                 raise fail(f"{name} has a label that is not a class", label, known, todo)
     place = {label: i for i, label in enumerate(universe.tolist())}
     return labels, [place.get(label, -1) for label in labels.tolist()]
-
-
-def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
-    """
-    Return the classes where they are not named.
-
-    Parameters
-    ----------
-    labels : list
-        Those that occur in ``actual``, in the order of a categorical.
-    present : iterable
-        These and those that were answered.
-    actual : array
-        As `column` returns it.
-    """
-    if actual.dtype == bool:
-        return np.array([False, True])
-    if not any(isinstance(label, bool) for label in present):
-        for pair in BINARY:
-            if set(present) <= set(pair):
-                return np.array(pair)
-    if not isinstance(actual, pd.Categorical):  # which brings an order of its own
-        labels = sorted(labels, key=lambda label: (type(label).__name__, label))
-    return as_labels(labels)
-
-
-def as_labels(labels: Any) -> np.ndarray:
-    """Return class labels as an array, or raise where they are too few, doubled or mixed."""
-    if isinstance(labels, str) or not np.iterable(labels):
-        raise fail("labels must be a list", labels, "a list of labels", "pass e.g. labels=[0, 1]")
-    items = [label.item() if isinstance(label, np.generic) else label for label in labels]
-    kinds = {type(label) for label in items}
-    if not (kinds <= {str} or kinds <= {int} or kinds <= {bool}):
-        todo = "make them all strings"
-        raise fail("labels are of mixed types", items, "all str, all int or all bool", todo)
-    if len(items) < 2:
-        todo = "name every class, including those absent from the sample, in labels=[...]"
-        raise fail("fewer than two classes", items, "two or more labels", todo)
-    if len(set(items)) < len(items):
-        raise fail("a label occurs twice", items, "each label once", "remove the duplicate")
-    return np.array(items)
 
 
 def _select(table, places):

@@ -2,7 +2,7 @@
 
 from bayescm.plots.checks import plot_diagnostics, plot_predictive
 from bayescm.plots.comparison import plot_differences
-from bayescm.plots.curves import plot_curve_numbers, plot_precision_recall, plot_roc, plot_threshold
+from bayescm.plots.curves import plot_curve_numbers, plot_precision_recall, plot_roc
 from bayescm.plots.densities import plot_posterior, plot_prior_posterior
 from bayescm.plots.folds import plot_folds, plot_omega
 from bayescm.plots.forest import plot_forest
@@ -13,6 +13,7 @@ from bayescm.plots.priors import plot_priors
 from bayescm.plots.probabilities import plot_calibration, plot_decision_curve
 from bayescm.plots.ranks import plot_ranks
 from bayescm.plots.regions import plot_region
+from bayescm.plots.thresholds import plot_threshold
 
 __all__ = [
     "plot_calibration",

@@ -11,6 +11,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.trees import told
+from bayescm.validate import fail
 
 # Okabe and Ito's colours, told apart by colour-blind readers too, and their brighter sisters for
 # dark backgrounds; markers say the same twice. The last one is the colour of the text.
@@ -198,3 +199,18 @@ def wrapped(text: Any, width: int = 30) -> str:
 def widest(labels: Sequence[str]) -> int:
     """Return the number of characters of the longest line of some labels."""
     return max((len(line) for each in labels for line in str(each).split("\n")), default=0)
+
+
+def check_few(members: Sequence) -> None:
+    """Raise where there are more members than colours."""
+    if len(members) > MOST_COLOURS:
+        todo = "select some of them"
+        allowed = f"at most {MOST_COLOURS}"
+        raise fail("too many curves to tell apart", len(members), allowed, todo)
+
+
+def band_words(prob: float, simultaneous: bool) -> str:
+    """Return what a band covers, for a legend."""
+    if simultaneous:
+        return f"{100 * prob:g}% simultaneous band (for the whole curve)"
+    return f"{100 * prob:g}% pointwise band (for one point at a time)"

@@ -1,6 +1,6 @@
-"""Curves: ROC and precision-recall with bands, summaries of them, measures by threshold."""
+"""Curves: ROC and precision-recall with bands, and summaries of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +10,10 @@ from bayescm import curves
 from bayescm.curves.drawing import observe
 from bayescm.curves.numbers import interval_of
 from bayescm.distributions.discrete import Empirical
-from bayescm.measures.labelled import several
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.plots.regions import equal_f1
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_prob
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +74,7 @@ def plot_roc(
         if threshold is not None:
             _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob)
         page.axes.legend(fontsize=8, loc="lower right")
-        page.heading(_band_words(prob, simultaneous), common.positive_of(evidence))
+        page.heading(common.band_words(prob, simultaneous), common.positive_of(evidence))
     return page.figure
 
 
@@ -123,7 +122,7 @@ def plot_precision_recall(
         if threshold is not None:
             _operating_point(page.axes, evidence, ("recall", "precision"), threshold, prob)
         page.axes.legend(fontsize=8, loc="best")
-        page.heading(_band_words(prob, simultaneous), share, common.positive_of(evidence))
+        page.heading(common.band_words(prob, simultaneous), share, common.positive_of(evidence))
     return page.figure
 
 
@@ -194,66 +193,6 @@ def plot_curve_numbers(
     return page.figure
 
 
-def plot_threshold(
-    evidence: xr.Dataset,
-    measures: str | Callable | Sequence[str | Callable],
-    *,
-    at: Any = None,
-    prob: float = 0.95,
-    simultaneous: bool = True,
-    random_seed: int = 0,
-    ax: "Axes | None" = None,
-) -> "Figure":
-    """
-    Draw measures against the threshold, with bands.
-
-    Parameters
-    ----------
-    evidence : Dataset
-        Scores of two classes; a line for each measure, classifier and fold, up to seven. The scores
-        of several classifiers need a common scale.
-    measures : name, function, or sequence of these
-    at : array_like, optional
-        Thresholds.
-    prob, simultaneous, random_seed, ax
-        See `plot_roc`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], range(8))
-    >>> axes = plot_threshold(evidence, ["recall", "f1"]).axes[0]
-    >>> axes.get_xlabel()
-    'threshold: predicted positive at or above'
-    """
-    wanted = several(measures)
-    keywords = {"at": at, "prob": prob, "simultaneous": simultaneous, "random_seed": random_seed}
-    lines = []
-    for found in (curves.threshold(evidence, measure, **keywords) for measure in wanted):
-        lines += [
-            (found.sel(where), where) for where in common.places(found["median"], ["threshold"])
-        ]
-    _few(lines)
-    with canvas((6.4, 4.2), ax=ax) as page:
-        axes = page.axes
-        for place, (found, where) in enumerate(lines):
-            name = next(iter(found.data_vars))
-            paint, x = common.paint(place), found["threshold"].values
-            label = common.wrapped(common.called(name, where), 40)
-            axes.plot(x, found["median"], common.STYLES[place % 4], color=paint, label=label)
-            axes.fill_between(x, *found[name].values.T, color=paint, alpha=0.2, linewidth=0)
-        axes.set(xlabel="threshold: predicted positive at or above")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(fontsize=8, loc="best")
-        words = f"line: median; {_band_words(prob, simultaneous)}"
-        page.heading(words, common.positive_of(evidence))
-    return page.figure
-
-
 def _square(axes, across, up):
     axes.set(xlim=(0, 1), ylim=(0, 1.005), aspect="equal", xlabel=across, ylabel=up)
     axes.spines[["top", "right"]].set_visible(False)
@@ -309,18 +248,5 @@ def _operating_point(axes, evidence, names, threshold, prob):
 
 def _members(values, over):
     members = common.places(values, over)
-    _few(members)
+    common.check_few(members)
     return members
-
-
-def _few(members):
-    if len(members) > common.MOST_COLOURS:
-        todo = "select some of them"
-        allowed = f"at most {common.MOST_COLOURS}"
-        raise fail("too many curves to tell apart", len(members), allowed, todo)
-
-
-def _band_words(prob, simultaneous):
-    if simultaneous:
-        return f"{100 * prob:g}% simultaneous band (for the whole curve)"
-    return f"{100 * prob:g}% pointwise band (for one point at a time)"

@@ -6,10 +6,11 @@ takes as ``concentration=``. Its sum is the number of examples it is worth (`exa
 attribute).
 """
 
-from bayescm.priors.checks import conflict, predictive, sensitivity, table
+from bayescm.priors.checks import conflict, predictive
 from bayescm.priors.elicitation import beta
 from bayescm.priors.power import examples, from_counts, from_posterior
 from bayescm.priors.pseudo_counts import default, elicit, from_rates, haldane, jeffreys, uniform
+from bayescm.priors.sensitivity import sensitivity, table
 
 __all__ = [
     "beta",

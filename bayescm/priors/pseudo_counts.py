@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayescm.distributions.beta import Beta
 from bayescm.evidence.counts import CELLS, as_counts, make_counts
-from bayescm.evidence.tabulate import as_labels
+from bayescm.evidence.labels import as_labels
 from bayescm.priors.elicitation import elicit_cells, elicit_classes
 from bayescm.priors.power import as_prior
 from bayescm.validate import fail

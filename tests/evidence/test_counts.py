@@ -17,7 +17,7 @@ from bayescm.evidence import (
     from_matrix,
     positive,
 )
-from bayescm.evidence import counts as entry
+from bayescm.evidence.folds import with_design
 from bayescm.posterior.route import default_model
 
 distributions = settings(deadline=None, derandomize=True, max_examples=50)
@@ -238,7 +238,7 @@ def test_what_the_folds_say_of_their_design():
 def test_a_design_that_is_given_is_kept():
     counts = from_cells(tp=xr.DataArray([10, 10], dims="fold"), fn=1, fp=1, tn=4)
     given = counts.assign_coords(test_share=0.3, fixed_totals=False)
-    again = entry.with_design(given)
+    again = with_design(given)
     assert (again.test_share.item(), again.fixed_totals.item()) == (0.3, False)
 
 

@@ -1,1 +1,1 @@
-"""The engine of the posterior of a calibration curve."""
+"""The engines of the posterior of probabilities: population, calibration curve, distances."""

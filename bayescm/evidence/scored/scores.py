@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import obvious
-from bayescm.evidence.tabulate import as_labels, check_weights
+from bayescm.evidence.labels import as_labels, obvious
+from bayescm.evidence.tabulate import check_weights
 from bayescm.validate import fail, suggest, unmasked
 
 

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from bayescm.simulation import coverage
 from bayescm.studies import tables
-from bayescm.studies.published import caelen, thesis, yuan_jiang
+from bayescm.studies.published import caelen, caelen_sets, thesis, yuan_jiang
 from bayescm.studies.tables import Settings
 
 
@@ -94,7 +94,7 @@ def test_the_data_sets_have_the_papers_inputs():
     data_file("uci/iris.csv")
     rows = {1: (150, 50), 5: (961, 445), 8: (336, 143), 11: (1728, 384), 16: (132, 50)}
     for number, size in rows.items():
-        features, classes = caelen.read_set(number, str(DATA))
+        features, classes = caelen_sets.read_set(number, str(DATA))
         assert (len(classes), classes.sum()) == size
         assert np.isfinite(features).all()
 
@@ -125,7 +125,7 @@ def test_the_first_population_is_symmetric():
     [
         (lambda: caelen.study(17, data="x"), "no such data set"),
         (lambda: caelen.study(1, data=None), "needs data files"),
-        (lambda: caelen.read_set(1, "nowhere"), "iris.csv is missing"),
+        (lambda: caelen_sets.read_set(1, "nowhere"), "iris.csv is missing"),
         (lambda: yuan_jiang.population("6", None), "abalone.csv is missing"),
         (lambda: thesis.study("dependent", 9), "no such case"),
         (lambda: yuan_jiang.table("4", 1, Settings()), "has no cases"),

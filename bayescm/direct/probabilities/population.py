@@ -1,0 +1,63 @@
+"""The population of forecasts and outcomes: the Bayesian bootstrap inside each class."""
+
+import numpy as np
+
+_GROUPS = 1024  # of each class, where the examples are many
+
+
+def grouped(
+    probability: np.ndarray, outcome: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put examples (n,) of one class and neighbouring forecasts together where they are many."""
+    if len(outcome) <= 4 * _GROUPS:
+        return probability, outcome, weight
+    order = np.lexsort((probability, outcome))
+    outcome, weight, probability = outcome[order], weight[order], probability[order]
+    first = np.searchsorted(outcome, 1)
+    rank = np.concatenate([np.arange(first), np.arange(len(outcome) - first)])
+    size = np.where(outcome == 1, len(outcome) - first, first)
+    place = (rank * _GROUPS // size + _GROUPS * outcome).astype(int)
+    total = np.bincount(place, weight, 2 * _GROUPS)
+    some = total > 0
+    mean = np.bincount(place, weight * probability, 2 * _GROUPS)[some] / total[some]
+    return mean, np.repeat([0.0, 1.0], _GROUPS)[some], total[some]
+
+
+def draw_shares(
+    outcome: np.ndarray,
+    weight: np.ndarray,
+    totals: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """
+    Draw the shares of units in the population.
+
+    Parameters
+    ----------
+    outcome, weight : ndarray, shape (u,)
+        The class of each unit, and how many examples it stands for.
+    totals : ndarray, shape (2,)
+        The parameters of the beta distribution of the prevalence.
+
+    Returns
+    -------
+    ndarray, shape (size, u)
+        Each row adds up to 1, and those of class 1 to the prevalence.
+    """
+    shares = _gammas(weight, size, rng)
+    prevalence = rng.beta(totals[1], totals[0], (size, 1))
+    for side, share in ((0, 1 - prevalence), (1, prevalence)):
+        own = outcome == side
+        shares[:, own] *= share / shares[:, own].sum(axis=1, keepdims=True)
+    return shares
+
+
+def _gammas(weight, size, rng):
+    """Draw gamma numbers (size, u); those of single examples are exponential, and quick."""
+    one = weight == 1
+    if one.sum() < len(weight) / 2:
+        return rng.standard_gamma(weight, (size, len(weight)))
+    drawn = rng.standard_exponential((size, len(weight)))
+    drawn[:, ~one] = rng.standard_gamma(weight[~one], (size, (~one).sum()))
+    return drawn
