@@ -42,6 +42,7 @@ _HOME = {
     "answers.evidence_for": ["evidence_for"],
     "answers.classification_report": ["classification_report"],
     "answers.compare": ["compare", "ranks"],
+    "answers.gaps": ["gap"],
     "answers.joint": ["joint_interval", "conclusions"],
     "answers.region": ["region", "correlation"],
     "classical.design_effect": ["design_effect", "effective_counts"],

@@ -17,6 +17,8 @@ from bayescm.answers.classification_report import classification_report as class
 from bayescm.answers.compare import compare as compare
 from bayescm.answers.compare import ranks as ranks
 from bayescm.answers.evidence_for import evidence_for as evidence_for
+from bayescm.answers.gaps import gap as gap
+from bayescm.answers.interval import cdf as cdf
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.joint import conclusions as conclusions
 from bayescm.answers.joint import joint_interval as joint_interval

@@ -14,6 +14,7 @@ from bayescm.cli.compare import compare
 from bayescm.cli.curve import curve
 from bayescm.cli.demo import demo
 from bayescm.cli.elicit import elicit
+from bayescm.cli.gap import gap
 from bayescm.cli.interval import interval
 from bayescm.cli.monitor import monitor
 from bayescm.cli.plan import plan
@@ -34,6 +35,7 @@ COMMANDS = (
     prob_above,
     summary,
     compare,
+    gap,
     check,
     curve,
     plan,

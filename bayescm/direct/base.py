@@ -275,12 +275,18 @@ class Members(Posterior):
     def __init__(self, whole: Posterior, dim: str):
         self.whole, self.dim, self.counts = whole, dim, whole.counts
         self.uses = tuple(each for each in whole.uses if each != dim)
+        self.pairs = whole.pairs
         self.how = whole.how
         self.estimands = {"parameter": f"theta_{dim}"}
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws the whole posterior would make."""
         return self.whole.draws_by_default(of, joint=joint)
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., C, C) of the members' own cells."""
+        own = [of for of, name in self.whole.estimands.items() if name == f"theta_{self.dim}"]
+        return self.whole.cells(own[0], size, rng) if own else super().cells(of, size, rng)
 
     def variables(self, size, rng):
         """Return draws of the variables of the whole model."""

@@ -22,6 +22,8 @@ from bayescm.validate import check_keywords, fail, suggest
 
 # The models that share strength between the members of a dim, the default where it is there.
 _POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
+# Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
+_ENOUGH = 3
 
 
 def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
@@ -110,9 +112,11 @@ def comparison_of(
     Return the posterior in which the members of a dim are compared.
 
     By default classifiers on the same examples are paired; those of one cross-validation too, fold
-    by fold; and other members are judged each by itself, without partial pooling.
+    by fold; three or more groups are partially pooled; and other members are judged each by itself.
     """
     evidence = told(evidence, positive)
+    if model is None and dim == "group" and _sizes(evidence).get(dim, 0) >= _ENOUGH:
+        model = _POOLING[dim]
     scored = isinstance(evidence, xr.Dataset) and not is_outcomes(evidence)
     fitted = isinstance(evidence, xr.DataTree)
     if model is not None or fitted or scored or dim not in _members(evidence):
@@ -124,6 +128,29 @@ def comparison_of(
         return posterior_of(evidence, "paired_outcomes", **keywords)
     apart = dict.fromkeys(set(_POOLING) & set(evidence.dims), 0)
     return posterior_of(evidence, default_model(evidence.isel(apart)), **keywords)
+
+
+def members_of(
+    evidence: Any,
+    dim: str,
+    *,
+    model: str | Callable | None = None,
+    positive: Any = None,
+    **keywords: Any,
+) -> Posterior:
+    """Return the partially pooled posterior of every member of a dim, such as each group."""
+    evidence = told(evidence, positive)
+    if isinstance(evidence, xr.DataTree):
+        return posterior_of(evidence, model, **keywords).members(dim)
+    if dim not in _sizes(evidence):
+        todo = "name the column of groups: from_predictions(..., by={'group': site})"
+        raise fail("no such dim", dim, [*_sizes(evidence)] or "a dim of groups", todo)
+    model = _POOLING.get(dim) if model is None else model
+    return posterior_of(evidence, model, **keywords).members(dim)
+
+
+def _sizes(evidence):
+    return {} if isinstance(evidence, xr.DataTree) else getattr(evidence, "sizes", {})
 
 
 def _members(evidence):

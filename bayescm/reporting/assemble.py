@@ -12,6 +12,7 @@ from bayescm.evidence.outcomes import matrices_of
 from bayescm.posterior.route import default_model, posterior_of
 from bayescm.reporting import content, facts, pictures
 from bayescm.reporting.cautions import cautions
+from bayescm.reporting.groups import apart
 from bayescm.reporting.parts import Section
 from bayescm.reporting.progress import tell
 from bayescm.reporting.settling import open_questions, uncertain
@@ -54,6 +55,7 @@ def _of_counts(evidence, measures, settings, keywords):
     thin, comparison = uncertain(counts, table, wanted, prob, kind), None
     sections = [content.evaluated(whole, paired=paired), content.known(table, prob, kind)]
     sections += content.each_class(counts, wanted, interval)
+    sections += _groups(counts, wanted, settings, keywords)
     if counts.sizes.get("classifier", 1) > 1:
         tell("comparison")
         comparison = _comparison(evidence, wanted, settings, keywords)
@@ -112,6 +114,16 @@ def _comparison(evidence, measures, settings, keywords):
         # The cautions say so.
         warnings.filterwarnings("ignore", message=".*have the same class totals")
         return bcm.compare(evidence, names, **settings, **kept)
+
+
+def _groups(counts, measures, settings, keywords):
+    """Say how far groups are apart, where the posterior knows each of them."""
+    whole = posterior_of(counts, **_own(keywords))
+    known = "group" not in whole.uses or "theta_group" in whole.estimands.values()
+    names = [each for each in measures if not _per_class(counts, each)]
+    if counts.sizes.get("group", 1) < 2 or "fold" in counts.dims or not (known and names):
+        return []
+    return [apart(whole.members("group"), names, settings)]
 
 
 def _per_class(evidence, measure):

@@ -22,6 +22,7 @@ _HOME = {
         "run_length",
         "weights",
     ],
+    "slices": ["gaps"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
 

@@ -208,6 +208,11 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
     told = {"prob": 0.95, "kind": "hdi", "of": "finite", "positive": None, "n": 45}
     assert told.items() <= json.loads(out)[0].items()
     assert json.loads(out)[0]["model"] == "hierarchical_groups"
+    asked = ["-m", "accuracy", "--delta", 0.2, "--format", "json"]
+    _, out, _ = run(capsys, "gap", sites, "--predicted", "a", "--group", "site", *asked)
+    row = json.loads(out)[0]
+    assert row["lower"] < row["point"] < row["upper"]
+    assert 0 < row["p_below"] <= 1
     both = ["--predicted", "a", "--predicted", "b", "-m", "accuracy", "--format", "json"]
     _, out, _ = run(capsys, "compare", sites, *both, "--of", "predictive", "--n", 50)
     assert (json.loads(out)[0]["of"], json.loads(out)[0]["next"]) == ("predictive", 50)

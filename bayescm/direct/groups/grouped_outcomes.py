@@ -29,7 +29,7 @@ class GroupedOutcomes(Posterior):
 
     Attributes
     ----------
-    counts : DataArray, dims (group, classifier, actual, predicted)
+    counts : DataArray, dims (classifier, group, actual, predicted)
         Each classifier's own matrices.
     outcomes : ndarray, shape (G, M)
         How often each of the M joint outcomes occurred.
@@ -45,6 +45,7 @@ class GroupedOutcomes(Posterior):
     estimands = {  # noqa: RUF012
         "parameter": "theta",
         "population": "theta",
+        "finite": "theta_group",
         "new": "theta_new",
         "predictive": "theta_new",
     }
@@ -60,12 +61,14 @@ class GroupedOutcomes(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the average over groups, (J, [C])."""
-        self.check_of(of)
+        if self.check_of(of) == "finite":
+            return self.mean_of_members(measure)
         return measure(average_cells(self.counts.transpose("group", ...).values.astype(float)))
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the classifiers' matrices on average or in a new group, (size, J, C, C)."""
-        return self._matrices(self._joint(of, size, rng))
+        """Draw the classifiers' matrices of an estimand, (size, J, [G], C, C)."""
+        cells = self._matrices(self._joint(of, size, rng))
+        return cells.swapaxes(1, 2) if cells.ndim > 4 else cells
 
     def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
         """Draw the classifiers' matrices of the same next n examples, of a new group."""
@@ -78,20 +81,24 @@ class GroupedOutcomes(Posterior):
         return pour(joint, self.actual, self.predicted, self.prior.shape[-1])
 
     def _joint(self, of, size, rng):
-        drawn = []
+        """Draw the joint outcomes (size, [G], M) of the variable of an estimand."""
+        drawn, variable = [], self.estimands[of]
         for block in (self._shares, *self._rows):
             points = block.points.draw(size, rng)
-            new = self.estimands[of] == "theta_new"
-            drawn.append(block.draw_new(points, rng) if new else block.split(points)[0])
-        cells = np.empty((size, len(self.actual)))
+            if variable == "theta_group":
+                drawn.append(block.draw_groups(points, rng))
+            else:
+                new = variable == "theta_new"
+                drawn.append(block.draw_new(points, rng) if new else block.split(points)[0])
+        cells = np.empty((*drawn[0].shape[:-1], len(self.actual)))
         for place, rows in enumerate(drawn[1:]):
-            cells[:, self.actual == place] = drawn[0][:, [place]] * rows
+            cells[..., self.actual == place] = drawn[0][..., [place]] * rows
         return cells
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the matrices of the average and of a new group, each by itself."""
-        known = {"theta": "parameter", "theta_new": "new"}
-        return {name: self.cells(of, size, rng) for name, of in known.items()}
+        """Return draws of the matrices of the average, of a new group and of each at hand."""
+        every = {variable: of for of, variable in self.estimands.items()}
+        return {name: self.cells(of, size, rng) for name, of in every.items()}
 
     @cached_property
     def _shares(self):
@@ -140,4 +147,5 @@ def grouped_outcomes(outcomes, *, concentration=None, spread: float = 1.0) -> Gr
     every = np.zeros((len(counts), cells.shape[1]))
     every[:, place] = counts
     prior = own_priors(prior_of(concentration, matrices, ("group",)), judges, classes)
+    matrices = matrices.transpose("classifier", ...)
     return GroupedOutcomes(matrices, every, cells[0], cells[1:], prior, float(spread))

@@ -1,0 +1,265 @@
+"""How far groups are apart: the gap, the ratio, the worst of them, each against the rest."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.asking import check_draws, wanted
+from bayescm.answers.draws import labelled_draws
+from bayescm.direct.base import Posterior
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.counts import CELLS
+from bayescm.measures.labelled import apply
+from bayescm.posterior.route import members_of
+from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
+
+STATISTICS = ("range", "ratio", "worst", "deviation")
+_HELD = 2e6  # numbers of the groups' matrices held at once
+
+
+class Named(NamedTuple):
+    """A gap that has a name: of which measures, which statistic, and the worse of both."""
+
+    measures: tuple[str, ...]
+    statistic: str
+
+
+# By the names of fairlearn.metrics: of several measures the one that is worse.
+NAMED = {
+    "demographic_parity_difference": Named(("predicted_prevalence",), "range"),
+    "demographic_parity_ratio": Named(("predicted_prevalence",), "ratio"),
+    "equalized_odds_difference": Named(("recall", "fpr"), "range"),
+    "equalized_odds_ratio": Named(("recall", "fpr"), "ratio"),
+    "equal_opportunity_difference": Named(("recall",), "range"),
+    "equal_opportunity_ratio": Named(("recall",), "ratio"),
+}
+
+
+def gap(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measure: str | Callable,
+    *,
+    dim: str = "group",
+    statistic: str = "range",
+    prob: float = 0.95,
+    kind: str = "eti",
+    delta: float | None = None,
+    reference: Hashable | None = None,
+    of: str = "finite",
+    random_seed: int = 0,
+    **options: Any,
+) -> xr.DataArray:
+    """
+    Return the posterior interval of how far groups are apart.
+
+    The largest of several noisy values minus the smallest is too large even where all groups are
+    equal. The groups are therefore partially pooled first (`models.hierarchical_groups`).
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts with a dim ``group``; a fit of them; or outcomes of several classifiers on the same
+        examples (``from_classifiers(..., by={"group": ...})``), whose gaps are drawn jointly. A
+        group may lack a class, or have no examples.
+    measure : str or callable
+        A measure, or a gap by the name that it has in fairlearn:
+        ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger one of the
+        gaps in recall and in false positive rate), ``"equal_opportunity_difference"``, and the same
+        with ``_ratio``.
+    dim : str, default "group"
+        What is apart.
+    statistic : {"range", "ratio", "worst", "deviation"}
+        The largest value minus the smallest; the smallest divided by the largest; the worst value;
+        or of each group its value minus the mean of the others.
+    prob : float in (0, 1), default 0.95
+        Mass of the interval.
+    kind : {"eti", "hdi"}
+        Equal-tailed, other than elsewhere: a gap near 0 is skewed, and the shortest interval would
+        too often end below it.
+    delta : float, optional
+        A value that is asked about: the coord ``p_below`` is the probability that the statistic
+        (with ``reference``, its difference) is below it.
+    reference : label, optional
+        One of the classifiers: of every other one, its statistic minus that of this one, paired.
+        Did the gap shrink? See ``p_below`` with ``delta=0``.
+    of : {"finite"}
+        The gap is that of the groups at hand.
+    random_seed : int, default 0
+    **options
+        ``model``, ``draws``, ``positive``, and the model's own keywords such as ``spread=0.5``.
+
+    Returns
+    -------
+    DataArray, dims (..., [group], [class], bound)
+        ``bound`` is lower, upper; only ``"deviation"`` has a dim ``group``. The coord ``point`` is
+        the posterior mean, ``observed`` the statistic of the sample, which overstates a gap.
+        The attributes say ``statistic``, ``of``, ``prob``, ``kind`` and ``how``.
+
+    Raises
+    ------
+    ValueError
+        If there are no groups, or an argument is invalid.
+
+    Notes
+    -----
+    A range is never below 0, so that the interval of a small gap leaves 0 out even if all groups
+    are equal: what matters then is the upper limit, or ``p_below``.
+
+    See Also
+    --------
+    compare : Pairs of groups, with ``dim="group"``.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> sites = bcm.from_cells(tp=[45, 40, 44, 46], fn=[5, 10, 6, 4], fp=[9] * 4, tn=[41] * 4)
+    >>> sites = sites.rename(batch="group")
+    >>> found = gap(sites, "recall", delta=0.1)
+    >>> bool(found.point < found.observed), float(found.observed.round(2))
+    (True, 0.12)
+    >>> bool(found.p_below > 0.5)
+    True
+    """
+    check_choice("of", of, ["finite"])
+    posterior = members_of(evidence, dim, **_own(options))
+    asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
+    asked |= {"reference": reference, "random_seed": random_seed}
+    return gap_of(posterior, measure, dim, draws=options.get("draws"), **asked)
+
+
+def _own(options):
+    return {name: each for name, each in options.items() if name != "draws"}
+
+
+def gap_of(
+    posterior: Posterior,
+    measure: str | Callable,
+    dim: str = "group",
+    *,
+    statistic: str = "range",
+    prob: float = 0.95,
+    kind: str = "eti",
+    delta: float | None = None,
+    reference: Hashable | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """Return the gap given the posterior of every group; parameters as for `gap`."""
+    check_prob(prob), check_kind(kind)
+    measures, statistic = _meant(measure, statistic)
+    kernels, _ = wanted(posterior, measures, "parameter")
+    size = check_draws(draws) or posterior.draws_by_default("finite")
+    rng = np.random.default_rng(check_seed(random_seed))
+    drawn = _drawn(posterior, kernels, (dim, statistic), (size, rng))
+    seen = _of_all([_observed(posterior, each) for each in kernels], kernels, dim, statistic)
+    if reference is not None:
+        drawn, seen = (_against(each, reference, posterior) for each in (drawn, seen))
+    found = _answer(drawn, prob, kind, delta).assign_coords(observed=seen.variable)
+    name = measure if isinstance(measure, str) else kernels[0].__name__
+    said = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
+    return found.rename(name).assign_attrs(said | {"how": posterior.how})
+
+
+def _meant(measure, statistic):
+    """Return the measures and the statistic that a name stands for."""
+    check_choice("statistic", statistic, STATISTICS)
+    if not isinstance(measure, str) and not callable(measure):
+        todo = "ask for each by itself"
+        raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
+    if isinstance(measure, str) and measure.endswith(("_difference", "_ratio")):
+        if measure in NAMED:
+            known = NAMED[measure]
+            if statistic not in ("range", known.statistic):
+                todo = "leave statistic out"
+                raise fail(f"{measure} has a statistic", statistic, [known.statistic], todo)
+            return list(known.measures), known.statistic
+        if suggest(measure, NAMED):
+            raise fail("no such gap", measure, NAMED, suggest(measure, NAMED))
+    return [measure], statistic
+
+
+def _drawn(posterior, kernels, what, draws):
+    """Draw a statistic, dims (draw, ...), some draws of all groups at a time."""
+    (dim, statistic), (size, rng) = what, draws
+    step = max(1, int(_HELD / posterior.width))
+    parts = []
+    for start in range(0, size, step):
+        some = labelled_draws(posterior, kernels, min(step, size - start), rng)
+        if dim not in some.dims:
+            todo = "name the column of groups: from_predictions(..., by={'group': site})"
+            raise fail(f"the evidence has no {dim}s to tell apart", ..., f"a dim {dim}", todo)
+        values = [some[each.__name__] for each in kernels]
+        parts.append(_of_all(values, kernels, dim, statistic))
+    return xr.concat(parts, "draw")
+
+
+def _observed(posterior, kernel):
+    """Return a measure of the sample itself in every group."""
+    return apply(kernel, posterior.seen.transpose(..., *CELLS))
+
+
+def _of_all(values, kernels, dim, statistic):
+    """Return the statistic of one measure, or the worse of those of several."""
+    parts = [
+        statistic_of(each, dim, statistic, less=kernel.lower_is_better)
+        for each, kernel in zip(values, kernels, strict=True)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    both = xr.concat(parts, "measure", coords="minimal", compat="override")
+    return both.min("measure") if statistic == "ratio" else both.max("measure")
+
+
+def statistic_of(values: xr.DataArray, dim: str, statistic: str, *, less: bool) -> xr.DataArray:
+    """
+    Return a statistic of the values of a measure over a dim; NaN in a group is left out.
+
+    Examples
+    --------
+    >>> values = xr.DataArray([0.9, 0.7, 0.8], dims="group")
+    >>> statistic_of(values, "group", "deviation", less=False).values.round(2)
+    array([ 0.15, -0.15,  0.  ])
+    """
+    low, high = values.min(dim), values.max(dim)
+    if statistic == "range":
+        return high - low
+    if statistic == "ratio":
+        return low / high.where(high > 0)
+    if statistic == "worst":
+        return high if less else low
+    number = values.notnull().sum(dim)
+    rest = (values.sum(dim) - values.fillna(0)) / (number - 1).where(number > 1)
+    return (values - rest).transpose(*values.dims)
+
+
+def _against(values, reference, posterior):
+    """Return the statistic of every other classifier minus that of the reference."""
+    if "classifier" not in posterior.pairs:
+        todo = "make it with from_classifiers(..., by={'group': site})"
+        allowed = "outcomes of classifiers on the same examples"
+        raise fail("a reference needs pairs", type(posterior).__name__, allowed, todo)
+    names = values["classifier"].values.tolist()
+    if reference not in names:
+        todo = suggest(reference, names)
+        raise fail("the reference is not a classifier", reference, names, todo)
+    base = values.sel(classifier=reference, drop=True)
+    return values.drop_sel(classifier=reference) - base
+
+
+def _answer(drawn, prob, kind, delta):
+    """Return the interval, the posterior mean and the probability of being below a value."""
+    drawn = drawn.transpose("draw", ...)
+    values = drawn.values
+    ends, _ = Empirical(values).checked(prob, kind)
+    blank = drawn.isel(draw=0, drop=True)
+    coords = {
+        name: each for name, each in blank.coords.items() if set(each.dims) <= set(blank.dims)
+    }
+    coords |= {"bound": ["lower", "upper"], "point": (blank.dims, values.mean(0))}
+    if delta is not None:
+        if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)):
+            raise fail("delta must be a number", delta, "a number", "pass e.g. delta=0.05")
+        coords["p_below"] = (blank.dims, (values < delta).mean(0))
+    return xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)

@@ -1,0 +1,75 @@
+"""What a report says of groups: how far they are apart, and which one is worst."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayescm.answers.gaps import gap_of
+from bayescm.direct.base import Posterior
+from bayescm.reporting.parts import Section, Table
+from bayescm.reporting.progress import tell
+
+
+def apart(posterior: Posterior, measures: Sequence, settings: dict[str, Any]) -> Section:
+    """
+    Say how far the groups are apart in each measure.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of every group.
+    measures : sequence
+        Of one number each.
+    settings : dict
+        ``prob`` and ``random_seed``.
+    """
+    tell("gaps between groups")
+    rows = []
+    for each in measures:
+        asked = {"prob": settings["prob"], "random_seed": settings["random_seed"]}
+        found, worst = (
+            gap_of(posterior, each, statistic=name, **asked) for name in ("range", "deviation")
+        )
+        rows += _rows(found, worst)
+    frame = pd.DataFrame(rows)
+    mass = f"{100 * settings['prob']:.4g}%"
+    caption = (
+        f"Largest minus smallest value of a group, with the equal-tailed {mass} interval; "
+        "observed: in the sample, where it is too large; farthest: the group farthest from the "
+        "mean of the others"
+    )
+    said = [_sentence(row, mass) for row in rows]
+    return Section("How far the groups are apart", said, [Table(caption, frame)])
+
+
+def _rows(found, deviation):
+    """Return a row for each classifier, or one."""
+    if "classifier" in found.dims:
+        names = found["classifier"].values
+        parts = [_rows(found.sel(classifier=n), deviation.sel(classifier=n)) for n in names]
+        return [
+            {"classifier": n, **row} for n, part in zip(names, parts, strict=True) for row in part
+        ]
+    far = deviation["point"]
+    group = far["group"].values if "group" in far.coords else range(far.sizes["group"])
+    lower, upper = found.values
+    return [
+        {
+            "measure": found.name,
+            "mean": found["point"].item(),
+            "lower": lower,
+            "upper": upper,
+            "observed": found["observed"].item(),
+            "farthest": str(group[np.abs(far.values).argmax()]),
+        }
+    ]
+
+
+def _sentence(row, mass):
+    which = f" of {row['classifier']}" if "classifier" in row else ""
+    return (
+        f"The gap in {row['measure']}{which} between the groups at hand lies between "
+        f"{row['lower']:.3f} and {row['upper']:.3f} with probability {mass}."
+    )

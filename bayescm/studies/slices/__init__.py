@@ -1,0 +1,1 @@
+"""Studies of groups, slices and repeated answers."""
