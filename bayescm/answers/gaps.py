@@ -218,9 +218,9 @@ def statistic_of(values: xr.DataArray, dim: str, statistic: str, *, less: bool) 
 
     Examples
     --------
-    >>> values = xr.DataArray([0.9, 0.7, 0.8], dims="group")
+    >>> values = xr.DataArray([0.9, 0.7, 0.6], dims="group")
     >>> statistic_of(values, "group", "deviation", less=False).values.round(2)
-    array([ 0.15, -0.15,  0.  ])
+    array([ 0.25, -0.05, -0.2 ])
     """
     low, high = values.min(dim), values.max(dim)
     if statistic == "range":
