@@ -18,7 +18,6 @@ from bayescm.answers.compare import compare as compare
 from bayescm.answers.compare import ranks as ranks
 from bayescm.answers.evidence_for import evidence_for as evidence_for
 from bayescm.answers.gaps import gap as gap
-from bayescm.answers.interval import cdf as cdf
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.joint import conclusions as conclusions
 from bayescm.answers.joint import joint_interval as joint_interval
