@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.direct.base import Posterior, labelled
+from bayescm.direct.arguments import labelled
+from bayescm.direct.base import Posterior
 from bayescm.distributions import dirichlet
 
 STATISTICS = {
