@@ -13,7 +13,6 @@ import xarray as xr
 
 from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import LazyDraws
-from bayescm.distributions.discrete import Empirical
 from bayescm.measures.labelled import kernels, of_variable
 from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_seed, fail
@@ -205,4 +204,4 @@ def _drawn(posterior, measures, size, seed, of, n):
     sizes = np.diff([*range(0, size, part), size])
     parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
     arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]
-    return [Empirical(each, how=posterior.how) for each in arrays]
+    return [posterior.drawn(*each) for each in zip(measures, arrays, strict=True)]

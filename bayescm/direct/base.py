@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import (
     CELLS,
     classes,
@@ -143,6 +144,10 @@ class Posterior:
     def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (..., [C]), or None where it is drawn."""
         return None
+
+    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws (size, ..., [C]) of a measure."""
+        return Empirical(draws, how=self.how)
 
     def difference(self, measure: Callable, first: Mapping, second: Mapping) -> Any:
         """

@@ -52,7 +52,7 @@ class Calibration(Posterior):
     how = "draws by the Bayesian bootstrap"
 
     def __init__(self, evidence, spread=SCALE):
-        self.evidence, self.spread, self._known = evidence, spread, {}
+        self.evidence, self.spread = evidence, spread
         score = evidence["score"]
         self.names = score["classifier"].values.tolist() if "classifier" in score.dims else None
         self.probability = np.atleast_2d(score.transpose(..., "example").values)
@@ -169,8 +169,6 @@ class Calibration(Posterior):
         """Return the value in the sample; of what needs the curve, the median of the posterior."""
         self.check_of(of)
         form = getattr(measure, "form", None)
-        if isinstance(form, Curved) and form.zero:
-            return self.distribution(measure).quantile(0.5)
         if isinstance(form, Curved):
             return np.median(self.draw([measure], _DRAWS, np.random.default_rng(0))[0], axis=0)
         weight = (self.weight / self.weight.sum())[None]
@@ -178,17 +176,13 @@ class Calibration(Posterior):
         value = np.broadcast_to(measure(seen), (1, len(self.probability)))
         return value.reshape(self.blank.shape)
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of a distance from calibration, by draws; of others None."""
+    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws; of a distance from calibration with its own limits."""
         form = getattr(measure, "form", None)
         if not isinstance(form, Curved) or not form.zero:
-            return None
-        name = getattr(measure, "canonical", "")
-        if name not in self._known:
-            (draws,) = self.draw([measure], _DRAWS, np.random.default_rng(0))
-            how = "draws; the lower limit is that of the curve's band"
-            self._known[name] = Distance(draws, how=how, posterior=self, measure=measure)
-        return self._known[name]
+            return super().drawn(measure, draws)
+        how = "draws; the lower limit is that of the curve's band"
+        return Distance(draws, how=how, posterior=self, measure=measure)
 
     def band(
         self, places: np.ndarray, prob: float, *, simultaneous: bool = True

@@ -7,7 +7,7 @@ value for every draw and classifier.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import expit
@@ -15,6 +15,7 @@ from scipy.special import expit
 from bayescm.measures.forms import Curved
 from bayescm.measures.kernel import Measure
 
+_CACHED = 30_000  # numbers that a processor's cache holds several arrays of
 _BINS = 15  # of the expected calibration error as it is printed in the literature
 
 
@@ -150,22 +151,30 @@ def _recalibration(forecasts, *, fixed):
     weight, outcome = forecasts.weight, forecasts.outcome
     mean, found = weight.mean(axis=0, keepdims=True), []
     for odds in log_odds(forecasts.probability):
-        start = _logistic(mean, outcome, odds, fixed, (0.0, 1.0))
-        found.append(_logistic(weight, outcome, odds, fixed, start))
+        start = _logistic(mean, outcome=outcome, odds=odds, fixed=fixed, start=(0.0, 1.0))
+        fit = partial(_logistic, outcome=outcome, odds=odds, fixed=fixed, start=start)
+        found.append(in_blocks(fit, weight, len(odds)))
     return np.moveaxis(np.array(found), 0, -1)
 
 
-def _logistic(weight, outcome, odds, fixed, start, steps=40):
-    """Return level and slope, (S,) each, of a weighted logistic regression, by Newton's steps."""
+def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
+    """Apply a function to so many rows (S, ...) at a time as a cache holds arrays (s, width) of."""
+    step = max(1, _CACHED // width)
+    parts = [function(rows[first : first + step]) for first in range(0, len(rows), step)]
+    return np.concatenate(parts, axis=-1)
+
+
+def _logistic(weight, *, outcome, odds, fixed, start, steps=40):
+    """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
     level, slope = (np.full(len(weight), each) for each in start)
     for _ in range(steps):
         truth = expit(level[:, None] + slope[:, None] * odds)
         rest, spread = weight * (outcome - truth), weight * truth * (1 - truth)
         step = _newton(rest, spread, odds, fixed)
         level, slope = level + step[0], slope + step[1]
-        if max(np.abs(each).max() for each in step) < 1e-6:
+        if max(np.abs(each).max() for each in step) < 1e-4:  # the next one would be its square
             break
-    return level, slope
+    return np.stack([level, slope])
 
 
 def _newton(rest, spread, odds, fixed):

@@ -57,3 +57,11 @@ def test_pairing_shortens_the_difference():
     row = bcm.compare(evidence, "brier").iloc[0]
     assert row["paired"]
     assert row["upper"] - row["lower"] < 0.6 * unpaired
+
+
+def test_the_error_of_right_forecasts_may_be_0_however_many_draws():
+    rng = np.random.default_rng(7)
+    p = rng.random(200)
+    evidence = bcm.from_probabilities((rng.random(200) < p).astype(int), p)
+    for draws in (None, 500):
+        assert bcm.interval(evidence, "ece", draws=draws).values[0] == 0

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, logsumexp
+
+from bayescm.measures.probabilities import in_blocks
 
 # Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'
 # log odds, and of the scale of the walk (half-normal).
@@ -105,10 +107,14 @@ class Smooth:
         The constants of the normal distributions are in, so that it is PyMC's density.
         """
         odds, hits, total = self._groups
-        straight, steps = self.design(odds)
-        eta = odds + coefficients[:, :2] @ straight.T
-        eta += (scale[:, None] * coefficients[:, 2:]) @ steps.T
-        likelihood = eta @ hits + log_expit(-eta) @ total
+        columns = np.concatenate(self.design(odds), axis=-1).T
+
+        def log_likelihood(rows):
+            eta = odds + rows @ columns
+            return eta @ hits - (np.maximum(eta, 0) + np.log1p(np.exp(-np.abs(eta)))) @ total
+
+        scaled = np.concatenate([coefficients[:, :2], scale[:, None] * coefficients[:, 2:]], axis=1)
+        likelihood = in_blocks(log_likelihood, scaled, len(odds))
         logs = np.log(self.precision / (2 * np.pi)).sum() / 2
         prior = logs - (coefficients**2) @ self.precision / 2
         half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2

@@ -4,7 +4,8 @@ Coverage of proper scores, recalibration, the calibration curve and its error.
 The forecasts' log odds are normal with standard deviation 1.3; what comes true departs from them in
 seven shapes: not at all, as of forecasts too extreme or too timid, along an S, flat from a
 threshold on (a hockey stick), with a bump, and with 15 % of exact zeros and ones that err in 2 and
-3 of a hundred. The mean is such that the positive class has the prevalence asked for.
+3 of a hundred. The mean is such that the positive class has the prevalence asked for. A second
+classifier gives the same log odds with noise of standard deviation 0.5.
 """
 
 from collections.abc import Mapping
@@ -17,12 +18,13 @@ import xarray as xr
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from bayescm.answers.summary import summary
-from bayescm.calibration import curve
+from bayescm.answers.asking import answers_of
+from bayescm.direct.calibration import calibration
 from bayescm.evidence.scored.probabilities import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import Forecasts
 from bayescm.simulation.coverage import Study
+from bayescm.simulation.journal import generator
 from bayescm.studies.tables import Settings, run_chosen
 from bayescm.validate import check_choice, fail
 
@@ -40,14 +42,17 @@ CASES = dict(
     enumerate(
         [
             (shape, prevalence, size)
-            for prevalence, size in ((0.03, 700), (0.2, 200), (0.5, 500))
+            for prevalence, size in ((0.03, 700), (0.2, 200), (0.5, 500), (0.2, 2000), (0.2, 100))
             for shape in SHAPES
         ],
         start=1,
     )
 )
 TABLES = ("coverage",)
-_SPREAD, _POPULATION, _SPIKE = 1.3, 400_000, 0.15
+_PAIRS = ("paired", "unpaired")
+PAIRED = ("brier", "log_loss")
+_SPREAD, _POPULATION, _SPIKE, _NOISE = 1.3, 400_000, 0.15, 0.5
+_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -107,40 +112,72 @@ class Population:
         rng = np.random.default_rng(99)
         forecast = self._forecasts(rng, _POPULATION, self.center)
         chance = self._chance(forecast, self.center)
+        every = np.stack([forecast, _noisy(forecast, rng)])
         both = np.concatenate([1 - chance, chance]) / _POPULATION
         outcome = np.repeat([0.0, 1.0], _POPULATION)
-        twice, told = np.tile(forecast, 2)[None], np.tile(chance, 2)[None, None]
-        seen = Forecasts(twice, outcome, both[None], lambda: told)
-        values = {name: float(np.squeeze(resolve(name)(seen))) for name in self.measures}
-        return values | {"curve": 0.0}
+        told = np.broadcast_to(np.tile(chance, 2), (1, 2, 2 * _POPULATION))
+        seen = Forecasts(np.tile(every, 2), outcome, both[None], lambda: told)
+        values = {name: resolve(name)(seen)[0] for name in self._finite(MEASURES)}
+        truth = {name: float(each[0]) for name, each in values.items()}
+        gaps = {name: float(values[name] @ [1, -1]) for name in self._finite(PAIRED)}
+        truth |= {f"{name} {kind}": each for name, each in gaps.items() for kind in _PAIRS}
+        return truth | {"ece two-sided": truth["ece"], "curve": 0.0}
 
-    @property
-    def measures(self) -> list[str]:
-        """All but the log loss of exact zeros and ones, which is infinite."""
-        return [each for each in MEASURES if (self.shape, each) != ("spike", "log_loss")]
+    def _finite(self, names):
+        """Return all but the log loss of exact zeros and ones, which is infinite."""
+        return [each for each in names if (self.shape, each) != ("spike", "log_loss")]
 
     def generate(self, rng: np.random.Generator) -> tuple[xr.Dataset, Mapping[str, float]]:
         """Return a data set, with the true chances in ``chance``, and the true measures."""
         forecast = self._forecasts(rng, self.size, self.center)
         chance = self._chance(forecast, self.center)
         actual = (rng.random(self.size) < chance).astype(int)
-        evidence = from_probabilities(actual, forecast, positive=1, labels=[0, 1])
+        both = {"a": forecast, "b": _noisy(forecast, rng)}
+        evidence = from_probabilities(actual, both, positive=1, labels=[0, 1])
         return evidence.assign(chance=("example", chance)), self.truth
 
 
+def _noisy(forecast, rng):
+    with np.errstate(divide="ignore"):
+        return expit(logit(forecast) + rng.normal(0, _NOISE, len(forecast)))
+
+
 def posterior(evidence: xr.Dataset) -> dict[str, np.ndarray]:
-    """Return 95% intervals of the measures, and the room that the curve has inside its band."""
-    forecast, chance = evidence["score"].values, evidence["chance"].values
-    exact = ((forecast == 0) | (forecast == 1)).any()
-    names = [each for each in MEASURES if not (exact and each == "log_loss")]
-    table = summary(evidence.drop_vars("chance"), names, kind="eti", draws=None)
-    found = dict(zip(names, table[["lower", "upper"]].to_numpy(), strict=True))
+    """
+    Return 95% intervals of the measures, of paired differences, and of the curve.
+
+    That of the curve is as long as its band is wide on average, and begins at 0 if the band holds
+    the whole curve. Beside the paired differences stand those of samples taken for independent,
+    beside the expected calibration error the equal tails of its posterior.
+    """
+    both, chance = evidence.drop_vars("chance"), evidence["chance"].values
+    exact = bool(((both["score"] == 0) | (both["score"] == 1)).any())
+    names, pairs = (
+        [each for each in wanted if not (exact and each == "log_loss")]
+        for wanted in (MEASURES, PAIRED)
+    )
+    one = calibration(both.sel(classifier="a", drop=True))
+    answers = [each for each, _ in answers_of(one, names, draws=_DRAWS)]
+    found = {name: each.eti(0.95) for name, each in zip(names, answers, strict=True)}
+    found["ece two-sided"] = answers[names.index("ece")].quantile([0.025, 0.975])
+    drawn = calibration(both).draw([resolve(each) for each in pairs], _DRAWS, generator(0, 0))
+    for name, draws in zip(pairs, drawn, strict=True):
+        ends = np.quantile(draws[:, 0] - draws[:, 1], [0.025, 0.975])
+        alone = np.hypot(*np.diff(np.quantile(draws, [0.025, 0.975], axis=0), axis=0)[0])
+        found[f"{name} paired"] = ends
+        found[f"{name} unpaired"] = ends.mean() + alone * np.array([-0.5, 0.5])
+    return found | {"curve": _room(one, chance)}
+
+
+def _room(one, chance):
+    """Return 0 and the width of the band, both moved by as much as the band misses the curve."""
+    forecast = one.evidence["score"].values
     order = np.argsort(forecast)
     inner = order[(forecast[order] > 0) & (forecast[order] < 1)]
     inner = inner[len(inner) // 100 : len(inner) - len(inner) // 100 : max(1, len(inner) // 60)]
-    band = curve(evidence.drop_vars("chance"), at=forecast[inner])["interval"].values
-    room = band - chance[inner, None]
-    return found | {"curve": np.array([room[:, 0].max(), room[:, 1].min()])}
+    band = one.band(forecast[inner], 0.95)[0][0]
+    missed = max(0, (band[:, 0] - chance[inner]).max(), (chance[inner] - band[:, 1]).max())
+    return missed + np.array([0, (band[:, 1] - band[:, 0]).mean()])
 
 
 def study(case: int) -> Study:
@@ -150,8 +187,8 @@ def study(case: int) -> Study:
     Parameters
     ----------
     case : int
-        1 to 21: the prevalence .03 with 700 examples, .2 with 200 and .5 with 500; in each the
-        seven shapes.
+        1 to 35: the prevalence .03 with 700 examples, .2 with 200, .5 with 500, .2 with 2,000 and
+        with 100; in each the seven shapes.
 
     Returns
     -------
@@ -187,7 +224,7 @@ def table(
     -------
     pandas.DataFrame
         Of the measure ``curve`` the coverage is that of the whole curve, between the 1 % and the
-        99 % quantile of the forecasts; its length means nothing.
+        99 % quantile of the forecasts, its length the mean width of the band; see `posterior`.
     """
     check_choice("table", name, list(TABLES))
     frame = run_chosen(study, CASES, case, settings)
