@@ -22,7 +22,8 @@ _HOME = {
     "evidence.scored.scores": ["from_scores"],
     "evidence.scored.folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],
-    "curves.decisions": ["decision_curve"],
+    "curves.deciding.costs": ["expected_cost"],
+    "curves.deciding.decisions": ["decision_curve"],
     "answers.interval": ["interval"],
     "answers.numbers": [
         "cdf",

@@ -34,7 +34,8 @@ from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
-from bayescm.curves.decisions import decision_curve as decision_curve
+from bayescm.curves.deciding.costs import expected_cost as expected_cost
+from bayescm.curves.deciding.decisions import decision_curve as decision_curve
 from bayescm.evidence import at_prevalence as at_prevalence
 from bayescm.evidence import combine as combine
 from bayescm.evidence import from_cells as from_cells

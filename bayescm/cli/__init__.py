@@ -12,6 +12,7 @@ from bayescm import __version__
 from bayescm.cli.check import check
 from bayescm.cli.compare import compare
 from bayescm.cli.curve import curve
+from bayescm.cli.decide import decide
 from bayescm.cli.demo import demo
 from bayescm.cli.elicit import elicit
 from bayescm.cli.gap import gap
@@ -38,6 +39,7 @@ COMMANDS = (
     gap,
     check,
     curve,
+    decide,
     plan,
     elicit,
     report,

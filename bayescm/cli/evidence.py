@@ -152,8 +152,9 @@ def scores(
     numeric_labels=False,
     weights=None,
     weights_are=None,
+    kind=None,
 ) -> Any:
-    """Return the scores in a file."""
+    """Return the scores in a file; ``kind`` makes them evidence, `from_scores` by default."""
     from bayescm.evidence.reading import as_label, kind_of, read_columns
     from bayescm.evidence.scored.scores import from_scores
 
@@ -162,7 +163,7 @@ def scores(
     numbers = [*columns, *([] if weights is None else [weights])]
     frame = read_columns(file, [actual], by=folds, numbers=numbers, numeric_labels=numeric_labels)
     values = {name: frame[name].to_numpy() for name in columns}
-    return from_scores(
+    return (kind or from_scores)(
         frame[actual].to_numpy(),
         values if len(columns) > 1 else values[columns[0]],
         positive=as_label(positive, kind_of(frame[actual])),

@@ -7,7 +7,7 @@ import xarray as xr
 
 from bayescm import calibration
 from bayescm.answers.summary import summary
-from bayescm.curves.decisions import decision_curve
+from bayescm.curves.deciding.decisions import decision_curve
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 

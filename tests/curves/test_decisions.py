@@ -1,5 +1,8 @@
 """Net benefit: the sample's formula, the conjugate posterior, and what follows from it."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -91,3 +94,23 @@ def test_the_marginal_of_a_rate_is_its_beta(sample):
     hits = ((probabilities["a"] >= 0.3) & (actual == 1)).sum()
     law = stats.beta(0.5 + hits, 0.5 + actual.sum() - hits)
     assert found["interval"].values[0] == pytest.approx(law.ppf([0.025, 0.975]), abs=0.004)
+
+
+@pytest.mark.parametrize("study", ["binary", "case_control"])
+def test_points_are_those_of_dcurves(study):
+    known = json.loads((Path(__file__).parents[1] / "reference" / "dcurves.json").read_text())
+    actual = [int(each) for each in known["cancer" if study == "binary" else "casecontrol"]]
+    family = [float(each) for each in known["famhistory"]]
+    forecasts = {"famhistory": family, "cancerpredmarker": known["cancerpredmarker"]}
+    found = bcm.decision_curve(
+        bcm.from_probabilities(actual, forecasts, positive=1),
+        thresholds=known["thresholds"],
+        prevalence=0.15 if study == "case_control" else None,
+        draws=2,
+    )
+    for name in forecasts:
+        ours = found["net_benefit"].sel(classifier=name).values
+        assert ours == pytest.approx(known[study][name], abs=1e-12)
+    assert found["treat_all"].values == pytest.approx(known[study]["all"], abs=1e-12)
+    ours = found["avoided"].sel(classifier="cancerpredmarker").values
+    assert ours == pytest.approx(known[study]["avoided"], abs=1e-11)

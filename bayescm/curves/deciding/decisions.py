@@ -7,8 +7,8 @@ import xarray as xr
 
 from bayescm.curves import drawing
 from bayescm.curves.bands import band
+from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.curves.numbers import interval_of
-from bayescm.curves.rates import rates_at, rates_seen
 from bayescm.evidence.scored.rescored import at_prevalence
 from bayescm.validate import check_prob, check_seed, fail
 
@@ -86,7 +86,7 @@ def decision_curve(
     """
     check_prob(prob)
     at = _DEFAULT if thresholds is None else _given(thresholds)
-    known = _checked(evidence, prevalence)
+    known = checked(evidence, prevalence)
     odds = xr.DataArray(at / (1 - at), coords={"threshold": at}, dims="threshold")
     if not concentration > 0:
         todo = "pass concentration=0.5"
@@ -118,7 +118,8 @@ def decision_curve(
     )
 
 
-def _checked(evidence, prevalence):
+def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
+    """Return the probabilities of one sample, at a prevalence if it is given."""
     if "probabilities" not in getattr(evidence, "coords", {}):
         todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)

@@ -1,0 +1,1 @@
+"""Decisions by probabilities: net benefit, costs, and answering only when sure."""
