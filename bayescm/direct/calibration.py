@@ -20,6 +20,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.probabilities.distance import Distance, around
 from bayescm.direct.probabilities.population import draw_shares, grouped
 from bayescm.direct.probabilities.smooth import SCALE, Smooth
+from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import as_probabilities
 from bayescm.measures.forms import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
