@@ -22,6 +22,7 @@ _HOME = {
     "evidence.scored.scores": ["from_scores"],
     "evidence.scored.folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],
+    "evidence.learners.halves": ["cross_halves"],
     "curves.deciding.costs": ["expected_cost"],
     "curves.deciding.decisions": ["decision_curve"],
     "answers.interval": ["interval"],

@@ -45,6 +45,7 @@ from bayescm.evidence import from_partly_labelled as from_partly_labelled
 from bayescm.evidence import from_predictions as from_predictions
 from bayescm.evidence import read as read
 from bayescm.evidence.cross_validation import cross_confusion as cross_confusion
+from bayescm.evidence.learners.halves import cross_halves as cross_halves
 from bayescm.evidence.outcomes import from_classifiers as from_classifiers
 from bayescm.evidence.scored.folds import cross_scores as cross_scores
 from bayescm.evidence.scored.probabilities import from_probabilities as from_probabilities

@@ -61,6 +61,12 @@ the folds of a repeat, summed over j, as a scaled chi-squared,
 where S is the multinomial covariance of these numbers at the rates observed, :math:`\sigma_l` the
 spread of a fold's own :math:`c_{kl}`, and :math:`\nu` the degrees of freedom, K - 1 of each repeat.
 
+Disjoint **halves** share no training data, and how far classifiers trained on them differ shows what
+is hidden from the folds. Their variance is one more observation of the same form as V, with
+:math:`(0.8 \sigma_l^2 + 3 / n_l)` in place of :math:`\sigma_l^2` and the covariance of a half. With
+it the spread has a wide prior, and the share of it that the folds have in common is unknown: what
+halves show and folds do not is common to the folds, and what folds show themselves averages out.
+
 Not conjugate; the direct sibling is a quadrature. Non-centred throughout.
 
 References
@@ -86,6 +92,15 @@ SEPARATION = 1.0
 THRESHOLD_RHO = 0.4
 # Variance of the separation over repeats, in units of its binomial variance, before any data.
 DISAGREEMENT = 0.4
+# With counts of disjoint halves: the scale of the spread; the variance of the thresholds at half the
+# size, in units of that of the whole, and what halves differ by beyond that and the binomial error
+# (each half's luck is the other's opposite), in units of u**2; and how many halvings of one sample
+# say as much as fresh samples do at most. Share of the variance that the folds have in common.
+SPREAD_WITH_HALVES = 1.0
+HALF_RATE = 0.8
+HALF_NOISE = 3.0
+HALF_REPEATS = 20.0
+RHO = (2, 2)
 # How often the effects that the posterior of the rates carries are left out of those of training.
 CENTRING = 2.0
 
@@ -99,6 +114,7 @@ def hierarchical_folds(
     rho=None,
     fixed_totals=None,
     prevalence=None,
+    halves=None,
 ) -> pm.Model:
     """Model the confusion matrices of the folds of one cross-validation, or of its repeats.
 
@@ -125,6 +141,10 @@ def hierarchical_folds(
         Whether the design fixed the class totals; by default as the counts say, or else True.
     prevalence : float, array_like or callable, optional
         Share of each actual class, as in `fixed_totals`: with two classes that of the last one.
+    halves : xarray.DataArray, optional
+        Counts of classifiers trained on disjoint halves, each tested on the other, dims ``(...,
+        repeat, half, actual, predicted)``. The scale of the spread is 1.0 by default then, and the
+        correlation of the threshold between folds is unknown.
 
     Returns
     -------
@@ -167,16 +187,19 @@ def hierarchical_folds(
         )
 
         rates = pm.Dirichlet("rates", weight, dims=(*lead, actual, predicted))
+        if spread is None and halves is not None:
+            spread = SPREAD_WITH_HALVES
         column, apart = _spreads(spread, separation, error, (unit, scale), lead)
         correlation = pm.Data("rho", _correlations(rho, counts, repeats))
-        rho_c, rho_a = correlation[0], correlation[1]
+        rho_c, rho_a = correlation[0] * pm.math.ones_like(column), correlation[1]
+        if halves is not None:
+            rho_c = pm.Beta("rho_threshold", *RHO, dims=lead)[..., None]
+            _observe_halves(halves, column**2, error, effect, lead)
         common = pm.math.sqrt(rho_c * column**2 + luck) * pm.Normal(
             "threshold", dims=(*lead, predicted)
         )
-        own = (
-            pm.math.sqrt(1 - rho_c)
-            * column[..., None, :]
-            * pm.Normal("threshold_fold", dims=(*lead, "fold", predicted))
+        own = (pm.math.sqrt(1 - rho_c) * column)[..., None, :] * pm.Normal(
+            "threshold_fold", dims=(*lead, "fold", predicted)
         )
         common_a = pm.math.sqrt(rho_a) * apart * pm.Normal("separation", dims=lead)
         own_a = (
@@ -224,6 +247,23 @@ def _median(values, classes):
     """Return the median over the classes: a tiny class does not speak for the others."""
     ordered = pm.math.sort(values, axis=-1)
     return (ordered[..., (classes - 1) // 2] + ordered[..., classes // 2]) / 2
+
+
+def _observe_halves(halves, column, error, effect, lead):
+    """Add what the variance between disjoint halves says about the spread of the thresholds."""
+    halves = halves.transpose(*lead, "repeat", "half", "actual", "predicted")
+    repeats = halves.sizes["repeat"]
+    cells = halves.values.reshape(*halves.shape[:-4], -1, *halves.shape[-2:])
+    worth = cells / effect[..., None, None, None]
+    variance, covariance, degrees = fold_variance(worth, repeats)
+    covariance = pm.Data("half_covariance", covariance)
+    degrees = pm.Data("half_degrees", degrees / (1 + (repeats - 1) / HALF_REPEATS))
+    trace = (covariance * np.eye(cells.shape[-1])).sum((-2, -1))
+    between = HALF_RATE * column + HALF_NOISE * error**2
+    mean = trace + (between * (covariance**2).sum(-2)).sum(-1)
+    pm.Gamma(
+        "half_variance", degrees / 2, degrees / (2 * mean), observed=variance, dims=lead or None
+    )
 
 
 def _trained(rates, columns, diagonal, classes):

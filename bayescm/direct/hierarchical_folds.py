@@ -23,11 +23,12 @@ from bayescm.direct.folds.nodes import Design, Nodes
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import WeightedNodes
+from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.validate import fail
 
 # As in the model, where they are explained.
-SPREAD = 0.3
+SPREAD, SPREAD_WITH_HALVES = 0.3, 1.0
 SEPARATION = 1.0
 THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
@@ -55,8 +56,9 @@ class HierarchicalFolds(Posterior):
     sampling_method = "quadrature"
     knows_groups = True
 
-    def __init__(self, counts: xr.DataArray, settings: Design):
+    def __init__(self, counts: xr.DataArray, settings: Design, halves: xr.DataArray | None = None):
         self.counts = counts
+        self._halves = None if halves is None else halves.values.astype(float)
         self.settings = settings
         self.folds = stack(counts).values.astype(float)
         effect = counts.coords.get("design_effect", xr.DataArray(1.0))
@@ -104,7 +106,8 @@ class HierarchicalFolds(Posterior):
         return self._kept[index]
 
     def _settings(self, index):
-        return replace(self.settings, effect=float(self._effect[index]))
+        halves = None if self._halves is None else self._halves[index]
+        return replace(self.settings, effect=float(self._effect[index]), halves=halves)
 
 
 def _distributions(kernel, nodes):
@@ -129,6 +132,7 @@ def hierarchical_folds(
     rho: float | None = None,
     fixed_totals: bool | None = None,
     prevalence: Any = None,
+    halves: xr.DataArray | None = None,
 ) -> HierarchicalFolds:
     """
     Return the posterior of the folds of a cross-validation, partially pooled.
@@ -153,6 +157,10 @@ def hierarchical_folds(
     prevalence : array_like, optional
         Share of each actual class, (C,), or of the positive one. By default the sample's, or
         unknown where the class totals are not fixed.
+    halves : DataArray, dims (..., repeat, half, actual, predicted), optional
+        Counts of the same classifiers trained on disjoint halves, each tested on the other, of
+        `bayescm.cross_halves`. They show how far training sets move the threshold; the prior of its
+        spread is wider then, and the correlation between folds unknown.
 
     Returns
     -------
@@ -177,9 +185,10 @@ def hierarchical_folds(
     repeats = _repeats(folds, known["n_folds"])
     pairs = (THRESHOLD_RHO, 1 - known["test_share"])
     shares = shares_of(prevalence, counts, table)
+    usual = SPREAD if halves is None else SPREAD_WITH_HALVES
     settings = Design(
         prior=_prior(folds, prior_of(concentration, counts, (*table.dims[:-3], *FOLDS))),
-        spread=_positive(SPREAD if spread is None else spread, "spread"),
+        spread=_positive(usual if spread is None else spread, "spread"),
         separation=_positive(SEPARATION if separation is None else separation, "separation"),
         rho=pairs if rho is None else (_within(rho, "rho"), rho),
         repeats=repeats,
@@ -189,7 +198,13 @@ def hierarchical_folds(
         smaller=_smaller(known),
         totals_effect=float(table.coords.get("totals_effect", 1.0)),
     )
-    return HierarchicalFolds(table, settings)
+    found = HierarchicalFolds(table, settings)
+    if halves is None:
+        return found
+    if rho is not None:
+        todo = "leave rho out"
+        raise fail("halves tell the correlation between folds", rho, "no rho with halves", todo)
+    return HierarchicalFolds(table, settings, _halves(halves, found))
 
 
 def _repeats(folds, n_folds):
@@ -204,6 +219,27 @@ def _repeats(folds, n_folds):
         divisors = [each for each in range(2, number + 1) if number % each == 0]
         raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
     return number // int(n_folds)
+
+
+def _halves(halves, found):
+    """Return the counts of halves with the dims of the batch first, or raise."""
+    halves = labelled(halves, "repeat", "half")
+    wanted = (*found.batch.dims, "repeat", "half")
+    if set(halves.dims[:-2]) != set(wanted) or halves.sizes["half"] != 2:
+        allowed = f"dims {(*wanted, *CELLS)}, two halves"
+        todo = "use cross_halves, or from_matrix(tables, dims=('repeat', 'half'))"
+        raise fail("these are no halves", dict(halves.sizes), allowed, todo)
+    labels = found.counts["actual"].values.tolist()
+    sizes = {dim: halves.sizes[dim] for dim in found.batch.dims}
+    if halves["actual"].values.tolist() != labels or sizes != dict(found.batch.sizes):
+        got = {"classes": halves["actual"].values.tolist(), **sizes}
+        allowed = f"classes {labels}, {dict(found.batch.sizes)}"
+        todo = "make both of the same classifiers and labels, with the same positive class"
+        raise fail("the halves are not of these counts", got, allowed, todo)
+    for dim in found.batch.dims:
+        if dim in halves.indexes and dim in found.batch.indexes:
+            halves = halves.sel({dim: found.batch[dim].values})
+    return halves.transpose(*wanted, *CELLS)
 
 
 def _smaller(known):

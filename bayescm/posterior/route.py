@@ -188,6 +188,8 @@ def canonical(evidence: Any) -> xr.DataArray | xr.Dataset:
 def _aligned(evidence, counts, model, keywords):
     """Bring arrays that go by class to the order of the counts, and add what the counts carry."""
     keywords = dict(keywords)
+    if keywords.get("halves") is not None:
+        keywords["halves"] = as_counts(keywords["halves"])
     if "concentration" in keywords and not callable(keywords["concentration"]):
         keywords["concentration"] = align(keywords["concentration"], matrices_of(evidence))
     if "prevalence" in inspect.signature(model).parameters:
@@ -258,4 +260,6 @@ def _plain(value):
     """Return a keyword as JSON takes it: numbers as they are, a function by its name."""
     if callable(value):
         return getattr(value, "__qualname__", repr(value))
+    if isinstance(value, xr.DataArray):
+        return value.values.tolist()
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

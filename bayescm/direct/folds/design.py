@@ -9,7 +9,10 @@ from scipy.special import betaincinv, softmax
 
 from bayescm.direct.folds.effects import moved
 
-CENTRING = 2.0  # as in the model, where it is explained
+# As in the model, where they are explained.
+CENTRING = 2.0
+HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.8, 3.0, 20.0
+RHO = (2.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Design:
     smaller: float = 1.0  # training sets than all but one fold: by how much u grows
     effect: float = 1.0  # by how much groups of examples vary more than examples: their rates
     totals_effect: float = 1.0  # and their class totals
+    halves: np.ndarray | None = None  # counts of disjoint halves, (R, 2, C, C)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,8 @@ class Nodes:
         The same, less what the posterior of the rates carries already.
     shares : ndarray, shape (N or 1, C)
         Share of each actual class.
+    rho : ndarray, shape (N,)
+        Share of the variance of the thresholds that the folds have in common.
     """
 
     weights: np.ndarray
@@ -59,6 +65,7 @@ class Nodes:
     total: np.ndarray
     centred: np.ndarray
     shares: np.ndarray
+    rho: np.ndarray
 
     def expected(self, kernel: Callable) -> np.ndarray:
         """Return the expected measure over training sets at every node, (N, [C])."""
@@ -90,9 +97,10 @@ def drawn(cells, design):
     return cells.sum((0, 2)) / design.repeats / design.totals_effect
 
 
-def scales(ratio, design, error, unit):
+def scales(ratio, design, error, unit, rho=None):
     """Return the spreads of the common, the own and all effects of training, (N, 1 + C) each."""
     threshold, separation = design.rho
+    threshold = threshold if rho is None else rho[:, None]
     column = (ratio[:, None] * error) ** 2
     drawn = np.maximum(1 / error**2 * design.effect / design.totals_effect, 1)
     luck = 0 if design.fixed else 1 / drawn
@@ -136,6 +144,41 @@ def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.
     -------
     ndarray, shape (N,)
     """
+    variance, trace, squares, degrees = fold_variance(cells, repeats)
+    return _log_gamma(variance, trace + own**2 @ squares, degrees)
+
+
+def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """
+    Return the log density of the variance between disjoint halves, shape (N,).
+
+    Parameters
+    ----------
+    design : Design
+    ratio : ndarray, shape (N,)
+        Spread of the thresholds over u.
+    error : ndarray, shape (C,)
+    """
+    assert design.halves is not None
+    repeats = len(design.halves)
+    cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
+    variance, trace, squares, degrees = fold_variance(cells, repeats)
+    between = (HALF_RATE * ratio**2 + HALF_NOISE)[:, None] * error**2
+    degrees = degrees / (1 + (repeats - 1) / HALF_REPEATS)
+    return _log_gamma(variance, trace + between @ squares, degrees)
+
+
+def shown_by_halves(design: Design, error: np.ndarray) -> float:
+    """Return the spread of the thresholds over u that the halves show, by moments."""
+    assert design.halves is not None
+    cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
+    variance, trace, squares, _ = fold_variance(cells, len(design.halves))
+    excess = (variance - trace) / (error**2 @ squares) - HALF_NOISE
+    return float(np.sqrt(max(excess / HALF_RATE, 0.5)))
+
+
+def fold_variance(cells, repeats):
+    """Return the variance of the numbers predicted over folds, and what it is of; as the model."""
     tables = cells.reshape(repeats, -1, *cells.shape[-2:])
     folds, classes = tables.shape[1], tables.shape[-1]
     pooled = tables.sum(1)
@@ -148,8 +191,11 @@ def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.
     covariance = np.diag(size @ rates) - np.einsum("i,ij,il->jl", size, rates, rates)
     trace, squares = np.trace(covariance), (covariance**2).sum(0)
     degrees = repeats * (folds - 1) * trace**2 / squares.sum()
-    mean = trace + own**2 @ squares
-    variance = max(variance, 1e-3 * trace)
+    return max(variance, 1e-3 * trace), trace, squares, degrees
+
+
+def _log_gamma(variance, mean, degrees):
+    """Return the log density of a variance with this mean, a scaled chi-squared."""
     shape, scale = degrees / 2, 2 * mean / degrees
     # Written out: scipy.stats takes longer to load than every exact answer to work out.
     log = special.xlogy(shape - 1, variance) - variance / scale

@@ -8,13 +8,15 @@ Both hold up to the third order, for the effects are small beside what all folds
 """
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import betaincinv, log_softmax
 
 from bayescm.direct.folds.design import (
+    RHO,
     Design,
     Nodes,
     centre,
     drawn,
+    halves_likelihood,
     repeat_weight,
     scales,
     shares,
@@ -24,6 +26,7 @@ from bayescm.direct.folds.design import (
 from bayescm.direct.folds.effects import fold_likelihood, moved
 
 _GRID = np.geomspace(0.01, 100, 60)  # of the spread, in units of the scale of its prior
+_RHO = betaincinv(*RHO, (np.arange(8) + 0.5) / 8)
 
 
 def nodes_of_many(cells, design: Design, size: int, rng: np.random.Generator) -> Nodes:
@@ -41,9 +44,9 @@ def nodes_of_many(cells, design: Design, size: int, rng: np.random.Generator) ->
     cells = cells / design.effect
     weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
     pooled = weighted.sum(0) + design.prior
-    spread = _spreads(cells, weighted, design, (error, unit), size, rng)
+    spread, rho = _spreads(cells, weighted, design, (error, unit), size, rng)
     effects = rng.standard_normal((size, len(error) + 1))
-    common, own, total = scales(spread / unit, design, error, unit)
+    common, own, total = scales(spread / unit, design, error, unit, rho)
     gammas = np.maximum(rng.standard_gamma(pooled, (size, *pooled.shape)), 1e-250)
     of_own = own / np.sqrt(len(cells)) * rng.standard_normal(own.shape)
     level = log_softmax(moved(np.log(gammas), of_own), axis=-1)
@@ -53,28 +56,34 @@ def nodes_of_many(cells, design: Design, size: int, rng: np.random.Generator) ->
     weights = np.exp(log_weights - log_weights.max())
     by_class = shares(drawn(cells * design.effect, design), design, None, size)
     centred = centre(common, own, len(cells))
-    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class)
+    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class, rho)
 
 
 def _spreads(cells, weighted, design, known, size, rng):
-    """Draw the spread of the thresholds, given what the folds show of it."""
+    """Draw the spread of the thresholds and what the folds share, given what they show of it."""
     error, unit = known
     scale = design.spread * (design.smaller * unit) ** (2 / 3)
-    spread = scale * _GRID
-    _, own, _ = scales(spread / unit, design, error, unit)
+    several = np.array([design.rho[0]]) if design.halves is None else _RHO
+    spread, rho = (each.ravel() for each in np.meshgrid(scale * _GRID, several))
+    _, own, _ = scales(spread / unit, design, error, unit, rho)
     pooled = weighted.sum(0) + design.prior
     rates = pooled / pooled.sum(-1, keepdims=True)
-    level = np.broadcast_to(np.log(rates), (len(_GRID), *rates.shape))
+    level = np.broadcast_to(np.log(rates), (len(spread), *rates.shape))
     logs = fold_likelihood(weighted, level, own)
     told = _information(weighted.sum(0), rates) / len(cells)
     logs = logs + np.log1p(own**2 * told).sum(-1) / 2
     if design.repeats > 1:
         logs += variance_likelihood(cells, own[:, 1:], design.repeats)
-    logs += np.log(_GRID) - 1.5 * np.log1p(_GRID**2 / 2)  # half-Student-t(2), per step of the log
+    if design.halves is not None:
+        logs += halves_likelihood(design, spread / unit, error)
+    # Half-Student-t(2), per step of the logarithm; the values of rho are its quantiles.
+    logs += np.log(spread) - 1.5 * np.log1p((spread / scale) ** 2 / 2)
     mass = np.exp(logs - logs.max())
-    below = np.concatenate([[0], np.cumsum((mass[1:] + mass[:-1]) / 2)])
-    points = rng.permutation((np.arange(size) + rng.random()) / size)
-    return np.exp(np.interp(points, below / below[-1], np.log(spread)))
+    points = (np.arange(size) + rng.random()) / size
+    place = np.searchsorted(np.cumsum(mass / mass.sum()), points).clip(max=len(mass) - 1)
+    place = rng.permutation(place)
+    within = np.log(_GRID[1] / _GRID[0]) * (rng.random(size) - 0.5)
+    return spread[place] * np.exp(within), rho[place]
 
 
 def _information(pooled, rates):

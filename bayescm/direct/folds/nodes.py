@@ -5,13 +5,16 @@ from scipy import special
 from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
 
 from bayescm.direct.folds.design import (
+    RHO,
     Design,
     Nodes,
     centre,
     drawn,
+    halves_likelihood,
     repeat_weight,
     scales,
     shares,
+    shown_by_halves,
     units,
     variance_likelihood,
 )
@@ -21,7 +24,7 @@ from bayescm.direct.folds.many_classes import nodes_of_many
 _SIZE = 2048
 _CLASSES_SIZE = 2000
 # A lattice whose first 2**m points are evenly spread for m <= 20 (Cools, Kuo & Nuyens, 2006).
-_GENERATOR = np.array([1, 182667, 469891, 498753, 110745, 446247, 250185])
+_GENERATOR = np.array([1, 182667, 469891, 498753, 110745, 446247, 250185, 118627])
 _GRID = np.linspace(-5.5, 5.5, 45)
 _HEAVIER = 0.8  # share of the counts in the density of the nodes, for its tails
 
@@ -52,31 +55,39 @@ def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = N
     error, unit = units(cells, design)
     cells = cells / design.effect
 
-    spread, log_prior = _spread(cells, design, unit, uniform[:, 0])
+    rho = np.full(size, design.rho[0])
+    if design.halves is not None:
+        rho, uniform = betaincinv(*RHO, uniform[:, 1]), np.delete(uniform, 1, axis=1)
+    spread, log_prior = _spread(cells, design, (error, unit), uniform[:, 0])
     effects = ndtri(uniform[:, 1 : classes + 2])
-    common, own, total = scales(spread / unit, design, error, unit)
+    common, own, total = scales(spread / unit, design, error, unit, rho)
     weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
     level, log_density = _level(weighted, design, uniform, own)
     log_weights = fold_likelihood(weighted, level, own) - log_density + log_prior
     if design.repeats > 1:
         log_weights += variance_likelihood(cells, own[:, 1:], design.repeats)
+    if design.halves is not None:
+        log_weights += halves_likelihood(design, spread / unit, error)
     rates = log_softmax(moved(level, -common * effects), axis=-1)
     log_weights += (design.prior * rates).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
     by_class = shares(drawn(cells * design.effect, design), design, uniform[:, -1], size)
     centred = centre(common, own, len(cells))
-    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class)
+    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class, rho)
 
 
-def _spread(cells, design, unit, uniform):
+def _spread(cells, design, units, uniform):
     """
     Return nodes of the spread, and the log of its prior density over that of the nodes.
 
-    Every other node is from the prior, the rest from around what the folds show: folds that differ
-    by far more than expected lie where the prior has next to no nodes.
+    Every other node is from the prior, the rest from around what the folds show, or the halves:
+    those that differ by far more than expected lie where the prior has next to no nodes.
     """
+    error, unit = units
     scale = design.spread * (design.smaller * unit) ** (2 / 3)
     shown = _shown(cells, (0.3 * scale) ** 2) / np.sqrt(1 - design.rho[0])
+    if design.halves is not None:
+        shown = shown_by_halves(design, error) * unit
     spread = scale * np.sqrt(2) * uniform / np.sqrt(1 - uniform**2)  # half-Student-t(2)
     spread[1::2] = shown * np.exp(0.5 * ndtri(uniform[1::2]))
     prior = (1 + (spread / scale) ** 2 / 2) ** -1.5 / np.sqrt(2) / scale
@@ -132,7 +143,8 @@ def variables(cells, design: Design, size: int, rng: np.random.Generator) -> dic
     rates, effects, spread = pool.rates[chosen], pool.effects[chosen], pool.spread[chosen]
     error, unit = units(cells, design)
     cells = cells / design.effect
-    common, own, _ = scales(spread / unit, design, error, unit)
+    rho = pool.rho[chosen]
+    common, own, _ = scales(spread / unit, design, error, unit, rho)
     level = log_softmax(moved(rates, common * effects), axis=-1)
     omega = 1.0 if design.repeats == 1 else repeat_weight(cells, design)
     by_fold = np.stack([own_effects(fold * omega, level, own, rng) for fold in cells], 1)
@@ -140,13 +152,14 @@ def variables(cells, design: Design, size: int, rng: np.random.Generator) -> dic
         pool.shares[chosen] if len(pool.shares) > 1 else pool.shares, (size, cells.shape[-1])
     )
     wide, centred = pool.total[chosen], pool.centred[chosen]
-    here = Nodes(np.ones(size), rates, effects, spread, wide, centred, by_class)
+    here = Nodes(np.ones(size), rates, effects, spread, wide, centred, by_class, rho)
     common[:, 0] = 0  # the luck of the examples is none of the classifiers'
     level = log_softmax(moved(rates, common * effects), axis=-1)
     fold_rates = softmax(moved(level[:, None], own[:, None] * by_fold), axis=-1)
     return {
         "rates": np.exp(rates),
         "spread": spread,
+        "rho_threshold": rho,
         "separation": effects[:, 0],
         "threshold": effects[:, 1:],
         "separation_fold": by_fold[..., 0],

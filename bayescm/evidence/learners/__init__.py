@@ -1,0 +1,1 @@
+"""What learners show when they are trained more than once, or side by side."""
