@@ -61,11 +61,12 @@ the folds of a repeat, summed over j, as a scaled chi-squared,
 where S is the multinomial covariance of these numbers at the rates observed, :math:`\sigma_l` the
 spread of a fold's own :math:`c_{kl}`, and :math:`\nu` the degrees of freedom, K - 1 of each repeat.
 
-Disjoint **halves** share no training data, and how far classifiers trained on them differ shows what
-is hidden from the folds. Their variance is one more observation of the same form as V, with
-:math:`(0.8 \sigma_l^2 + 3 / n_l)` in place of :math:`\sigma_l^2` and the covariance of a half. With
-it the spread has a wide prior, and the share of it that the folds have in common is unknown: what
-halves show and folds do not is common to the folds, and what folds show themselves averages out.
+Disjoint **halves** share no training data, and how far classifiers trained on them differ shows
+what is hidden from the folds. Their variance is one more observation of the form of V, with
+:math:`0.6 \sigma_l^2 + 3 / n_l` in place of :math:`\sigma_l^2` and the covariance of a half. The
+spread has a wider prior then, and the share of it that the folds have in common is unknown: what
+halves show and folds do not is common, and what folds show themselves averages out. The separation
+of learners that hardly move is less uncertain, and that of the others more.
 
 Not conjugate; the direct sibling is a quadrature. Non-centred throughout.
 
@@ -92,15 +93,17 @@ SEPARATION = 1.0
 THRESHOLD_RHO = 0.4
 # Variance of the separation over repeats, in units of its binomial variance, before any data.
 DISAGREEMENT = 0.4
-# With counts of disjoint halves: the scale of the spread; the variance of the thresholds at half the
-# size, in units of that of the whole, and what halves differ by beyond that and the binomial error
+# With counts of disjoint halves: the scale of the spread; the spread of the separations, and the
+# share of the variance of the thresholds that adds to its square; the variance of the thresholds at
+# half the size over that of the whole, and what halves differ by beyond that and the binomial error
 # (each half's luck is the other's opposite), in units of u**2; and how many halvings of one sample
-# say as much as fresh samples do at most. Share of the variance that the folds have in common.
-SPREAD_WITH_HALVES = 1.0
-HALF_RATE = 0.8
+# say as much as fresh samples do at most.
+SPREAD_WITH_HALVES = 0.8
+SEPARATION_WITH_HALVES = 0.6
+SEPARATION_OF_SPREAD = 0.04
+HALF_RATE = 0.6
 HALF_NOISE = 3.0
 HALF_REPEATS = 20.0
-RHO = (2, 2)
 # How often the effects that the posterior of the rates carries are left out of those of training.
 CENTRING = 2.0
 
@@ -143,16 +146,17 @@ def hierarchical_folds(
         Share of each actual class, as in `fixed_totals`: with two classes that of the last one.
     halves : xarray.DataArray, optional
         Counts of classifiers trained on disjoint halves, each tested on the other, dims ``(...,
-        repeat, half, actual, predicted)``. The scale of the spread is 1.0 by default then, and the
-        correlation of the threshold between folds is unknown.
+        repeat, half, actual, predicted)``. The scale of the spread is 0.8 by default then, the
+        spread of the separations 0.6 at least, and the correlation of the threshold between folds
+        is unknown.
 
     Returns
     -------
     pymc.Model
         Free variables ``rates`` ``(..., actual, predicted)``, ``spread``, and the standardised
-        effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``;
-        ``theta_fold``, ``theta_new`` and ``theta_expected``; observed ``cell_counts``, and of
-        repeats ``fold_variance``.
+        effects ``threshold``, ``threshold_fold``, ``separation`` and ``separation_fold``; with
+        halves ``rho_threshold``; ``theta_fold``, ``theta_new`` and ``theta_expected``; observed
+        ``cell_counts``, of repeats ``fold_variance`` and of halves ``half_variance``.
 
     Examples
     --------
@@ -187,13 +191,15 @@ def hierarchical_folds(
         )
 
         rates = pm.Dirichlet("rates", weight, dims=(*lead, actual, predicted))
-        if spread is None and halves is not None:
-            spread = SPREAD_WITH_HALVES
+        if halves is not None:
+            spread = SPREAD_WITH_HALVES if spread is None else spread
+            separation = SEPARATION_WITH_HALVES if separation is None else separation
         column, apart = _spreads(spread, separation, error, (unit, scale), lead)
         correlation = pm.Data("rho", _correlations(rho, counts, repeats))
         rho_c, rho_a = correlation[0] * pm.math.ones_like(column), correlation[1]
         if halves is not None:
-            rho_c = pm.Beta("rho_threshold", *RHO, dims=lead)[..., None]
+            rho_c = pm.Uniform("rho_threshold", 0, 1, dims=lead)[..., None]
+            apart = pm.math.sqrt(apart**2 + SEPARATION_OF_SPREAD * model["spread"] ** 2)
             _observe_halves(halves, column**2, error, effect, lead)
         common = pm.math.sqrt(rho_c * column**2 + luck) * pm.Normal(
             "threshold", dims=(*lead, predicted)

@@ -107,6 +107,10 @@ class Posterior:
         axes = [place for place, dim in enumerate(self.counts.dims) if dim in self.uses]
         return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
 
+    def doubts(self) -> list[str]:
+        """Return what the evidence makes doubtful about the model, in whole sentences."""
+        return []
+
     def check_of(self, of: str) -> str:
         """Return the estimand, or raise where the posterior has none of this name."""
         name = "finite" if of == "fitted" and "fold" in self.uses else of

@@ -19,20 +19,21 @@ from numpy.typing import ArrayLike
 from bayescm.direct.arguments import labelled, prior_of, shares_of
 from bayescm.direct.base import Posterior
 from bayescm.direct.folds import nodes as fold_nodes
+from bayescm.direct.folds.halves import as_halves, differ
 from bayescm.direct.folds.nodes import Design, Nodes
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import WeightedNodes
-from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.validate import fail
 
 # As in the model, where they are explained.
-SPREAD, SPREAD_WITH_HALVES = 0.3, 1.0
-SEPARATION = 1.0
+SPREAD, SEPARATION = 0.3, 1.0
+WITH_HALVES = 0.8, 0.6
 THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
 
+_RARE = 0.01  # p value of the folds' thresholds from which on a word is due
 _KEPT = 64  # data sets whose nodes are kept for the next measure
 
 
@@ -94,6 +95,19 @@ class HierarchicalFolds(Posterior):
         return {
             name: _batched([each[name] for each in every], self.batch.shape) for name in every[0]
         }
+
+    def doubts(self) -> list[str]:
+        """Say where the folds' thresholds differ much, and no halves show how far they go."""
+        if self._halves is not None:
+            return []
+        chance = min(differ(self.folds[i], self._settings(i)) for i in self._places())
+        if chance > _RARE / self.batch.size:
+            return []
+        return [
+            "The classifiers of the folds differ in how often they predict each class by more than "
+            f"chance (p = {chance:.1g}): another training set may move the measures further than "
+            "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y)."
+        ]
 
     def _places(self):
         return np.ndindex(self.batch.shape)
@@ -185,11 +199,11 @@ def hierarchical_folds(
     repeats = _repeats(folds, known["n_folds"])
     pairs = (THRESHOLD_RHO, 1 - known["test_share"])
     shares = shares_of(prevalence, counts, table)
-    usual = SPREAD if halves is None else SPREAD_WITH_HALVES
+    usual = (SPREAD, SEPARATION) if halves is None else WITH_HALVES
     settings = Design(
         prior=_prior(folds, prior_of(concentration, counts, (*table.dims[:-3], *FOLDS))),
-        spread=_positive(usual if spread is None else spread, "spread"),
-        separation=_positive(SEPARATION if separation is None else separation, "separation"),
+        spread=_positive(usual[0] if spread is None else spread, "spread"),
+        separation=_positive(usual[1] if separation is None else separation, "separation"),
         rho=pairs if rho is None else (_within(rho, "rho"), rho),
         repeats=repeats,
         disagreement=DISAGREEMENT,
@@ -204,7 +218,7 @@ def hierarchical_folds(
     if rho is not None:
         todo = "leave rho out"
         raise fail("halves tell the correlation between folds", rho, "no rho with halves", todo)
-    return HierarchicalFolds(table, settings, _halves(halves, found))
+    return HierarchicalFolds(table, settings, as_halves(halves, found))
 
 
 def _repeats(folds, n_folds):
@@ -219,27 +233,6 @@ def _repeats(folds, n_folds):
         divisors = [each for each in range(2, number + 1) if number % each == 0]
         raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
     return number // int(n_folds)
-
-
-def _halves(halves, found):
-    """Return the counts of halves with the dims of the batch first, or raise."""
-    halves = labelled(halves, "repeat", "half")
-    wanted = (*found.batch.dims, "repeat", "half")
-    if set(halves.dims[:-2]) != set(wanted) or halves.sizes["half"] != 2:
-        allowed = f"dims {(*wanted, *CELLS)}, two halves"
-        todo = "use cross_halves, or from_matrix(tables, dims=('repeat', 'half'))"
-        raise fail("these are no halves", dict(halves.sizes), allowed, todo)
-    labels = found.counts["actual"].values.tolist()
-    sizes = {dim: halves.sizes[dim] for dim in found.batch.dims}
-    if halves["actual"].values.tolist() != labels or sizes != dict(found.batch.sizes):
-        got = {"classes": halves["actual"].values.tolist(), **sizes}
-        allowed = f"classes {labels}, {dict(found.batch.sizes)}"
-        todo = "make both of the same classifiers and labels, with the same positive class"
-        raise fail("the halves are not of these counts", got, allowed, todo)
-    for dim in found.batch.dims:
-        if dim in halves.indexes and dim in found.batch.indexes:
-            halves = halves.sel({dim: found.batch[dim].values})
-    return halves.transpose(*wanted, *CELLS)
 
 
 def _smaller(known):

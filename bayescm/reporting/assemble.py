@@ -69,12 +69,13 @@ def _of_counts(evidence, measures, settings, keywords):
     if comparison is not None and paired:
         pairs = "the correlated t" if "fold" in evidence.dims else "paired_outcomes"
         told["Model"] += f" of each classifier, {pairs} of their differences"
+    said = {"fixed": _fixed(posterior), "doubts": posterior.doubts()}
     return [
         *sections,
         thin,
         pictures.of_counts(whole, wanted, interval, comparison),
         content.computed(table, told),
-        cautions(whole, table, prior=prior, paired=paired, fixed=_fixed(posterior)),
+        cautions(whole, table, prior=prior, paired=paired, **said),
     ]
 
 

@@ -1,5 +1,6 @@
 """What the evidence itself warns about."""
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,7 @@ def cautions(
     prior: np.ndarray | None = None,
     paired: bool = False,
     fixed: bool = False,
+    doubts: Sequence[str] = (),
 ) -> Section:
     """
     List what the evidence itself warns about.
@@ -38,6 +40,8 @@ def cautions(
         Whether the classifiers are compared on the same examples.
     fixed : bool
         Whether the class totals were fixed by the sampling.
+    doubts : sequence of str
+        What the posterior says of itself.
     """
     totals = _totals(counts)
     said = few(totals) + _heavy_prior(prior, totals) + _undefined(table)
@@ -49,6 +53,7 @@ def cautions(
     if not paired:
         said += _look_paired(counts)
     said += [text for dim in ("fold", "group", "step") for text in _uneven(counts, dim)]
+    said += doubts
     return Section("Cautions", said or ["No cautions."])
 
 

@@ -21,6 +21,7 @@ from bayescm.direct.folds import nodes as fold_nodes
 from bayescm.measures import resolve
 
 FOLDS = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]])
+HALVES = np.array([[[[30, 9], [12, 29]], [[36, 5], [14, 25]]], [[[31, 9], [7, 33]], FOLDS[0] * 2]])
 THREE = np.array([[[9, 1, 0], [2, 7, 3], [0, 1, 5]], [[8, 2, 0], [4, 6, 2], [1, 0, 5]]])
 
 
@@ -33,8 +34,23 @@ CASES = {
     "two classes": (FOLDS, ("fold",), {}),
     "three classes": (THREE, ("fold",), {"rho": 0.5}),
     "unknown shares": (FOLDS, ("fold",), {"fixed_totals": False}),
+    "halves": (FOLDS, ("fold",), {"halves": labelled(HALVES, ("repeat", "half"))}),
     "repeats": (np.stack([FOLDS, FOLDS[::-1] + 1 - np.eye(2, dtype=int)]), ("repeat", "fold"), {}),
 }
+
+
+def log_density_of_halves(tables, ratio, error):
+    """Return the log density of the variance of the numbers predicted, two classes."""
+    repeats, pooled = len(tables), tables.sum(1)
+    rates = pooled / pooled.sum(-1, keepdims=True)
+    gap = tables.sum(-2)[..., 1] - (tables.sum(-1) * rates[:, None, :, 1]).sum(-1)
+    every = pooled.sum(0)
+    positive = (every[:, 1] + 0.5) / (every.sum(-1) + 1)
+    binomial = (every.sum(-1) / (2 * repeats) * positive * (1 - positive)).sum()
+    moved = binomial**2 * ((0.6 * ratio**2 + 3) * error**2).sum()
+    shape = repeats / (1 + (repeats - 1) / 20) / 2
+    scale = 2 * (binomial + moved) / shape
+    return stats.gamma.logpdf(2 * (gap**2).sum() / repeats, shape, scale=scale)
 
 
 def log_joint(counts, drawn, keywords):
@@ -51,17 +67,23 @@ def log_joint(counts, drawn, keywords):
     for i in range(len(drawn["spread"])):
         value = {name: draws[i] for name, draws in drawn.items()}
         column = (value["spread"] / unit * error) ** 2
-        shift = np.sqrt(design.rho[0] * column + luck) * value["threshold"]
-        shift = shift + np.sqrt((1 - design.rho[0]) * column) * value["threshold_fold"]
+        rho = value["rho_threshold"]
+        shift = np.sqrt(rho * column + luck) * value["threshold"]
+        shift = shift + np.sqrt((1 - rho) * column) * value["threshold_fold"]
         mixed = np.sqrt(design.rho[1]) * value["separation"]
         mixed = mixed + np.sqrt(1 - design.rho[1]) * value["separation_fold"]
         eye = np.eye(len(totals))
-        apart = design.separation * unit * mixed[:, None, None] * eye
+        apart = design.separation * unit
+        if "halves" in keywords:
+            apart = np.hypot(apart, 0.2 * value["spread"])
+        apart = apart * mixed[:, None, None] * eye
         eta = special.log_softmax(np.log(value["rates"]) + shift[:, None] + apart, axis=-1)
         log = omega * (cells * eta).sum()
         if repeats > 1:
             own = np.sqrt((1 - design.rho[0]) * column)
             log += fold_nodes.variance_likelihood(cells, own[None], repeats)[0]
+        if "halves" in keywords:
+            log += log_density_of_halves(keywords["halves"].values, value["spread"] / unit, error)
         log += sum(stats.dirichlet.logpdf(*row) for row in zip(value["rates"], prior, strict=True))
         log += stats.t.logpdf(value["spread"], 2, scale=design.spread * unit ** (2 / 3))
         for name in ("threshold", "threshold_fold", "separation", "separation_fold"):

@@ -18,6 +18,8 @@ THREE = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))
 BATCH = bcm.from_cells(tp=[65, 3, 0], fn=[15, 0, 9], fp=[35, 4, 1], tn=[30, 5, 60])
 FOLDS = bcm.from_matrix(RNG.integers(1, 9, (5, 2, 2)), dims=("fold",))
 THREE_FOLDS = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
+HALVES = bcm.from_matrix(RNG.integers(1, 9, (3, 2, 2, 2)), dims=("repeat", "half"))
+THREE_HALVES = bcm.from_matrix(RNG.integers(1, 9, (3, 2, 3, 3)), dims=("repeat", "half"))
 REPEATED = bcm.from_matrix(
     RNG.integers(1, 9, (2, 3, 4, 2, 2)), dims=("classifier", "repeat", "fold")
 )
@@ -95,6 +97,8 @@ FENCED = [
 OPEN = [
     Case("hierarchical_folds", FOLDS, {}),
     Case("hierarchical_folds", REPEATED, {}),
+    Case("hierarchical_folds", FOLDS, {"halves": HALVES}),
+    Case("hierarchical_folds", THREE_FOLDS, {"halves": THREE_HALVES}),
     Case("hierarchical_groups", SITES, {}),
     Case("hierarchical_groups", MANY, {}),
     Case("hierarchical_rows", THREE, {}),

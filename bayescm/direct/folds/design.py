@@ -11,8 +11,7 @@ from bayescm.direct.folds.effects import moved
 
 # As in the model, where they are explained.
 CENTRING = 2.0
-HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.8, 3.0, 20.0
-RHO = (2.0, 2.0)
+SEPARATION_OF_SPREAD = 0.04
 
 
 @dataclass(frozen=True)
@@ -105,6 +104,8 @@ def scales(ratio, design, error, unit, rho=None):
     drawn = np.maximum(1 / error**2 * design.effect / design.totals_effect, 1)
     luck = 0 if design.fixed else 1 / drawn
     apart = np.full((len(ratio), 1), (design.separation * design.smaller * unit) ** 2)
+    if design.halves is not None:
+        apart += SEPARATION_OF_SPREAD * (ratio[:, None] * unit) ** 2
     common = np.hstack([separation * apart, threshold * column + luck])
     own = np.hstack([(1 - separation) * apart, (1 - threshold) * column])
     return np.sqrt(common), np.sqrt(own), np.sqrt(common + own)
@@ -145,36 +146,7 @@ def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.
     ndarray, shape (N,)
     """
     variance, trace, squares, degrees = fold_variance(cells, repeats)
-    return _log_gamma(variance, trace + own**2 @ squares, degrees)
-
-
-def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """
-    Return the log density of the variance between disjoint halves, shape (N,).
-
-    Parameters
-    ----------
-    design : Design
-    ratio : ndarray, shape (N,)
-        Spread of the thresholds over u.
-    error : ndarray, shape (C,)
-    """
-    assert design.halves is not None
-    repeats = len(design.halves)
-    cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
-    variance, trace, squares, degrees = fold_variance(cells, repeats)
-    between = (HALF_RATE * ratio**2 + HALF_NOISE)[:, None] * error**2
-    degrees = degrees / (1 + (repeats - 1) / HALF_REPEATS)
-    return _log_gamma(variance, trace + between @ squares, degrees)
-
-
-def shown_by_halves(design: Design, error: np.ndarray) -> float:
-    """Return the spread of the thresholds over u that the halves show, by moments."""
-    assert design.halves is not None
-    cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
-    variance, trace, squares, _ = fold_variance(cells, len(design.halves))
-    excess = (variance - trace) / (error**2 @ squares) - HALF_NOISE
-    return float(np.sqrt(max(excess / HALF_RATE, 0.5)))
+    return log_gamma(variance, trace + own**2 @ squares, degrees)
 
 
 def fold_variance(cells, repeats):
@@ -194,7 +166,7 @@ def fold_variance(cells, repeats):
     return max(variance, 1e-3 * trace), trace, squares, degrees
 
 
-def _log_gamma(variance, mean, degrees):
+def log_gamma(variance, mean, degrees):
     """Return the log density of a variance with this mean, a scaled chi-squared."""
     shape, scale = degrees / 2, 2 * mean / degrees
     # Written out: scipy.stats takes longer to load than every exact answer to work out.

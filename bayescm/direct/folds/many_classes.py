@@ -8,15 +8,13 @@ Both hold up to the third order, for the effects are small beside what all folds
 """
 
 import numpy as np
-from scipy.special import betaincinv, log_softmax
+from scipy.special import log_softmax
 
 from bayescm.direct.folds.design import (
-    RHO,
     Design,
     Nodes,
     centre,
     drawn,
-    halves_likelihood,
     repeat_weight,
     scales,
     shares,
@@ -24,9 +22,10 @@ from bayescm.direct.folds.design import (
     variance_likelihood,
 )
 from bayescm.direct.folds.effects import fold_likelihood, moved
+from bayescm.direct.folds.halves import halves_likelihood
 
 _GRID = np.geomspace(0.01, 100, 60)  # of the spread, in units of the scale of its prior
-_RHO = betaincinv(*RHO, (np.arange(8) + 0.5) / 8)
+_RHO = (np.arange(8) + 0.5) / 8
 
 
 def nodes_of_many(cells, design: Design, size: int, rng: np.random.Generator) -> Nodes:

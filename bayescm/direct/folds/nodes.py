@@ -5,20 +5,18 @@ from scipy import special
 from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
 
 from bayescm.direct.folds.design import (
-    RHO,
     Design,
     Nodes,
     centre,
     drawn,
-    halves_likelihood,
     repeat_weight,
     scales,
     shares,
-    shown_by_halves,
     units,
     variance_likelihood,
 )
 from bayescm.direct.folds.effects import fold_likelihood, moved, own_effects
+from bayescm.direct.folds.halves import halves_likelihood, shown_by_halves
 from bayescm.direct.folds.many_classes import nodes_of_many
 
 _SIZE = 2048
@@ -57,7 +55,7 @@ def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = N
 
     rho = np.full(size, design.rho[0])
     if design.halves is not None:
-        rho, uniform = betaincinv(*RHO, uniform[:, 1]), np.delete(uniform, 1, axis=1)
+        rho, uniform = uniform[:, 1], np.delete(uniform, 1, axis=1)
     spread, log_prior = _spread(cells, design, (error, unit), uniform[:, 0])
     effects = ndtri(uniform[:, 1 : classes + 2])
     common, own, total = scales(spread / unit, design, error, unit, rho)
