@@ -1,6 +1,7 @@
 """How many examples make an interval narrow enough."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,6 @@ import xarray as xr
 from scipy import special
 
 from bayescm.direct import dirichlet_multinomial
-from bayescm.distributions.beta import Beta
 from bayescm.evidence import align, from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.planning.sizes import (
@@ -187,7 +187,7 @@ def _proportion_widths(kernel, expect, pilot, interval):
 
     def widths(n):
         x, probability = binomial(n, expect) if expect else beta_binomial(n, truth.a, truth.b)
-        ends = getattr(Beta(prior.a + x, prior.b + n - x), kind)(prob)
+        ends = getattr(replace(prior, a=prior.a + x, b=prior.b + n - x), kind)(prob)
         return ends[:, 1] - ends[:, 0], probability
 
     return widths
@@ -225,7 +225,8 @@ def _narrow(distribution, n, width, interval):
     low, high = np.full_like(n, -1), n // 2 + 1
     while np.any(high - low > 1):
         x = (low + high) // 2
-        ends = getattr(Beta(distribution.a + x, distribution.b + n - x), kind)(prob)
+        posterior = replace(distribution, a=distribution.a + x, b=distribution.b + n - x)
+        ends = getattr(posterior, kind)(prob)
         enough, open_ = ends[:, 1] - ends[:, 0] <= width, high - low > 1
         low, high = np.where(open_ & enough, x, low), np.where(open_ & ~enough, x, high)
     return low

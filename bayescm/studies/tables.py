@@ -1,13 +1,15 @@
 """How a study's cases become a table beside the published one."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from bayescm.simulation import coverage
+from bayescm.validate import fail
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,45 @@ def run_cases(table: int, studies: dict[int, coverage.Study], settings: Settings
     return pd.concat(parts, ignore_index=True)
 
 
+def case_of(cases: Mapping[int, Any], case: int) -> Any:
+    """Return the setting of a case, or raise where there is none."""
+    if case not in cases:
+        raise fail("no such case", case, f"1 to {len(cases)}", "pass case=1")
+    return cases[case]
+
+
+def chosen(cases: Mapping[int, Any], case: int | None) -> list[int]:
+    """Return the numbers of the cases to run: of one, or of all."""
+    if case is None:
+        return list(cases)
+    case_of(cases, case)
+    return [case]
+
+
 def run_chosen(
     build: Callable[[int], coverage.Study],
-    cases: Iterable[int],
+    cases: Mapping[int, Any],
     case: int | None,
     settings: Settings | None,
+    *,
+    columns: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Run one case of a study that has a single table, or all of them."""
-    studies = {number: build(number) for number in (cases if case is None else [case])}
-    return run_cases(0, studies, settings or Settings()).drop(columns="table")
+    """
+    Run one case of a study that has a single table, or all of them.
+
+    Parameters
+    ----------
+    build : callable
+        From the number of a case to its study.
+    cases : mapping of int to tuple
+        The setting of each case.
+    case : int, optional
+    settings : Settings, optional
+    columns : sequence of str, optional
+        What the parts of a setting are: columns of the table, after ``case``.
+    """
+    studies = {number: build(number) for number in chosen(cases, case)}
+    frame = run_cases(0, studies, settings or Settings()).drop(columns="table")
+    for place, column in enumerate(columns):
+        frame.insert(place + 1, column, [cases[number][place] for number in frame["case"]])
+    return frame

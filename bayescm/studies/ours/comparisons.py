@@ -31,8 +31,8 @@ from bayescm.studies.ours.paired_accuracy import SIZES, enumerated
 from bayescm.studies.ours.priors import MEASURES as AVERAGES
 from bayescm.studies.ours.priors import Classifier, equal_tails
 from bayescm.studies.published.yuan_jiang import Population
-from bayescm.studies.tables import Settings, run_cases
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_cases
+from bayescm.validate import check_choice
 
 TABLES = ("paired", "accuracy", "jointly", "rows")
 # Examples, share of positives, error rates of the two, correlation of their errors.
@@ -236,10 +236,7 @@ def study(table: str, case: int) -> Study:
 
 
 def _case(table, case):
-    known = CASES[table]
-    if case not in known:
-        raise fail("no such case", case, f"1 to {len(known)}", "pass case=1")
-    return known[case]
+    return case_of(CASES[table], case)
 
 
 def table(name: str, case: int | None, settings: Settings) -> pd.DataFrame:

@@ -18,8 +18,8 @@ from bayescm.answers.interval import interval
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.tables import Settings, run_chosen
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_chosen
+from bayescm.validate import check_choice
 
 TABLES = ("coverage",)
 MEASURES = {
@@ -95,9 +95,7 @@ def study(case: int) -> Study:
     >>> study(1).name
     'designs fixed_totals 25 25'
     """
-    if case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
-    model, given = CASES[case]
+    model, given = case_of(CASES, case)
     methods: dict[str, Method] = {
         name: partial(equal_tails, model=name, like=model)
         for name in (model, "dirichlet_multinomial")

@@ -21,8 +21,8 @@ from bayescm.direct import hierarchical_groups
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, run_chosen
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_chosen
+from bayescm.validate import check_choice
 
 TABLES = ("coverage",)
 QUESTIONS = ("population", "typical", "finite", "new")
@@ -143,9 +143,7 @@ def study(case: int) -> Study:
     >>> study(4).name
     'groups items 60 8 0.6 0.3'
     """
-    if case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
-    kind, *given = CASES[case]
+    kind, *given = case_of(CASES, case)
     methods: dict[str, Callable] = {each: partial(answer, of=each, kind=kind) for each in QUESTIONS}
     methods["as one sample"] = partial(as_one_sample, kind=kind)
     name = " ".join(["groups", kind, *(f"{each:g}" for each in given)])

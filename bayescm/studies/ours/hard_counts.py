@@ -17,8 +17,8 @@ from bayescm import __version__
 from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions import dirichlet
 from bayescm.measures.catalogue import names, resolve
-from bayescm.studies.tables import Settings
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, chosen
+from bayescm.validate import check_choice
 
 MEASURES = [each for each in names() if resolve(each).form]
 MEASURES += ["fbeta(2)", "cost([[0,1],[5,0]])"]
@@ -82,12 +82,10 @@ def table(
         is above 1.
     """
     check_choice("table", name, list(TABLES))
-    if case is not None and case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "leave case out to run all")
-    chosen = settings or Settings()
+    settings = settings or Settings()
     rows = [
-        _row(each, CASES[each], kind, chosen)
-        for each in ([case] if case else CASES)
+        _row(each, CASES[each], kind, settings)
+        for each in chosen(CASES, case)
         for kind in ("eti", "hdi")
     ]
     return pd.DataFrame(rows)

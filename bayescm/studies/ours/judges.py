@@ -18,8 +18,8 @@ from bayescm import __version__
 from bayescm.direct import dirichlet_multinomial, partly_labelled
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
-from bayescm.studies.tables import Settings
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, chosen
+from bayescm.validate import check_choice
 
 ITEMS, DRAWS, AT_ONCE = 2000, 400, 200
 SIZES = (20, 50, 100)
@@ -128,11 +128,9 @@ def table(
     pandas.DataFrame
     """
     check_choice("table", name, list(TABLES))
-    if case is not None and case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
     settings = settings or Settings()
     parts = []
-    for number in CASES if case is None else [case]:
+    for number in chosen(CASES, case):
         prevalence, judge, classifier = CASES[number]
         for size in SIZES:
             seed = [settings.seed, number, size]

@@ -27,7 +27,7 @@ from scipy.special import expit
 from bayescm import __version__
 from bayescm.direct import hierarchical_groups
 from bayescm.direct.groups.random_effects import Block
-from bayescm.studies.tables import Settings
+from bayescm.studies.tables import Settings, chosen
 from bayescm.validate import check_choice, fail
 
 TABLES = ("bivariate",)
@@ -125,10 +125,8 @@ def posterior(cells: np.ndarray, seed: int = 0) -> np.ndarray:
 def table(name: str, case: int | None, settings: Settings) -> pd.DataFrame:
     """Return the estimates of each case by every method, beside the published ones."""
     check_choice("table", name, list(TABLES))
-    if case is not None and case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
     rows = []
-    for each in CASES if case is None else [case]:
+    for each in chosen(CASES, case):
         cells = read(each, settings.data)
         means, errors, between = reitsma(cells)
         ends = expit([means, means - _Z * errors, means + _Z * errors]).T.ravel()

@@ -29,8 +29,8 @@ from bayescm.online.series import history
 from bayescm.online.updating import intervals
 from bayescm.priors import elicit
 from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.tables import Settings, run_cases
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, chosen, run_cases
+from bayescm.validate import check_choice
 
 TABLES = ("truth from the prior", "fixed truth", "drift")
 MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
@@ -189,8 +189,6 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     cases = studies(name)
-    if case is not None and case not in cases:
-        raise fail("no such case", case, f"1 to {len(cases)}", "leave case out to run all")
-    chosen = cases if case is None else {case: cases[case]}
-    frame = run_cases(0, chosen, settings or Settings())
+    wanted = {each: cases[each] for each in chosen(cases, case)}
+    frame = run_cases(0, wanted, settings or Settings())
     return frame.assign(table=name)

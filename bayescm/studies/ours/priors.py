@@ -19,8 +19,8 @@ from bayescm.direct import dirichlet_multinomial
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.tables import Settings, run_chosen
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_chosen
+from bayescm.validate import check_choice
 
 MEASURES = ("accuracy", "f1_macro", "mcc")
 CASES = {
@@ -110,9 +110,7 @@ def study(case: int) -> Study:
     >>> study(1).name
     'priors C=2 n=50 recall=0.7'
     """
-    if case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
-    classes, size, level = CASES[case]
+    classes, size, level = case_of(CASES, case)
     source = Classifier(classes, size, level)
     name = f"priors C={classes} n={size} recall={level:g}"
     return Study(name, source.generate, METHODS)
@@ -137,7 +135,4 @@ def table(
     pandas.DataFrame
     """
     check_choice("table", name, list(TABLES))
-    frame = run_chosen(study, CASES, case, settings)
-    for place, column in enumerate(("classes", "n", "recall"), start=1):
-        frame.insert(place, column, [CASES[number][place - 1] for number in frame["case"]])
-    return frame
+    return run_chosen(study, CASES, case, settings, columns=("classes", "n", "recall"))

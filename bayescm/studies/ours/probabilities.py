@@ -25,8 +25,8 @@ from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import Forecasts
 from bayescm.simulation.coverage import Study
 from bayescm.simulation.journal import generator
-from bayescm.studies.tables import Settings, run_chosen
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_chosen
+from bayescm.validate import check_choice
 
 MEASURES = (
     "brier",
@@ -199,9 +199,7 @@ def study(case: int) -> Study:
     >>> study(8).name
     'probabilities calibrated prevalence=0.2 n=200'
     """
-    if case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
-    shape, prevalence, size = CASES[case]
+    shape, prevalence, size = case_of(CASES, case)
     name = f"probabilities {shape} prevalence={prevalence:g} n={size}"
     return Study(name, Population(shape, prevalence, size).generate, {"posterior": posterior})
 
@@ -227,7 +225,4 @@ def table(
         99 % quantile of the forecasts, its length the mean width of the band; see `posterior`.
     """
     check_choice("table", name, list(TABLES))
-    frame = run_chosen(study, CASES, case, settings)
-    for place, column in enumerate(("shape", "prevalence", "n"), start=1):
-        frame.insert(place, column, [CASES[number][place - 1] for number in frame["case"]])
-    return frame
+    return run_chosen(study, CASES, case, settings, columns=("shape", "prevalence", "n"))

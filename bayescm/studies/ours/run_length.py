@@ -19,8 +19,8 @@ from bayescm import __version__
 from bayescm.evidence import from_cells
 from bayescm.measures.defaults import WATCHED
 from bayescm.online.rules import RULES, alarms
-from bayescm.studies.tables import Settings
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, chosen
+from bayescm.validate import check_choice
 
 TABLES = ("alarms", "healthy")
 CASES = {1: 0.9, 2: 0.85, 3: 0.8, 4: 0.7}
@@ -96,16 +96,11 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     cases: Mapping[int, Any] = CASES if name == "alarms" else HEALTHY
-    if case is not None and case not in cases:
-        raise fail("no such case", case, f"1 to {len(cases)}", "leave case out to run all")
-    chosen = settings or Settings()
+    wanted = chosen(cases, case)
+    settings = settings or Settings()
     if name == "healthy":
-        return pd.DataFrame([_healthy(each, chosen) for each in ([case] if case else cases)])
-    parts = [
-        _times(each, CASES[each], rate, chosen)
-        for each in ([case] if case else CASES)
-        for rate in RATES
-    ]
+        return pd.DataFrame([_healthy(each, settings) for each in wanted])
+    parts = [_times(each, CASES[each], rate, settings) for each in wanted for rate in RATES]
     return pd.DataFrame([row for part in parts for row in part])
 
 

@@ -17,8 +17,8 @@ from bayescm.direct import dirichlet_multinomial, importance_weighted
 from bayescm.evidence import from_predictions
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.tables import Settings, run_chosen
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_chosen
+from bayescm.validate import check_choice
 
 MEASURES = ("accuracy", "recall", "f1", "mcc")
 DRAWS = 1000
@@ -118,9 +118,7 @@ def study(case: int) -> Study:
     >>> study(1).name
     'weights even n=100'
     """
-    if case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
-    name, size = CASES[case]
+    name, size = case_of(CASES, case)
     return Study(f"weights {name} n={size}", Sample(name, size).generate, METHODS)
 
 
@@ -143,7 +141,4 @@ def table(
     pandas.DataFrame
     """
     check_choice("table", name, list(TABLES))
-    frame = run_chosen(study, CASES, case, settings)
-    for place, column in enumerate(("weights", "n"), start=1):
-        frame.insert(place, column, [CASES[number][place - 1] for number in frame["case"]])
-    return frame
+    return run_chosen(study, CASES, case, settings, columns=("weights", "n"))

@@ -8,17 +8,15 @@ from bayescm.direct.roc import curve
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.scores import arrays
 from bayescm.simulation import coverage
-from bayescm.studies.ours import curve_answers, curve_populations
+from bayescm.studies.ours.curves import answers, populations
 
 
-@pytest.mark.parametrize("population", curve_populations.POPULATIONS)
-@pytest.mark.parametrize("area", curve_populations.AREAS)
+@pytest.mark.parametrize("population", populations.POPULATIONS)
+@pytest.mark.parametrize("area", populations.AREAS)
 def test_populations_have_the_area_they_are_asked_for(population, area):
-    shift = curve_populations.find_shift(population, area)
-    assert curve.auc(curve_populations.whole(population, shift, 0.3))[0] == pytest.approx(
-        area, abs=1e-8
-    )
-    evidence, truth = curve_populations.sample(
+    shift = populations.find_shift(population, area)
+    assert curve.auc(populations.whole(population, shift, 0.3))[0] == pytest.approx(area, abs=1e-8)
+    evidence, truth = populations.sample(
         np.random.default_rng(1), population=population, area=area, n=20_000, prevalence=0.3
     )
     for name in ("auc", "average_precision"):
@@ -35,14 +33,14 @@ def plain_bootstrap(evidence):
         total = np.pad(np.cumsum(mass, axis=1), ((0, 0), (1, 0)))
         rates.append(total / total[:, -1:])
     pieces = np.full(len(codes), 0.5), np.zeros(len(codes), bool), np.arange(len(codes) + 1)
-    drawn = curve.tpr_at(Curve(*rates, np.full(500, 0.3), *pieces), curve_populations.FPR)
+    drawn = curve.tpr_at(Curve(*rates, np.full(500, 0.3), *pieces), populations.FPR)
     bounds = band(numbers.xr.DataArray(drawn, dims=("draw", "fpr"))).values
-    return {"roc band": curve_populations.as_interval(bounds, evidence.attrs["tpr"])}
+    return {"roc band": populations.as_interval(bounds, evidence.attrs["tpr"])}
 
 
 @pytest.mark.slow
 def test_the_band_holds_the_curve_where_the_bayesian_bootstrap_does_not():
-    study = curve_populations.study("binormal", 0.8, 50, 0.3, draws=500)
+    study = populations.study("binormal", 0.8, 50, 0.3, draws=500)
     methods = {"posterior": study.methods["posterior"], "bootstrap": plain_bootstrap}
     table = coverage.run(study, methods, replications=40, seed=1)
     doc = table.set_index(["measure", "method"])["doc"]
@@ -55,12 +53,12 @@ def test_the_band_holds_the_curve_where_the_bayesian_bootstrap_does_not():
 @pytest.mark.slow
 def test_differences_and_choices_have_studies_too():
     paired = coverage.run(
-        curve_answers.paired_study((0.8, 0.85), 0.3, 50, 0.3, draws=300), replications=20, seed=1
+        answers.paired_study((0.8, 0.85), 0.3, 50, 0.3, draws=300), replications=20, seed=1
     )
     assert (paired["doc"] > 0.7).all()
     length = paired[paired.measure == "auc"].set_index("method")["il"]
     assert length["posterior"] == pytest.approx(length["DeLong"], rel=0.1)
     chosen = coverage.run(
-        curve_answers.choice_study("binormal", 0.8, 50, 0.3, draws=300), replications=40, seed=1
+        answers.choice_study("binormal", 0.8, 50, 0.3, draws=300), replications=40, seed=1
     )
     assert (chosen[chosen.measure.str.startswith("value")]["doc"] > 0.74).all()

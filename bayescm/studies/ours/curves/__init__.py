@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from bayescm.simulation.coverage import Study
-from bayescm.studies.ours import curve_answers, curve_populations
+from bayescm.studies.ours.curves import answers, populations
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
@@ -35,7 +35,7 @@ def cases(name: str) -> list[dict[str, Any]]:
         return [
             {"areas": areas, "correlation": correlation, "n": n, "prevalence": prevalence}
             for (n, prevalence), correlation, areas in product(
-                curve_answers.SIZES, curve_answers.CORRELATIONS, curve_answers.AREAS
+                answers.SIZES, answers.CORRELATIONS, answers.AREAS
             )
         ]
     keys = ("population", "area", "n", "prevalence")
@@ -44,7 +44,7 @@ def cases(name: str) -> list[dict[str, Any]]:
     return [
         dict(zip(keys, (population, area, *size), strict=True))
         for size, area, population in product(
-            curve_populations.SIZES, curve_populations.AREAS, curve_populations.POPULATIONS
+            populations.SIZES, populations.AREAS, populations.POPULATIONS
         )
     ]
 
@@ -52,9 +52,9 @@ def cases(name: str) -> list[dict[str, Any]]:
 def study(name: str, case: int) -> Study:
     """Return one case of a table, counted from 1."""
     form: Callable[..., Study] = {  # type: ignore[assignment]
-        "curves": curve_populations.study,
-        "paired": curve_answers.paired_study,
-        "choice": curve_answers.choice_study,
+        "curves": populations.study,
+        "paired": answers.paired_study,
+        "choice": answers.choice_study,
     }[name]
     return form(**_case(name, case))
 
@@ -63,7 +63,7 @@ def table(
     name: str = "curves", case: int | None = None, settings: Settings | None = None
 ) -> pd.DataFrame:
     """
-    Return the coverage of what is said about curve_populations.
+    Return the coverage of what is said about curves.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from bayescm.direct.roc import curve
 from bayescm.evidence.scored.scores import from_scores
 from bayescm.measures import catalogue as measures
 from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.ours.curve_populations import find_shift, sample, survival, whole
+from bayescm.studies.ours.curves.populations import find_shift, sample, survival, whole
 
 AREAS = ((0.8, 0.8), (0.8, 0.85), (0.95, 0.97), (0.98, 0.99))
 CORRELATIONS = (0.3, 0.9)
