@@ -75,10 +75,11 @@ class AveragedFolds(Posterior):
         measures that have a beta distribution in every fold (proposition 2), else the distribution
         of the mean, stretched about its own mean.
         """
-        parts = _folds_last(self.folds.distribution(measure), self.folds.weights)
+        parts = self.folds.distribution(measure)
         # Distributions by quadrature take too long to average: draws answer in their place.
         if parts is None or parts.how != "closed form":
             return None
+        parts = _folds_last(parts, self.folds.weights)
         if self.average == "mixture":
             return MixtureOfFolds(parts)
         if self.average == "correlated" and isinstance(parts, Beta):
@@ -197,7 +198,7 @@ def _overlap(known):
 
 def _folds_last(distribution, cells):
     """Return the distribution with the axis of the folds last in its batch."""
-    if distribution is None or distribution.mean().ndim < cells.ndim - 1:
+    if distribution.mean().ndim < cells.ndim - 1:
         return distribution
     moved = {
         each.name: np.moveaxis(value, -2, -1) if np.ndim(value) > 1 else value
