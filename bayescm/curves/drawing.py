@@ -11,8 +11,9 @@ from bayescm.direct.binormal import binormal
 from bayescm.direct.roc.curve import Curve, lowest, on_the_axes
 from bayescm.direct.roc.empirical import empirical
 from bayescm.direct.roc.micro import micro
+from bayescm.direct.roc.prevalence import known_prevalence
 from bayescm.direct.roc.slots import View
-from bayescm.direct.scores import arrays, known_prevalence, scores
+from bayescm.direct.scores import arrays, scores
 from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import check_choice, check_seed, fail
 

@@ -10,7 +10,8 @@ from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.direct.roc import curve
 from bayescm.direct.roc.empirical import empirical
-from bayescm.direct.scores import arrays, known_prevalence
+from bayescm.direct.roc.prevalence import known_prevalence
+from bayescm.direct.scores import arrays
 from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import fail
 
