@@ -13,7 +13,9 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 
 @cache
 def _all_cases():
-    return [case for path in REFERENCE.glob("*.json") for case in json.loads(path.read_text())]
+    # A file that is no list holds the figures of one test, which reads it itself.
+    found = [json.loads(path.read_text()) for path in REFERENCE.glob("*.json")]
+    return [case for each in found if isinstance(each, list) for case in each]
 
 
 def cases(*prefixes):
