@@ -10,7 +10,7 @@ from bayescm.distributions.hdi import INTERIOR, LOWER, NOT_UNIMODAL, U_SHAPED, U
 REACH = 4.5  # of the scores at which a curve is fitted
 _DEGREE = 14
 _GRID = np.linspace(-REACH, REACH, 37)
-_STEPS = 40
+_STEPS, _SETTLED = 40, 1e-10
 
 
 @cache
@@ -99,9 +99,10 @@ class Curves:
             gap = log[:, 1] - log[:, 0]
             new = z + split(gap, ends, slope)
             low, high = np.where(gap > 0, z, low), np.where(gap > 0, high, z)
-            new = np.where((new > low) & (new < high), new, (low + high) / 2)
+            inside = (new >= low - _SETTLED) & (new <= high + _SETTLED)  # they may be the answer
+            new = np.where(inside, new, (low + high) / 2)
             moved, z = np.abs(new - z), new
-            if not (moved > 1e-10).any():
+            if not (moved > _SETTLED).any():
                 break
         ends = _ends(z, prob)
         found = (moved < 1e-8) & (np.abs(ends) < REACH).all(-1)

@@ -64,6 +64,7 @@ class Ladder:
         self.link = Link(*parts.inverse.support)
         self.rung = np.full(len(parts.inner.a), -1) if rung is None else rung
         self._made = {}
+        self._log_odds = {}
 
     def take(self, index):
         """Return some of the rows."""
@@ -77,7 +78,8 @@ class Ladder:
         """Return the rays of a level."""
         key = "rays", level
         if key not in self._made:
-            self._made[key] = Rays(self.parts.scale, self.parts.shares, level)
+            parts = self.parts
+            self._made[key] = Rays(parts.scale, parts.shares, level, self.accuracy, self._log_odds)
         return self._made[key]
 
     def curves(self, level):

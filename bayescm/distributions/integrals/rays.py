@@ -8,8 +8,8 @@ are enough. The mass below x is the mean over the nodes of the normal mass below
 the ray through the node reaches x.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 
 import numpy as np
 from scipy import special
@@ -19,12 +19,16 @@ from bayescm.distributions.incomplete import log_odds
 # Degree of the polynomial of each share, and nodes of each direction across, by Gauss-Hermite; then
 # tables of each share, and equally spaced nodes. Every level is checked by the next one.
 LEVELS = ((5, 3), (7, 5), (13, 9), (17, 15), (0, 0.25))
+_FITTED = {5: 7, 13: 17}  # degrees that are cut from a higher one, which is needed anyway
+_LINE = 4  # by how much the degree along a ray is higher than that of a share
+_FEW = 4  # points; for more of them a ray is a polynomial
 _FINER = 16  # where there is one direction only
 REACH = 6.0  # of the scores at which a polynomial is fitted
 _TABLED, _GAP = 8.0, 0.125  # the scores of a table
 _NEGLIGIBLE = 1e-14  # weight of a node
 _STEPS = 12
-_SHORT = 1e-3  # the step of a difference
+_SETTLED = 1e-9  # the last move of a score, where no less accuracy will do
+_SHORT, _NEAR = 1e-3, 0.05  # the steps of a difference and of a first slope
 
 
 @cache
@@ -48,26 +52,34 @@ def _across(nodes, directions):
 class Polynomials:
     """Log odds of shares as polynomials in a standard normal score, (free, m, ...)."""
 
-    def __init__(self, a, b, degree):
-        points, fit = _fit(degree)
-        fitted = log_odds(a[..., None], b[..., None], points) @ fit.T
-        self.coefficients = np.moveaxis(fitted, -1, 0)[..., None, None]
+    def __init__(self, values, degree):
+        self.coefficients = np.moveaxis(values @ _fit(degree)[1].T, -1, 0)[..., None, None]
 
     def __call__(self, scores):
-        t = scores / REACH
-        np.clip(t, -1.3, 1.3, out=t)  # beyond lies nothing, and polynomials run off
-        y = np.broadcast_to(self.coefficients[-1], t.shape).copy()
-        for each in self.coefficients[-2::-1]:
-            y *= t
-            y += each
-        return y
+        return _horner(self.coefficients, scores)
+
+
+def _horner(coefficients, scores):
+    """Return polynomials (K, ...) at scores that broadcast with each of the coefficients."""
+    t = scores / REACH
+    np.clip(t, -1.3, 1.3, out=t)  # beyond lies nothing, and polynomials run off
+    y = np.broadcast_to(coefficients[-1], t.shape).copy()
+    for each in coefficients[-2::-1]:
+        y *= t
+        y += each
+    return y
 
 
 @cache
 def _fit(degree):
     """Return the scores at which a polynomial of this degree is fitted, and what fits it."""
-    t = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
-    return REACH * t, np.linalg.inv(np.vander(t, increasing=True))
+    size = _FITTED.get(degree, degree) + 1
+    t = np.cos(np.pi * (np.arange(size) + 0.5) / size)
+    basis = np.polynomial.chebyshev.chebvander(t, size - 1)
+    series = np.linalg.inv(basis)[: degree + 1]  # the higher terms are cut off
+    powers = [np.polynomial.chebyshev.cheb2poly(each) for each in np.eye(degree + 1)]
+    change = np.array([np.pad(each, (0, degree + 1 - len(each))) for each in powers]).T
+    return REACH * t, change @ series
 
 
 class Tables:
@@ -104,16 +116,26 @@ class Rays:
         The parameters (a, b) of each share; or its value and None, where it is known.
     level : int
         One of `LEVELS`.
+    accuracy : float
+        What will do for a score.
+    known : dict
+        The log odds of the shares by the number of their points, for other levels too.
     """
 
-    def __init__(self, scale: Callable, shares: Sequence[tuple], level: int):
+    def __init__(self, scale, shares: Sequence[tuple], level: int, accuracy: float, known: dict):
         degree, nodes = LEVELS[level]
-        self.nodes = nodes
+        self.degree, self.nodes, self.settled = degree, nodes, max(_SETTLED, 100 * accuracy**2)
         self.scale, self.known = scale, [b is None for _, b in shares]
         self.fixed = [special.logit(a)[:, None, None] for a, b in shares if b is None]
         free = [(a, b) for a, b in shares if b is not None]
         a, b = (np.stack(each) for each in zip(*free, strict=True))
-        self.curves = Polynomials(a, b, degree) if degree else Tables(a, b)
+        if degree:
+            points = _fit(degree)[0]
+            if len(points) not in known:
+                known[len(points)] = log_odds(a[..., None], b[..., None], points)
+            self.curves = Polynomials(known[len(points)], degree)
+        else:
+            self.curves = Tables(a, b)
         self.size = a.shape
         with np.errstate(all="ignore"):
             self.slope, self.along = self._gradient(len(free))
@@ -141,19 +163,18 @@ class Rays:
         goal = special.ndtri(q)[..., None]
         score = np.broadcast_to(goal, (*q.shape, len(self.weights)))
         with np.errstate(all="ignore"):
-            return self._solve(score, None, goal)[0]
+            line = self._line if q.shape[1] <= _FEW else self._polynomial()
+            return self._solve(line, score, None, goal)[0]
 
-    def masses(self, y):
+    def masses(self, y, exactly=True):
         """Return the mass below y (m, P) in the scale of the link, and the density in it."""
         with np.errstate(all="ignore"):
             middle = self.at(np.zeros((*self.size, 1, 1)))
             score = (y[..., None] - middle) / self.slope
             score = np.broadcast_to(np.clip(score, -8, 8), (*y.shape, len(self.weights)))
-            score = self._solve(score, y[..., None], None)[1]
-            ends = [
-                self.at(self.offsets + self.along * (score + each)) for each in (-_SHORT, _SHORT)
-            ]
-            slope = (ends[1] - ends[0]) / (2 * _SHORT)
+            _, score, slope = self._solve(self._line, score, y[..., None], None)
+            if exactly:
+                slope = (self._line(score + _SHORT) - self._line(score - _SHORT)) / (2 * _SHORT)
             below = special.ndtr(score) @ self.weights
             return below, np.where(slope > 0, _bell(score) / slope, 0.0) @ self.weights
 
@@ -167,32 +188,37 @@ class Rays:
             second, third = (weights @ (gap**k @ self.weights)[..., None] for k in (2, 3))
             return np.concatenate([mean, np.sqrt(second), third / second**1.5], -1)
 
-    def _solve(self, score, y, goal):
-        """Find the scores at which the rays reach y; where a goal is given, with y itself."""
-        slope, last = self._local(score), None
+    def _line(self, score):
+        """Return the measure along the rays."""
+        return self.at(self.offsets + self.along * score)
+
+    def _polynomial(self):
+        """Return the measure along the rays as a function that is asked at many scores."""
+        points, fit = _fit(self.degree + _LINE)
+        values = self._line(np.broadcast_to(points[:, None], (1, len(points), len(self.weights))))
+        return partial(_horner, np.einsum("kp,mpn->kmn", fit, values)[:, :, None])
+
+    def _solve(self, line, score, y, goal):
+        """Find the scores at which the rays reach y, and slopes; with a goal y is found itself."""
+        value = line(score)
+        slope = (line(score + _NEAR) - value) / _NEAR
+        slope = np.where(slope > 0.01 * self.slope, slope, self.slope)
+        if y is None:
+            y = (value @ self.weights)[..., None]
         for _ in range(_STEPS):
-            value = self.at(self.offsets + self.along * score)
-            if last is not None:
-                moved = score - last[0]
-                secant = (value - last[1]) / moved
-                slope = np.where((np.abs(moved) > 1e-6) & (secant > 0), secant, slope)
-            if y is None:
-                y = (value @ self.weights)[..., None]
             new = score - np.clip((value - y) / slope, -2, 2)
             if goal is not None:
                 y, new = self._towards(goal, y, new, slope)
             last, score = (score, value), np.clip(new, -12, 12)
-            moved = np.abs(score - last[0]) * _bell(score) * self.weights
-            if not (moved.max(axis=-1) > 1e-11).any():
+            step = score - last[0]
+            moved = (np.abs(step) * _bell(score) * self.weights).max(axis=-1, keepdims=True)
+            if not (moved > self.settled).any():
                 break
-        lost = ~(moved.max(axis=-1, keepdims=True) < 1e-8)
-        return np.where(lost, np.nan, y)[..., 0], np.where(lost, np.nan, score)
-
-    def _local(self, score):
-        """Return slopes along the rays, the mean one where there is none."""
-        ends = [self.at(self.offsets + self.along * (score + each)) for each in (-0.05, 0.05)]
-        slope = (ends[1] - ends[0]) / 0.1
-        return np.where(slope > 0.01 * self.slope, slope, self.slope)
+            value = line(score)
+            secant = (value - last[1]) / step
+            slope = np.where((np.abs(step) > 1e-6) & (secant > 0), secant, slope)
+        lost = ~(moved < 10 * self.settled)
+        return np.where(lost, np.nan, y)[..., 0], np.where(lost, np.nan, score), slope
 
     def _towards(self, goal, y, score, slope):
         """Take Newton's step of y, in the normal scale, and move the scores with it."""

@@ -53,9 +53,9 @@ class Rungs(Ladder):
             return self.check_by_nodes(self.integral.quantiles(q), q)
         return self.check(self.rays(level).quantiles(q), q, level)[:2]
 
-    def check(self, y, q, level):
+    def check(self, y, q, level, exactly=False):
         """Return bounds and errors, (m, 2P), and whether the next level of rays has the same."""
-        below, density = self.rays(level + 1).masses(y)
+        below, density = self.rays(level + 1).masses(y, exactly)
         with np.errstate(all="ignore"):
             z = special.ndtri(below)
             gap, rate = special.ndtri(q) - z, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
@@ -104,7 +104,7 @@ class Rungs(Ladder):
         z[kinds == LOWER] = single
         z[kinds == UPPER] = -single
         y, q = curve.y(z), special.ndtr(z)
-        values, good, y, density = self.check(y, q, level)
+        values, good, y, density = self.check(y, q, level, exactly=True)
         inner = kinds == INTERIOR
         values, good = self.level_off(values, good, (y, z, density, curve), inner)
         low, high = self.parts.inverse.support
