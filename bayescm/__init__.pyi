@@ -21,6 +21,7 @@ from bayescm.answers.gaps import gap as gap
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.joint import conclusions as conclusions
 from bayescm.answers.joint import joint_interval as joint_interval
+from bayescm.answers.labels_worth import labels_worth as labels_worth
 from bayescm.answers.numbers import cdf as cdf
 from bayescm.answers.numbers import mean as mean
 from bayescm.answers.numbers import mode as mode
@@ -42,6 +43,7 @@ from bayescm.evidence import from_cells as from_cells
 from bayescm.evidence import from_frame as from_frame
 from bayescm.evidence import from_matrix as from_matrix
 from bayescm.evidence import from_partly_labelled as from_partly_labelled
+from bayescm.evidence import from_partly_labelled_counts as from_partly_labelled_counts
 from bayescm.evidence import from_predictions as from_predictions
 from bayescm.evidence import read as read
 from bayescm.evidence.cross_validation import cross_confusion as cross_confusion

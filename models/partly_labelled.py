@@ -7,7 +7,8 @@ r"""Few labelled examples and many that only a judge has seen: a Dirichlet for e
     \text{truth}_k &\sim \mathrm{Dirichlet}(\lambda_k), &
     n_k \mid \text{truth}_k &\sim \mathrm{Multinomial}(\textstyle\sum n_k, \text{truth}_k)
 
-A stratum is what the judge said together with what the classifier predicted. How many examples are
+A stratum is what the judge said together with what the classifier predicted, or each of several
+classifiers: all of them are then compared by the same labels. How many examples are
 in each stratum is counted over all of them, labelled or not; which class they truly are, over the
 labelled ones of the stratum alone. A good judge makes strata in which one class prevails, so that
 few labels say much; a useless one makes strata that are alike, and little is won or lost.
@@ -16,8 +17,11 @@ Assumed is that within a stratum the labelled examples are a random choice. Whic
 labelled more may have been chosen at will: no weights are needed. Do not use it where the labels
 come from another population than the examples that the judge has seen.
 
-The prior is worth two examples for all strata together, however many there are: ``2 / (J C**2)``
-for each cell of J answers of the judge and C classes.
+The prior is worth three examples for all strata together, however many there are: ``3 / (K C)``
+for each cell of K strata and C classes; two, where there are no more strata than classes. Strata
+in which classifiers differ have one example each instead: they are few of the examples and decide
+which classifier is better, and a label or two in one of them should not settle it. Where a label
+is an abstention (the coord ``abstain``) no example truly is one.
 
 Conjugate. The estimands are the measure at ``theta``; of the next test set; and, ``of="finite"``,
 of the examples at hand, of which the labelled ones are known.
@@ -35,22 +39,29 @@ import pytensor.tensor as pt
 import xarray as xr
 
 
-def partly_labelled(counts: xr.DataArray, *, concentration: float | None = None) -> pm.Model:
+def partly_labelled(
+    evidence: xr.DataArray | xr.Dataset, *, concentration: float | None = None
+) -> pm.Model:
     """Model labelled examples within the strata of judge and prediction, and how many these hold.
 
     Parameters
     ----------
-    counts : xarray.DataArray
+    evidence : xarray.DataArray or xarray.Dataset
         Labelled examples, dims ``(..., judge, actual, predicted)``, with the coord ``unlabelled``
-        ``(..., judge, predicted)``: how many others there are.
+        ``(..., judge, predicted)``: how many others there are. Of several classifiers ``counts``
+        ``(..., judge, outcome)``, with ``unlabelled`` ``(..., judge, answers)`` and what these
+        answers are, ``answered`` ``(classifier, answers)``.
     concentration : float, optional
-        Prior pseudo-count of each cell, > 0; by default ``2 / (J * C**2)``.
+        Prior pseudo-count of each cell, > 0. By default the strata in which the classifiers agree
+        have three examples in all (two, where there are no more strata than classes), and those in
+        which they differ one each.
 
     Returns
     -------
     pymc.Model
-        Free variables ``share`` ``(..., stratum)`` and ``truth`` ``(..., stratum, actual)``;
-        ``theta`` ``(..., actual, predicted)``; observed ``stratum_counts`` and ``truth_counts``.
+        Free variables ``share`` ``(..., stratum)`` and ``truth`` ``(..., stratum, true_class)``;
+        ``theta`` ``(..., [classifier], actual, predicted)``; observed ``stratum_counts`` and
+        ``truth_counts``.
 
     Examples
     --------
@@ -62,44 +73,87 @@ def partly_labelled(counts: xr.DataArray, *, concentration: float | None = None)
     >>> [variable.name for variable in model.free_RVs]
     ['share', 'truth']
     """
-    batch = [dim for dim in counts.dims if dim not in ("judge", "actual", "predicted")]
-    counts = counts.transpose(*batch, "judge", "predicted", "actual")
-    judges, classes = counts.sizes["judge"], counts.sizes["actual"]
-    lead, strata = counts.shape[:-3], judges * classes
-    names = [f"{j}:{p}" for j in counts["judge"].values for p in counts["predicted"].values]
-    labelled = counts.values.astype(float).reshape(*lead, strata, classes)
-    others = counts["unlabelled"].transpose(*batch, "judge", "predicted").values
-    others = others.astype(float).reshape(*lead, strata)
-    weight = 2 / (judges * classes**2) if concentration is None else float(concentration)
+    several = "outcome" in evidence.dims
+    labels = evidence["label" if several else "actual"].values
+    real = len(labels) - ("abstain" in evidence.coords)  # nothing truly is one
+    read = _of_outcomes if several else _of_counts
+    batch, labelled, others, said, names = read(evidence, labels)
+    labelled, strata = labelled[..., :real], len(names)
+    agree = (said == said[0]).all(axis=0)
+    whole = 2 if strata <= real else 3
+    weight = np.where(agree, whole / max(1, agree.sum()), 1.0) / real
+    weight = weight if concentration is None else np.full(strata, float(concentration))
+    # belongs[j, predicted, stratum]: the strata that make up each column of a matrix.
+    belongs = (said[:, None] == np.arange(len(labels))[:, None]).astype(float)
 
-    coords = {dim: counts[dim].values for dim in (*batch, "actual") if dim in counts.coords}
-    coords |= {"stratum": names, "predicted": counts["predicted"].values}
+    coords = {dim: evidence[dim].values for dim in batch if dim in evidence.coords}
+    coords |= {"stratum": names, "actual": labels, "predicted": labels, "true_class": labels[:real]}
+    own = ("classifier",) if several else ()
+    coords |= {dim: np.atleast_1d(evidence[dim].values) for dim in own}
+    lead, dims = labelled.shape[:-2], (*batch, "stratum", "true_class")
     with pm.Model(coords=coords) as model:
-        pm.Data("is_positive", _is_positive(counts), dims="actual")
+        pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
-        data = pm.Data("labelled", labelled, dims=(*batch, "stratum", "actual"))
+        data = pm.Data("labelled", labelled, dims=dims)
         total = pm.Data("unlabelled", others, dims=(*batch, "stratum")) + data.sum(-1)
-        prior = pm.Data("concentration", np.full((strata, classes), weight))
+        prior = pm.Data("concentration", np.tile(weight[:, None], real))
         share = pm.Dirichlet(
             "share", prior.sum(-1) + pt.zeros((*lead, 1)), dims=(*batch, "stratum")
         )
-        truth = pm.Dirichlet(
-            "truth", prior + pt.zeros((*lead, 1, 1)), dims=(*batch, "stratum", "actual")
-        )
+        truth = pm.Dirichlet("truth", prior + pt.zeros((*lead, 1, 1)), dims=dims)
         size = total.sum(-1).astype("int64")
         pm.Multinomial("stratum_counts", n=size, p=share, observed=total, dims=(*batch, "stratum"))
         size = data.sum(-1).astype("int64")
-        dims = (*batch, "stratum", "actual")
         pm.Multinomial("truth_counts", n=size, p=truth, observed=data, dims=dims)
-        cells = (share[..., None] * truth).reshape((*lead, judges, classes, classes)).sum(-3)
-        theta = pt.swapaxes(cells, -1, -2)
-        pm.Deterministic("theta", theta, dims=(*batch, "actual", "predicted"))
+        cells = pt.swapaxes(share[..., None] * truth, -1, -2) @ belongs.reshape(-1, strata).T
+        theta = pt.swapaxes(cells.reshape((*lead, real, *belongs.shape[:2])), -3, -2)
+        if real < len(labels):
+            theta = pt.concatenate([theta, pt.zeros_like(theta[..., :1, :])], axis=-2)
+        theta = theta if several else theta[..., 0, :, :]
+        pm.Deterministic("theta", theta, dims=(*batch, *own, "actual", "predicted"))
     return model
 
 
-def _is_positive(counts):
+def _of_counts(counts, labels):
+    """Return the batch, the strata of the judge and one classifier, and what these are called."""
+    batch = [dim for dim in counts.dims if dim not in ("judge", "actual", "predicted")]
+    counts = counts.transpose(*batch, "judge", "predicted", "actual")
+    lead, classes, judges = counts.shape[:-3], len(labels), counts.sizes["judge"]
+    labelled = counts.values.astype(float).reshape(*lead, judges * classes, classes)
+    others = counts["unlabelled"].transpose(*batch, "judge", "predicted").values
+    names = [f"{j}:{p}" for j in counts["judge"].values for p in labels]
+    others = others.astype(float).reshape(*lead, -1)
+    return batch, labelled, others, np.tile(np.arange(classes), judges)[None], names
+
+
+def _of_outcomes(outcomes, labels):
+    """Return the same of several classifiers: the strata that hold examples."""
+    batch = [dim for dim in outcomes["counts"].dims if dim not in ("judge", "outcome")]
+    place = {label: index for index, label in enumerate(labels.tolist())}
+    seen = np.atleast_2d(outcomes["predicted"].transpose("classifier", ...).values).T.tolist()
+    rest = np.atleast_2d(outcomes["answered"].transpose("classifier", ...).values).T.tolist()
+    said = sorted({tuple(place[each] for each in row) for row in seen + rest})
+    truth = [place[each] for each in outcomes["actual"].values.tolist()]
+    counts = outcomes["counts"].transpose(*batch, "judge", "outcome").values
+    given = outcomes["unlabelled"].transpose(*batch, "judge", "answers").values
+    labelled = np.zeros((*counts.shape[:-1], len(said), len(labels)))
+    others = np.zeros(labelled.shape[:-1])
+    for index, row in enumerate(seen):
+        at = said.index(tuple(place[each] for each in row))
+        labelled[..., at, truth[index]] += counts[..., index]
+    for index, row in enumerate(rest):
+        others[..., said.index(tuple(place[each] for each in row))] += given[..., index]
+    lead, judges = counts.shape[:-2], outcomes["judge"].values
+    labelled, others = labelled.reshape(*lead, -1, len(labels)), others.reshape(*lead, -1)
+    kept = (labelled.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
+    names = [f"{judge}:{'|'.join(str(labels[p]) for p in row)}" for judge in judges for row in said]
+    answers = np.tile(np.array(said).T, len(judges))[:, kept]
+    names = [name for name, keep in zip(names, kept, strict=True) if keep]
+    return batch, labelled[..., kept, :], others[..., kept], answers, names
+
+
+def _is_positive(evidence, labels):
     """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
-    labels = counts["actual"].values
-    if "positive" not in counts.coords:
+    if "positive" not in evidence.coords:
         return np.zeros(len(labels))
-    return (labels == counts.coords["positive"].values).astype(float)
+    return (labels == evidence.coords["positive"].values).astype(float)

@@ -14,6 +14,7 @@ from bayescm.cli.options import (
     Format,
     FormatOption,
     Group,
+    Judge,
     Kind,
     KindOption,
     Labels,
@@ -36,6 +37,7 @@ def compare(
     predicted: Classifiers = None,
     fold: Fold = None,
     group: Group = None,
+    judge: Judge = None,
     positive: Positive = None,
     abstain: Abstain = None,
     label: Labels = None,
@@ -65,7 +67,7 @@ def compare(
 ) -> None:
     """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
     from bayescm.answers.compare import compare
-    from bayescm.cli import evidence
+    from bayescm.cli import evidence, judged
     from bayescm.cli.output import check_picture, save_picture, say, show
     from bayescm.cli.summary import facts, header
     from bayescm.measures.defaults import COMPARED
@@ -78,7 +80,11 @@ def compare(
     columns = {"actual": actual, "fold": fold, "group": group}
     labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
     labels["abstain"] = abstain
-    known = evidence.outcomes(file, predicted or ["predicted"], **columns, **labels)
+    if judge is None:
+        known = evidence.outcomes(file, predicted or ["predicted"], **columns, **labels)
+    else:
+        further = {"fold": fold, "group": group}
+        known = judged.partly_labelled(file, judge, predicted, actual, further, **labels)
     question = evidence.asked("hierarchical_groups" if pool else model, of, n)
     table = compare(
         known,

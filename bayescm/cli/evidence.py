@@ -110,38 +110,6 @@ def outcomes(
     )
 
 
-def partly_labelled(
-    file, judge, predicted, actual, further, *, positive=None, labels=None, numeric_labels=False
-) -> Any:
-    """Return the counts of a file that a judge has seen whole, and people in part."""
-    import pandas as pd
-
-    from bayescm.evidence import from_partly_labelled
-    from bayescm.evidence.reading import as_label, kind_of, read_columns
-
-    given = [f"--{name}" for name, value in further.items() if value is not None]
-    if given or (predicted and len(predicted) > 1):
-        given = given or [f"--predicted {name}" for name in predicted]
-        raise fail("a judge goes with one classifier alone", given, "none of these", "leave it out")
-    columns = {"actual": actual or "actual", **({"predicted": predicted[0]} if predicted else {})}
-    frame = read_columns(file, [*columns.values(), *judge])
-    for name in [*columns.values(), *judge]:
-        text = frame[name].astype(object)
-        text = text.where(text.notna() & (text.astype(str) != ""), None)
-        numbers = pd.to_numeric(text, errors="coerce")
-        score = name in judge and bool((numbers % 1 > 0).any()) and bool(numbers.notna().all())
-        frame[name] = numbers if score or numeric_labels else text
-    kind = kind_of(frame[columns["actual"]])
-    judges = {name: frame[name] for name in judge}
-    return from_partly_labelled(
-        frame[columns["actual"]],
-        frame[columns["predicted"]] if predicted else None,
-        judges if len(judges) > 1 else frame[judge[0]],
-        labels=None if labels is None else [as_label(label, kind) for label in labels],
-        positive=as_label(positive, kind),
-    )
-
-
 def scores(
     file,
     columns,

@@ -12,6 +12,7 @@ from bayescm.cli.options import (
     Concentration,
     Fold,
     Group,
+    Judge,
     Kind,
     KindOption,
     Labels,
@@ -44,6 +45,7 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="Ends in .html, .md or .tex.")] = Path(
         "report.html"
     ),
+    judge: Judge = None,
     positive: Positive = None,
     abstain: Abstain = None,
     label: Labels = None,
@@ -60,7 +62,7 @@ def report(
     kind: KindOption = Kind.hdi,
 ) -> None:
     """Report with tables, sentences and pictures: HTML, Markdown or LaTeX."""
-    from bayescm.cli import evidence
+    from bayescm.cli import evidence, judged
     from bayescm.cli.output import say
     from bayescm.reporting import report
     from bayescm.reporting.render import check_path
@@ -83,10 +85,17 @@ def report(
         labels = {"actual": actual, "positive": positive, "numeric_labels": numeric_labels}
         of_scores = evidence.scores(file, score, fold=fold, **labels) if score else None
         known: Any = of_scores
-        if predicted or not score:
-            columns = {"predicted": predicted, "fold": fold, "group": group, "labels": label}
-            columns["abstain"] = abstain
-            known = evidence.from_file(file, **columns, **labels)
+        more = {"labels": label, "abstain": abstain}
+        if judge:
+            further = {"fold": fold, "group": group, "score": score or None}
+            labels.pop("actual")
+            known = judged.partly_labelled(
+                file, judge, predicted, actual, further, **labels, **more
+            )
+        elif predicted or not score:
+            columns = {"predicted": predicted, "fold": fold, "group": group}
+            known = evidence.from_file(file, **columns, **labels, **more)
+        if known is not of_scores:
             settings |= {"scores": of_scores, **evidence.prior(concentration, known)}
         settings |= evidence.asked(model, of)
         written = report(known, out, rope=rope, source=file, progressbar=True, **settings)

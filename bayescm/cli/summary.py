@@ -58,19 +58,20 @@ def summary(
 ) -> None:
     """Table of posterior summaries from a file with one row per example, or a confusion table."""
     from bayescm.answers import summary as tables
-    from bayescm.cli import evidence
+    from bayescm.cli import evidence, judged
     from bayescm.cli.output import check_picture, save_picture, show
     from bayescm.evidence import at_prevalence
 
     check_picture(plot)
     columns = {"actual": actual, "predicted": predicted, "fold": fold, "group": group}
     labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
+    labels["abstain"] = abstain
     if judge is None:
-        labels |= {"abstain": abstain, "weights": weights, "weights_are": weights_are}
+        labels |= {"weights": weights, "weights_are": weights_are}
         known = evidence.from_file(file, **columns, **labels)
     else:
-        further = {"fold": fold, "group": group, "abstain": abstain, "weights": weights}
-        known = evidence.partly_labelled(file, judge, predicted, actual, further, **labels)
+        further = {"fold": fold, "group": group, "weights": weights, "weights-are": weights_are}
+        known = judged.partly_labelled(file, judge, predicted, actual, further, **labels)
     if prevalence is not None:
         known = at_prevalence(known, prevalence)
     question = evidence.asked(model, of, n)
@@ -102,8 +103,8 @@ def header(evidence, prob, kind):
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
     positive += f", no answer {none!r}" if none is not None else ""
     number = f"{float(counts.sum()):.15g} examples"
-    if "unlabelled" in counts.coords:
-        number += f" labelled of {float(counts.sum() + counts['unlabelled'].sum()):.15g}"
+    if "unlabelled" in evidence.coords:
+        number += f" labelled of {float(counts.sum() + evidence['unlabelled'].sum()):.15g}"
     if "effective" in counts.coords:
         number = f"weighted examples worth {float(counts.sum()):.4g} (Kish)"
     return f"{number}, {len(labels)} classes: {shown}{positive}; {prob:.4g} {kind}"

@@ -8,9 +8,10 @@ misclassifications. Journal of the American Statistical Association 65, 1350-136
 doi:10.1080/01621459.1970.10481170
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,66 +19,114 @@ import xarray as xr
 from bayescm.direct.arguments import labelled
 from bayescm.direct.base import Posterior
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import CELLS
+from bayescm.evidence.counts import CELLS, abstains, is_outcomes
+from bayescm.evidence.judged.classifiers import by_stratum
+from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import check_counts, fail
 
 
 @dataclass(frozen=True, eq=False)
 class PartlyLabelled(Posterior):
     """
-    The posterior of the strata of judge and prediction, and of the truth in each.
+    The posterior of the strata of judge and predictions, and of the truth in each.
 
     Attributes
     ----------
     counts : DataArray, dims (..., judge, actual, predicted)
-        The labelled examples.
-    known : ndarray, shape (..., K, C)
-        The same by stratum: the judge's answer and, within it, the prediction.
+        The labelled examples; of several classifiers the matrix of each.
+    known : ndarray, shape (..., K, R)
+        The same by stratum, what the judge and the classifiers said, and true class.
     others : ndarray, shape (..., K)
         How many further examples each stratum has.
-    prior : float
-        Pseudo-count of each cell.
+    answers : ndarray of int, shape (J, K)
+        What every classifier said in the stratum.
+    prior : ndarray, shape (K, 1)
+        Pseudo-count of each cell of a stratum.
     """
 
     uses = ("judge",)
+    pairs = ("classifier",)
     cell_prior = False
     estimands = {"parameter": "theta", "finite": "theta_finite", "predictive": "theta"}  # noqa: RUF012
     how = "draws"
     counts: xr.DataArray
     known: np.ndarray
     others: np.ndarray
-    prior: float
+    answers: np.ndarray
+    prior: np.ndarray
 
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples, labelled or not, of every member of the batch."""
-        return self.blank.copy(data=self.known.sum((-2, -1)) + self.others.sum(-1))
+        size = self.sizes.sum(-1)
+        return self.blank.copy(data=np.broadcast_to(self._each(size), self.blank.shape))
 
     @property
     def sizes(self) -> np.ndarray:
         """The number of examples of each stratum, (..., K)."""
         return self.known.sum(-1) + self.others
 
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        """Outcomes of several classifiers, or counts of one."""
+        return "outcomes" if "classifier" in self.counts.dims else "counts"
+
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        classes = self.known.shape[-1]
-        share = dirichlet.draw(self.sizes + classes * self.prior, size, rng)
+        share = dirichlet.draw(self._share, size, rng)
         truth = dirichlet.draw(self.known + self.prior, size, rng)
         return {"share": share, "truth": truth, "theta": self._table(share[..., None] * truth)}
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C): probabilities, or counts of the examples at hand."""
-        drawn = self.variables(size, rng)
         if of != "finite":
-            return drawn["theta"]
-        many = np.broadcast_to(self.others.astype(int), drawn["share"].shape)
-        return self._table(rng.multinomial(many, drawn["truth"]) + self.known)
+            return self.variables(size, rng)["theta"]
+        truth = dirichlet.draw(self.known + self.prior, size, rng)
+        many = np.broadcast_to(self.others.astype(int), truth.shape[:-1])
+        return self._table(rng.multinomial(many, truth) + self.known)
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, or raise where there is no classifier."""
+        if self.counts.coords.get("classified", "") == "nothing":
+            cells = np.arange(1.0, 1 + self.counts.shape[-1] ** 2).reshape(self.counts.shape[-2:])
+            for each in measures:
+                if not np.allclose(each(cells), each(cells[:, ::-1]), equal_nan=True):
+                    todo = 'ask for "prevalence", or pass predicted= to from_partly_labelled'
+                    allowed = "a measure of the true classes alone"
+                    raise fail("nothing was classified", each.__name__, allowed, todo)
+        return super().draw(measures, size, rng, of=of, n=n)
+
+    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
+        """Draw the matrices (size, ..., C, C) of the next n examples, which classifiers share."""
+        if "classifier" not in self.counts.dims:
+            return super().next_tables(size, rng, n)
+        drawn = self.variables(size, rng)
+        cells = drawn["share"][..., None] * drawn["truth"]
+        flat = cells.reshape(*cells.shape[:-2], -1)
+        n = n if n.ndim == 0 else n[..., 0]
+        return self._table(rng.multinomial(n, flat).reshape(cells.shape).astype(float))
+
+    def _each(self, values):
+        """Give what is of all classifiers an axis for them, where the evidence has one."""
+        return values[..., None] if "classifier" in self.counts.dims else values
 
     def _table(self, cells):
-        """Return (..., C, C), rows = actual, from (..., K, C)."""
-        classes = cells.shape[-1]
-        apart = cells.reshape(*cells.shape[:-2], -1, classes, classes)
-        return apart.sum(-3).swapaxes(-1, -2)
+        """Return (..., [J], C, C), rows = actual, from (..., K, R)."""
+        classes, real = self.counts.shape[-1], cells.shape[-1]
+        said = self.answers[:, None] == np.arange(classes)[:, None]  # (J, C, K)
+        flat = cells.swapaxes(-1, -2).astype(float) @ said.reshape(-1, said.shape[-1]).T
+        table = flat.reshape(*flat.shape[:-1], -1, classes).swapaxes(-3, -2)
+        if real < classes:
+            table = np.pad(table, [(0, 0)] * (table.ndim - 2) + [(0, classes - real), (0, 0)])
+        return table if "classifier" in self.counts.dims else table[..., 0, :, :]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure where each stratum is as its labelled examples are."""
@@ -85,31 +134,36 @@ class PartlyLabelled(Posterior):
         known = np.where(self.known.sum(-1, keepdims=True) > 0, self.known, self.known + self.prior)
         return measure(self._table(self.sizes[..., None] * known / known.sum(-1, keepdims=True)))
 
+    @property
+    def _share(self):
+        return self.sizes + self.known.shape[-1] * self.prior[:, 0]
+
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log posterior density of share (..., K) and truth (..., K, C)."""
+        """Return the log posterior density of share (..., K) and truth (..., K, R)."""
         share, truth = (np.asarray(variables[name]) for name in ("share", "truth"))
-        classes = self.known.shape[-1]
         inner = dirichlet.logpdf(truth, self.known + self.prior).sum(-1)
-        return inner + dirichlet.logpdf(share, self.sizes + classes * self.prior)
+        return inner + dirichlet.logpdf(share, self._share)
 
     def log_marginal(self) -> np.ndarray:
         """Return the log marginal likelihood of the strata and of the truth in each."""
-        classes = self.known.shape[-1]
         inner = dirichlet.log_marginal(self.known, self.known + self.prior).sum(-1)
-        return inner + dirichlet.log_marginal(self.sizes, self.sizes + classes * self.prior)
+        return inner + dirichlet.log_marginal(self.sizes, self._share)
 
 
-def partly_labelled(counts: xr.DataArray, *, concentration: float | None = None) -> PartlyLabelled:
+def partly_labelled(
+    evidence: xr.DataArray | xr.Dataset, *, concentration: float | None = None
+) -> PartlyLabelled:
     """
     Return the posterior of a few labelled examples and many that only a judge has seen.
 
     Parameters
     ----------
-    counts : DataArray, dims (..., judge, actual, predicted)
+    evidence : DataArray, dims (..., judge, actual, predicted), or Dataset
         From `bayescm.from_partly_labelled`.
     concentration : float, optional
-        Prior pseudo-count of each cell, > 0; by default ``2 / (J * C**2)`` for J answers of the
-        judge and C classes.
+        Prior pseudo-count of each cell, > 0. By default the strata in which the classifiers agree
+        have three examples in all (two, where there are no more strata than classes), and those in
+        which they differ one each.
 
     Returns
     -------
@@ -128,17 +182,32 @@ def partly_labelled(counts: xr.DataArray, *, concentration: float | None = None)
     >>> posterior.sizes
     array([3., 7.])
     """
-    table = labelled(counts, "judge")
-    if "unlabelled" not in table.coords or "judge" not in table.dims:
+    if "unlabelled" not in evidence.coords or "judge" not in evidence.dims:
         todo = "make them with from_partly_labelled(actual, predicted, judge)"
-        raise fail("these counts have no unlabelled examples", table.sizes, "unlabelled", todo)
-    table = table.transpose(..., "judge", *CELLS)
-    classes, batch = table.shape[-1], table.dims[:-3]
-    others = table["unlabelled"].transpose(*batch, "judge", "predicted").values.astype(float)
+        raise fail("these counts have no unlabelled examples", evidence.sizes, "unlabelled", todo)
+    counts, known, others, answers = _strata(evidence)
     check_counts(others, fractional=True, name="a number of unlabelled examples")
-    prior = 2 / (table.sizes["judge"] * classes**2) if concentration is None else concentration
-    if not np.ndim(prior) == 0 or not 0 < prior < np.inf:
-        raise fail("concentration must be positive", prior, "a number > 0", "pass 0.25")
-    lead = table.shape[:-3]
-    known = table.values.swapaxes(-1, -2).reshape(*lead, -1, classes).astype(float)
-    return PartlyLabelled(table, known, others.reshape(*lead, -1), float(prior))
+    known = known[..., : known.shape[-1] - abstains(counts)]  # nothing truly is an abstention
+    agree = (answers == answers[0]).all(axis=0)
+    strata, classes = known.shape[-2:]
+    whole = 2 if strata <= classes else 3
+    weight = np.where(agree, whole / max(1, agree.sum()), 1.0) / classes
+    if concentration is not None:
+        if np.ndim(concentration) != 0 or not 0 < concentration < np.inf:
+            todo = "pass 0.25"
+            raise fail("concentration must be positive", concentration, "a number > 0", todo)
+        weight = np.full_like(weight, concentration)
+    return PartlyLabelled(counts, known, others, answers, weight[:, None])
+
+
+def _strata(evidence):
+    """Return canonical counts, and by stratum the labelled, the others and the predictions."""
+    if is_outcomes(evidence):
+        outcomes = as_outcomes(evidence)
+        return tables_of(outcomes), *by_stratum(outcomes)
+    counts = labelled(evidence, "judge", abstention=True).transpose(..., "judge", *CELLS)
+    lead, classes, judges = counts.shape[:-3], counts.shape[-1], counts.sizes["judge"]
+    known = counts.values.swapaxes(-1, -2).reshape(*lead, -1, classes).astype(float)
+    others = counts["unlabelled"].transpose(*counts.dims[:-3], "judge", "predicted").values
+    answers = np.tile(np.arange(classes), judges)[None]
+    return counts, known, others.reshape(*lead, -1).astype(float), answers

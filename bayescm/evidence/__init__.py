@@ -5,8 +5,11 @@ What counts are, and the check that every public function makes on entry, is in 
 """
 
 from bayescm.evidence.counts import align, as_counts, positive
+from bayescm.evidence.judged.partly_labelled import (
+    from_partly_labelled,
+    from_partly_labelled_counts,
+)
 from bayescm.evidence.matrices import combine, from_cells, from_matrix
-from bayescm.evidence.partly_labelled import from_partly_labelled
 from bayescm.evidence.predictions import from_frame, from_predictions
 from bayescm.evidence.reading import read
 from bayescm.evidence.scored.rescored import at_prevalence
@@ -20,6 +23,7 @@ __all__ = [
     "from_frame",
     "from_matrix",
     "from_partly_labelled",
+    "from_partly_labelled_counts",
     "from_predictions",
     "positive",
     "read",

@@ -41,7 +41,8 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     Returns
     -------
     list of str
-        With ``coverage`` where the classifier abstains.
+        With ``coverage`` where the classifier abstains. Where nothing but a judge has seen the
+        examples, ``prevalence`` comes first, and alone where the judge's answers are no classes.
 
     Examples
     --------
@@ -53,4 +54,8 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
         chosen = defaults.many_classes
     else:
         chosen = defaults.without_positive if positive(counts) is None else defaults.with_positive
-    return [*chosen, *(["coverage"] if abstains(counts) else [])]
+    classified = counts.coords.get("classified", "classifier")
+    if classified == "nothing":
+        return ["prevalence"]
+    first = ["prevalence"] if classified == "judge" else []
+    return [*first, *chosen, *(["coverage"] if abstains(counts) else [])]

@@ -28,6 +28,8 @@ _ENOUGH = 3
 
 def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
     """Return the name of the default model for the evidence."""
+    if "unlabelled" in getattr(evidence, "coords", ()):
+        return "partly_labelled"
     if isinstance(evidence, xr.Dataset):
         if is_outcomes(evidence):
             return "paired_outcomes"
@@ -37,8 +39,6 @@ def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
     alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
     if "effective" in evidence.coords:
         alone = "importance_weighted"
-    if "unlabelled" in evidence.coords:
-        return "partly_labelled"
     return next((model for dim, model in _POOLING.items() if dim in evidence.dims), alone)
 
 
@@ -125,7 +125,7 @@ def comparison_of(
         check_keywords(CorrelatedT, keywords)
         return CorrelatedT(as_counts(matrices_of(evidence)), dim)
     if is_outcomes(evidence):
-        return posterior_of(evidence, "paired_outcomes", **keywords)
+        return posterior_of(evidence, default_model(evidence), **keywords)
     apart = dict.fromkeys(set(_POOLING) & set(evidence.dims), 0)
     return posterior_of(evidence, default_model(evidence.isel(apart)), **keywords)
 

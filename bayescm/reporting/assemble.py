@@ -27,7 +27,10 @@ _DIMS = ("fold", "repeat", "group", "classifier", "step")
 def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]:
     """Return the sections of the report, question first."""
     from bayescm.reporting.curves import beside, of_scores
+    from bayescm.reporting.judged import of_partly_labelled
 
+    if "unlabelled" in evidence.coords:
+        return of_partly_labelled(evidence, measures, settings, keywords)
     if isinstance(evidence, xr.Dataset) and "outcome" not in evidence.dims:
         return of_scores(evidence, settings)
     if isinstance(evidence, xr.DataTree):

@@ -308,7 +308,9 @@ def test_summary_takes_abstentions_and_weights(capsys, tmp_path):
 
 def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
     path = tmp_path / "items.csv"
-    rows = [f"{'yes' if i % 3 else 'no'},{'yes' if i % 3 else 'no'},{i / 7}" for i in range(12)]
+    rows = [
+        f"{'yes' if i % 3 else 'no'},{'yes' if i % 3 else 'no'},{i * 3.3 / 7}" for i in range(12)
+    ]
     rows += [f",{'yes' if i % 2 else 'no'},{i / 7}" for i in range(40)]
     path.write_text("human,llm,score\n" + "\n".join(rows) + "\n")
     given = ["summary", path, "--actual", "human", "--positive", "yes", "-m", "prevalence"]
@@ -319,3 +321,9 @@ def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
     code, _, err = run(capsys, *given, "--judge", "llm", "--weights", "score")
     assert code == 2
     assert "--weights" in err
+    pair = ["--actual", "human", "--positive", "yes", "--predicted", "llm", "--predicted", "old"]
+    frame = pd.read_csv(path).assign(old=["yes", "no"] * 26)
+    frame.to_csv(path, index=False)
+    table = run(capsys, "compare", path, *pair, "--judge", "score", "--format", "json")[1]
+    assert {row["first"] for row in json.loads(table)} == {"llm"}
+    assert all(row["paired"] for row in json.loads(table))

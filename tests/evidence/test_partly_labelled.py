@@ -45,9 +45,9 @@ def test_strata_that_were_labelled_more_need_no_weights():
     assert TRUTH[chosen].mean() > high
 
 
-def test_a_judge_may_be_scores_several_or_one_that_never_varies():
+def test_a_judge_may_be_scores_or_several():
     scores = RNG.normal(TRUTH)
-    for judge in (scores, {"a": JUDGE, "b": scores}, np.ones(400, int), JUDGE.astype(str)):
+    for judge in (scores, {"a": JUDGE, "b": scores}, JUDGE.astype(str)):
         counts = bcm.from_partly_labelled(HUMAN, SAID, judge)
         assert counts.sum() == 60
         low, high = bcm.interval(counts, "prevalence", of="finite").values
@@ -60,6 +60,86 @@ def test_a_tree_answers_alike():
     tree = bcm.fit(counts, draws=1000, chains=2, random_seed=1)
     ours, plain = bcm.interval(tree, "f1"), bcm.interval(counts, "f1")
     np.testing.assert_allclose(ours, plain, atol=0.03)
+
+
+OTHER = np.where(RNG.random(400) < 0.85, SAID, 1 - SAID)
+
+
+def test_classifiers_are_compared_by_the_labels_that_they_share():
+    both = bcm.from_partly_labelled(HUMAN, {"said": SAID, "other": OTHER}, JUDGE)
+    alone = bcm.from_classifiers(TRUTH[:60], {"said": SAID[:60], "other": OTHER[:60]})
+    (row,) = bcm.compare(both, "accuracy", random_seed=1).to_dict("records")
+    (bare,) = bcm.compare(alone, "accuracy").to_dict("records")
+    assert row["paired"]
+    assert row["upper"] - row["lower"] < 0.8 * (bare["upper"] - bare["lower"])
+    assert row["lower"] < (SAID == TRUTH).mean() - (OTHER == TRUTH).mean() < row["upper"]
+    one = bcm.summary(bcm.from_partly_labelled(HUMAN, SAID, JUDGE), "f1")
+    same = bcm.summary(both, "f1").query("classifier == 'said'")
+    np.testing.assert_allclose(same[["lower", "upper"]], one[["lower", "upper"]], atol=0.05)
+    every = bcm.from_partly_labelled(TRUTH, {"said": SAID, "other": OTHER}, JUDGE)
+    ends = bcm.interval(every, "f1", of="finite")
+    values = bcm.measure(bcm.from_classifiers(TRUTH, {"said": SAID, "other": OTHER}), "f1")
+    np.testing.assert_allclose(ends.sel(bound="lower"), values["f1"])
+
+
+def test_counts_say_the_same_as_examples():
+    counts = bcm.from_partly_labelled(HUMAN, SAID, JUDGE)
+    again = bcm.from_partly_labelled_counts(
+        counts.values, counts["unlabelled"].values, judge=["0", "1"]
+    )
+    np.testing.assert_array_equal(bcm.interval(again, "f1"), bcm.interval(counts, "f1"))
+    with pytest.raises(ValueError, match="do not belong together"):
+        bcm.from_partly_labelled_counts([[3, 1], [1, 4]], [5, 6, 7])
+
+
+def test_an_abstention_is_no_class():
+    answers = np.where(np.arange(400) % 9, SAID, -1)
+    counts = bcm.from_partly_labelled(HUMAN, answers, JUDGE, abstain=-1)
+    found = bcm.summary(counts, ["coverage", "prevalence"], of="finite").set_index("measure")
+    assert found["mean"]["coverage"] == pytest.approx((answers != -1).mean())
+    assert found["lower"]["prevalence"] < TRUTH.mean() < found["upper"]["prevalence"]
+
+
+def test_what_labels_were_chosen_by_is_allowed_for():
+    site = np.where(RNG.random(400) < 0.5, np.where(TRUTH == 1, "a", "b"), "a")
+    chosen = (site == "a") | (np.arange(400) < 40)
+    human = [int(each) if seen else None for each, seen in zip(TRUTH, chosen, strict=True)]
+    with pytest.warns(UserWarning, match="the labels are few where the examples are many"):
+        counts = bcm.from_partly_labelled(human, judge=JUDGE, design=site)
+    low, high = bcm.interval(counts, "prevalence").values
+    assert low < TRUTH.mean() < high < TRUTH[chosen].mean() + 0.05
+
+
+def test_labels_are_worth_more_with_a_good_judge_and_no_more_with_a_useless_one():
+    good = bcm.labels_worth(bcm.from_partly_labelled(HUMAN, SAID, JUDGE), ["prevalence", "f1"])
+    assert (good["labels"] == 60).all()
+    assert (good["worth"] > 75).all()
+    with pytest.warns(UserWarning, match="does not help"):
+        counts = bcm.from_partly_labelled(HUMAN, judge=np.arange(400) // 2 % 2)
+    assert bcm.labels_worth(counts, "prevalence")["worth"].item() == pytest.approx(60, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("human", "judge", "words"),
+    [
+        (HUMAN, np.ones(400, int), "says the same of every example"),
+        (
+            ["ab"[each] if each in (0, 1) else None for each in HUMAN],
+            np.tile(list("abc?"), 100),
+            "taken for classes",
+        ),
+        ([*([None] * 350), *TRUTH[350:]], np.arange(400) // 200, "left to the prior"),
+    ],
+)
+def test_a_judge_that_cannot_help_is_warned_of(human, judge, words):
+    with pytest.warns(UserWarning, match=words):
+        bcm.from_partly_labelled(human, judge=judge)
+
+
+def test_without_a_classifier_there_is_nothing_but_a_rate():
+    counts = bcm.from_partly_labelled(HUMAN, judge=RNG.normal(TRUTH))
+    with pytest.raises(ValueError, match="nothing was classified"):
+        bcm.interval(counts, "f1")
 
 
 @pytest.mark.parametrize(

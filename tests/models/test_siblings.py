@@ -49,6 +49,9 @@ KISH = bcm.from_predictions(
 )
 HUMAN = np.where(np.arange(90) % 4, None, ACTUAL)
 JUDGED = bcm.from_partly_labelled(HUMAN, ANSWERS["b"], judge=np.roll(ANSWERS["b"], 3))
+JUDGED_PAIRS = bcm.from_partly_labelled(
+    HUMAN, ANSWERS | {"b": REFUSED}, np.roll(ACTUAL, 1), abstain=-1
+)
 ABSTAINING_PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS | {"b": REFUSED}, abstain=-1)
 SCORES = bcm.from_scores(TRUTH, SCORE)
 PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
@@ -84,6 +87,7 @@ FENCED = [
     Case("paired_outcomes", PAIRS, {}, {"concentration": 0.6}),
     Case("paired_outcomes", ABSTAINING_PAIRS, {}, {"concentration": 0.6}),
     Case("partly_labelled", JUDGED, {}, {"concentration": 0.6}),
+    Case("partly_labelled", JUDGED_PAIRS, {}, {"concentration": 0.6}),
     Case("importance_weighted", KISH, {}, {"concentration": 0.6}),
     Case("drifting", SERIES, {}, {"drift": 0.3}),
     Case("drifting", SERIES, {"drift": 0.4, "concentration": np.array([[1.0, 2], [3, 4]])}),

@@ -49,6 +49,20 @@ def test_report_of_two_classifiers_says_which_is_better(tmp_path):
 
 
 @pytest.mark.slow
+def test_report_of_few_labels_says_what_the_judge_buys(tmp_path):
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 900)
+    judge, other = (np.where(rng.random(900) < p, truth, 1 - truth) for p in (0.95, 0.8))
+    human = [each if place < 60 else None for place, each in enumerate(truth.tolist())]
+    counts = bcm.from_partly_labelled(human, {"a": judge, "b": other}, judge)
+    text = bcm.report(counts, tmp_path / "r.md", measures=["f1", "accuracy"]).read_text()
+    assert "60 of 900 examples are labelled" in text
+    worth = bcm.labels_worth(counts, "f1").set_index("classifier")["worth"]["a"]
+    assert f"Of f1 of a, 60 labels are worth {worth} with the judge." in text
+    assert "The judge's recall lies between" in text
+    assert "a is better than b" in text
+
+
 def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
     rng = np.random.default_rng(0)
     actual = rng.random(120) < 0.4

@@ -1,0 +1,1 @@
+"""Evidence whose truth is known in part: judges, and several people who label."""

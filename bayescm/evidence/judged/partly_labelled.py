@@ -1,0 +1,211 @@
+"""Evidence of which people labelled a part, and a judge all of it."""
+
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import as_counts, make_counts
+from bayescm.evidence.judged.classifiers import by_stratum, outcomes_of
+from bayescm.evidence.judged.strata import is_score, strata, warn_of_judge
+from bayescm.evidence.labels import as_labels, default_labels
+from bayescm.evidence.tabulate import check_sizes, column, tabulate
+from bayescm.validate import check_counts, fail
+
+
+def from_partly_labelled(
+    actual: Any,
+    predicted: Any = None,
+    judge: Any = None,
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    abstain: Hashable | None = None,
+    design: Any = None,
+) -> xr.DataArray | xr.Dataset:
+    """
+    Return counts of examples that a judge has seen, and of which people labelled some.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,)
+        True labels; missing (None, NaN, NA) where nobody labelled.
+    predicted : array_like, shape (n,), or mapping of these, optional
+        What the classifier said; of several, by name, to `compare` them. Without it the judge's
+        labels take its place (the scalar coord ``classified`` says so), and the measure to ask for
+        is a rate: ``"prevalence"``, how common the positive class truly is.
+    judge : array_like, shape (n,), or mapping of these, optional
+        What a judge said of every example: labels of any kind, or a score, which is cut at its
+        quantiles into two to five parts, of ten labels each or more. Of several judges each
+        combination is a stratum.
+    labels : sequence, optional
+        All classes; by default those in ``actual`` and ``predicted``.
+    positive : label, optional
+        The positive class; obvious for the labels {0, 1} and {False, True}.
+    abstain : label, optional
+        The answer that is none, as in `bayescm.from_predictions`.
+    design : array_like, shape (n,), or mapping of these, optional
+        What else the examples to be labelled were chosen by, such as the site or the month:
+        within each of its values, too, the labelled ones are taken for a random choice.
+
+    Returns
+    -------
+    DataArray, dims (judge, actual, predicted), or Dataset for a mapping of classifiers
+        The labelled examples. The coord ``unlabelled`` (judge, predicted) counts the others. Of
+        several classifiers outcomes as `bayescm.from_classifiers` returns them, of which
+        ``unlabelled`` (stratum) counts the examples without a label. The default model of both is
+        ``partly_labelled``; it takes the labelled examples for a random choice among those of the
+        same judgement and prediction.
+
+    Raises
+    ------
+    ValueError
+        If nothing is labelled, lengths differ, or neither predictions nor a judge are given.
+
+    Warns
+    -----
+    UserWarning
+        If the judge never varies or does not help, or many examples are where nobody labelled.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> human = [1, 0, 1, 1] + [None] * 6
+    >>> judge = [1, 0, 1, 0, 1, 1, 0, 1, 0, 1]
+    >>> counts = from_partly_labelled(human, judge=judge)
+    >>> int(counts.sum()), int(counts.unlabelled.sum())
+    (4, 6)
+    >>> bool(0 < bcm.interval(counts, "prevalence", of="finite").values[0])
+    True
+    """
+    if predicted is None and judge is None:
+        todo = "pass predicted=, judge= or both; labels alone go to bcm.proportion"
+        raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
+    truth = pd.Series(actual).reset_index(drop=True)
+    seen = truth.notna().to_numpy()
+    if not seen.any():
+        raise fail("nobody labelled anything", len(truth), "some labels", "label some examples")
+    values = column("actual", _typed(truth[seen].infer_objects()))
+    if isinstance(predicted, Mapping):
+        place, names = strata(judge, design, len(truth), seen.sum())
+        options = {"labels": labels, "positive": positive, "abstain": abstain}
+        found = outcomes_of(values, seen, predicted, (place, names), **options)
+        if judge is not None:
+            warn_of_judge(*_strata_of(found), varies=len(names) > 1)
+        return found
+    answers, classified = predicted, "classifier"
+    if predicted is None and _is_labels(judge, values, labels, abstain):
+        answers, judge, classified = judge, None, "judge"
+    place, names = strata(judge, design, len(truth), seen.sum())
+    if answers is None:  # what is predicted does not matter to a rate
+        answers, classified = np.full(len(truth), values[0]), "nothing"
+    given = column("predicted", answers)
+    check_sizes({"actual": len(truth), "predicted": len(given), "judge": len(place)})
+    known: Any = labels
+    if known is None:
+        present = {*pd.unique(values).tolist(), *pd.unique(np.asarray(given)).tolist()} - {abstain}
+        known = default_labels(sorted(present, key=str), present, values)
+    known = as_labels(known)
+    if abstain is not None and abstain not in known.tolist():
+        known = as_labels([*known.tolist(), abstain])
+    table, _, _ = tabulate(values, given[seen], labels=known, by={"judge": place[seen]})
+    full = np.zeros((len(names), len(known), len(known)), np.int64)
+    full[np.unique(place[seen])] = table
+    every, _, _ = tabulate(given, given, labels=known, by={"judge": place})
+    others = np.einsum("jpp->jp", every) - full.sum(axis=1)
+    counts = make_counts(full, known, positive, ("judge",), {"judge": names}, abstain)
+    counts = counts.assign_coords(
+        unlabelled=(("judge", "predicted"), others), classified=classified
+    )
+    as_counts(counts)  # says so where the abstention is a class
+    if judge is not None or predicted is None:
+        varies = len(names) > 1 or (judge is None and len(pd.unique(np.asarray(given))) > 1)
+        warn_of_judge(*_strata_of(counts), varies=varies)
+    return counts
+
+
+def from_partly_labelled_counts(
+    labelled: Any,
+    unlabelled: Any,
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    judge: Sequence | None = None,
+) -> xr.DataArray:
+    """
+    Return the same evidence as `from_partly_labelled` from counts.
+
+    Parameters
+    ----------
+    labelled : array_like, shape (C, C) or (J, C, C)
+        The confusion matrix of the labelled examples, rows = actual classes; of each answer of the
+        judge, where there is one beside the classifier.
+    unlabelled : array_like, shape (C,) or (J, C)
+        How many further examples there are of each prediction.
+    labels, positive
+        As of `bayescm.from_matrix`.
+    judge : sequence, optional
+        The judge's answers.
+
+    Returns
+    -------
+    DataArray, dims (judge, actual, predicted)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not belong together, or nothing is labelled.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
+    >>> bool(bcm.interval(counts, "prevalence").values[0] > 0.4)
+    True
+    """
+    table = check_counts(labelled)
+    table = table[None] if table.ndim == 2 else table
+    rest = np.atleast_2d(check_counts(unlabelled, name="a number of unlabelled examples"))
+    if table.ndim != 3 or table.shape[-1] != table.shape[-2] or rest.shape != table.shape[::2]:
+        got = {"labelled": table.shape, "unlabelled": rest.shape}
+        todo = "count the labelled by actual and predicted, the others by predicted"
+        raise fail("these counts do not belong together", got, "(J, C, C) and (J, C)", todo)
+    if not table.any():
+        raise fail("nobody labelled anything", 0, "some labels", "label some examples")
+    names = [f"judge {place}" for place in range(len(table))] if judge is None else list(judge)
+    check_sizes({"labelled": len(table), "judge": len(names)})
+    known = as_labels(range(table.shape[-1]) if labels is None else labels)
+    counts = make_counts(table, known, positive, ("judge",), {"judge": names})
+    return counts.assign_coords(unlabelled=(("judge", "predicted"), rest))
+
+
+def _typed(values):
+    """Return labels that a missing value made floats as what they are."""
+    whole = pd.api.types.is_float_dtype(values.dtype) and (values % 1 == 0).all()
+    return (values.astype("int64") if whole else values).to_numpy()
+
+
+def _is_labels(judge, values, labels, abstain):
+    """Say whether a judge's answers are classes, so that they can be right or wrong."""
+    if isinstance(judge, Mapping) or is_score(judge) or pd.isna(pd.Series(judge)).any():
+        return False
+    answers = set(pd.unique(np.asarray(column("judge", judge)))) - {abstain}
+    if labels is not None:
+        return answers <= set(labels)
+    unknown = sorted(answers - set(pd.unique(values)), key=str)
+    if unknown and len(set(pd.unique(values))) > 1:
+        said = f"The judge says {unknown}, which no label is: taken for classes."
+        todo = "Pass labels= with all classes, or abstain= if it is no answer."
+        warnings.warn(f"{said} {todo}", stacklevel=3)
+    return True
+
+
+def _strata_of(evidence):
+    """Return the labelled examples (K, C) of every stratum, and the number of the others."""
+    if isinstance(evidence, xr.Dataset):
+        return by_stratum(evidence)[:2]
+    known = evidence.transpose("judge", "predicted", "actual").values
+    return known.reshape(-1, known.shape[-1]), evidence["unlabelled"].values.ravel()

@@ -1,0 +1,123 @@
+"""The strata of examples that a judge has seen: what he said, and what they were chosen by."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayescm.evidence.tabulate import check_sizes, column
+from bayescm.validate import fail
+
+# A score is cut into so many parts at most, of no fewer labels each.
+BINS, LABELS_A_BIN = 5, 10
+
+
+def strata(
+    judge: Any, design: Any, size: int, labels: int | None = None
+) -> tuple[np.ndarray, list[str]]:
+    """
+    Return the stratum (n,) of every example, and the names of the strata.
+
+    Parameters
+    ----------
+    judge : array_like (n,), mapping of these, or None
+        Answers or scores; of several judges each combination is a stratum.
+    design : array_like (n,), mapping of these, or None
+        What the examples to be labelled were chosen by.
+    size, labels : int
+        The number of examples, and of those labelled.
+    """
+    parts = []
+    for name, given in {"judge": judge, "design": design}.items():
+        columns = given.values() if isinstance(given, Mapping) else [given]
+        for each in columns:
+            if each is not None:
+                parts.append(_part(name, each, size, labels or size))
+    if not parts:
+        return np.zeros(size, int), ["all"]
+    codes = np.unique(np.stack([each.codes for each in parts]), axis=1, return_inverse=True)
+    rows, place = codes
+    names = [
+        " ".join(str(each.categories[code]) for each, code in zip(parts, row, strict=True))
+        for row in rows.T
+    ]
+    return place.ravel(), names
+
+
+def _part(name, values, size, labels):
+    """Return one judge's answers as a categorical, or raise where some are missing."""
+    if is_score(values):
+        array = np.asarray(values, float)
+        if np.isnan(array).any():
+            raise _missing(name, np.isnan(array).sum())
+        bins = int(np.clip(labels // LABELS_A_BIN, 2, BINS))
+        found = pd.Categorical(pd.qcut(array, bins, labels=False, duplicates="drop"))
+    else:
+        array = pd.Series(values).reset_index(drop=True)
+        if array.isna().any():
+            raise _missing(name, array.isna().sum())
+        found = pd.Categorical(column(name, array))
+    check_sizes({name: len(found), "actual": size})
+    return found
+
+
+def _missing(name, number):
+    todo = "give what is missing a label of its own"
+    return fail(f"the {name} has missing values", number, "an answer each", todo)
+
+
+def is_score(values: Any) -> bool:
+    """Say whether a judge's answers are numbers between the whole ones."""
+    array = np.asarray(values)
+    with np.errstate(invalid="ignore"):
+        return array.dtype.kind == "f" and bool((array % 1 > 0).any())
+
+
+def warn_of_judge(known: np.ndarray, others: np.ndarray, *, varies: bool) -> None:
+    """
+    Warn where a judge does not help, or where the labels lie elsewhere than the examples.
+
+    Parameters
+    ----------
+    known : ndarray, shape (K, C)
+        Labelled examples of each stratum by their true class.
+    others : ndarray, shape (K,)
+        How many further ones it has.
+    varies : bool
+        Whether the judge ever says another thing.
+    """
+    seen, size = known.sum(-1), known.sum(-1) + others
+    if not varies:
+        said = "The judge says the same of every example, and nothing is learned from that."
+        warnings.warn(f"{said} Pass a judge that varies, or the labels alone.", stacklevel=4)
+        return
+    blank = (seen == 0) & (size > 0)
+    if size[blank].sum() > 0.1 * size.sum():
+        share = f"{100 * size[blank].sum() / size.sum():.0f} %"
+        said = f"{share} of the examples are in {blank.sum()} strata without a label: what is true "
+        warnings.warn(f"{said}there is left to the prior. Label some of these.", stacklevel=4)
+        return
+    worth = labels_worth(known, others)
+    if others.any() and worth < seen.sum():
+        said = f"The judge does not help: {seen.sum():.0f} labels are worth {worth:.0f} without it."
+        todo = "It tells too little of the truth, or the labels are few where the examples are many"
+        warnings.warn(f"{said} {todo}; pass a better judge or label more.", stacklevel=4)
+
+
+def labels_worth(known: np.ndarray, others: np.ndarray) -> float:
+    """
+    Return how many labels of random examples would tell as much of the classes' shares.
+
+    The variance of a stratified estimate against that of a simple one, each stratum being taken
+    for half a label more than it has, of the classes as they are throughout. One label for each
+    stratum goes into knowing what is true there, so that a useless judge is worth nothing.
+    """
+    seen, size = known.sum(-1), known.sum(-1) + others
+    share = size / size.sum()
+    guess = (known + 0.5 / known.shape[-1]) / (seen[:, None] + 0.5)
+    whole = share @ guess
+    spread = (guess * (1 - guess)).sum(-1)
+    worth = (whole * (1 - whole)).sum() / (share**2 * spread / (seen + 0.5)).sum()
+    return max(0.0, float(worth - (seen > 0).sum()))
