@@ -50,6 +50,7 @@ _HOME = {
     "answers.joint": ["joint_interval", "conclusions"],
     "answers.region": ["region", "correlation"],
     "classical.design_effect": ["design_effect", "effective_counts"],
+    "integrations": ["as_metrics", "mlflow", "sklearn"],
     "reporting": ["report"],
     "planning": ["plan", "plan_auc", "plan_comparison"],
     "plots": [

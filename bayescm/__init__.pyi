@@ -52,6 +52,9 @@ from bayescm.evidence.outcomes import from_classifiers as from_classifiers
 from bayescm.evidence.scored.folds import cross_scores as cross_scores
 from bayescm.evidence.scored.probabilities import from_probabilities as from_probabilities
 from bayescm.evidence.scored.scores import from_scores as from_scores
+from bayescm.integrations import as_metrics as as_metrics
+from bayescm.integrations import mlflow as mlflow
+from bayescm.integrations import sklearn as sklearn
 from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
 from bayescm.planning import plan_auc as plan_auc

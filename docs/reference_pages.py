@@ -20,10 +20,11 @@ ROOMS = {
     "planning": "Planning",
     "plots": "Plots",
     "reporting": "Reports",
+    "integrations": "Other tools",
     "studies": "Studies",
 }
 PACKAGES = ("measures", "models", "calibration", "curves", "classical", "online", "priors")
-PACKAGES += ("planning", "studies")
+PACKAGES += ("planning", "studies", "sklearn", "mlflow")
 # Modules that have a page as a whole: what is in them is for writing models and studies.
 MODULES = {
     "evidence.splits": "Splitters",
@@ -41,10 +42,10 @@ def public():
         if not isinstance(value, ModuleType):
             rooms[value.__module__.split(".")[1]].append(name)
             seen.add(id(value))
-    for room in PACKAGES:
-        package = getattr(bcm, room)
+    for each in PACKAGES:
+        package = getattr(bcm, each)
         members = [name for name in package.__all__ if id(getattr(package, name)) not in seen]
-        rooms[room] += [f"{room}.{name}" for name in members]
+        rooms[package.__name__.split(".")[1]] += [f"{each}.{name}" for name in members]
     return rooms
 
 

@@ -1,0 +1,60 @@
+"""Answers as flat numbers, for trackers that know no other kind."""
+
+from typing import Any
+
+import xarray as xr
+
+import bayescm as bcm
+
+_NUMBERS = ("point", "mean", "lower", "upper")
+
+
+def as_metrics(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measures: Any = None,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    **keywords: Any,
+) -> dict[str, float]:
+    """
+    Return point estimates and intervals as a flat dict of floats, for trackers of experiments.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Anything that `bayescm.summary` takes.
+    measures : str, callable or a sequence of these, optional
+        By default those of `bayescm.summary`.
+    prob : float, default 0.95
+        Mass of the intervals.
+    kind : {"hdi", "eti"}
+        Highest density or equal tails.
+    **keywords
+        ``model``, ``of`` and others; see `bayescm.summary`.
+
+    Returns
+    -------
+    dict of str to float
+        ``"f1/point"``, ``"f1/mean"``, ``"f1/lower"`` and ``"f1/upper"``; of several parts
+        ``"site=A/f1/lower"``. NaN where a measure is not defined.
+
+    Examples
+    --------
+    Weights & Biases takes it as it is: ``run.log(as_metrics(counts, "f1"))``.
+
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> {name: round(value, 3) for name, value in as_metrics(counts, "f1").items()}
+    {'f1/point': 0.722, 'f1/mean': 0.719, 'f1/lower': 0.644, 'f1/upper': 0.791}
+    """
+    chosen = {} if measures is None else {"measures": measures}
+    table = bcm.summary(evidence, **chosen, prob=prob, kind=kind, **keywords)
+    names = [name for name in _NUMBERS if name in table]
+    parts = list(table.columns[1 : table.columns.get_loc(names[0])])
+    found: dict[str, float] = {}
+    for row in table.to_dict("records"):
+        where = [f"{dim}={row[dim]}" for dim in parts if row[dim] == row[dim] and row[dim] != ""]
+        place = "/".join([*where, str(row["measure"])])
+        found |= {f"{place}/{name}": float(row[name]) for name in names}
+    return found

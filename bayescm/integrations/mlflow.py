@@ -1,0 +1,99 @@
+"""MLflow: metrics with their bounds, the report and the tree of a run."""
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.integrations.metrics import as_metrics
+from bayescm.validate import fail
+
+__all__ = ["log"]
+
+
+def log(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree | str | Path,
+    measures: Any = None,
+    *,
+    report: bool = True,
+    prefix: str = "",
+    **keywords: Any,
+) -> dict[str, float]:
+    """
+    Log the answers of some evidence to the active run of MLflow.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset, DataTree or path
+        Anything that `bayescm.summary` takes: its metrics are logged, a report of it, and, of a
+        fit, the tree itself. Of a path (a report that was written) the file, as an artifact.
+    measures : str, callable or a sequence of these, optional
+        By default those of `bayescm.summary`.
+    report : bool, default True
+        Whether to log a report too, as ``bayescm/report.html``.
+    prefix : str
+        Put before the names of the metrics: ``"test/"``.
+    **keywords
+        Those of `as_metrics`: ``prob``, ``kind``, ``model``, ...
+
+    Returns
+    -------
+    dict of str to float
+        What was logged as metrics. MLflow allows fewer characters in a name than classes have:
+        others become ``_``; a measure that is not defined is left out.
+
+    Raises
+    ------
+    ImportError
+        If MLflow is not installed.
+    ValueError
+        If no run is active, or two metrics would get one name.
+
+    Examples
+    --------
+    >>> import mlflow  # doctest: +SKIP
+    >>> with mlflow.start_run():  # doctest: +SKIP
+    ...     log(counts, ["precision", "recall"])
+    """
+    tracker = _mlflow()
+    if isinstance(evidence, (str, Path)):
+        tracker.log_artifact(str(evidence), "bayescm")
+        return {}
+    found = _named(as_metrics(evidence, measures, **keywords), prefix)
+    tracker.log_metrics(found)
+    tracker.set_tag("bayescm.version", bcm.__version__)
+    with tempfile.TemporaryDirectory() as folder:
+        if report:
+            chosen = {} if measures is None else {"measures": measures}
+            bcm.report(evidence, Path(folder, "report.html"), **chosen, **keywords)
+        if isinstance(evidence, xr.DataTree):
+            bcm.save(evidence, Path(folder, "fit.nc"))
+        tracker.log_artifacts(folder, "bayescm")
+    return found
+
+
+def _mlflow():
+    try:
+        import mlflow
+    except ImportError:
+        todo = "pip install 'bayescm[mlflow]'"
+        raise fail("MLflow is not installed", ..., "", todo, ImportError) from None
+    if mlflow.active_run() is None:
+        todo = "with mlflow.start_run(): bcm.mlflow.log(...)"
+        raise fail("no run of MLflow is active", ..., "", todo)
+    return mlflow
+
+
+def _named(metrics, prefix):
+    """Return the metrics that have a value, under names that MLflow allows."""
+    found: dict[str, float] = {}
+    for name, value in metrics.items():
+        plain = prefix + re.sub(r"[^\w\-./ ]", "_", name)
+        if plain in found:
+            raise fail("two metrics have one name", plain, "different names", "rename the parts")
+        if value == value:
+            found[plain] = value
+    return found

@@ -1,0 +1,39 @@
+"""pytest: a fixture that fails a test where a classifier does not meet its requirements."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import bayescm as bcm
+from bayescm.validate import fail
+
+_UNKNOWN = ("fail", "skip", "pass")
+
+
+@pytest.fixture
+def bayescm_check() -> Callable:
+    """
+    Check requirements on a classifier: a test fails where one is not met.
+
+    ``bayescm_check(evidence, requirements, unknown="fail", **keywords)`` takes what
+    `bayescm.check` takes and returns its table. With ``unknown="skip"`` a test is skipped where
+    none failed but the evidence is too little to tell, with ``"pass"`` it passes.
+    """
+    return _check
+
+
+def _check(
+    evidence: Any, requirements: str | Sequence[str], *, unknown: str = "fail", **keywords: Any
+) -> Any:
+    __tracebackhide__ = True
+    if unknown not in _UNKNOWN:
+        raise fail("unknown what to do", unknown, _UNKNOWN, 'pass unknown="skip"')
+    table = bcm.check(evidence, requirements, **keywords)
+    outcomes = set(table["outcome"])
+    said = "\n" + table.to_string(index=False)
+    if "failed" in outcomes or ("not yet known" in outcomes and unknown == "fail"):
+        pytest.fail(said, pytrace=False)
+    if "not yet known" in outcomes and unknown == "skip":
+        pytest.skip(said)
+    return table

@@ -1,0 +1,335 @@
+"""scikit-learn: a bound of the posterior as a score for searches, and displays with intervals."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.validate import check_kind, check_prob, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "CalibrationDisplay",
+    "ConfusionMatrixDisplay",
+    "PrecisionRecallDisplay",
+    "RocCurveDisplay",
+    "scorer",
+]
+
+
+def scorer(
+    measure: str | Callable,
+    *,
+    at: str | float = "lower",
+    prob: float = 0.95,
+    kind: str = "hdi",
+    positive: Any = None,
+    **keywords: Any,
+) -> "Scorer":
+    """
+    Return a scorer for ``cross_validate``, ``GridSearchCV`` and others: a bound of the posterior.
+
+    A search by the lower bound prefers what is known to be good to what may be good.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A measure with one value: of predicted classes (``predict``), or, such as ``"brier"``, of
+        probabilities (``predict_proba``).
+    at : {"lower", "upper", "mean"} or float in (0, 1), default "lower"
+        A bound of the interval, the posterior mean, or a quantile.
+    prob : float, default 0.95
+        Mass of the interval.
+    kind : {"hdi", "eti"}
+        Highest density or equal tails.
+    positive : label, optional
+        The positive class of two; by default the last of the estimator's classes, as in
+        scikit-learn.
+    **keywords
+        ``model`` and its own keywords; see `bayescm.interval`.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y)`` -> float, greater is better: of a measure where lower is better
+        it is the negative, as scikit-learn's ``neg_log_loss`` is, and ``at="lower"`` still the
+        cautious end.
+
+    Raises
+    ------
+    ValueError
+        If `at` is none of these, or the measure has a value for each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cross_val_score(GaussianNB(), X, y, scoring=scorer("f1"), cv=3).round(2)
+    array([0.89, 0.92, 0.92])
+    """
+    if at not in ("lower", "upper", "mean") and not (isinstance(at, float) and 0 < at < 1):
+        todo = 'pass at="lower"'
+        raise fail("at is no point of a posterior", at, "lower, upper, mean or a quantile", todo)
+    check_prob(prob)
+    check_kind(kind)
+    bcm.measures.resolve(measure)
+    return Scorer(measure, at, prob, kind, positive, keywords)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A point of the posterior of a measure, as scikit-learn asks for it; see `scorer`."""
+
+    measure: str | Callable
+    at: str | float
+    prob: float
+    kind: str
+    positive: Any = None
+    keywords: dict = field(default_factory=dict)
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the score of a fitted estimator on a test set."""
+        kernel = bcm.measures.resolve(self.measure)
+        door = _probabilities if kernel.takes == "probabilities" else _counts
+        less = kernel.lower_is_better
+        found = self._found(door(estimator, X, y, self.positive), less)
+        if found.size != 1:
+            todo = f'take an average, e.g. "{kernel.__name__}_macro", or one class, "f1[a]"'
+            raise fail("a score is one number", dict(found.sizes), "a single value", todo)
+        return -found.item() if less else found.item()
+
+    def _found(self, evidence, less):
+        if self.at == "mean":
+            return bcm.mean(evidence, self.measure, **self.keywords)
+        if isinstance(self.at, float):
+            at = 1 - self.at if less else self.at
+            return bcm.quantile(evidence, self.measure, at, **self.keywords)
+        ends = bcm.interval(evidence, self.measure, prob=self.prob, kind=self.kind, **self.keywords)
+        return ends.sel(bound="upper" if (self.at == "lower") == less else "lower")
+
+
+def _counts(estimator, X, y, positive):
+    """Return the counts of the classes that an estimator predicts."""
+    labels = estimator.classes_.tolist()
+    chosen = {"positive": labels[-1] if positive is None else positive} if len(labels) == 2 else {}
+    return bcm.from_predictions(y, estimator.predict(X), labels=labels, **chosen)
+
+
+def _probabilities(estimator, X, y, positive):
+    """Return an estimator's probabilities as evidence."""
+    shares, wanted = _shares(estimator, X, positive)
+    return bcm.from_probabilities(y, shares, positive=wanted)
+
+
+def _scores(estimator, X, y, positive):
+    """Return an estimator's scores as evidence: of two classes the decision function's if any."""
+    if len(estimator.classes_) == 2 and hasattr(estimator, "decision_function"):
+        labels = estimator.classes_.tolist()
+        wanted = labels[-1] if positive is None else positive
+        scores = estimator.decision_function(X)
+        return bcm.from_scores(y, scores if wanted == labels[-1] else -scores, positive=wanted)
+    shares, wanted = _shares(estimator, X, positive)
+    if wanted is None:
+        return bcm.from_scores(y, shares, labels=estimator.classes_.tolist())
+    return bcm.from_scores(y, shares, positive=wanted)
+
+
+def _shares(estimator, X, positive):
+    """Return the probabilities of the positive class and its label, or those of all classes."""
+    if not hasattr(estimator, "predict_proba"):
+        todo = "wrap it in CalibratedClassifierCV"
+        raise fail("no probabilities", type(estimator).__name__, "predict_proba", todo, TypeError)
+    labels = estimator.classes_.tolist()
+    shares = np.asarray(estimator.predict_proba(X))
+    if len(labels) > 2:
+        return shares, None
+    wanted = labels[-1] if positive is None else positive
+    if wanted not in labels:
+        raise fail("not a class", wanted, labels, "pass one of the estimator's classes")
+    return shares[:, labels.index(wanted)], wanted
+
+
+class _Display:
+    """
+    A plot with intervals, made as scikit-learn makes its displays.
+
+    Parameters
+    ----------
+    evidence : DataArray or Dataset
+
+    Attributes
+    ----------
+    evidence : DataArray or Dataset
+        What is drawn; every other function of the package takes it too.
+    figure_ : matplotlib.figure.Figure
+    ax_ : matplotlib.axes.Axes
+    """
+
+    _plot: ClassVar[str]
+    _from_estimator: ClassVar[Callable]
+    figure_: "Figure"
+    ax_: "Axes"
+
+    def __init__(self, evidence: xr.DataArray | xr.Dataset) -> None:
+        self.evidence = evidence
+
+    def plot(self, *, ax: "Axes | None" = None, **keywords: Any) -> Self:
+        """
+        Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where; by default a new figure.
+        **keywords
+            Those of the plot, ``prob`` and others.
+
+        Returns
+        -------
+        display
+        """
+        self.figure_ = getattr(bcm, self._plot)(self.evidence, ax=ax, **keywords)
+        self.ax_ = self.figure_.axes[0] if ax is None else ax
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
+    ) -> Self:
+        """
+        Draw a fitted estimator's performance on a test set.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+        X : array_like
+            Its features, one row per example.
+        y : array_like
+            Actual classes.
+        positive : label, optional
+            The positive class of two; by default the last of the estimator's classes.
+        ax : Axes, optional
+        **keywords
+            Those of the plot.
+
+        Returns
+        -------
+        display
+        """
+        return cls(cls._from_estimator(estimator, X, y, positive)).plot(ax=ax, **keywords)
+
+
+class ConfusionMatrixDisplay(_Display):
+    """
+    The confusion matrix with intervals; see `bayescm.plot_matrix`.
+
+    Examples
+    --------
+    >>> display = ConfusionMatrixDisplay.from_predictions([1, 0, 1, 1], [1, 0, 0, 1])
+    >>> int(display.evidence.sum())
+    4
+    """
+
+    _plot = "plot_matrix"
+    _from_estimator = staticmethod(_counts)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, y_pred: Any, *, ax: "Axes | None" = None, **keywords: Any
+    ) -> Self:
+        """Draw the matrix of actual and predicted classes; see `from_estimator`."""
+        return cls(bcm.from_predictions(y_true, y_pred)).plot(ax=ax, **keywords)
+
+
+class _OfScores(_Display):
+    _from_estimator = staticmethod(_scores)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
+    ) -> Self:
+        """Draw actual classes and scores, a greater one for the positive class."""
+        return cls(bcm.from_scores(y_true, y_score, positive=positive)).plot(ax=ax, **keywords)
+
+
+class RocCurveDisplay(_OfScores):
+    """
+    The ROC curve with its band; see `bayescm.plot_roc`.
+
+    Examples
+    --------
+    >>> display = RocCurveDisplay.from_predictions([1, 0, 1, 0], [0.9, 0.2, 0.4, 0.6], positive=1)
+    >>> display.ax_.get_xlabel()
+    'false positive rate'
+    """
+
+    _plot = "plot_roc"
+
+
+class PrecisionRecallDisplay(_OfScores):
+    """
+    The precision-recall curve with its band; see `bayescm.plot_precision_recall`.
+
+    Examples
+    --------
+    >>> actual, scores = [1, 0, 1, 0], [0.9, 0.2, 0.4, 0.6]
+    >>> PrecisionRecallDisplay.from_predictions(actual, scores, positive=1).ax_.get_xlabel()
+    'recall'
+    """
+
+    _plot = "plot_precision_recall"
+
+
+class CalibrationDisplay(_Display):
+    """
+    The calibration curve with its band; see `bayescm.plot_calibration`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> forecasts = rng.beta(2, 2, 200)
+    >>> actual = (rng.random(200) < forecasts).astype(int)
+    >>> display = CalibrationDisplay.from_predictions(actual, forecasts, positive=1)
+    >>> display.evidence.sizes["example"]
+    200
+    """
+
+    _plot = "plot_calibration"
+    _from_estimator = staticmethod(_probabilities)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
+    ) -> Self:
+        """Draw actual classes and forecast probabilities of the positive class."""
+        return cls(bcm.from_probabilities(y_true, y_prob, positive=positive)).plot(
+            ax=ax, **keywords
+        )

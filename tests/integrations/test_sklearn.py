@@ -1,0 +1,121 @@
+import pickle
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.naive_bayes import GaussianNB
+
+import bayescm as bcm
+
+X, Y = load_breast_cancer(return_X_y=True)
+NAMES = np.array(["malignant", "benign"])[Y]
+MODEL = GaussianNB().fit(X[::2], NAMES[::2])
+REST = X[1::2], NAMES[1::2]
+
+
+def evidence(positive="malignant"):
+    return bcm.from_predictions(REST[1], MODEL.predict(REST[0]), positive=positive)
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ("lower", lambda c: bcm.interval(c, "recall", prob=0.9).sel(bound="lower")),
+        ("upper", lambda c: bcm.interval(c, "recall", prob=0.9).sel(bound="upper")),
+        ("mean", lambda c: bcm.mean(c, "recall")),
+        (0.2, lambda c: bcm.quantile(c, "recall", 0.2)),
+    ],
+)
+def test_a_score_is_a_point_of_the_posterior(at, expected):
+    score = bcm.sklearn.scorer("recall", at=at, prob=0.9)
+    # The last class in sorted order is the positive one, as in scikit-learn.
+    assert score(MODEL, *REST) == pytest.approx(expected(evidence("malignant")).item())
+    chosen = bcm.sklearn.scorer("recall", at=at, prob=0.9, positive="benign")
+    assert chosen(MODEL, *REST) == pytest.approx(expected(evidence("benign")).item())
+
+
+def test_a_loss_is_negative_and_its_lower_bound_the_cautious_one():
+    score = bcm.sklearn.scorer("error_rate")(MODEL, *REST)
+    assert score == pytest.approx(-bcm.interval(evidence(), "error_rate").values[1])
+    point = bcm.sklearn.scorer("error_rate", at=0.1)(MODEL, *REST)
+    assert point == pytest.approx(-bcm.quantile(evidence(), "error_rate", 0.9).item())
+
+
+def test_a_measure_of_probabilities_asks_for_them():
+    score = bcm.sklearn.scorer("brier", at="mean")(MODEL, *REST)
+    shares = MODEL.predict_proba(REST[0])[:, 1]
+    known = bcm.from_probabilities(REST[1], shares, positive="malignant")
+    assert score == pytest.approx(-bcm.mean(known, "brier").item())
+
+
+def test_searches_and_cross_validations_take_it():
+    both = {"cautious": bcm.sklearn.scorer("f1"), "mean": bcm.sklearn.scorer("f1", at="mean")}
+    scores = cross_validate(GaussianNB(), X, Y, cv=3, scoring=both)
+    assert (scores["test_cautious"] < scores["test_mean"]).all()
+    grid = {"var_smoothing": [1e-9, 1e-1]}
+    search = GridSearchCV(GaussianNB(), grid, scoring=both["cautious"], cv=3).fit(X, Y)
+    assert 0.8 < search.best_score_ < 1
+    again = pickle.loads(pickle.dumps(both["mean"]))
+    assert again(search.best_estimator_, X, Y) == both["mean"](search.best_estimator_, X, Y)
+
+
+def test_many_classes_need_one_number():
+    features, species = load_iris(return_X_y=True)
+    model = GaussianNB().fit(features, species)
+    assert 0.8 < bcm.sklearn.scorer("f1_macro")(model, features, species) < 1
+    with pytest.raises(ValueError, match=r"a score is one number.*f1_macro"):
+        bcm.sklearn.scorer("f1")(model, features, species)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"at": "bottom"}, "at is no point of a posterior"),
+        ({"at": 1.5}, "at is no point of a posterior"),
+        ({"prob": 2}, "prob"),
+        ({"kind": "x"}, "kind"),
+        ({"measure": "f1x"}, "unknown measure"),
+    ],
+)
+def test_mistakes_are_said_before_the_search(keywords, words):
+    with pytest.raises(ValueError, match=words):
+        bcm.sklearn.scorer(**{"measure": "f1"} | keywords)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ConfusionMatrixDisplay",
+        "RocCurveDisplay",
+        "PrecisionRecallDisplay",
+        "CalibrationDisplay",
+    ],
+)
+def test_displays_draw_where_they_are_told(name):
+    display = getattr(bcm.sklearn, name)
+    _, ax = plt.subplots()
+    model = LogisticRegression(max_iter=500).fit(X[::2, :2], NAMES[::2])
+    shown = display.from_estimator(model, X[1::2, :2], NAMES[1::2], ax=ax, prob=0.9)
+    assert shown.ax_ is ax
+    assert shown.figure_ is ax.figure
+    assert ax.has_data() or ax.images or ax.texts
+    shares = model.predict_proba(X[1::2, :2])[:, 1]
+    predicted = model.predict(X[1::2, :2])
+    answers = predicted if name.startswith("Confusion") else shares
+    known = {} if name.startswith("Confusion") else {"positive": "malignant"}
+    again = display.from_predictions(NAMES[1::2], answers, prob=0.9, **known)
+    assert again.figure_ is not shown.figure_
+    assert len(again.ax_.lines) == len(ax.lines)
+
+
+def test_a_classifier_without_probabilities_is_named():
+    from sklearn.svm import LinearSVC
+
+    model = LinearSVC().fit(X[::2, :2], Y[::2])
+    with pytest.raises(TypeError, match="no probabilities: 'LinearSVC'"):
+        bcm.sklearn.CalibrationDisplay.from_estimator(model, X[1::2, :2], Y[1::2])
+    shown = bcm.sklearn.RocCurveDisplay.from_estimator(model, X[1::2, :2], Y[1::2])
+    assert shown.ax_.get_xlabel() == "false positive rate"
