@@ -73,7 +73,7 @@ def scorer(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> cross_val_score(GaussianNB(), X, y, scoring=scorer("f1"), cv=3).round(2)
-    array([0.89, 0.92, 0.92])
+    array([0.9 , 0.93, 0.93])
     """
     if at not in ("lower", "upper", "mean") and not (isinstance(at, float) and 0 < at < 1):
         todo = 'pass at="lower"'
