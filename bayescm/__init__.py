@@ -36,7 +36,7 @@ _HOME = {
         "skewness",
         "prob_above",
     ],
-    "answers.labels_worth": ["labels_worth"],
+    "planning.labels_worth": ["labels_worth"],
     "answers.proportion": ["proportion"],
     "posterior.files": ["load", "save"],
     "posterior.fit": ["fit"],

@@ -21,7 +21,6 @@ from bayescm.answers.gaps import gap as gap
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.joint import conclusions as conclusions
 from bayescm.answers.joint import joint_interval as joint_interval
-from bayescm.answers.labels_worth import labels_worth as labels_worth
 from bayescm.answers.numbers import cdf as cdf
 from bayescm.answers.numbers import mean as mean
 from bayescm.answers.numbers import mode as mode
@@ -59,6 +58,7 @@ from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
 from bayescm.planning import plan_auc as plan_auc
 from bayescm.planning import plan_comparison as plan_comparison
+from bayescm.planning.labels_worth import labels_worth as labels_worth
 from bayescm.plots import plot_calibration as plot_calibration
 from bayescm.plots import plot_curve_numbers as plot_curve_numbers
 from bayescm.plots import plot_decision_curve as plot_decision_curve

@@ -5,10 +5,10 @@ from typing import Any
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.answers.labels_worth import labels_worth
 from bayescm.evidence.counts import CELLS, positive
 from bayescm.evidence.judged.as_classifier import judge_as_classifier, of_classifiers
 from bayescm.evidence.outcomes import matrices_of
+from bayescm.planning.labels_worth import labels_worth
 from bayescm.posterior.route import default_model
 from bayescm.reporting import content, facts
 from bayescm.reporting.cautions import few

@@ -195,8 +195,11 @@ def _is_labels(judge, values, labels, abstain):
     answers = set(pd.unique(np.asarray(column("judge", judge)))) - {abstain}
     if labels is not None:
         return answers <= set(labels)
-    unknown = sorted(answers - set(pd.unique(values)), key=str)
-    if unknown and len(set(pd.unique(values))) > 1:
+    seen = set(pd.unique(values))
+    unknown = sorted(map(str, answers - seen))
+    if len(unknown) == len(answers):  # another language: 0 and 1 where people say yes and no
+        return False
+    if unknown and len(seen) > 1:
         said = f"The judge says {unknown}, which no label is: taken for classes."
         todo = "Pass labels= with all classes, or abstain= if it is no answer."
         warnings.warn(f"{said} {todo}", stacklevel=3)

@@ -1,10 +1,17 @@
 """
 A few labels and a judge of everything: coverage and width against the labels alone.
 
-Simulated are 2,000 items that a judge has seen, of which 20, 50 or 100 chosen at random were
-labelled. In the cases without a classifier the quantity is a rate; with one it is also F1. Judge
-and classifier err independently given the truth. Each interval is a 95% equal-tailed one of the
-population's value, beside that of the labelled examples alone.
+``"coverage"``: simulated are 2,000 items that a judge has seen, of which 20, 50 or 100 chosen at
+random were labelled. In the cases without a classifier the quantity is a rate; with one it is also
+F1. Judge and classifier err independently given the truth. Each interval is a 95% equal-tailed one
+of the population's value, beside that of the labelled examples alone.
+
+``"comparisons"``: the difference of two classifiers in accuracy and F1 under one judge, beside
+that of the labelled examples alone, paired.
+
+``"real"``: preferences of people between two language models, of which all are known, and the
+picks of a judge. 28 or 56 labels are drawn from each table, and the rate is that of the items at
+hand, beside that of the same labels without the judge over the same items.
 """
 
 from dataclasses import dataclass
@@ -18,6 +25,7 @@ from bayescm import __version__
 from bayescm.direct import dirichlet_multinomial, partly_labelled
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
+from bayescm.studies import under_one_judge
 from bayescm.studies.tables import Settings, chosen
 from bayescm.validate import check_choice
 
@@ -39,7 +47,7 @@ CLASSIFIERS: list[tuple] = [
     (0.1, (0.9, 0.9), (0.7, 0.95)),
 ]
 CASES = dict(enumerate(RATES + CLASSIFIERS, start=1))
-TABLES = ("coverage",)
+TABLES = ("coverage", "comparisons", "real")
 
 
 @dataclass(frozen=True)
@@ -117,9 +125,10 @@ def table(
 
     Parameters
     ----------
-    name : {"coverage"}
+    name : {"coverage", "comparisons", "real"}
     case : int, optional
-        1 to 22: twelve rates, then ten classifiers.
+        Of the coverage 1 to 22 (twelve rates, then ten classifiers), of comparisons 1 to 8, of real
+        judges 1 to 4.
     settings : Settings, optional
         Replications and seed; the rest does not apply.
 
@@ -129,6 +138,10 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     settings = settings or Settings()
+    if name == "comparisons":
+        return under_one_judge.comparisons(case, settings)
+    if name == "real":
+        return under_one_judge.real(case, settings)
     parts = []
     for number in chosen(CASES, case):
         prevalence, judge, classifier = CASES[number]

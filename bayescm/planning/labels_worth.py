@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.asking import answers_of, template, wanted
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.evidence.counts import CELLS
+from bayescm.measures.labelled import kernels
 from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_seed, fail
 
-_DRAWS = 4_000
+_DRAWS = 10_000
 
 
 def labels_worth(
@@ -60,23 +60,26 @@ def labels_worth(
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
     posterior = posterior_of(evidence, **keywords)
-    found, _ = wanted(posterior, measures, "parameter")
+    found = kernels(measures, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
     cells = posterior.cells("parameter", _DRAWS, rng).mean(axis=0)
     labelled = posterior.pooled.sum((-2, -1))
-    asked: dict[str, Any] = {"random_seed": random_seed}
-    both = answers_of(posterior, found, draws=_DRAWS, **asked)
     counts = _counts(posterior, cells * labelled[..., None, None])
     alone = dirichlet_multinomial(counts)
     weight = (alone.weights - counts.values).sum((-2, -1))
+    both, bare = (each.draw(found, _DRAWS, rng) for each in (posterior, alone))
     parts = []
-    bare = answers_of(alone, found, **asked)
-    for kernel, (have, _), (one, _) in zip(found, both, bare, strict=True):
-        blank = template(posterior, kernel)
+    for kernel, have, one in zip(found, both, bare, strict=True):
+        labels = posterior.classes_of(kernel)
+        blank = (
+            posterior.blank
+            if labels is None
+            else posterior.blank.expand_dims({"class": labels}, -1)
+        )
         shape = (*posterior.blank.shape, *(1,) * (blank.ndim - posterior.blank.ndim))
         size, prior = labelled.reshape(shape), weight.reshape(shape)
-        worth = (size + prior) * (one.sd() / have.sd()) ** 2 - prior
-        parts.append(_rows(blank, size, worth))
+        worth = (size + prior) * (np.nanstd(one, axis=0) / np.nanstd(have, axis=0)) ** 2 - prior
+        parts.append(_rows(blank.rename(kernel.__name__), size, worth))
     return pd.concat(parts, ignore_index=True)
 
 
