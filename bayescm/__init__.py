@@ -64,6 +64,8 @@ _HOME = {
         "plot_differences",
         "plot_matrix",
         "plot_roc",
+        "plot_sroc",
+        "plot_studies",
         "plot_precision_recall",
         "plot_curve_numbers",
         "plot_threshold",

@@ -78,6 +78,8 @@ from bayescm.plots import plot_priors as plot_priors
 from bayescm.plots import plot_ranks as plot_ranks
 from bayescm.plots import plot_region as plot_region
 from bayescm.plots import plot_roc as plot_roc
+from bayescm.plots import plot_sroc as plot_sroc
+from bayescm.plots import plot_studies as plot_studies
 from bayescm.plots import plot_threshold as plot_threshold
 from bayescm.posterior.files import load as load
 from bayescm.posterior.files import save as save

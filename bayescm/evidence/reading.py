@@ -1,4 +1,4 @@
-"""Counts from files: predictions, or a confusion table."""
+"""Counts from files: predictions, a confusion table, or a table of studies."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
@@ -9,9 +9,11 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.files import Columns, File, as_numbers, as_places
-from bayescm.evidence.matrices import from_matrix
+from bayescm.evidence.matrices import from_cells, from_matrix
 from bayescm.evidence.predictions import column_of, from_frame
 from bayescm.validate import fail
+
+_CELLS, _MOST_STUDIES = {"tp", "fn", "fp", "tn"}, 1_000_000
 
 
 def read(
@@ -28,7 +30,7 @@ def read(
     abstain: Hashable | None = None,
 ) -> xr.DataArray:
     r"""
-    Return counts from a file of predictions or of a confusion table.
+    Return counts from a file of predictions, of a confusion table or of studies.
 
     Labels in text files are text: ``01`` is not ``1``, and ``NA`` is a class. Parquet and Arrow
     files have types of their own. A text file is read piece by piece, whatever its size.
@@ -40,8 +42,8 @@ def read(
         compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``), ``.parquet``, ``.feather``, ``.arrow``.
     actual, predicted : str, optional
         Columns of a file with one row per example; by default those of these names. Without them
-        the file is a confusion table: one row per actual class, its label first, one column per
-        predicted class.
+        the file is a confusion table (one row per actual class, its label first, one column per
+        predicted class) or, with columns TP, FN, FP and TN, a table of studies.
     by, weights, weights_are
         As in ``from_frame``.
     labels, positive, abstain : optional
@@ -53,6 +55,8 @@ def read(
     Returns
     -------
     DataArray, dims (..., actual, predicted)
+        Of studies the first dim is ``group``, labelled by the first other column whose values
+        differ; the columns that are left are coords of it.
 
     Raises
     ------
@@ -71,6 +75,8 @@ def read(
     """
     file = File(Path(path))
     if actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names):
+        if {name.lower() for name in file.names} >= _CELLS:
+            return _from_studies(file, labels, positive)
         return _from_table(file, labels, positive)
     actual, predicted = actual or "actual", predicted or "predicted"
     if not isinstance(by, Mapping):
@@ -192,3 +198,21 @@ def _from_table(file, labels, positive):
         )
         raise fail("neither predictions nor a confusion table", file.names, "one of the two", todo)
     return from_matrix(table, labels=labels, positive=as_label(positive, kind))
+
+
+def _from_studies(file, labels, positive):
+    frame = file.whole(_MOST_STUDIES)
+    columns = {name.lower(): name for name in file.names}
+    tp, fn, fp, tn = (frame.pop(columns[cell]).to_numpy() for cell in ("tp", "fn", "fp", "tn"))
+    chosen = ("negative", "positive") if labels is None else labels
+    counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=chosen).rename(batch="group")
+    if positive is not None and positive != counts["positive"].item():
+        todo = f"pass labels=[..., {positive!r}], the positive one last"
+        raise fail("TP are of another class", positive, counts["positive"].item(), todo)
+    names = next((name for name in frame if frame[name].is_unique), None)
+    if names is not None:
+        counts = counts.assign_coords(group=frame.pop(names).to_numpy())
+    taken = [name for name in frame if name in (*counts.coords, *counts.dims)]
+    if taken:
+        raise fail("columns with names of our own", taken, "others", "rename them")
+    return counts.assign_coords({name: ("group", each.to_numpy()) for name, each in frame.items()})

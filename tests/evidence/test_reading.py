@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from reference_cases import data_file
 
-from bayescm.evidence import read
+from bayescm.evidence import from_cells, read
 from bayescm.evidence.files import replacing
 
 TEXT = "y,yhat,fold\nsick,sick,0\nwell,sick,0\nsick,well,1\nwell,well,1\n"
@@ -210,3 +210,20 @@ def test_real_files():
     path = data_file("confusion/modeldata_hpc_cv.csv.gz")
     folds = read(path, actual="obs", predicted="pred", by={"fold": "Resample"})
     assert (folds.sizes["fold"], folds.sizes["actual"], folds.sum()) == (10, 4, 3467)
+
+
+def test_a_table_of_studies_is_read(tmp_path):
+    path = tmp_path / "studies.csv"
+    path.write_text("Author,TP,FN,FP,TN,year\nAho,5,2,3,9,2001\nBeck,4,1,0,7,2001\n")
+    found = read(path)
+    known = from_cells(tp=[5, 4], fn=[2, 1], fp=[3, 0], tn=[9, 7]).rename(batch="group")
+    np.testing.assert_array_equal(found, known)
+    assert found.dims == known.dims
+    assert found["group"].values.tolist() == ["Aho", "Beck"]
+    assert found["year"].dims == ("group",)
+    assert read(path, labels=["well", "sick"])["positive"].item() == "sick"
+    with pytest.raises(ValueError, match="TP are of another class: 'well'"):
+        read(path, labels=["well", "sick"], positive="well")
+    path.write_text("study,tp,fn,fp,tn,positive\n1,5,2,3,9,1\n2,4,1,0,7,1\n")
+    with pytest.raises(ValueError, match="names of our own"):
+        read(path)

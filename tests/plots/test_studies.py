@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+from scipy.special import logit
+
+import bayescm as bcm
+
+STUDIES = bcm.from_cells(
+    tp=[47, 126, 19, 36, 130, 84], fn=[9, 51, 10, 3, 19, 2],
+    fp=[101, 272, 12, 78, 211, 68], tn=[738, 1543, 192, 276, 959, 89],
+).rename(batch="group").assign_coords(group=[f"study {place}" for place in range(6)])  # fmt: skip
+
+
+def test_studies_stand_where_they_were_seen_and_their_summary_inside_both_regions():
+    (axes,) = bcm.plot_sroc(STUDIES).axes
+    (circles,) = [each for each in axes.collections if len(each.get_offsets()) == 6]
+    seen = np.array([bcm.measure(STUDIES, name)[name] for name in ("fpr", "recall")]).T
+    np.testing.assert_allclose(circles.get_offsets(), seen)
+    center, typical, new, curve = axes.lines
+    x, y = center.get_xydata()[0]
+    known = bcm.mean(STUDIES, "recall", model="hierarchical_groups", of="typical").item()
+    assert y == pytest.approx(known, abs=0.01)
+    extents = [each.get_path().get_extents() for each in (typical, new)]
+    assert extents[0].contains(x, y)
+    assert extents[1].width > extents[0].width
+    ends = bcm.interval(STUDIES, "recall", of="typical", model="hierarchical_groups")
+    # The ellipse holds both rates, so it is somewhat longer than the interval of one.
+    assert extents[0].y0 < ends[0] < ends[1] < extents[0].y1
+    assert (np.diff(curve.get_ydata()) > 0).all()
+    assert [curve.get_xdata()[0], curve.get_xdata()[-1]] == [seen[:, 0].min(), seen[:, 0].max()]
+
+
+def test_a_wider_region_holds_more():
+    narrow, wide = (bcm.plot_sroc(STUDIES, prob=prob).axes[0].lines[1] for prob in (0.5, 0.99))
+    areas = [np.ptp(logit(each.get_ydata())) for each in (narrow, wide)]
+    assert areas[0] < 0.6 * areas[1]
+
+
+def test_the_forest_says_what_interval_says():
+    figure = bcm.plot_studies(STUDIES, kind="eti")
+    left, right = figure.axes
+    assert [label.get_text() for label in left.get_yticklabels()] == [
+        *STUDIES["group"].values,
+        "typical study",
+        "mean of studies",
+        "new study",
+    ]
+    alone = bcm.interval(STUDIES.sel(group="study 2", drop=True), "recall", kind="eti")
+    np.testing.assert_allclose(left.lines[4].get_xdata(), alone, atol=1e-6)
+    mean = bcm.interval(STUDIES, "specificity", kind="eti", of="population")
+    np.testing.assert_allclose(right.lines[14].get_xdata(), mean, atol=1e-6)
+
+
+@pytest.mark.parametrize("plot", [bcm.plot_sroc, bcm.plot_studies])
+def test_what_is_no_set_of_studies_is_refused(plot):
+    with pytest.raises(ValueError, match="not studies"):
+        plot(STUDIES.rename(group="site"))
+    many = bcm.from_matrix(np.ones((3, 3, 3), int), dims=("group",))
+    with pytest.raises(ValueError, match="of two classes"):
+        plot(many)
