@@ -24,6 +24,7 @@ _HOME = {
     "evidence.scored.folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],
     "evidence.learners.halves": ["cross_halves"],
+    "calibration.recalibrating": ["recalibrated"],
     "curves.deciding.costs": ["expected_cost"],
     "curves.deciding.decisions": ["decision_curve"],
     "answers.interval": ["interval"],

@@ -32,6 +32,7 @@ from bayescm.answers.proportion import proportion as proportion
 from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
+from bayescm.calibration.recalibrating import recalibrated as recalibrated
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
 from bayescm.curves.deciding.costs import expected_cost as expected_cost

@@ -17,6 +17,9 @@ It is smooth: steps in the curve, as forecasts rounded to few values may have, i
 Proper scores and slope and intercept of the logistic recalibration do not lean on it: the direct
 sibling draws them by the Bayesian bootstrap.
 
+Where the evidence has another prevalence, or importance weights, the classes' forecasts are those
+of the sample and ``curve`` is moved by the same log odds for all.
+
 Not conjugate: the sibling takes Laplace's approximation at each scale of a grid and corrects it by
 importance weights. Forecasts of exactly 0 and 1 are put one standard deviation beyond the others.
 
@@ -43,7 +46,7 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
     ----------
     evidence : xarray.Dataset
         ``score`` (example), probabilities; ``actual`` (example); scalar coord ``positive``; if
-        there is one ``weight`` (example).
+        there are any ``weight`` and ``importance`` (example), and the scalar coord ``prevalence``.
     spread : float or callable, optional
         Standard deviation of the half-normal prior of the walk's scale, > 0, by default 2; or a
         function from a name to a PyMC variable, the scale itself.
@@ -79,10 +82,11 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
         place = pm.Data("place", (odds - odds.mean()) / odds.std(), dims="example")
         bends = pm.Data("bends", walk, dims=("example", "bend"))
         own = pm.Data("log_odds", odds, dims="example")
+        shift = pm.Data("shift", _shift(evidence, actual, weight))
         eta = own + level + slope * place + scale * bends @ step
-        curve = pm.Deterministic("curve", pm.math.invlogit(eta), dims="example")
-        stands_for = pm.Data("weight", weight, dims="example")
-        pm.Binomial("outcome", n=stands_for, p=curve, observed=actual * weight, dims="example")
+        pm.Deterministic("curve", pm.math.invlogit(eta + shift), dims="example")
+        stands_for, hits = pm.Data("weight", weight, dims="example"), actual * weight
+        pm.Binomial("outcome", n=stands_for, logit_p=eta, observed=hits, dims="example")
     return model
 
 
@@ -93,6 +97,17 @@ def _log_odds(probability):
     if not len(finite):
         return np.sign(odds)
     return np.clip(odds, finite.min() - finite.std(), finite.max() + finite.std())
+
+
+def _shift(evidence, actual, weight):
+    """Return by how much another prevalence, or weights, move the log odds of the population."""
+    if "prevalence" in evidence.coords:
+        share = float(evidence["prevalence"])
+    elif "importance" in evidence:
+        share = np.average(actual, weights=evidence["importance"].values)
+    else:
+        return 0.0
+    return np.log(share / (1 - share)) - np.log(actual @ weight / ((1 - actual) @ weight))
 
 
 def _between(odds, knots):

@@ -99,6 +99,7 @@ def answers_of(
     if accuracy is not None:
         every = [each.to(accuracy) for each in every]
     said = {"of": posterior.says(of)}
+    said |= {"caution": posterior.caution} if posterior.caution else {}
     return [
         (have, template(posterior, each).assign_attrs(said))
         for have, each in zip(every, found, strict=True)

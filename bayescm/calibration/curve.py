@@ -7,9 +7,11 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.direct.calibration import calibration
+from bayescm.direct.probabilities.steps import jump
 from bayescm.validate import check_prob, fail
 
 _PLACES = 50
+_STEP = 0.1  # a jump that smooth curves were not seen to have from 1,000 examples on
 
 
 def curve(
@@ -63,13 +65,13 @@ def curve(
     shape = [*posterior.blank.shape, len(places)]
     coords = dict(posterior.blank.coords) | {"probability": places}
     coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
-    return xr.Dataset(
-        {
-            "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),
-            "median": (dims, median.reshape(shape)),
-        },
-        coords | {"bound": ["lower", "upper"]},
-    )
+    columns = {
+        "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),
+        "median": (dims, median.reshape(shape)),
+    }
+    said = [each for each in (posterior.caution, _steps(posterior)) if each]
+    attrs = {"caution": "; ".join(said)} if said else {}
+    return xr.Dataset(columns, coords | {"bound": ["lower", "upper"]}, attrs)
 
 
 def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:  # noqa: PT028
@@ -107,6 +109,20 @@ def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:  # noqa: PT
     near, middle = (largest < delta).mean(axis=0), np.median(largest, axis=0)
     named = {} if posterior.names is None else {"classifier": posterior.names}
     return pd.DataFrame(named | {"p_calibrated": near, "departure": middle})
+
+
+def _steps(posterior):
+    """Say so where a curve seems to have a step."""
+    names = posterior.names or [""]
+    found = [jump(each) for each in posterior.smooth]
+    bent = [name for name, size in zip(names, found, strict=True) if size > _STEP]
+    if not bent:
+        return ""
+    whose = f" of {', '.join(bent)}" if posterior.names else ""
+    return (
+        f"the curve{whose} seems to have a step, which this band draws too soft: "
+        "classical.isotonic_band holds steps"
+    )
 
 
 def _default(probability):

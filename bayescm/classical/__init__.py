@@ -9,6 +9,8 @@ from bayescm.classical.delta import delta
 from bayescm.classical.fold_t import fold_t
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.paired import cochran_q, mcnemar, paired_difference
+from bayescm.classical.probabilities.goodness import hosmer_lemeshow, spiegelhalter_z
+from bayescm.classical.probabilities.isotonic import corp, isotonic_band
 from bayescm.classical.proportion import proportion
 from bayescm.classical.roc_bands import hull_areas, precision_recall_bands, roc_bands
 
@@ -16,17 +18,21 @@ __all__ = [
     "bootstrap",
     "cochran_q",
     "combined_5x2",
+    "corp",
     "correlated_t",
     "curve_bootstrap",
     "delong",
     "delong_compare",
     "delta",
     "fold_t",
+    "hosmer_lemeshow",
     "hull_areas",
+    "isotonic_band",
     "max_abs_z",
     "mcnemar",
     "paired_difference",
     "precision_recall_bands",
     "proportion",
     "roc_bands",
+    "spiegelhalter_z",
 ]

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.probabilities.distance import Distance, around
 from bayescm.direct.probabilities.population import draw_shares, grouped
 from bayescm.direct.probabilities.smooth import SCALE, Smooth
+from bayescm.direct.scores import class_weights
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import as_probabilities
 from bayescm.measures.forms import Curved
@@ -27,6 +28,7 @@ from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.validate import fail
 
 _END = 0.5  # examples at each end of the forecasts, in each class
+_FEW = 20  # examples of a class from which on coverage was measured
 _DRAWS = 4000
 _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
 
@@ -60,9 +62,25 @@ class Calibration(Posterior):
         self.outcome = (evidence["actual"] == evidence["positive"]).values.astype(float)
         given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.outcome))
         self.weight = given.astype(float)
+        codes = self.outcome.astype(int)
+        self._totals = np.bincount(codes, self.weight, 2)
+        self.known = (
+            evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
+        )
+        share = self._totals * class_weights(evidence, self.weight, codes, 2)
+        self.share = share[1] / share.sum() if self.known is None else self.known
         if len(self.probability) == 1:
             row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
             self.probability = row[None]
+
+    @property
+    def caution(self) -> str:  # type: ignore[override]
+        """Say so where one of the classes has few examples."""
+        few = self._totals.min()
+        if few >= _FEW:
+            return ""
+        side = "positive" if self._totals[1] < self._totals[0] else "negative"
+        return f"{few:.3g} {side} examples: below {_FEW} the intervals may be too short"
 
     @property
     def seen(self):
@@ -110,7 +128,25 @@ class Calibration(Posterior):
                 todo = "ask for brier, log_loss or calibration_in_the_large"
                 what = "a calibration curve needs forecasts that differ"
                 raise fail(what, np.unique(row), "three different ones", todo)
-        return [Smooth(row, self.outcome, self.weight, self.spread) for row in self.odds]
+        given = self.outcome, self.weight, self.spread, self._shift
+        return [Smooth(row, *given) for row in self.odds]
+
+    @property
+    def _shift(self):
+        """By how much the log odds of the population are above those of the sample."""
+        return float(logit(self.share) - np.log(self._totals[1] / self._totals[0]))
+
+    def _prevalence(self, size, rng):
+        if self.known is not None:
+            return np.full((size, 1), self.known)
+        drawn = rng.beta(self._totals[1] + 0.5, self._totals[0] + 0.5, (size, 1))
+        return expit(logit(drawn) + self._shift)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """The share of each example in the population, (n,)."""
+        shares = np.where(self.outcome == 1, self.share, 1 - self.share) * self.weight
+        return shares / self._totals[self.outcome.astype(int)]
 
     @cached_property
     def _units(self):
@@ -123,8 +159,7 @@ class Calibration(Posterior):
     def population(self, size: int, rng: np.random.Generator) -> Forecasts:
         """Draw the population of forecasts and outcomes."""
         forecast, outcome, weight = self._units
-        totals = np.bincount(self.outcome.astype(int), self.weight, 2) + 0.5
-        shares = draw_shares(outcome, weight, totals, size, rng)
+        shares = draw_shares(outcome, weight, self._prevalence(size, rng), size, rng)
 
         def curve():
             odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
@@ -172,8 +207,9 @@ class Calibration(Posterior):
         form = getattr(measure, "form", None)
         if isinstance(form, Curved):
             return np.median(self.draw([measure], _DRAWS, np.random.default_rng(0))[0], axis=0)
-        weight = (self.weight / self.weight.sum())[None]
-        seen = Forecasts(self.probability, self.outcome, weight, lambda: self.probability[None])
+        seen = Forecasts(
+            self.probability, self.outcome, self.shares[None], lambda: self.probability[None]
+        )
         value = np.broadcast_to(measure(seen), (1, len(self.probability)))
         return value.reshape(self.blank.shape)
 
@@ -246,7 +282,9 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> Calibra
     Parameters
     ----------
     evidence : xarray.Dataset
-        From :func:`bayescm.from_probabilities`, of two classes.
+        From :func:`bayescm.from_probabilities`, of two classes. At the prevalence of
+        :func:`bayescm.at_prevalence` the examples of each class keep their forecasts, and the log
+        odds of the truth are higher or lower by the same for all.
     spread : float, optional
         Standard deviation of the half-normal prior of the scale of the departure from a straight
         line, on the log odds; by default 2.
@@ -263,9 +301,6 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> Calibra
     0.142
     """
     evidence = as_probabilities(evidence)
-    if "prevalence" in evidence.coords:
-        todo = "ask the sample as it is, or decision_curve, which takes a prevalence"
-        raise fail("calibration depends on the prevalence of the sample", ..., "", todo)
     spread = SCALE if spread is None else spread
     if not spread > 0:
         raise fail("spread must be positive", spread, "a number > 0", "pass spread=2")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, rel_entr
 
 from bayescm.measures.forms import Curved
 from bayescm.measures.kernel import Measure
@@ -88,6 +88,12 @@ def brier_skill(forecasts):
     return 1 - brier.formula(forecasts) / uncertainty.formula(forecasts)
 
 
+@_measure(aliases=("roc_auc", "c_statistic"))
+def auc(forecasts):
+    """Probability that a random positive example has the higher forecast; ties count one half."""
+    return np.stack([_area(forecasts, row) for row in forecasts.probability], axis=-1)
+
+
 @_measure(range=(-1.0, 1.0))
 def calibration_in_the_large(forecasts):
     """Share of the positive class less the mean probability; 0 where they agree."""
@@ -133,6 +139,13 @@ def miscalibration(forecasts):
     return forecasts.mean((forecasts.truth - forecasts.probability) ** 2)
 
 
+@_measure(lower_is_better=True, form=Curved(zero=True), range=(0.0, np.inf))
+def log_miscalibration(forecasts):
+    """Part of the log loss that recalibration would take away."""
+    truth, forecast = forecasts.truth, forecasts.probability
+    return forecasts.mean(rel_entr(truth, forecast) + rel_entr(1 - truth, 1 - forecast))
+
+
 @_measure(form=Curved(zero=False), aliases=("resolution",))
 def discrimination(forecasts):
     """Part of the uncertainty that the forecasts resolve: the variance of what comes true."""
@@ -144,6 +157,22 @@ def discrimination(forecasts):
 def refinement(forecasts):
     """Brier score of the forecasts after recalibration: uncertainty less discrimination."""
     return forecasts.mean(forecasts.truth * (1 - forecasts.truth))
+
+
+def _area(forecasts, row):
+    """Return the area under the ROC curve of one classifier, (S,)."""
+    order = np.argsort(row)
+    starts = np.flatnonzero(np.diff(row[order], prepend=-1))
+    outcome = forecasts.outcome[order]
+
+    def area(weight):
+        sides = [weight[:, order] * each for each in (1 - outcome, outcome)]
+        negative, positive = (np.add.reduceat(each, starts, axis=1) for each in sides)
+        below = np.cumsum(negative, axis=1)
+        pairs = below[:, -1] * positive.sum(axis=1)
+        return (positive * (below - negative / 2)).sum(axis=1) / pairs
+
+    return in_blocks(area, forecasts.weight, len(row))
 
 
 def _recalibration(forecasts, *, fixed):

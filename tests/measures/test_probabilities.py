@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import bayescm as bcm
 from bayescm.measures import resolve
@@ -63,3 +63,13 @@ def test_measures_of_cells_are_refused(sample):
         bcm.interval(bcm.from_probabilities(*sample), "f1")
     with pytest.raises(ValueError, match="not a measure of cells, but of probabilities"):
         bcm.interval(bcm.from_cells(tp=5, fn=2, fp=3, tn=9), "brier")
+
+
+def test_the_area_is_scikit_learns_with_ties(sample):
+    actual, probability = sample
+    coarse = probability.round(1).clip(0.05, 0.95)
+    (area,) = points((actual, coarse), "auc")
+    assert area == pytest.approx(roc_auc_score(actual, coarse), abs=1e-12)
+    evidence = bcm.from_probabilities(actual, coarse)
+    ends = bcm.interval(evidence, "roc_auc", kind="eti").values
+    assert ends == pytest.approx(bcm.curves.auc(evidence).values, abs=0.01)

@@ -65,3 +65,59 @@ def test_the_error_of_right_forecasts_may_be_0_however_many_draws():
     evidence = bcm.from_probabilities((rng.random(200) < p).astype(int), p)
     for draws in (None, 500):
         assert bcm.interval(evidence, "ece", draws=draws).values[0] == 0
+
+
+def cases_and_controls(size):
+    """Return right forecasts of a population of prevalence .2, controls taken at a quarter."""
+    rng = np.random.default_rng(8)
+    p = rng.beta(1, 4, size)
+    actual = (rng.random(size) < p).astype(int)
+    kept = (actual == 1) | (rng.random(size) < 0.25)
+    return actual[kept], p[kept]
+
+
+@pytest.mark.parametrize("way", ["prevalence", "importance"])
+def test_the_population_is_that_of_the_prevalence_or_of_the_weights(way):
+    actual, p = cases_and_controls(3000)
+    biased = bcm.from_probabilities(actual, p)
+    if way == "prevalence":
+        evidence = bcm.at_prevalence(biased, 0.2)
+    else:
+        weights = np.where(actual == 1, 1.0, 4.0)
+        evidence = bcm.from_probabilities(actual, p, weights=weights, weights_are="importance")
+    measures = ["calibration_intercept", "calibration_slope", "calibration_in_the_large"]
+    for table, right in ((bcm.summary(evidence, measures), 1), (bcm.summary(biased, measures), 0)):
+        held = (table["lower"] < [0, 1, 0]) & (table["upper"] > [0, 1, 0])
+        assert held.tolist() == [bool(right), True, bool(right)]
+    at = [0.05, 0.2, 0.5]
+    low, high = bcm.calibration.curve(evidence, at=at)["interval"].values.T
+    assert ((low < at) & (at < high)).all()
+    assert (bcm.calibration.curve(biased, at=at)["interval"].values[:, 0] > at).all()
+    found = bcm.decision_curve(evidence, thresholds=[0.2])
+    assert found["treat_all"].item() == pytest.approx(0, abs=0.03)
+
+
+def test_a_step_and_a_rare_class_are_cautioned_of():
+    rng = np.random.default_rng(9)
+    p = rng.random(1000)
+    for curve, said in ((np.where(p < 0.5, 0.2, 0.8), True), (p, False), (p**2, False)):
+        evidence = bcm.from_probabilities((rng.random(1000) < curve).astype(int), p)
+        assert ("step" in bcm.calibration.curve(evidence).attrs.get("caution", "")) is said
+    few = bcm.from_probabilities(np.arange(200) % 20 == 0, p[:200])
+    assert "10 positive examples" in bcm.interval(few, "brier").attrs["caution"]
+
+
+def test_the_gain_of_recalibration_is_what_recalibration_gains():
+    rng = np.random.default_rng(10)
+    odds = rng.normal(0, 1.5, 1500)
+    right = 1 / (1 + np.exp(-0.4 * odds))
+    actual, bold = (rng.random(1500) < right).astype(int), 1 / (1 + np.exp(-odds))
+    found = bcm.recalibrated(bcm.from_probabilities(actual, {"bold": bold, "right": right}))
+    assert found["classifier"].tolist() == ["bold", "bold", "right", "right"]
+    gains = [
+        ((bold - right) ** 2).mean(),
+        (right * np.log(right / bold) + (1 - right) * np.log((1 - right) / (1 - bold))).mean(),
+    ]
+    assert ((found["lower"][:2] < gains) & (gains < found["upper"][:2])).all()
+    assert found["lower"][2:].tolist() == [0, 0]
+    assert (found["upper"][2:] < 0.2 * found["gain"][:2].to_numpy()).all()

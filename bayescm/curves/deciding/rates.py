@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.thresholds import two_classes
-from bayescm.direct.scores import arrays
+from bayescm.direct.scores import arrays, class_weights, known_prevalence
 
 
 def rates_at(
@@ -33,9 +33,11 @@ def rates_at(
         for side in (0, 1)
     ]
     totals = np.bincount(codes, weights, 2) + concentration
+    scale = class_weights(evidence, weights, codes, 2)
     share = rng.beta(totals[1], totals[0], draws)
-    if (known := _known(evidence)) is not None:
-        share = np.full(draws, known)
+    share = share * scale[1] / (share * scale[1] + (1 - share) * scale[0])
+    if "prevalence" in evidence.coords:
+        share = np.full(draws, evidence.coords["prevalence"].item())
     return _labelled(evidence, thresholds, *rates, share, "draw")
 
 
@@ -61,13 +63,9 @@ def rates_seen(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
     sides = [weights * (codes == side) for side in (0, 1)]
     above = matrix[:, None, :] >= thresholds[:, None]
     fpr, tpr = (above @ side / side.sum() for side in sides)
-    known = _known(evidence)
+    known = known_prevalence(evidence, codes == 1)
     share = sides[1].sum() / weights.sum() if known is None else known
     return _labelled(evidence, thresholds, fpr, tpr, np.array(share))
-
-
-def _known(evidence):
-    return evidence.coords["prevalence"].item() if "prevalence" in evidence.coords else None
 
 
 def _labelled(evidence, thresholds, fpr, tpr, share, *lead):

@@ -41,7 +41,7 @@ class Distance(Empirical):
 
 def _least(posterior, measure, prob):
     """Return the measure of the curve inside the band that is nearest to the diagonal, (K,)."""
-    weight = (posterior.weight / posterior.weight.sum())[None]
+    weight = posterior.shares[None]
     nearest = []
     for each, row in zip(posterior.smooth, posterior.probability, strict=True):
         grid = np.quantile(each.odds, np.linspace(0.01, 0.99, _PLACES))

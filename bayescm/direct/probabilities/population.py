@@ -26,7 +26,7 @@ def grouped(
 def draw_shares(
     outcome: np.ndarray,
     weight: np.ndarray,
-    totals: np.ndarray,
+    prevalence: np.ndarray,
     size: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
@@ -37,8 +37,8 @@ def draw_shares(
     ----------
     outcome, weight : ndarray, shape (u,)
         The class of each unit, and how many examples it stands for.
-    totals : ndarray, shape (2,)
-        The parameters of the beta distribution of the prevalence.
+    prevalence : ndarray, shape (size, 1)
+        Draws of the share of class 1.
 
     Returns
     -------
@@ -46,7 +46,6 @@ def draw_shares(
         Each row adds up to 1, and those of class 1 to the prevalence.
     """
     shares = _gammas(weight, size, rng)
-    prevalence = rng.beta(totals[1], totals[0], (size, 1))
     for side, share in ((0, 1 - prevalence), (1, prevalence)):
         own = outcome == side
         shares[:, own] *= share / shares[:, own].sum(axis=1, keepdims=True)

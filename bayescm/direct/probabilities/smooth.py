@@ -63,12 +63,16 @@ class Smooth:
         How many examples each one stands for.
     spread : float
         Prior standard deviation of the walk's scale (half-normal).
+    shift : float
+        By how much the log odds are higher in the population than in the sample, whatever the
+        forecast: of another prevalence.
     """
 
     odds: np.ndarray
     outcome: np.ndarray
     weight: np.ndarray
     spread: float = SCALE
+    shift: float = 0.0
 
     @cached_property
     def knots(self) -> np.ndarray:
@@ -170,7 +174,8 @@ class Smooth:
     def departure(self, coefficients, scale, odds: np.ndarray) -> np.ndarray:
         """Return the departure (S, ...) of the log odds of the truth at log odds of forecasts."""
         straight, steps = self.design(odds)
-        return coefficients[:, :2] @ straight.T + (scale[:, None] * coefficients[:, 2:]) @ steps.T
+        bent = (scale[:, None] * coefficients[:, 2:]) @ steps.T
+        return self.shift + coefficients[:, :2] @ straight.T + bent
 
 
 def _mode(start, columns, odds, hits, total, precision):

@@ -40,7 +40,7 @@ def from_probabilities(
         Of the positive class, shape (n,) in [0, 1]; or for more classes (n, C), rows summing to 1.
         A mapping holds those of several classifiers on the same examples.
     positive, labels, weights, weights_are, fold
-        As in `from_scores`, but for importance weights.
+        As in `from_scores`.
     clip : float, optional
         Moves probabilities into [clip, 1 - clip]. By default they stay as they are: the log loss of
         an exact 0 or 1 is infinite where it may be wrong.
@@ -63,9 +63,6 @@ def from_probabilities(
     """
     if clip is not None and not 0 < clip < 0.5:
         raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
-    if weights_are == "importance":
-        todo = "ask the labels predicted at a threshold, by from_predictions"
-        raise fail("importance weights of probabilities", ..., "weights_are='counts'", todo)
     keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
     keywords |= {"weights_are": weights_are, "fold": fold}
     evidence = from_scores(actual, probabilities, **keywords)

@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from bayescm.answers.asking import answers_of
+from bayescm.classical.probabilities.isotonic import isotonic_band
 from bayescm.direct.calibration import calibration
 from bayescm.evidence.scored.probabilities import from_probabilities
 from bayescm.measures.catalogue import resolve
@@ -48,7 +49,10 @@ CASES = dict(
         start=1,
     )
 )
-TABLES = ("coverage",)
+BAND_CASES = dict(
+    enumerate([(shape, 0.5, size) for size in (250, 500, 1000) for shape in SHAPES[:6]], start=1)
+)
+TABLES = ("coverage", "bands")
 _PAIRS = ("paired", "unpaired")
 PAIRED = ("brier", "log_loss")
 _SPREAD, _POPULATION, _SPIKE, _NOISE = 1.3, 400_000, 0.15, 0.5
@@ -150,7 +154,7 @@ def posterior(evidence: xr.Dataset) -> dict[str, np.ndarray]:
     the whole curve. Beside the paired differences stand those of samples taken for independent,
     beside the expected calibration error the equal tails of its posterior.
     """
-    both, chance = evidence.drop_vars("chance"), evidence["chance"].values
+    both = evidence.drop_vars("chance")
     exact = bool(((both["score"] == 0) | (both["score"] == 1)).any())
     names, pairs = (
         [each for each in wanted if not (exact and each == "log_loss")]
@@ -166,17 +170,36 @@ def posterior(evidence: xr.Dataset) -> dict[str, np.ndarray]:
         alone = np.hypot(*np.diff(np.quantile(draws, [0.025, 0.975], axis=0), axis=0)[0])
         found[f"{name} paired"] = ends
         found[f"{name} unpaired"] = ends.mean() + alone * np.array([-0.5, 0.5])
-    return found | {"curve": _room(one, chance)}
+    at, chance = _inner(evidence)
+    return found | {"curve": _room(one.band(at, 0.95)[0][0], chance)}
 
 
-def _room(one, chance):
-    """Return 0 and the width of the band, both moved by as much as the band misses the curve."""
-    forecast = one.evidence["score"].values
+def smooth(evidence: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the band of the smooth curve, as `posterior` has it."""
+    at, chance = _inner(evidence)
+    one = calibration(evidence.drop_vars("chance").sel(classifier="a", drop=True))
+    return {"curve": _room(one.band(at, 0.95)[0][0], chance)}
+
+
+def isotonic(evidence: xr.Dataset) -> dict[str, np.ndarray]:
+    """Return the band that is guaranteed for rising curves, in the same way."""
+    at, chance = _inner(evidence)
+    one = evidence.drop_vars("chance").sel(classifier="a", drop=True)
+    return {"curve": _room(isotonic_band(one, at=at)["interval"].values, chance)}
+
+
+def _inner(evidence):
+    """Return about 60 forecasts between the 1 % and the 99 % quantile, and their chances."""
+    forecast, chance = evidence["score"].values[0], evidence["chance"].values
     order = np.argsort(forecast)
     inner = order[(forecast[order] > 0) & (forecast[order] < 1)]
     inner = inner[len(inner) // 100 : len(inner) - len(inner) // 100 : max(1, len(inner) // 60)]
-    band = one.band(forecast[inner], 0.95)[0][0]
-    missed = max(0, (band[:, 0] - chance[inner]).max(), (chance[inner] - band[:, 1]).max())
+    return forecast[inner], chance[inner]
+
+
+def _room(band, chance):
+    """Return 0 and the width of the band, both moved by as much as the band misses the curve."""
+    missed = max(0, (band[:, 0] - chance).max(), (chance - band[:, 1]).max())
     return missed + np.array([0, (band[:, 1] - band[:, 0]).mean()])
 
 
@@ -204,6 +227,20 @@ def study(case: int) -> Study:
     return Study(name, Population(shape, prevalence, size).generate, {"posterior": posterior})
 
 
+def bands(case: int) -> Study:
+    """
+    Return one case of the table of bands.
+
+    Parameters
+    ----------
+    case : int
+        1 to 18: 250, 500 and 1,000 examples at the prevalence .5, each in the six smooth shapes.
+    """
+    shape, prevalence, size = case_of(BAND_CASES, case)
+    methods = {"smooth": smooth, "isotonic": isotonic}
+    return Study(f"bands {shape} n={size}", Population(shape, prevalence, size).generate, methods)
+
+
 def table(
     name: str = "coverage", case: int | None = None, settings: Settings | None = None
 ) -> pd.DataFrame:
@@ -212,9 +249,10 @@ def table(
 
     Parameters
     ----------
-    name : {"coverage"}
+    name : {"coverage", "bands"}
+        Everything, or the smooth band beside the guaranteed one.
     case : int, optional
-        One case only; see `study`.
+        One case only; see `study` and `bands`.
     settings : Settings, optional
         How much is simulated, and where.
 
@@ -225,4 +263,5 @@ def table(
         99 % quantile of the forecasts, its length the mean width of the band; see `posterior`.
     """
     check_choice("table", name, list(TABLES))
-    return run_chosen(study, CASES, case, settings, columns=("shape", "prevalence", "n"))
+    build, cases = (study, CASES) if name == "coverage" else (bands, BAND_CASES)
+    return run_chosen(build, cases, case, settings, columns=("shape", "prevalence", "n"))

@@ -1,0 +1,1 @@
+"""Frequentist answers about probabilities: bands of an isotonic curve, tests of calibration."""

@@ -1,0 +1,194 @@
+"""Calibration curves that never fall: an honest band, and the CORP reliability diagram."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import isotonic_regression
+from scipy.special import betaincinv
+
+from bayescm.classical.probabilities.forecasts import Sample, by_classifier, samples
+from bayescm.validate import check_prob, check_seed, fail
+
+_GROUPS = 400  # of neighbouring forecasts: the pairs of these are looked at
+
+
+def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -> xr.Dataset:
+    """
+    Return a band that holds the whole calibration curve if this never falls, whatever its shape.
+
+    Its coverage is guaranteed for any number of examples, steps included, and it is wide:
+    :func:`bayescm.calibration.curve` has a narrower one for smooth curves.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    at : array_like, shape (T,), optional
+        Probabilities at which to evaluate the band; by default 0, 0.01, ..., 1.
+    prob : float, default 0.95
+
+    Returns
+    -------
+    Dataset, dims ([classifier], probability, bound)
+        ``interval``; where its lower end is above the upper one, no rising curve agrees with the
+        examples, and ``attrs["caution"]`` says so.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no probabilities of two classes, or are weighted by importance.
+
+    Notes
+    -----
+    The curve at x is at least the mean of the curve over any forecasts below x, of which the
+    binomial limit of Clopper and Pearson holds; the band takes the best of all ranges of forecasts,
+    each at the level that is left when it is shared out among all of them. Beyond 400 different
+    forecasts neighbours are put together, which keeps the guarantee.
+
+    References
+    ----------
+    Dimitriadis, T., Dümbgen, L., Henzi, A., Puke, M. & Ziegel, J. (2023). Honest calibration
+    assessment for binary outcome predictions. Biometrika 110, 663-680.
+    doi:10.1093/biomet/asac068
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(300)
+    >>> found = isotonic_band(bcm.from_probabilities(rng.random(300) < p, p), at=[0.2, 0.8])
+    >>> found["interval"].sel(probability=0.2).values.round(2)
+    array([0.  , 0.63])
+    """
+    check_prob(prob)
+    places = _places(at)
+    parts, crossed = [], []
+    for sample in samples(evidence):
+        ends = _band(sample, places, prob)
+        crossed += [sample.name] if (ends[:, 0] > ends[:, 1]).any() else []
+        coords = {"probability": places, "bound": ["lower", "upper"]}
+        parts.append((sample.name, xr.Dataset({"interval": (list(coords), ends)}, coords)))
+    found = by_classifier(parts).assign_coords(prob=prob)
+    if crossed:
+        whose = "" if crossed == [None] else f" of {', '.join(map(str, crossed))}"
+        found.attrs["caution"] = f"the curve{whose} falls somewhere: this band is of rising curves"
+    return found
+
+
+def _band(sample, places, prob):
+    """Return lower and upper end at places, (T, 2)."""
+    first, last, hits, total = _grouped(sample)
+    level = (1 - prob) / (len(hits) ** 2 + len(hits))
+    before = [np.pad(np.cumsum(each), (1, 0)) for each in (hits, total)]
+    start, stop = np.triu_indices(len(hits))
+    found, size = (each[stop + 1] - each[start] for each in before)
+    low = _limit(found, size, level)
+    high = 1 - _limit(size - found, size, level)
+    lower, upper = np.zeros(len(hits)), np.ones(len(hits))
+    np.maximum.at(lower, stop, low)
+    np.minimum.at(upper, start, high)
+    lower = np.pad(np.maximum.accumulate(lower), (1, 0))
+    upper = np.pad(np.minimum.accumulate(upper[::-1])[::-1], (0, 1), constant_values=1.0)
+    below = np.searchsorted(last, places, side="right")
+    above = np.searchsorted(first, places, side="left")
+    return np.stack([lower[below], upper[above]], axis=1)
+
+
+def _limit(found, size, level):
+    """Return the lower limit of Clopper and Pearson, solved once for each pair of numbers."""
+    pairs, place = np.unique(np.stack([found, size]), axis=1, return_inverse=True)
+    some, of = pairs
+    limit = np.where(some > 0, betaincinv(np.maximum(some, 1e-9), of - some + 1, level), 0.0)
+    return limit[place.ravel()]
+
+
+def _grouped(sample):
+    """Return first and last forecast, positives and totals of neighbours put together."""
+    number = len(sample.probability)
+    place = np.arange(number) * min(_GROUPS, number) // number
+    starts = np.flatnonzero(np.diff(place, prepend=-1))
+    ends = np.append(starts[1:], number) - 1
+    hits, total = (np.add.reduceat(each, starts) for each in (sample.hits, sample.total))
+    return sample.probability[starts], sample.probability[ends], hits, total
+
+
+def _places(at):
+    try:
+        places = np.arange(101) / 100 if at is None else np.atleast_1d(np.asarray(at, float))
+    except (TypeError, ValueError):
+        places = np.array([np.nan])
+    if places.ndim != 1 or not ((places >= 0) & (places <= 1)).all():
+        raise fail("not probabilities", at, "numbers in [0, 1]", "pass e.g. at=[0.1, 0.5]")
+    return places
+
+
+def corp(
+    evidence: xr.Dataset, *, prob: float = 0.95, draws: int = 1000, random_seed: int = 0
+) -> xr.Dataset:
+    """
+    Return the CORP reliability diagram: the isotonic regression on the forecasts, with what it is.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    prob : float, default 0.95
+    draws : int, default 1000
+        Samples drawn with the forecasts as their chances.
+    random_seed : int, default 0
+
+    Returns
+    -------
+    Dataset, dims ([classifier], probability)
+        ``recalibrated``, the isotonic regression at every forecast that was given; ``consistency``
+        (bound), where it would lie with probability ``prob`` at each of them were the forecasts
+        right; and the parts of the Brier score ``miscalibration``, ``discrimination`` and
+        ``uncertainty``: it is uncertainty - discrimination + miscalibration.
+
+    References
+    ----------
+    Dimitriadis, T., Gneiting, T. & Jordan, A. I. (2021). Stable reliability diagrams for
+    probabilistic classifiers. Proceedings of the National Academy of Sciences 118, e2016191118.
+    doi:10.1073/pnas.2016191118
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_probabilities([0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.8, 0.9])
+    >>> corp(evidence)["recalibrated"].values
+    array([0. , 0.5, 0.5, 1. , 1. ])
+    """
+    check_prob(prob)
+    if not isinstance(draws, int | np.integer) or draws < 2:
+        raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=1000")
+    rng = np.random.default_rng(check_seed(random_seed))
+    parts = [(each.name, _corp(each, prob, draws, rng)) for each in samples(evidence)]
+    return by_classifier(parts).assign_coords(prob=prob)
+
+
+def _corp(sample: Sample, prob, draws, rng):
+    forecast, hits, total = sample[1:]
+    curve = _isotonic(hits, total)
+    chance = np.broadcast_to(forecast, (draws, len(forecast)))
+    copies = [_isotonic(row, total) for row in rng.binomial(np.round(total).astype(int), chance)]
+    ends = np.quantile(copies, [(1 - prob) / 2, (1 + prob) / 2], axis=0).T
+    share = hits.sum() / total.sum()
+    scores = [_brier(each, hits, total) for each in (forecast, curve, share)]
+    columns = {
+        "recalibrated": ("probability", curve),
+        "consistency": (("probability", "bound"), ends),
+        "miscalibration": scores[0] - scores[1],
+        "discrimination": scores[2] - scores[1],
+        "uncertainty": scores[2],
+    }
+    return xr.Dataset(columns, {"probability": forecast, "bound": ["lower", "upper"]})
+
+
+def _isotonic(hits, total):
+    return isotonic_regression(hits / total, weights=total).x
+
+
+def _brier(forecast, hits, total):
+    return float((hits * (1 - forecast) ** 2 + (total - hits) * forecast**2).sum() / total.sum())
