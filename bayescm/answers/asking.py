@@ -99,7 +99,8 @@ def answers_of(
     if accuracy is not None:
         every = [each.to(accuracy) for each in every]
     said = {"of": posterior.says(of)}
-    said |= {"caution": posterior.caution} if posterior.caution else {}
+    if doubts := posterior.doubts():
+        said |= {"caution": " ".join(doubts)}
     return [
         (have, template(posterior, each).assign_attrs(said))
         for have, each in zip(every, found, strict=True)

@@ -69,8 +69,8 @@ def curve(
         "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),
         "median": (dims, median.reshape(shape)),
     }
-    said = [each for each in (posterior.caution, _steps(posterior)) if each]
-    attrs = {"caution": "; ".join(said)} if said else {}
+    said = [*posterior.doubts(), *_steps(posterior)]
+    attrs = {"caution": " ".join(said)} if said else {}
     return xr.Dataset(columns, coords | {"bound": ["lower", "upper"]}, attrs)
 
 
@@ -117,12 +117,10 @@ def _steps(posterior):
     found = [jump(each) for each in posterior.smooth]
     bent = [name for name, size in zip(names, found, strict=True) if size > _STEP]
     if not bent:
-        return ""
+        return []
     whose = f" of {', '.join(bent)}" if posterior.names else ""
-    return (
-        f"the curve{whose} seems to have a step, which this band draws too soft: "
-        "classical.isotonic_band holds steps"
-    )
+    said = f"The curve{whose} seems to have a step, which this band draws too soft."
+    return [f"{said} classical.isotonic_band holds steps."]
 
 
 def _default(probability):

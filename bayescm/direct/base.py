@@ -60,8 +60,6 @@ class Posterior:
         How its draws are made, in words.
     sampling_method : {"conjugate", "quadrature", "importance"}
         The same in one word, for the tree of a fit.
-    caution : str
-        What to beware of in its answers, if anything.
     counts : DataArray, dims (..., actual, predicted)
         The evidence, canonical; of outcomes, the matrix of every classifier.
     """
@@ -76,7 +74,6 @@ class Posterior:
     knows_groups: bool = False
     how: str = "draws"
     sampling_method: str = "conjugate"
-    caution: str = ""
     counts: xr.DataArray
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -20,7 +20,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.probabilities.distance import Distance, around
 from bayescm.direct.probabilities.population import draw_shares, grouped
 from bayescm.direct.probabilities.smooth import SCALE, Smooth
-from bayescm.direct.scores import class_weights
+from bayescm.direct.roc.prevalence import class_weights
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import as_probabilities
 from bayescm.measures.forms import Curved
@@ -73,14 +73,13 @@ class Calibration(Posterior):
             row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
             self.probability = row[None]
 
-    @property
-    def caution(self) -> str:  # type: ignore[override]
+    def doubts(self) -> list[str]:
         """Say so where one of the classes has few examples."""
         few = self._totals.min()
         if few >= _FEW:
-            return ""
+            return []
         side = "positive" if self._totals[1] < self._totals[0] else "negative"
-        return f"{few:.3g} {side} examples: below {_FEW} the intervals may be too short"
+        return [f"{few:.3g} {side} examples are few: the intervals may be too short."]
 
     @property
     def seen(self):

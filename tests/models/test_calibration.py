@@ -104,7 +104,7 @@ def test_a_step_and_a_rare_class_are_cautioned_of():
         evidence = bcm.from_probabilities((rng.random(1000) < curve).astype(int), p)
         assert ("step" in bcm.calibration.curve(evidence).attrs.get("caution", "")) is said
     few = bcm.from_probabilities(np.arange(200) % 20 == 0, p[:200])
-    assert "10 positive examples" in bcm.interval(few, "brier").attrs["caution"]
+    assert "10 positive examples are few" in bcm.interval(few, "brier").attrs["caution"]
 
 
 def test_the_gain_of_recalibration_is_what_recalibration_gains():

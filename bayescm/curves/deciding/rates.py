@@ -11,7 +11,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.thresholds import two_classes
-from bayescm.direct.scores import arrays, class_weights, known_prevalence
+from bayescm.direct.roc.prevalence import class_weights, known_prevalence
+from bayescm.direct.scores import arrays
 
 
 def rates_at(
