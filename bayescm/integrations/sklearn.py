@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
-
-import numpy as np
-import xarray as xr
+from typing import Any
 
 import bayescm as bcm
+from bayescm.integrations.displays import (
+    CalibrationDisplay,
+    ConfusionMatrixDisplay,
+    PrecisionRecallDisplay,
+    RocCurveDisplay,
+)
+from bayescm.integrations.estimators import counts_of, probabilities_of
 from bayescm.validate import check_kind, check_prob, fail
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = [
     "CalibrationDisplay",
@@ -98,7 +98,7 @@ class Scorer:
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the score of a fitted estimator on a test set."""
         kernel = bcm.measures.resolve(self.measure)
-        door = _probabilities if kernel.takes == "probabilities" else _counts
+        door = probabilities_of if kernel.takes == "probabilities" else counts_of
         less = kernel.lower_is_better
         found = self._found(door(estimator, X, y, self.positive), less)
         if found.size != 1:
@@ -114,222 +114,3 @@ class Scorer:
             return bcm.quantile(evidence, self.measure, at, **self.keywords)
         ends = bcm.interval(evidence, self.measure, prob=self.prob, kind=self.kind, **self.keywords)
         return ends.sel(bound="upper" if (self.at == "lower") == less else "lower")
-
-
-def _counts(estimator, X, y, positive):
-    """Return the counts of the classes that an estimator predicts."""
-    labels = estimator.classes_.tolist()
-    chosen = {"positive": labels[-1] if positive is None else positive} if len(labels) == 2 else {}
-    return bcm.from_predictions(y, estimator.predict(X), labels=labels, **chosen)
-
-
-def _probabilities(estimator, X, y, positive):
-    """Return an estimator's probabilities as evidence."""
-    shares, wanted = _shares(estimator, X, positive)
-    return bcm.from_probabilities(y, shares, positive=wanted)
-
-
-def _scores(estimator, X, y, positive):
-    """Return an estimator's scores as evidence: of two classes the decision function's if any."""
-    if len(estimator.classes_) == 2 and hasattr(estimator, "decision_function"):
-        labels = estimator.classes_.tolist()
-        wanted = labels[-1] if positive is None else positive
-        scores = estimator.decision_function(X)
-        return bcm.from_scores(y, scores if wanted == labels[-1] else -scores, positive=wanted)
-    shares, wanted = _shares(estimator, X, positive)
-    if wanted is None:
-        return bcm.from_scores(y, shares, labels=estimator.classes_.tolist())
-    return bcm.from_scores(y, shares, positive=wanted)
-
-
-def _shares(estimator, X, positive):
-    """Return the probabilities of the positive class and its label, or those of all classes."""
-    if not hasattr(estimator, "predict_proba"):
-        todo = "wrap it in CalibratedClassifierCV"
-        raise fail("no probabilities", type(estimator).__name__, "predict_proba", todo, TypeError)
-    labels = estimator.classes_.tolist()
-    shares = np.asarray(estimator.predict_proba(X))
-    if len(labels) > 2:
-        return shares, None
-    wanted = labels[-1] if positive is None else positive
-    if wanted not in labels:
-        raise fail("not a class", wanted, labels, "pass one of the estimator's classes")
-    return shares[:, labels.index(wanted)], wanted
-
-
-class _Display:
-    """
-    A plot with intervals, made as scikit-learn makes its displays.
-
-    Parameters
-    ----------
-    evidence : DataArray or Dataset
-
-    Attributes
-    ----------
-    evidence : DataArray or Dataset
-        What is drawn; every other function of the package takes it too.
-    figure_ : matplotlib.figure.Figure
-    ax_ : matplotlib.axes.Axes
-    """
-
-    _plot: ClassVar[str]
-    _from_estimator: ClassVar[Callable]
-    figure_: "Figure"
-    ax_: "Axes"
-
-    def __init__(self, evidence: xr.DataArray | xr.Dataset) -> None:
-        self.evidence = evidence
-
-    def plot(self, *, ax: "Axes | None" = None, **keywords: Any) -> Self:
-        """
-        Draw.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where; by default a new figure.
-        **keywords
-            Those of the plot, ``prob`` and others.
-
-        Returns
-        -------
-        display
-        """
-        self.figure_ = getattr(bcm, self._plot)(self.evidence, ax=ax, **keywords)
-        self.ax_ = self.figure_.axes[0] if ax is None else ax
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        positive: Any = None,
-        ax: "Axes | None" = None,
-        **keywords: Any,
-    ) -> Self:
-        """
-        Draw a fitted estimator's performance on a test set.
-
-        Parameters
-        ----------
-        estimator : fitted classifier
-        X : array_like
-            Its features, one row per example.
-        y : array_like
-            Actual classes.
-        positive : label, optional
-            The positive class of two; by default the last of the estimator's classes.
-        ax : Axes, optional
-        **keywords
-            Those of the plot.
-
-        Returns
-        -------
-        display
-        """
-        return cls(cls._from_estimator(estimator, X, y, positive)).plot(ax=ax, **keywords)
-
-
-class ConfusionMatrixDisplay(_Display):
-    """
-    The confusion matrix with intervals; see `bayescm.plot_matrix`.
-
-    Examples
-    --------
-    >>> display = ConfusionMatrixDisplay.from_predictions([1, 0, 1, 1], [1, 0, 0, 1])
-    >>> int(display.evidence.sum())
-    4
-    """
-
-    _plot = "plot_matrix"
-    _from_estimator = staticmethod(_counts)
-
-    @classmethod
-    def from_predictions(
-        cls, y_true: Any, y_pred: Any, *, ax: "Axes | None" = None, **keywords: Any
-    ) -> Self:
-        """Draw the matrix of actual and predicted classes; see `from_estimator`."""
-        return cls(bcm.from_predictions(y_true, y_pred)).plot(ax=ax, **keywords)
-
-
-class _OfScores(_Display):
-    _from_estimator = staticmethod(_scores)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_score: Any,
-        *,
-        positive: Any = None,
-        ax: "Axes | None" = None,
-        **keywords: Any,
-    ) -> Self:
-        """Draw actual classes and scores, a greater one for the positive class."""
-        return cls(bcm.from_scores(y_true, y_score, positive=positive)).plot(ax=ax, **keywords)
-
-
-class RocCurveDisplay(_OfScores):
-    """
-    The ROC curve with its band; see `bayescm.plot_roc`.
-
-    Examples
-    --------
-    >>> display = RocCurveDisplay.from_predictions([1, 0, 1, 0], [0.9, 0.2, 0.4, 0.6], positive=1)
-    >>> display.ax_.get_xlabel()
-    'false positive rate'
-    """
-
-    _plot = "plot_roc"
-
-
-class PrecisionRecallDisplay(_OfScores):
-    """
-    The precision-recall curve with its band; see `bayescm.plot_precision_recall`.
-
-    Examples
-    --------
-    >>> actual, scores = [1, 0, 1, 0], [0.9, 0.2, 0.4, 0.6]
-    >>> PrecisionRecallDisplay.from_predictions(actual, scores, positive=1).ax_.get_xlabel()
-    'recall'
-    """
-
-    _plot = "plot_precision_recall"
-
-
-class CalibrationDisplay(_Display):
-    """
-    The calibration curve with its band; see `bayescm.plot_calibration`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(1)
-    >>> forecasts = rng.beta(2, 2, 200)
-    >>> actual = (rng.random(200) < forecasts).astype(int)
-    >>> display = CalibrationDisplay.from_predictions(actual, forecasts, positive=1)
-    >>> display.evidence.sizes["example"]
-    200
-    """
-
-    _plot = "plot_calibration"
-    _from_estimator = staticmethod(_probabilities)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        y_prob: Any,
-        *,
-        positive: Any = None,
-        ax: "Axes | None" = None,
-        **keywords: Any,
-    ) -> Self:
-        """Draw actual classes and forecast probabilities of the positive class."""
-        return cls(bcm.from_probabilities(y_true, y_prob, positive=positive)).plot(
-            ax=ax, **keywords
-        )

@@ -8,10 +8,10 @@ from scipy.special import expit, logit
 
 from bayescm.answers.interval import interval
 from bayescm.answers.numbers import mean
+from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
-from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_prob, fail
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def plot_sroc(
     ['typical study', '95% region of the typical study', '95% region of a new study', 'SROC curve']
     """
     counts, prob = _studies(counts), check_prob(prob)
-    posterior = posterior_of(counts, model=_MODEL, **keywords)
+    posterior = hierarchical_groups(counts, **keywords)
     drawn = posterior.variables(_DRAWS, np.random.default_rng(random_seed))
     typical, new = (_logits(drawn[name]) for name in ("theta_typical", "theta_new"))
     seen, n = _observed(counts)

@@ -1,0 +1,50 @@
+"""What a fitted estimator of scikit-learn says of a test set, as evidence."""
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.validate import fail
+
+
+def counts_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.DataArray:
+    """Return the counts of the classes that an estimator predicts."""
+    labels = estimator.classes_.tolist()
+    chosen = {"positive": labels[-1] if positive is None else positive} if len(labels) == 2 else {}
+    return bcm.from_predictions(y, estimator.predict(X), labels=labels, **chosen)
+
+
+def probabilities_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
+    """Return an estimator's probabilities as evidence."""
+    shares, wanted = _shares(estimator, X, positive)
+    return bcm.from_probabilities(y, shares, positive=wanted)
+
+
+def scores_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
+    """Return an estimator's scores as evidence: of two classes the decision function's if any."""
+    if len(estimator.classes_) == 2 and hasattr(estimator, "decision_function"):
+        labels = estimator.classes_.tolist()
+        wanted = labels[-1] if positive is None else positive
+        scores = estimator.decision_function(X)
+        return bcm.from_scores(y, scores if wanted == labels[-1] else -scores, positive=wanted)
+    shares, wanted = _shares(estimator, X, positive)
+    if wanted is None:
+        return bcm.from_scores(y, shares, labels=estimator.classes_.tolist())
+    return bcm.from_scores(y, shares, positive=wanted)
+
+
+def _shares(estimator, X, positive):
+    """Return the probabilities of the positive class and its label, or those of all classes."""
+    if not hasattr(estimator, "predict_proba"):
+        todo = "wrap it in CalibratedClassifierCV"
+        raise fail("no probabilities", type(estimator).__name__, "predict_proba", todo, TypeError)
+    labels = estimator.classes_.tolist()
+    shares = np.asarray(estimator.predict_proba(X))
+    if len(labels) > 2:
+        return shares, None
+    wanted = labels[-1] if positive is None else positive
+    if wanted not in labels:
+        raise fail("not a class", wanted, labels, "pass one of the estimator's classes")
+    return shares[:, labels.index(wanted)], wanted
