@@ -69,7 +69,11 @@ def log_bayes_factor(
 
 def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
     """Return prior pseudo-counts (C, C) in the order of the counts; raise where one is not > 0."""
-    prior = as_prior(concentration, counts).values
+    return checked(as_prior(concentration, counts).values)
+
+
+def checked(prior: np.ndarray) -> np.ndarray:
+    """Return prior pseudo-counts (C, C), or raise where one is not > 0."""
     if not (prior > 0).all():
         todo = "use priors.jeffreys(counts), or leave concentration out"
         raise fail("the Bayes factor needs a proper prior", prior.tolist(), "every cell > 0", todo)

@@ -32,12 +32,11 @@ def in_force(batches: Batches, *, window: int | None, forgetting: float) -> xr.D
     return latest.drop_vars(["step", "batch_id", "at", "recorded_at"])
 
 
-def warn_if_late(batches: Batches, batch_id: str, at: Any) -> None:
-    """Warn where a batch that was just recorded is earlier than one that was there already."""
-    last = batches.last()
-    if timestamp(instant(at)) < last.latest and batches.order == "at":
+def warn_if_late(batches: Batches, batch_id: str, at: Any, latest: str) -> None:
+    """Warn where a batch that was just recorded is earlier than the latest that was there."""
+    if timestamp(instant(at)) < latest and batches.order == "at":
         # Rarely far from the end, and there in the order of time.
-        found, _, _ = batches.recent(last.latest, 1) or (batches.in_force(), 0, 0)
+        found, _, _ = batches.recent(latest, 1) or (batches.in_force(), 0, 0)
         later, when = (found[each].values[-1] for each in ("batch_id", "at"))
         warnings.warn(
             f"Batch {batch_id!r} is earlier than {str(later)!r} (at {when}). It is recorded; "

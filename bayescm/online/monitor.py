@@ -17,8 +17,6 @@ from bayescm.validate import check_choice, check_keywords
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_KEYS = ["batch_id", "rule", "measure"]
-
 
 class Monitor:
     """
@@ -140,9 +138,10 @@ class Monitor:
             known = self._batches.known()
             as_prior(self._concentration, counts if known is None else known)
             self._fits = True
-        added = self._ledger.record(self.classifier, batch_id, counts, at=at, corrects=corrects)
-        if added and at is not None and corrects is None:
-            warn_if_late(self._batches, str(batch_id), at)
+        given: Any = (self.classifier, batch_id, counts)
+        added, before = self._ledger.recorded(*given, at=at, corrects=corrects)
+        if added and before is not None and at is not None and corrects is None:
+            warn_if_late(self._batches, str(batch_id), at, before.latest)
         return added
 
     def batches(self) -> xr.DataArray:
@@ -243,7 +242,7 @@ class Monitor:
         DataFrame
             See `online.alarms`, and a column ``acknowledged``.
         """
-        from bayescm.online.rules import judged
+        from bayescm.online.rules import judged, marked
         from bayescm.online.stream import stream_of
 
         check_keywords(judged, keywords)
@@ -253,10 +252,8 @@ class Monitor:
         if earliest is not None:
             when = stream.counts[self._batches.order].values[found["step"] - stream.number]
             found = found[when >= earliest]
-        known = pd.MultiIndex.from_frame(self._ledger.acknowledged(self.classifier)[_KEYS])
-        seen = pd.MultiIndex.from_frame(found[_KEYS].astype(str)).isin(known)
-        found = found.assign(acknowledged=seen)
-        return (found[~seen] if new else found).reset_index(drop=True)
+        found = marked(found, self._ledger.acknowledged(self.classifier))
+        return (found[~found["acknowledged"]] if new else found).reset_index(drop=True)
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """

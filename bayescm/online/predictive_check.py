@@ -1,6 +1,7 @@
 """How compatible is a batch with those before it? Posterior-predictive tail probabilities."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,13 @@ import xarray as xr
 from scipy import special
 
 from bayescm.direct.arguments import labelled
-from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
 from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.series import accumulate, step_axis
 from bayescm.online.settings import as_prior
+from bayescm.online.updating import posterior_of
 from bayescm.validate import fail
 
 _DRAWS = 10_000
@@ -157,7 +158,13 @@ def _seen(kernel, cells, weights, distribution):
 
 def _known(kernel, weights):
     """Return the distribution of a measure at Dirichlet parameters (..., C, C), or None."""
-    return DirichletMultinomial(labelled(weights), weights).distribution(kernel)
+    return posterior_of(_labels(weights.shape[-1]), weights).distribution(kernel)
+
+
+@cache
+def _labels(size):
+    """Return counts for the sake of their labels: sums of counts are not validated anew."""
+    return labelled(np.zeros((1, size, size)))
 
 
 def _drawn_tails(kernel, cells, weights, draws, rng):

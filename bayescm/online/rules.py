@@ -15,7 +15,7 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
 from bayescm.measures.labelled import kernels
-from bayescm.online.bayes_factor import hazard_weights, mixture, proper, score_of
+from bayescm.online.bayes_factor import checked, hazard_weights, mixture, score_of
 from bayescm.online.predictive_check import surprise, unlikely
 from bayescm.online.probabilities import below, worse
 from bayescm.online.series import step_axis
@@ -130,8 +130,15 @@ def judged(
             tables.append(_floor(stream, kernel, floors[kernel.__name__], level / stream.windows))
         if then is not None:
             tables.append(_worse(stream, kernel, then, level / stream.windows))
-    joined = pd.concat(tables, ignore_index=True)
-    return joined.sort_values("step", kind="stable", ignore_index=True)
+    return _joined(tables)
+
+
+def marked(found: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+    """Return alarms with a column that says which of them were acknowledged."""
+    keys = ["batch_id", "rule", "measure"]
+    seen = set(map(tuple, known[keys].values))
+    marks = [tuple(map(str, key)) in seen for key in found[keys].values]
+    return found.assign(acknowledged=np.array(marks, dtype=bool))
 
 
 def _series(kernel, stream):
@@ -141,7 +148,7 @@ def _series(kernel, stream):
 
 def _change(stream, share):
     threshold = -np.log(share)
-    prior = proper(stream.concentration, stream.counts)
+    prior = checked(stream.prior)
     earlier = np.concatenate([stream.earlier[None], stream.earlier + stream.sums[1:]])
     weights = hazard_weights(stream.number + np.arange(len(earlier)), _HAZARD)
     ages = _AGES[max(len(earlier), 2) > _AGES]
@@ -241,7 +248,7 @@ def _reference(stream, reference):
 
 
 def _rows(stream, measure, values, fired, rule, threshold, since=None, onset=True):
-    """Return one row per alarm of a rule."""
+    """Return the columns of a rule's alarms."""
     if onset:
         before = np.concatenate([np.zeros_like(fired[:1]), fired[:-1]])
         fired = fired & ~before
@@ -256,16 +263,14 @@ def _rows(stream, measure, values, fired, rule, threshold, since=None, onset=Tru
     step = coords["step"].values[place] if "step" in coords else place
     at = coords["at"].values if "at" in coords else np.full(len(stream.cells), "NaT", "<M8[us]")
     batch_id = coords["batch_id"].values[place] if "batch_id" in coords else step.astype(str)
-    return pd.DataFrame(
-        {
-            "step": step,
-            "batch_id": batch_id,
-            "at": at[place],
-            "since": at[begins],
-            "rule": rule,
-            "measure": np.array(names, dtype=object)[columns],
-            "value": values.reshape(len(values), -1)[rows, columns],
-            "threshold": float(threshold),
-        },
-        columns=list(COLUMNS),
-    )
+    named = np.array(names, dtype=object)[columns]
+    value = values.reshape(len(values), -1)[rows, columns]
+    rule, threshold = np.full(len(place), rule, dtype=object), np.full(len(place), float(threshold))
+    return step, batch_id, at[place], at[begins], rule, named, value, threshold
+
+
+def _joined(rules):
+    """Return one row per alarm of all rules, in the order of time."""
+    columns = [np.concatenate(parts) for parts in zip(*rules, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return pd.DataFrame({name: each[order] for name, each in zip(COLUMNS, columns, strict=True)})

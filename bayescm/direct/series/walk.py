@@ -1,10 +1,9 @@
 """
 A rate that walks at random on the logit scale, seen through binomial counts: filter and smoother.
 
-The logit is a lattice of points and the drift (the standard deviation of a step) a set of nodes; a
-step is a convolution with a Gaussian, done by the Fourier transform, which is exact for a density
-that the lattice resolves, however small the drift. A Gaussian approximation goes ahead and says how
-fine and how wide the lattice must be; none of it enters the result.
+The logit is a lattice of points and the drift (the standard deviation of a step) a set of nodes. A
+Gaussian approximation goes ahead and says how fine and how wide the lattice must be, and which
+nodes to begin with; none of it enters the result.
 
 References
 ----------
@@ -18,10 +17,16 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from bayescm.direct.series import gaussian
+from bayescm.direct.series.lattice import Lattice
+from bayescm.direct.series.passes import Passes
+from bayescm.direct.series.paths import before, draw, drifts_of
+
 _PLAUSIBLE = 18.0  # in log density: what is further below the maximum is left out
+_NOTHING = 28.0  # and nodes of the drift that are so far below it after the last step
 _POINTS_PER_SD = 3.0
 _REACH = 8.0  # standard deviations on either side
-_LARGEST = 6000  # points of a lattice
+_LARGEST = 40_000  # points of a lattice
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +51,10 @@ class Walk:
 
     @cached_property
     def drifts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of the drift and the log of their prior weights."""
+        """Nodes of the drift, rising, and the log of their prior weights."""
         top = 4.5 * self.scale
         rough = np.geomspace(top / 300, top, 40)
-        logs = _gaussian(self, rough)[0][-1] - rough**2 / (2 * self.scale**2)
+        logs = self._gaussian(rough)[0][-1] - rough**2 / (2 * self.scale**2)
         near = rough[logs > logs.max() - _PLAUSIBLE]
         low = 0.0 if near[0] == rough[0] else near[0] * 0.8
         high = min(near[-1] * 1.25, top)
@@ -61,185 +66,78 @@ class Walk:
         density = np.sqrt(2 / np.pi) / self.scale * np.exp(-((drift / self.scale) ** 2) / 2)
         return drift, np.log(weight * density)
 
-    @cached_property
-    def lattice(self) -> np.ndarray:
-        """Equidistant points of the logit, shape (m,)."""
-        evidence, mean, sd = _gaussian(self, self.drifts[0])
-        weight = evidence + self.drifts[1]
-        plausible = weight > weight.max(axis=1, keepdims=True) - _PLAUSIBLE
-        mean, sd = mean[plausible], sd[plausible]
+    def _gaussian(self, drifts):
+        return gaussian.filtered(self.hits, self.trials, self.prior, drifts)
+
+    def _passes(self, nodes, plausible=None):
+        """Return the passes over a lattice as fine and wide as some nodes of the drift need it."""
+        drift, weight = (each[nodes] for each in self.drifts)
+        _, mean, sd = self._approximate
+        mean, sd = mean[:, nodes], sd[:, nodes]
+        if plausible is not None:
+            mean, sd = mean[plausible], sd[plausible]
         finest = sd.min() / _POINTS_PER_SD
         # A rate without a failure so far has an exponential tail.
         tail = 12.0 * (sd > 0.7)
         low = (mean - _REACH * sd - tail).min()
         high = (mean + _REACH * sd + tail).max()
-        size = int(np.clip((high - low) / finest, 200, _LARGEST))
-        return np.linspace(low, high, size)
-
-    @property
-    def spacing(self) -> float:
-        """Distance between two points."""
-        return self.lattice[1] - self.lattice[0]
+        lattice = np.linspace(low, high, int(np.clip((high - low) / finest, 200, _LARGEST)))
+        return Passes(self.hits, self.trials, self.prior, drift, weight, lattice)
 
     @cached_property
-    def _passed(self):
-        """The forward pass: scaled densities (T, S, m) and the log evidence (T, S)."""
-        step = self._step
-        start = special.log_expit(self.lattice) * self.prior[0]
-        start = start + special.log_expit(-self.lattice) * self.prior[1]
-        start = start - special.betaln(*self.prior) + np.log(self.spacing)
-        density = np.broadcast_to(np.exp(start), (len(self.drifts[0]), len(start)))
-        densities, evidence, total = [], [], 0.0
-        for t, log in enumerate(self._logs):
-            density = (step(density) if t else density) * np.exp(log - log.max())
-            mass = density.sum(-1, keepdims=True)
-            density = density / mass
-            total = total + np.log(mass[:, 0]) + log.max()
-            densities.append(density)
-            evidence.append(total)
-        return np.stack(densities), np.stack(evidence)
+    def _approximate(self):
+        return self._gaussian(self.drifts[0])
 
     @cached_property
-    def _logs(self):
-        """Log likelihood of each step at the points, (T, m), with the binomial coefficient."""
-        hits, misses = self.hits[:, None], (self.trials - self.hits)[:, None]
-        log = hits * special.log_expit(self.lattice) + misses * special.log_expit(-self.lattice)
-        total = hits + misses
-        return log - special.betaln(hits + 1, misses + 1) - np.log1p(total)
+    def _forward(self):
+        """All nodes of the drift: what each is worth at every step."""
+        weight = self._approximate[0] + self.drifts[1]
+        plausible = weight > weight.max(axis=1, keepdims=True) - _PLAUSIBLE
+        return self._passes(slice(None), plausible)
 
     @cached_property
-    def _step(self):
-        """The convolution with one step of the walk, for every drift."""
-        from scipy import fft  # slow to load, and every exact answer loads this file
+    def _whole(self):
+        """The nodes of the drift that are worth anything after the last step."""
+        last, size = self._approximate[0][-1] + self.drifts[1], len(self.drifts[0])
+        near = np.flatnonzero(last > last.max() - _NOTHING)
+        first, end = max(near[0] - 1, 0), min(near[-1] + 2, size)
+        while True:
+            passes = self._passes(slice(first, end))
+            logs = passes.log_weights
+            wider = max(first - 4 * (logs[0] > logs.max() - _NOTHING), 0)
+            further = min(end + 4 * (logs[-1] > logs.max() - _NOTHING), size)
+            if (wider, further) == (first, end):
+                return passes
+            first, end = wider, further
 
-        drift = self.drifts[0][:, None]
-        margin = int(_REACH * drift.max() / self.spacing) + 1
-        size = fft.next_fast_len(len(self.lattice) + margin, real=True)
-        frequency = 2 * np.pi * fft.rfftfreq(size, self.spacing)
-        multiplier = np.exp(-((drift * frequency) ** 2) / 2)
+    def filtered(self) -> Lattice:
+        """Return the distribution of every step given the steps so far."""
+        return self._forward.filtered()
 
-        def step(density):
-            spectrum = fft.rfft(density, size) * multiplier
-            return np.maximum(fft.irfft(spectrum, size)[:, : density.shape[-1]], 0.0)
-
-        return step
-
-    def filtered(self) -> np.ndarray:
-        """Return the mass of each point given the steps so far, shape (T, m)."""
-        densities, evidence = self._passed
-        weights = special.softmax(evidence + self.drifts[1], axis=1)
-        return np.einsum("ts,tsm->tm", weights, densities)
-
-    def smoothed(self) -> np.ndarray:
-        """Return the mass of each point given all steps, shape (T, m)."""
-        densities, evidence = self._passed
-        weights = special.softmax(evidence[-1] + self.drifts[1])
-        later, masses = np.ones_like(densities[0]), [weights @ densities[-1]]
-        for t in range(len(densities) - 2, -1, -1):
-            log = self._logs[t + 1]
-            later = self._step(later * np.exp(log - log.max()))
-            later = later / later.max(-1, keepdims=True)
-            both = densities[t] * later
-            masses.append(weights @ (both / both.sum(-1, keepdims=True)))
-        return np.stack(masses[::-1])
+    def smoothed(self) -> Lattice:
+        """Return the distribution of every step given all steps."""
+        return self._whole.smoothed()
 
     def log_marginal(self) -> float:
         """Return the log probability of all counts."""
-        return float(special.logsumexp(self._passed[1][-1] + self.drifts[1]))
+        return float(special.logsumexp(self._whole.log_weights))
 
     def paths(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return drifts (size,) and paths of the logit (size, T), drawn from the posterior."""
-        densities, evidence = self._passed
-        weights = special.softmax(evidence[-1] + self.drifts[1])
-        node = rng.choice(len(weights), size, p=weights)
-        paths = np.empty((size, len(densities)))
-        for which in np.unique(node):
-            chosen = np.flatnonzero(node == which)
-            drift = self.drifts[0][which]
-            paths[chosen] = self._backwards(densities[:, which], drift, len(chosen), rng)
-        return self._drifts_of(paths, rng), paths
-
-    def _drifts_of(self, paths, rng):
-        """Draw drifts given the paths: off the nodes, and of the same joint distribution."""
-        squares, moves = (np.diff(paths, axis=1) ** 2).sum(axis=1), paths.shape[1] - 1
-        top = np.log(4.5 * self.scale)
-        least = np.log(np.sqrt(squares / moves) / 8) if moves else np.full(len(paths), top - 9)
-        share = np.linspace(0, 1, 300)
-        logs = least[:, None] + (top - least)[:, None] * share
-        density = (1 - moves) * logs - np.exp(2 * (logs - np.log(self.scale))) / 2
-        density -= squares[:, None] * np.exp(-2 * logs) / 2
-        below = np.cumsum(np.exp(density - density.max(axis=1, keepdims=True)), axis=1)
-        place = (below < below[:, -1:] * rng.random((len(paths), 1))).sum(axis=1)
-        return np.exp(least + (top - least) * (place + rng.random(len(paths)) - 0.5) / 299)
-
-    def _backwards(self, densities, drift, size, rng):
-        """Draw paths from the last step to the first."""
-        before = _near if drift < 2 * self.spacing else _far
-        path = [draw(self.lattice, densities[-1], size, rng)]
-        for density in densities[-2::-1]:
-            path.append(before(self.lattice, density, path[-1], drift, rng))
-        return np.stack(path[::-1], axis=1)
-
-
-def _near(lattice, density, level, drift, rng):
-    """Draw the level before, where a step is shorter than the lattice shows: density times step."""
-    with np.errstate(divide="ignore"):
-        log = np.maximum(np.log(density), -700)
-    spacing = lattice[1] - lattice[0]
-    slope = np.gradient(log, spacing)
-    bend = np.minimum(np.gradient(slope, spacing), 0)
-    precision = 1 / drift**2 - np.interp(level, lattice, bend)
-    mean = level + np.interp(level, lattice, slope) / precision
-    return mean + rng.standard_normal(level.shape) / np.sqrt(precision)
-
-
-def _far(lattice, density, level, drift, rng):
-    """Draw the level before among the points around, or among all that have any mass."""
-    spacing = lattice[1] - lattice[0]
-    reach = int(6 * drift / spacing) + 1
-    held = np.flatnonzero(density > 1e-14 * density.max())
-    if held[-1] - held[0] < 2 * reach:
-        index = np.broadcast_to(
-            np.arange(held[0], held[-1] + 1), (len(level), held[-1] - held[0] + 1)
-        )
-    else:
-        centre = np.rint((level - lattice[0]) / spacing).astype(int)
-        index = np.clip(centre[:, None] + np.arange(-reach, reach + 1), 0, len(lattice) - 1)
-    away = (lattice[index] - level[:, None]) / drift
-    weight = density[index] * np.exp(-(away**2) / 2)
-    below = weight.cumsum(axis=1)
-    place = (below < below[:, -1:] * rng.random((len(level), 1))).sum(axis=1)
-    chosen = np.take_along_axis(index, place[:, None], axis=1)[:, 0]
-    return lattice[chosen] + spacing * (rng.random(len(level)) - 0.5)
-
-
-def draw(lattice, density, size, rng):
-    """Draw from masses (..., m) of lattice points, spread evenly around each; (size, ...)."""
-    below = np.cumsum(density, axis=-1)
-    below = below / below[-1]
-    place = np.searchsorted(below, rng.random(size))
-    return lattice[place] + (lattice[1] - lattice[0]) * (rng.random(size) - 0.5)
+        passes, paths = self._whole, np.empty((size, len(self.hits)))
+        node = rng.choice(len(passes.drifts), size, p=special.softmax(passes.log_weights))
+        chosen = [(each, np.flatnonzero(node == each)) for each in np.unique(node)]
+        for t, lattice, densities in passes.backwards():
+            for which, rows in chosen:
+                density, drift = densities[which], passes.drifts[which]
+                if t == len(self.hits) - 1:
+                    paths[rows, t] = draw(lattice, density, len(rows), rng)
+                else:
+                    paths[rows, t] = before(lattice, density, paths[rows, t + 1], drift, rng)
+        return drifts_of(paths, self.scale, rng), paths
 
 
 def _legendre(low, high, size):
     nodes, weights = np.polynomial.legendre.leggauss(size)
     half = (high - low) / 2
     return low + half * (nodes + 1), half * weights
-
-
-def _gaussian(walk, drifts):
-    """Return log evidence, means and standard deviations (T, S) of the Kalman filter."""
-    hits, misses = walk.hits + 0.5, walk.trials - walk.hits + 0.5
-    seen, noise = np.log(hits / misses), 1 / hits + 1 / misses
-    a, b = walk.prior
-    mean = np.full(len(drifts), special.digamma(a) - special.digamma(b))
-    variance = np.full(len(drifts), special.polygamma(1, a) + special.polygamma(1, b))
-    evidence, passed = np.zeros(len(drifts)), []
-    for t in range(len(seen)):
-        variance = variance + drifts**2 * (t > 0)
-        if walk.trials[t] > 0:
-            total, off = variance + noise[t], seen[t] - mean
-            evidence = evidence - (off**2 / total + np.log(total)) / 2
-            mean, variance = mean + variance / total * off, variance * noise[t] / total
-        passed.append((evidence, mean, np.sqrt(variance)))
-    return tuple(np.stack(each) for each in zip(*passed, strict=True))

@@ -14,7 +14,7 @@ from bayescm.validate import fail
 
 _MOST = 2**53  # beyond it a sum of counts is no longer exact in every number that we make of it
 
-# The fields of an entry that its hash covers, after those of its classifier.
+# The fields of an entry that its hash covers, after those of its classifier: all that precede it.
 FIELDS = (
     "entry",
     "batch_id",
@@ -30,7 +30,7 @@ FIELDS = (
 
 def digest(*parts: Any) -> str:
     """Return a hash of values; text, whole numbers and None."""
-    text = "\n".join(["\x00" if each is None else str(each) for each in parts])
+    text = "\n".join(["\x00" if each is None else f"{each}" for each in parts])
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -40,8 +40,8 @@ def head(classifier: str, labels: str) -> str:
 
 
 def follows(start: str, previous: str | None, row: Any) -> bool:
-    """Say whether an entry is as it was written, after the one with this hash."""
-    return row.hash == digest(start, previous, *[getattr(row, name) for name in FIELDS])
+    """Say whether a row (as `Entry`) is as it was written, after the one with this hash."""
+    return row.hash == digest(start, previous, *row[: len(FIELDS)])
 
 
 def check(

@@ -104,6 +104,18 @@ class Ledger(Database):
         UserWarning
             If the clock shows an earlier time than when the batch before was recorded.
         """
+        return self.recorded(classifier, batch_id, counts, at=at, corrects=corrects)[0]
+
+    def recorded(
+        self,
+        classifier: str,
+        batch_id: str | int,
+        counts: xr.DataArray,
+        *,
+        at: Any = None,
+        corrects: str | int | None = None,
+    ) -> tuple[bool, Entry | None]:
+        """Do what `record` does; return also the entry before, or None where there is none."""
         who = name(classifier, "classifier")
         new = {
             "batch_id": name(batch_id, "batch_id"),
@@ -114,7 +126,7 @@ class Ledger(Database):
             labels, last = labels_and_end(connection, who, counts)
             new["cells"] = json.dumps(cells(counts, json.loads(labels), who))
             if is_there(connection, who, new):
-                return False
+                return False, last
             start, now = head(who, labels), datetime.now(UTC)
             old = corrected(connection, who, new)
             late = last is not None and timestamp(now) < last.recorded_at
@@ -125,7 +137,7 @@ class Ledger(Database):
             connection.execute(batches.insert(), row)
         if late:
             warn_of_clock(new["batch_id"], now, last)
-        return True
+        return True, last
 
     def read(self, classifier: str, *, after: int = 0) -> Entries:
         """

@@ -1,0 +1,109 @@
+"""How long a monitor takes on long ledgers: a script that fills and times them."""
+
+import json
+import sys
+import tempfile
+import time
+import warnings
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import sqlalchemy as sa
+from ledger_worker import counts
+
+from bayescm.online import Monitor
+from bayescm.online.store.chain import head, next_entry
+from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.rows import timestamp
+from bayescm.online.store.schema import batches
+
+START = datetime(2000, 1, 1, tzinfo=UTC)
+TOLD = 100  # batches whose alarms are asked for
+REPEATS = 7
+
+
+def moment(number):
+    return START + timedelta(minutes=number)
+
+
+def fill(path, size, some=5000):
+    """Write a ledger of one batch a minute, in large transactions; return its store."""
+    rng, who = np.random.default_rng(1), "classifier"
+    with Ledger(path) as ledger:
+        ledger.record(who, "0", counts(3, 5), at=moment(0))
+        last, arrived = ledger.last(who), timestamp(datetime.now(UTC))
+        with ledger.transaction("fill", write=True) as connection:
+            labels = connection.execute(sa.text("SELECT labels FROM bayescm_classifiers")).scalar()
+            start, rows = head(who, labels), []
+            for number in range(1, size):
+                tp, tn = rng.binomial([100, 100], [0.8, 0.9])
+                new = {"batch_id": str(number), "at": timestamp(moment(number)), "corrects": None}
+                new["cells"] = json.dumps([[int(tn), int(100 - tn)], [int(100 - tp), int(tp)]])
+                last = next_entry(start, last, new | {"recorded_at": arrived}, None)
+                rows.append(last._asdict() | {"classifier": who})
+                if len(rows) == some or number == size - 1:
+                    connection.execute(batches.insert(), rows)
+                    rows = []
+    return path
+
+
+def calls(path, size):
+    """Return what is timed, each on a ledger that is opened for it."""
+    fresh = iter(range(size, size + 10**6))
+    settings = {"measures": ["recall", "precision", "f1"]}
+
+    def add():
+        with Monitor(path, "classifier", **settings) as monitor:
+            number = next(fresh)
+            monitor.add(str(number), counts(3, 5), at=moment(number))
+
+    def add_in_the_past():
+        with Monitor(path, "classifier", **settings) as monitor:
+            monitor.add(f"late {next(fresh)}", counts(3, 5), at=moment(size // 2))
+
+    def posterior():
+        with Monitor(path, "classifier", **settings) as monitor:
+            monitor.posterior()
+
+    def status():
+        with Monitor(path, "classifier", **settings) as monitor:
+            monitor.summary()
+
+    def alarms():
+        with Monitor(path, "classifier", **settings) as monitor:
+            monitor.alarms(since=moment(size - TOLD))
+
+    return {job.__name__: job for job in (add, add_in_the_past, posterior, status, alarms)}
+
+
+def spent(job):
+    """Return the CPU and the wall-clock time of a call, in milliseconds: the median of several."""
+    job()  # what is loaded on first use is start-up
+    found = []
+    for _ in range(REPEATS):
+        before = time.process_time(), time.perf_counter()
+        job()
+        found.append([time.process_time() - before[0], time.perf_counter() - before[1]])
+    return 1000 * np.median(found, axis=0)
+
+
+def table(folder, sizes):
+    rows = []
+    for size in sizes:
+        path = Path(folder) / f"{size}.db"
+        if not path.exists():
+            fill(path, size)
+        for name, job in calls(path, size).items():
+            cpu, wall = spent(job)
+            rows.append(
+                {"batches": size, "call": name, "cpu_ms": round(cpu, 1), "ms": round(wall, 1)}
+            )
+            print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder:
+        table(folder, [int(each) for each in sys.argv[1:]])
