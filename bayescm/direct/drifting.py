@@ -18,9 +18,8 @@ from scipy import special
 
 from bayescm.direct.arguments import labelled, prior_of
 from bayescm.direct.base import Posterior
-from bayescm.direct.series.lattice import Lattice
-from bayescm.direct.series.walk import Walk, draw
-from bayescm.distributions.batches import Stack
+from bayescm.direct.series.lattice import Lattice, joined
+from bayescm.direct.series.walk import Walk
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.folds import check_series
 from bayescm.validate import fail
@@ -79,38 +78,29 @@ class Drifting(Posterior):
     def _known(self):
         return {}
 
-    def _masses(self, which):
-        """Return the masses (T, m) of a walk, worked out when first asked for."""
-        if which not in self._known:
-            walk = self._walks[which]
-            self._known[which] = walk.filtered() if self.only_past else walk.smoothed()
-        return self._known[which]
+    def _rate(self, rate):
+        """Return the distribution of one of the three rates at every step, (..., T)."""
+        if rate not in self._known:
+            walks = self._walks[..., rate].ravel()
+            every = [walk.filtered() if self.only_past else walk.smoothed() for walk in walks]
+            self._known[rate] = joined(every).reshaped(self._cells.shape[:-2])
+        return self._known[rate]
 
     def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure of one walk at every step, (..., T), or None."""
         if measure.form not in _RATES or of != "parameter":
             return None
         rate, complement = _RATES[measure.form]
-        distributions = np.empty(self._cells.shape[:-2], object)
-        for index in np.ndindex(self._cells.shape[:-3]):
-            lattice = self._walks[(*index, rate)].lattice
-            for step, masses in enumerate(self._masses((*index, rate))):
-                masses = masses / masses.sum()
-                flipped = Lattice(-lattice[::-1], masses[::-1])
-                distributions[(*index, step)] = flipped if complement else Lattice(lattice, masses)
-        return Stack(distributions)
+        return self._rate(rate).complement() if complement else self._rate(rate)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., T, 2, 2) of the cell probabilities, every step by itself."""
-        theta = np.empty((size, *self._cells.shape))
-        for index in np.ndindex(self._cells.shape[:-2]):
-            *batch, step = index
-            drawn = [self._draw((*batch, rate), step, size, rng) for rate in range(3)]
-            theta[(slice(None), *index)] = table(drawn)
-        return theta
+        return table([self._rate(rate).draw(size, rng) for rate in range(3)])
 
-    def _draw(self, which, step, size, rng):
-        return special.expit(draw(self._walks[which].lattice, self._masses(which)[step], size, rng))
+    def part(self, index: np.ndarray) -> Posterior:
+        """Return some steps, each by itself."""
+        flat = self.pooled.reshape(-1, 2, 2)[index]
+        return Steps(labelled(flat), [self._rate(rate).take(index) for rate in range(3)])
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
@@ -146,6 +136,27 @@ class Drifting(Posterior):
         """Return the log probability of each series of tables."""
         logs = [walk.log_marginal() for walk in self._walks.flat]
         return np.reshape(logs, self._walks.shape).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Posterior):
+    """
+    Some steps of a series, each by itself.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (batch, actual, predicted)
+    rates : list of Lattice
+        Prevalence, recall and specificity.
+    """
+
+    sampling_method = "quadrature"
+    counts: xr.DataArray
+    rates: list[Lattice]
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the cell probabilities."""
+        return {"theta": table([each.draw(size, rng) for each in self.rates])}
 
 
 def _split(cells):

@@ -1,12 +1,13 @@
 """The lattice filter: against closed forms, brute force, itself, and the truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import bayescm as bcm
 from bayescm import direct
-from bayescm.direct.series.lattice import Lattice
 from bayescm.direct.series.walk import Walk
 from bayescm.distributions.beta import Beta
 from bayescm.measures import resolve
@@ -19,9 +20,9 @@ def walk(hits, trials, prior=(0.5, 0.5), scale=0.2):
     return Walk(np.asarray(hits, float), np.asarray(trials, float), prior, scale)
 
 
-def brute_force(hits, trials, prior, scale):
+def brute_force(hits, trials, prior, scale, logit=None):
     """Return log evidence, filtered and smoothed means by dense matrices over (drift, logit)."""
-    logit = np.linspace(-9, 26, 1200)
+    logit = np.linspace(-9, 26, 1200) if logit is None else logit
     nodes, weights = np.polynomial.legendre.leggauss(40)
     drift = (nodes + 1) * 2.5 * scale
     density = stats.halfnorm(scale=scale).pdf(drift) * weights * 2.5 * scale
@@ -54,7 +55,7 @@ def brute_force(hits, trials, prior, scale):
 )
 def test_one_step_is_the_beta_distribution(hits, trials):
     only = walk([hits], [trials])
-    distribution = Lattice(only.lattice, only.filtered()[0])
+    distribution = only.filtered().take(0)
     beta = Beta(np.array(hits + 0.5), np.array(trials - hits + 0.5))
     sd = float(beta.sd())
     assert np.abs(distribution.eti(0.95) - beta.eti(0.95)).max() < distribution.error_at(0.0)
@@ -82,10 +83,53 @@ def test_one_step_is_the_beta_distribution(hits, trials):
 def test_few_steps_are_what_brute_force_gives(hits, trials, prior, scale):
     evidence, filtered, smoothed = brute_force(hits, trials, prior, scale)
     ours = walk(hits, trials, prior, scale)
-    rates = special.expit(ours.lattice)
     assert ours.log_marginal() == pytest.approx(evidence, abs=1e-3)
-    np.testing.assert_allclose(ours.filtered() @ rates, filtered, atol=2e-4)
-    np.testing.assert_allclose(ours.smoothed() @ rates, smoothed, atol=2e-4)
+    np.testing.assert_allclose(ours.filtered().mean(), filtered, atol=2e-4)
+    np.testing.assert_allclose(ours.smoothed().mean(), smoothed, atol=2e-4)
+
+
+def test_an_abrupt_change_is_what_brute_force_gives():
+    # The batch after it lies where the Fourier transform of the density before has only rounding.
+    hits, trials = [450] * 40 + [250] * 40, [500] * 80
+    logit = np.linspace(-4, 6, 320)
+    evidence, filtered, smoothed = brute_force(hits, trials, (0.5, 0.5), 0.2, logit)
+    ours = walk(hits, trials)
+    assert ours.log_marginal() == pytest.approx(evidence, abs=0.01)
+    np.testing.assert_allclose(ours.filtered().mean(), filtered, atol=5e-4)
+    np.testing.assert_allclose(ours.smoothed().mean(), smoothed, atol=5e-4)
+
+
+@pytest.mark.parametrize("shape", ["walks", "jumps", "empty"])
+def test_windows_leave_nothing_out(shape, monkeypatch):
+    rng = np.random.default_rng(2)
+    level = np.linspace(-3, 4, 120) + np.cumsum(rng.normal(0, 0.15, 120))
+    trials = np.full(120, 300.0)
+    if shape == "jumps":
+        level = np.where(np.arange(120) < 70, 2.0, -1.0)
+    if shape == "empty":
+        trials[40:60] = 0
+    hits = rng.binomial(trials.astype(int), special.expit(level))
+    ours = walk(hits, trials)
+    found = ours.filtered(), ours.smoothed()
+    whole = [replace(ours._forward, whole=True), replace(ours._whole, whole=True)]
+    want = whole[0].filtered(), whole[1].smoothed()
+    for one, other in zip(found, want, strict=True):
+        np.testing.assert_allclose(one.eti(0.99), other.eti(0.99), atol=1e-3 * other.sd().min())
+    np.testing.assert_allclose(ours._whole.log_weights, whole[1].log_weights, atol=1e-6)
+    sizes = [each.right - each.left for each in ours._whole._forward[0]]
+    assert min(sizes) < (0.7 if shape == "walks" else 1.01) * len(ours._whole.lattice)
+    monkeypatch.setattr("bayescm.direct.series.passes._KEPT", 0)  # all worked out again
+    again = walk(hits, trials).smoothed()
+    np.testing.assert_array_equal(again.masses, found[1].masses)
+
+
+def test_some_steps_are_those_of_the_series():
+    posterior = direct.drifting(TABLES)
+    some = posterior.part(np.array([0, 2]))
+    drawn = some.draw([resolve("recall"), resolve("f1")], 20_000, np.random.default_rng(1))
+    whole = posterior.distribution(resolve("recall")).take(np.array([0, 2]))
+    np.testing.assert_allclose(drawn[0].mean(0), whole.mean(), atol=0.03 * whole.sd().max())
+    assert drawn[1].shape == (20_000, 2)
 
 
 def test_without_drift_it_is_the_pooled_posterior():
@@ -153,17 +197,16 @@ def test_paths_have_the_smoothed_distributions(trials, drift, steps):
     level = 2 + np.cumsum(rng.normal(0, drift, steps))
     ours = walk(rng.binomial(trials, special.expit(level)), np.full(steps, trials))
     drifts, paths = ours.paths(20_000, rng)
-    mass = ours.smoothed()
-    mean = mass @ ours.lattice
-    sd = np.sqrt(mass @ ours.lattice**2 - mean**2)
+    known = ours.smoothed()
+    mean = (known.masses * known.logits).sum(-1)
+    sd = np.sqrt((known.masses * known.logits**2).sum(-1) - mean**2)
     np.testing.assert_allclose(paths.mean(0), mean, atol=0.04 * sd.max())
     np.testing.assert_allclose(paths.std(0), sd, rtol=0.03)
     # Given the path the drift is that of its moves: a posterior sd near 1 / sqrt(2 steps).
     moves = np.diff(paths, axis=1) / drifts[:, None]
     assert np.abs(np.median((moves**2).mean(1)) - 1) < 0.3
-    nodes, logs = ours.drifts
-    weights = special.softmax(ours._passed[1][-1] + logs)
-    assert drifts.mean() == pytest.approx(weights @ nodes, rel=0.04)
+    weights = special.softmax(ours._whole.log_weights)
+    assert drifts.mean() == pytest.approx(weights @ ours._whole.drifts, rel=0.04)
 
 
 @pytest.mark.slow
@@ -175,11 +218,7 @@ def test_filtered_intervals_cover_when_the_truth_walks_as_the_model_says():
         truth = special.expit(special.logit(start) + np.cumsum(np.r_[0, rng.normal(0, drift, 19)]))
         hits = rng.binomial(60, truth)
         ours = walk(hits, np.full(20, 60), (4.0, 1.0))
-        distributions = [Lattice(ours.lattice, each) for each in ours.filtered()[[0, 9, 19]]]
-        below = [
-            distribution.cdf(p)
-            for distribution, p in zip(distributions, truth[[0, 9, 19]], strict=True)
-        ]
+        below = ours.filtered().take([0, 9, 19]).cdf(truth[[0, 9, 19]])
         covered.append(np.abs(np.subtract(below, 0.5)) < 0.475)
         pooled = special.betainc(4 + hits.sum(), 1 + 20 * 60 - hits.sum(), truth[-1])
         static.append(abs(pooled - 0.5) < 0.475)

@@ -39,13 +39,17 @@ class Lattice(Distribution):
     support = 0.0, 1.0
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def shape(self) -> tuple[int, ...]:
         return self.masses.shape[:-1]
 
     def take(self, index: Any) -> "Lattice":
         size = self.masses.shape[-1]
         flat = (each.reshape(-1, size)[index] for each in (self.logits, self.masses))
         return Lattice(*flat)
+
+    def reshaped(self, shape: tuple[int, ...]) -> "Lattice":
+        """Return the same members as a batch of another shape."""
+        return Lattice(*(each.reshape(*shape, -1) for each in (self.logits, self.masses)))
 
     def complement(self) -> "Lattice":
         """Return the distributions of 1 minus the rates."""

@@ -2,13 +2,15 @@
 The passes over a walk, forward and backward, where its density is.
 
 A step is a convolution with a Gaussian, done by the Fourier transform, which is exact for a density
-that the lattice resolves, however small the drift. Some steps at a time have a window of the
-lattice in common: where the density was before them, and as far on either side as it may go.
-Where it reaches the edge of a window the steps are done again in a wider one.
+that the lattice resolves, however small the drift, but for the rounding of its greatest value.
+Where a batch contradicts those before it, all hangs on what is smaller than that, and the sum is
+done term by term. Some steps at a time have a window of the lattice in common: where the density
+was before them, and as far on either side as it may go. Where it reaches the edge of a window the
+steps are done again in a wider one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,16 +20,21 @@ from scipy import special
 from bayescm.direct.series.lattice import Lattice, joined
 
 _STEPS = 16  # at most, in one window
-_DUST = 1e-17  # of the greatest density: what the Fourier transform does not see
+_DUST = 1e-20  # of the greatest density: what is left out of a window
+_ROUNDING = 1e-14  # of the greatest density: more than the Fourier transform is wrong by
+_FAINT = 1e-8  # of the mass: what is seen where so little was expected hangs on the tails
+_RESOLVED = 1.2  # points of the lattice in a drift: a sum over them is its integral
 _EDGE = 1e-11  # of the greatest density, at the edge of a window: too much
+_SEEN = 1e-7  # the same after all steps
 _REACH = 8.0  # standard deviations of a step that do not come round again
-_PAD = 5.0  # standard deviations of the steps of a window, on either side
-_OUT = 100.0  # in log density: a drift that makes no window wider
-_POINTS = 256  # of the distribution of a step
-_KEPT = 40_000_000  # numbers that are kept between the passes; beyond, they are worked out again
+_PAD = 3.0  # standard deviations of the steps of a window, on either side
+_FAR, _OUT = 30.0, 100.0  # in log density: drifts that make no window wider, or are left alone
+_NONE = 1e-300  # a mass of nothing
+_FINE = 12  # points in a standard deviation of a step that are enough
+_KEPT = 12_000_000  # numbers that are kept between the passes; beyond, they are worked out again
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class _Window:
     """Some steps with a window of the lattice in common."""
 
@@ -35,8 +42,9 @@ class _Window:
     end: int
     left: int  # the first point
     right: int
+    heard: np.ndarray  # drifts that are not worth next to nothing (S,)
     start: np.ndarray  # densities before the first step (S, w)
-    densities: Any = field(default=None)  # after each step (n, S, w)
+    densities: Any = None  # after each step (n, S, w), where they are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +69,7 @@ class Passes:
     drifts: np.ndarray
     weights: np.ndarray
     lattice: np.ndarray
+    whole: bool = False  # whether every window is all of the lattice
 
     @cached_property
     def _spacing(self):
@@ -82,68 +91,71 @@ class Passes:
         peak = log.max(axis=1)
         return np.exp(log - peak[:, None]), peak + ways[steps]
 
-    @cached_property
-    def _forward(self):
-        """The windows, and the log evidence of every drift after each step, (T, S)."""
+    def _forwards(self):
+        """Yield the windows, their densities and the log evidence after each of their steps."""
         start = self._logs[0] * self.prior[0] + self._logs[1] * self.prior[1]
         start = np.exp(start - special.betaln(*self.prior) + np.log(self._spacing))
         density = np.broadcast_to(start, (len(self.drifts), len(start)))
-        windows, found, held = [], [np.zeros((1, len(self.drifts)))], 0
-        first = left = 0
+        evidence, first, left = np.zeros((1, len(self.drifts))), 0, 0
         while first < len(self.hits):
             end = min(first + min(max(first, 1), _STEPS), len(self.hits))
-            window, density, gains = self._moved(first, end, left, density, found[-1][-1])
-            held += window.densities.size
-            if held > _KEPT:
-                window.densities = None
-            windows.append(window)
-            found.append(found[-1][-1] + gains.cumsum(axis=0))
-            first, left = end, window.left
-        return windows, np.concatenate(found[1:])
+            window, densities, gains = self._moved((first, end), left, density, evidence[-1])
+            evidence = evidence[-1] + gains.cumsum(axis=0)
+            yield window, densities, evidence
+            density, first, left = densities[-1], end, window.left
 
-    def _moved(self, first, end, left, density, evidence):
-        """Do the steps of one window; return it, the last density and the gains in evidence."""
+    @cached_property
+    def _forward(self):
+        """The windows, and the log evidence of every drift after the last step, (S,)."""
+        windows, held, last = [], 0, np.zeros(len(self.drifts))
+        for window, densities, evidence in self._forwards():
+            held, last = held + densities.size, evidence[-1]
+            windows.append(window if held > _KEPT else replace(window, densities=densities))
+        return windows, last
+
+    def _moved(self, steps, left, density, evidence):
+        """Do the steps of one window; return it, the densities and the gains in evidence."""
+        first, end = steps
         logs = evidence + self.weights
-        heard = logs > logs.max() - _OUT
-        peak = density[heard].max(axis=1, keepdims=True)
-        there = left + np.flatnonzero((density[heard] > _DUST * peak).any(axis=0))
-        reach = _PAD * self.drifts[heard].max() * np.sqrt(end - first) / self._spacing
-        pad = int(reach) + 8
+        heard, near = logs > logs.max() - _OUT, logs > logs.max() - _FAR
+        peak = density[near].max(axis=1, keepdims=True)
+        there = left + np.flatnonzero((density[near] > _DUST * peak).any(axis=0))
+        reach = _PAD * self.drifts[near].max() * np.sqrt(end - first) / self._spacing
+        pad = len(self.lattice) if self.whole else int(reach) + 8
         while True:
             low, high = max(there[0] - pad, 0), min(there[-1] + 1 + pad, len(self.lattice))
-            window = _Window(first, end, low, high, _in_window(density, left, low, high))
+            start = _in_window(density, left, low, high)
+            window = _Window(first, end, low, high, heard, start)
             densities, gains = self._run(window)
-            edges = densities[:, heard][:, :, [0, 1, -2, -1]]
-            edges = edges * [low > 0, low > 0, high < len(self.lattice), high < len(self.lattice)]
-            if not (edges > _EDGE * densities[:, heard].max(axis=2, keepdims=True)).any():
-                window.densities = densities
-                return window, densities[-1], gains
+            if not (self._edges(window, densities[:, near]) > _EDGE).any():
+                return window, densities, gains
             pad = 2 * pad + 16
 
     def _run(self, window):
         """Return the densities (n, S, w) after each step of a window, and the gains (n, S)."""
         likelihood, scale = self._likelihood(window)
         density, step = window.start, self._step(window.right - window.left)
-        densities = np.empty((len(likelihood), *density.shape))
+        densities, total = np.empty((len(likelihood), *density.shape)), likelihood.sum(axis=1)
+        masses = np.empty(densities.shape[:2])
         for number, (each, after) in enumerate(zip(likelihood, densities, strict=True)):
-            if window.first + number:
-                density = step(density)
-            np.multiply(density, each, out=after)
-            mass = np.maximum(np.einsum("sw->s", after), 1e-300)
-            after /= mass[:, None]
+            moved = step(density) if window.first + number else density
+            np.multiply(moved, each, out=after)
+            mass = after.sum(axis=1)
+            faint = (mass < _FAINT * total[number]) & window.heard
+            if faint.any() and window.first + number:
+                after[faint] = self._exactly(density, np.flatnonzero(faint)) * each
+                mass = after.sum(axis=1)
+            masses[number] = np.maximum(mass, _NONE)
+            after /= masses[number, :, None]
             density = after
-            scale_of = np.log(mass)
-            if number == 0:
-                gains = np.empty((len(likelihood), len(mass)))
-            gains[number] = scale_of
-        return densities, gains + scale[:, None]
+        return densities, np.log(masses) + scale[:, None]
 
     @cached_property
     def _known(self):
         return {}
 
     def _step(self, points):
-        """The convolution with one step of the walk, for every drift, over so many points."""
+        """Return the convolution with a step of the walk, for every drift, over so many points."""
         from scipy import fft  # slow to load, and every exact answer loads this file
 
         margin = int(_REACH * self.drifts.max() / self._spacing) + 1
@@ -153,25 +165,38 @@ class Passes:
             self._known[size] = np.exp(-((self.drifts[:, None] * frequency) ** 2) / 2)
         multiplier = self._known[size]
 
-        def step(density):
+        def step(density, rows=slice(None)):
             spectrum = fft.rfft(density, size)
-            spectrum *= multiplier
+            spectrum *= multiplier[rows]
             return np.maximum(fft.irfft(spectrum, size)[:, :points], 0.0)
 
         return step
 
+    def _exactly(self, density, rows):
+        """Return the step of some drifts done term by term, small values as exact as large ones."""
+        found, points = [], density.shape[1]
+        for row in rows:
+            away = np.arange(1 - points, points) * (self._spacing / self.drifts[row])
+            if self.drifts[row] < _RESOLVED * self._spacing:
+                moved = self._step(points)(density[row : row + 1], [row])[0]
+                found.append(np.where(moved > _ROUNDING * moved.max(), moved, 0.0))
+                continue
+            kernel = np.exp(-(away**2) / 2)
+            whole = np.convolve(density[row], kernel / kernel.sum())
+            found.append(whole[points - 1 : 2 * points - 1])
+        return np.array(found)
+
     @property
     def log_weights(self) -> np.ndarray:
         """The log of prior weight times evidence of every drift, after the last step."""
-        return self._forward[1][-1] + self.weights
+        return self._forward[1] + self.weights
 
     def filtered(self) -> Lattice:
         """Return the distribution of every step given the steps so far."""
-        windows, evidence = self._forward
-        weights, parts = special.softmax(evidence + self.weights, axis=1), []
-        for window in windows:
-            some = weights[window.first : window.end]
-            masses = np.einsum("ns,nsw->nw", some, self._densities(window))
+        parts = []
+        for window, densities, evidence in self._forwards():
+            weights = special.softmax(evidence + self.weights, axis=1)
+            masses = np.einsum("ns,nsw->nw", weights, densities)
             parts.append(self._distribution(window, masses))
         return joined(parts)
 
@@ -181,15 +206,23 @@ class Passes:
         product, left = None, 0
         for window in self._forward[0][::-1]:
             densities = self._densities(window)
-            later, product = self._later(window, product, left)
+            later, product = self._later(window, densities, product, left)
             left = window.left
             both = np.multiply(densities, later, out=later)
-            shares = weights / np.maximum(np.einsum("nsw->ns", both), 1e-300)
+            shares = weights / np.maximum(np.einsum("nsw->ns", both), _NONE)
             masses = np.einsum("ns,nsw->nw", shares, both)
+            if not self.whole and (self._edges(window, masses) > _SEEN).any():
+                return replace(self, whole=True).smoothed()  # later steps contradict earlier ones
             parts.append(self._distribution(window, masses))
         return joined(parts[::-1])
 
-    def _later(self, window, product, left):
+    def _edges(self, window, densities):
+        """Return densities at the edges of a window that are not those of the lattice, by peaks."""
+        inner = [window.left > 0] * 2 + [window.right < len(self.lattice)] * 2
+        most = np.maximum(densities.max(axis=-1, keepdims=True), _NONE)
+        return densities[..., [0, 1, -2, -1]] * inner / most
+
+    def _later(self, window, densities, product, left):
         """
         Return what the steps after each of a window say of it, (n, S, w), up to a factor.
 
@@ -204,14 +237,23 @@ class Passes:
         else:
             low = min(left, window.left)
             high = max(left + product.shape[1], window.right)
-            wide = self._step(high - low)(_in_window(product, left, low, high))
-            later[-1] = _in_window(wide, low, window.left, window.right)
-            later[-1] /= later[-1].max(axis=1, keepdims=True)
-        step = self._step(points)
+            wide = _in_window(product, left, low, high)
+            there = _in_window(densities[-1], window.left, low, high)
+            later[-1] = _in_window(self._before(wide, there), low, window.left, window.right)
         for number in range(len(likelihood) - 1, 0, -1):
-            said = step(later[number] * likelihood[number])
-            np.divide(said, said.max(axis=1, keepdims=True), out=later[number - 1])
+            said = later[number] * likelihood[number]
+            later[number - 1] = self._before(said, densities[number - 1])
         return later, later[0] * likelihood[0]
+
+    def _before(self, product, density):
+        """Return what is said of a step by all later ones, (S, w), by that of the step after it."""
+        said = self._step(product.shape[1])(product)
+        said /= np.maximum(said.max(axis=1, keepdims=True), _NONE)
+        faint = np.einsum("sw,sw->s", said, density) < _FAINT
+        if faint.any():
+            exact = self._exactly(product, np.flatnonzero(faint))
+            said[faint] = exact / np.maximum(exact.max(axis=1, keepdims=True), _NONE)
+        return said
 
     def backwards(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Yield each step from the last on, the points and the filtered densities (S, w) there."""
@@ -225,13 +267,19 @@ class Passes:
 
     def _distribution(self, window, masses):
         """Return the distributions of the steps of a window, over the points that matter."""
-        there = np.flatnonzero((masses > 1e-15 * masses.max(axis=1, keepdims=True)).any(axis=0))
-        low, high = max(there[0] - 3, 0), min(there[-1] + 4, masses.shape[1])
-        # A density this wide is as well known by every second point, or fourth, ...
-        stride = 2 ** max(0, int(np.ceil(np.log2((high - low) / _POINTS))))
-        some = masses[:, low:high:stride]
-        logits = self.lattice[window.left + low : window.left + high : stride]
-        return Lattice(np.broadcast_to(logits, some.shape), some / some.sum(axis=1, keepdims=True))
+        points = masses.shape[1]
+        there = masses > 1e-15 * masses.max(axis=1, keepdims=True)
+        low = np.maximum(there.argmax(axis=1) - 3, 0)
+        high = np.minimum(points - there[:, ::-1].argmax(axis=1) + 3, points)
+        mean = (masses @ np.arange(points)) / masses.sum(axis=1)
+        spread = np.sqrt((masses * (np.arange(points) - mean[:, None]) ** 2).sum(axis=1))
+        # Where it is finer than need be it is as well known by every second point, or fourth, ...
+        stride = 2 ** np.maximum(np.log2(np.maximum(spread, 1) / _FINE).astype(int), 0)
+        index = low[:, None] + stride[:, None] * np.arange((-((low - high) // stride)).max())
+        some = np.take_along_axis(masses, np.minimum(index, points - 1), axis=1)
+        some = np.where(index < high[:, None], some, 0.0)
+        logits = self.lattice[window.left] + self._spacing * index
+        return Lattice(logits, some / some.sum(axis=1, keepdims=True))
 
 
 def _in_window(values, left, low, high):

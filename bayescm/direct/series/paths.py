@@ -1,4 +1,4 @@
-"""Paths of a walk: drawn backwards, from the last step to the first, given the filtered densities."""
+"""Paths of a walk, drawn from the last step to the first given the filtered densities."""
 
 import numpy as np
 

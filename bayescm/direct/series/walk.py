@@ -26,7 +26,7 @@ _PLAUSIBLE = 18.0  # in log density: what is further below the maximum is left o
 _NOTHING = 28.0  # and nodes of the drift that are so far below it after the last step
 _POINTS_PER_SD = 3.0
 _REACH = 8.0  # standard deviations on either side
-_LARGEST = 40_000  # points of a lattice
+_FEWEST, _LARGEST = 300, 40_000  # points of a lattice
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Walk:
         tail = 12.0 * (sd > 0.7)
         low = (mean - _REACH * sd - tail).min()
         high = (mean + _REACH * sd + tail).max()
-        lattice = np.linspace(low, high, int(np.clip((high - low) / finest, 200, _LARGEST)))
+        lattice = np.linspace(low, high, int(np.clip((high - low) / finest, _FEWEST, _LARGEST)))
         return Passes(self.hits, self.trials, self.prior, drift, weight, lattice)
 
     @cached_property
