@@ -101,10 +101,10 @@ def answers_of(
     said = {"of": posterior.says(of)}
     if doubts := posterior.doubts():
         said |= {"caution": " ".join(doubts)}
-    return [
-        (have, template(posterior, each).assign_attrs(said))
-        for have, each in zip(every, found, strict=True)
-    ]
+    blanks = [template(posterior, each) for each in found]
+    for each in blanks:
+        each.attrs = dict(said)
+    return list(zip(every, blanks, strict=True))
 
 
 def known_or_drawn(

@@ -8,12 +8,14 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.asking import common_template, distributions_of
+from bayescm.direct.frames import frame
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.validate import check_kind, check_prob
 
 # A numerical error of a bound from which on it is warned of: of the length, and in all.
 _LARGE_ERROR, _SMALL_ERROR = 0.2, 0.01
+_BOUND = (("bound", ("lower", "upper")),)
 
 
 def interval(
@@ -83,13 +85,16 @@ def interval(
         "undefined": float(max(answer[3] for answer in answers)),
     }
     _warn_of_error(attrs["error"], ends)
-    dims, coords = (*template.dims, "bound"), {**template.coords, "bound": ["lower", "upper"]}
     values = ends if several else ends[0]
-    return xr.DataArray(values, dims=dims, coords=coords, name=template.name, attrs=attrs)
+    answer = frame(template.coords.variables, template.dims, values, _BOUND)
+    answer.name, answer.attrs = template.name, attrs
+    return answer
 
 
 def _warn_of_error(error, ends):
     """Warn where the numerical error is not small beside the interval."""
+    if error <= _SMALL_ERROR:
+        return
     length = ends[..., 1] - ends[..., 0]
     length = np.mean(length[length > 0]) if (length > 0).any() else np.inf
     if error > max(_LARGE_ERROR * length, _SMALL_ERROR):

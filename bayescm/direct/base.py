@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.direct.frames import frame
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import (
     CELLS,
@@ -85,9 +86,9 @@ class Posterior:
         """NaN for every member of the batch, with the dims and coords that remain."""
         gone = (*self.uses, *CELLS)
         dims = [dim for dim in self.counts.dims if dim not in gone]
-        coords = {k: v for k, v in self.counts.coords.items() if set(v.dims) <= set(dims)}
-        values = np.full([self.counts.sizes[dim] for dim in dims], np.nan)
-        return xr.DataArray(values, dims=dims, coords=coords)
+        held = self.counts.coords.variables
+        coords = {name: each for name, each in held.items() if set(each.dims) <= set(dims)}
+        return frame(coords, dims, np.full([self.counts.sizes[dim] for dim in dims], np.nan))
 
     @cached_property
     def batch(self) -> xr.DataArray:

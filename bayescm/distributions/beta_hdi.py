@@ -104,8 +104,7 @@ class _Density:
     def between(self, start, stop):
         """Return the mass between two near points."""
         half, middle = (stop - start) / 2, (stop + start) / 2
-        total = sum(w * self.mass(middle + x * half) for x, w in zip(_NODES, _WEIGHTS, strict=True))
-        return half * total
+        return half * (_WEIGHTS @ self.mass(middle + _NODES[:, None] * half))
 
     def solve(self, prob):
         """Return both ends in v, and which of them did not converge."""

@@ -51,7 +51,13 @@ def make_counts(
 
 def positive(counts: xr.DataArray) -> Any:
     """Return the label of the positive class, or None where there is none."""
-    return counts.coords["positive"].item() if "positive" in counts.coords else None
+    return _held(counts, "positive")
+
+
+def _held(counts, name):
+    """Return the value of a scalar coord, or None; of its variable, which costs next to nothing."""
+    variable = counts.coords.variables.get(name)
+    return None if variable is None else variable.item()
 
 
 def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
@@ -61,8 +67,9 @@ def abstains(cells: xr.DataArray | xr.Dataset) -> bool:
 
 def classes(cells: xr.DataArray) -> np.ndarray:
     """Return the labels that are classes, in order: all but the abstention."""
-    labels = cells["actual"].values
-    return labels[labels != cells["abstain"].item()] if abstains(cells) else labels
+    known = cells.coords.variables.get("actual")
+    labels = np.arange(cells.sizes["actual"]) if known is None else known.values
+    return labels[labels != _held(cells, "abstain")] if abstains(cells) else labels
 
 
 def is_outcomes(evidence: Any) -> bool:
@@ -122,13 +129,18 @@ def in_order(cells: xr.DataArray) -> xr.DataArray:
     """
     if cells.dims[-2:] != CELLS:
         cells = cells.transpose(..., *CELLS)
-    labels = cells.indexes["actual"]
-    if not cells.indexes["predicted"].equals(labels):
+    labels, columns = _labels(cells)
+    if columns != labels:
         cells = by_labels(cells, labels, ["predicted"])
-    real = classes(cells).tolist()
+    real = classes(cells).tolist() if abstains(cells) else labels
     wanted = real[::-1] if len(real) == 2 and positive(cells) == real[0] else real
-    wanted = [*wanted, *(label for label in labels.tolist() if label not in real)]
-    return cells if wanted == labels.tolist() else by_labels(cells, wanted)
+    wanted = [*wanted, *(label for label in labels if label not in real)]
+    return cells if wanted == labels else by_labels(cells, wanted)
+
+
+def _labels(cells):
+    """Return the labels of the rows and of the columns as lists: of pandas, which is quick."""
+    return [cells.coords.variables[dim].to_index().tolist() for dim in CELLS]
 
 
 def _check_dims(evidence):
@@ -149,11 +161,12 @@ def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELL
 
 def check_same_labels(matrix: xr.DataArray) -> list:
     """Return the labels of the rows, or raise where the columns have others."""
+    variables = matrix.coords.variables
     for dim in CELLS:
-        if dim not in matrix.indexes:
+        if dim not in variables:
             todo = "pass it through from_matrix(values, labels=[...])"
             raise fail(f"the dim {dim} has no labels", None, "one label per class", todo)
-    rows, columns = (matrix.indexes[dim].tolist() for dim in CELLS)
+    rows, columns = _labels(matrix)
     if set(rows) != set(columns) or len(rows) != len(columns):
         todo = "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns"
         raise fail(
@@ -167,32 +180,33 @@ def check_same_labels(matrix: xr.DataArray) -> list:
 
 
 def _check_scalars(evidence, labels):
+    coords = evidence.coords.variables
     for name in ("positive", "abstain", "prevalence", *DESIGN):
-        dims = evidence.coords[name].dims if name in evidence.coords else ()
+        dims = coords[name].dims if name in coords else ()
         # Of more than two classes each has a share of its own.
         if dims and not (name == "prevalence" and dims == ("actual",)):
             todo = "put evidence together with combine(), where it is the same"
-            raise fail(
-                f"{name} must be a single value", evidence.coords[name].values, "a scalar", todo
-            )
-    if "positive" in evidence.coords:
+            raise fail(f"{name} must be a single value", coords[name].values, "a scalar", todo)
+    if "positive" in coords:
         find_label(positive(evidence), labels)
     for name in ("prevalence", "test_share", "train_size"):
-        share = evidence.coords.get(name)
-        if share is not None and not ((share > 0) & (share < 1)).all():
+        share = coords.get(name)
+        if share is not None and not bool(np.all((share.values > 0) & (share.values < 1))):
             raise fail(
                 f"{name} must lie between 0 and 1", share.values, f"0 < {name} < 1", "correct it"
             )
     for name in CLUSTERED:
-        effect = evidence.coords.get(name)
-        if effect is not None and not bool(np.all((effect > 0) & (effect < np.inf))):
+        effect = coords.get(name)
+        if effect is not None and not bool(np.all((effect.values > 0) & (effect.values < np.inf))):
             todo = "pass groups= to cross_confusion, which works it out"
             raise fail(f"{name} must be positive", effect.values, "a number > 0", todo)
-    folds = evidence.coords.get("n_folds")
-    if folds is not None and not (folds.dtype.kind in "iuf" and folds >= 1 and folds % 1 == 0):
+    folds = coords.get("n_folds")
+    if folds is not None and not (
+        folds.dtype.kind in "iuf" and folds.item() >= 1 and folds.item() % 1 == 0
+    ):
         todo = "correct it, or drop the coordinate to have it inferred"
         raise fail("n_folds must be a whole number of folds", folds.item(), "2 or more", todo)
-    fixed = evidence.coords.get("fixed_totals")
+    fixed = coords.get("fixed_totals")
     if fixed is not None and not (fixed.dtype.kind in "biuf" and fixed.item() in (0, 1)):
         raise fail(
             "fixed_totals must be true or false", fixed.item(), "True or False", "correct it"

@@ -1,6 +1,6 @@
 """Measures of chosen classes by name, such as ``recall[cat]``, and averages over some of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -46,7 +46,7 @@ def _not_bound(cells):
     raise fail("classes by name", ..., "evidence with labels", "ask labelled counts for it")
 
 
-def bound(measure: Measure, labels: Sequence) -> Measure:
+def bound(measure: Measure, labels: Iterable) -> Measure:
     """Return the measure of the classes that it names, by the labels of the cells."""
     if not measure.chosen or measure.part is None:
         return measure

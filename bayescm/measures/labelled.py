@@ -111,11 +111,11 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     ValueError
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
-    labels = classes(cells).tolist()
+    labels = classes(cells)
     found = [bound(each, labels) for each in of_variable(measures, "cells")]
     if abstains(cells):
         found = [with_abstentions(each) for each in found]
-    if len(classes(cells)) == 2 and positive(cells) is None:
+    if len(labels) == 2 and positive(cells) is None:
         for kernel in found:
             if kernel.needs_positive or (kernel.symmetry_assumed and not _symmetric(kernel)):
                 raise _no_positive(kernel, cells)

@@ -133,7 +133,7 @@ class Rays:
             points = _fit(degree)[0]
             if len(points) not in known:
                 known[len(points)] = log_odds(a[..., None], b[..., None], points)
-            self.curves = Polynomials(known[len(points)], degree)
+            self.curves: Polynomials | Tables = Polynomials(known[len(points)], degree)
         else:
             self.curves = Tables(a, b)
         self.size = a.shape
