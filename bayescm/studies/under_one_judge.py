@@ -104,8 +104,8 @@ def _evidence(known, rest):
         return xr.Dataset({"counts": counts}, coords=coords)
     coords |= {"judge": ["0", "1"], "unlabelled": (("batch", "judge", "answers"), rest)}
     coords["answered"] = (("classifier", "answers"), answers)
-    counts = ("batch", "judge", "outcome"), known.reshape(batch, 2, -1)
-    return xr.Dataset({"counts": counts}, coords=coords)
+    by_judge = ("batch", "judge", "outcome"), known.reshape(batch, 2, -1)
+    return xr.Dataset({"counts": by_judge}, coords=coords)
 
 
 def real(case: int | None, settings: Settings) -> pd.DataFrame:
