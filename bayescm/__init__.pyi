@@ -33,10 +33,12 @@ from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
 from bayescm.calibration.recalibrating import recalibrated as recalibrated
+from bayescm.classical.best import best as best
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
 from bayescm.curves.deciding.costs import expected_cost as expected_cost
 from bayescm.curves.deciding.decisions import decision_curve as decision_curve
+from bayescm.curves.learning import learning_curve as learning_curve
 from bayescm.evidence import at_prevalence as at_prevalence
 from bayescm.evidence import combine as combine
 from bayescm.evidence import from_cells as from_cells
@@ -48,6 +50,7 @@ from bayescm.evidence import from_predictions as from_predictions
 from bayescm.evidence import read as read
 from bayescm.evidence.cross_validation import cross_confusion as cross_confusion
 from bayescm.evidence.learners.halves import cross_halves as cross_halves
+from bayescm.evidence.learners.pairs import cross_outcomes as cross_outcomes
 from bayescm.evidence.outcomes import from_classifiers as from_classifiers
 from bayescm.evidence.scored.folds import cross_scores as cross_scores
 from bayescm.evidence.scored.probabilities import from_probabilities as from_probabilities
@@ -68,6 +71,7 @@ from bayescm.plots import plot_differences as plot_differences
 from bayescm.plots import plot_folds as plot_folds
 from bayescm.plots import plot_forest as plot_forest
 from bayescm.plots import plot_history as plot_history
+from bayescm.plots import plot_learning_curve as plot_learning_curve
 from bayescm.plots import plot_matrix as plot_matrix
 from bayescm.plots import plot_omega as plot_omega
 from bayescm.plots import plot_plan as plot_plan

@@ -99,7 +99,7 @@ DISAGREEMENT = 0.4
 # (each half's luck is the other's opposite), in units of u**2; and how many halvings of one sample
 # say as much as fresh samples do at most.
 SPREAD_WITH_HALVES = 0.8
-SEPARATION_WITH_HALVES = 0.6
+SEPARATION_WITH_HALVES = 0.8
 SEPARATION_OF_SPREAD = 0.04
 HALF_RATE = 0.6
 HALF_NOISE = 3.0
@@ -147,7 +147,7 @@ def hierarchical_folds(
     halves : xarray.DataArray, optional
         Counts of classifiers trained on disjoint halves, each tested on the other, dims ``(...,
         repeat, half, actual, predicted)``. The scale of the spread is 0.8 by default then, the
-        spread of the separations 0.6 at least, and the correlation of the threshold between folds
+        spread of the separations 0.8 at least, and the correlation of the threshold between folds
         is unknown.
 
     Returns

@@ -29,7 +29,7 @@ from bayescm.validate import fail
 
 # As in the model, where they are explained.
 SPREAD, SEPARATION = 0.3, 1.0
-WITH_HALVES = 0.8, 0.6
+WITH_HALVES = 0.8, 0.8
 THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
 

@@ -282,3 +282,9 @@ def tables_of(outcomes: xr.Dataset) -> xr.DataArray:
     positive = positive if positive is None else positive.item()
     matrices = pour(counts, actual, predicted, len(labels))
     return with_design(make_counts(matrices, labels, positive, dims, coords))
+
+
+def halves_of(outcomes: xr.Dataset) -> xr.DataArray:
+    """Return each classifier's own counts of the halves, dims (repeat, half, classifier, ...)."""
+    halves = outcomes.drop_vars("counts").rename(halves="counts", halving="repeat")
+    return counts_of(halves.drop_dims("fold", errors="ignore"))

@@ -6,6 +6,7 @@ from bayescm.plots.curves import plot_curve_numbers, plot_precision_recall, plot
 from bayescm.plots.densities import plot_posterior, plot_prior_posterior
 from bayescm.plots.folds import plot_folds, plot_omega
 from bayescm.plots.forest import plot_forest
+from bayescm.plots.learning import plot_learning_curve
 from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
 from bayescm.plots.planning import plot_plan
@@ -25,6 +26,7 @@ __all__ = [
     "plot_folds",
     "plot_forest",
     "plot_history",
+    "plot_learning_curve",
     "plot_matrix",
     "plot_omega",
     "plot_plan",

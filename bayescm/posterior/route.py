@@ -14,7 +14,7 @@ from bayescm.direct.arguments import shares_of
 from bayescm.direct.base import Posterior
 from bayescm.direct.folds.correlated_t import CorrelatedT
 from bayescm.evidence.counts import align, as_counts, is_outcomes
-from bayescm.evidence.outcomes import as_outcomes, matrices_of
+from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
 from bayescm.evidence.scored.scores import as_scores
 from bayescm.measures.trees import told
 from bayescm.posterior.fitted import Fitted
@@ -73,6 +73,8 @@ def posterior_of(
             raise fail("a fit has its model and prior", given, "no keywords of a model", todo)
         return Fitted(evidence)
     if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims):
+        if "halves" in evidence:
+            keywords = {"halves": halves_of(evidence)} | keywords
         evidence = matrices_of(evidence)  # there is no pooling of pairs but by name
     if model is None:
         model = default_model(evidence)
@@ -122,6 +124,8 @@ def comparison_of(
     if model is not None or fitted or scored or dim not in _members(evidence):
         return posterior_of(evidence, model, **keywords)
     if "fold" in evidence.dims and dim != "fold":
+        if is_outcomes(evidence) and "halves" in evidence:
+            return posterior_of(evidence, "paired_folds", **keywords)
         check_keywords(CorrelatedT, keywords)
         return CorrelatedT(as_counts(matrices_of(evidence)), dim)
     if is_outcomes(evidence):

@@ -39,6 +39,7 @@ MANY = bcm.from_matrix(
 ACTUAL = np.tile([1, 0, 1, 1, 0, 0], 15)
 ANSWERS = {"a": np.roll(ACTUAL, 1), "b": np.where(np.arange(90) % 7, ACTUAL, 1 - ACTUAL)}
 PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS)
+FOLDED_PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS, by={"fold": np.arange(90) % 3})
 TRUTH = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
 SCORE = np.round(RNG.normal(TRUTH, 1), 1)
 OTHER = np.round(SCORE + RNG.normal(size=10))
@@ -103,6 +104,7 @@ OPEN = [
     Case("hierarchical_folds", REPEATED, {}),
     Case("hierarchical_folds", FOLDS, {"halves": HALVES}),
     Case("hierarchical_folds", THREE_FOLDS, {"halves": THREE_HALVES}),
+    Case("paired_folds", FOLDED_PAIRS, {}),
     Case("hierarchical_groups", SITES, {}),
     Case("hierarchical_groups", MANY, {}),
     Case("hierarchical_rows", THREE, {}),

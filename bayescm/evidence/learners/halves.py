@@ -64,12 +64,16 @@ def cross_halves(
     >>> dict(halves.sizes)
     {'repeat': 3, 'half': 2, 'actual': 2, 'predicted': 2}
     """
-    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
-        raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass repeats=8")
-    rng = np.random.default_rng(random_state)
-    seeds = rng.integers(2**31, size=repeats)
-    splits = [split for seed in seeds for split in splits_of(2, X, y, groups, int(seed))]
+    splits = halvings(X, y, repeats, groups, random_state)
     counts = cross_confusion(estimator, X, y, splits, groups=groups, **keywords)
     counts = counts if "repeat" in counts.dims else counts.expand_dims(repeat=1)
     counts = counts.rename(fold="half").transpose(..., "repeat", "half", *CELLS)
     return counts.drop_vars(DESIGN, errors="ignore")
+
+
+def halvings(X: Any, y: Any, repeats: int, groups: Any, random_state: int) -> list:
+    """Return train and test of every half, one halving after the other, class by class."""
+    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
+        raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass repeats=8")
+    seeds = np.random.default_rng(random_state).integers(2**31, size=repeats)
+    return [split for seed in seeds for split in splits_of(2, X, y, groups, int(seed))]

@@ -1,0 +1,130 @@
+"""The best of many classifiers, without the optimism of having been chosen."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.answers.interval import interval
+from bayescm.answers.numbers import mean
+from bayescm.evidence.joint_cells import arrays, pour
+from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.measures.labelled import kernels
+from bayescm.validate import check_seed, fail
+
+_AT_ONCE = 2**24  # numbers of the resamples in memory
+
+
+def best(
+    outcomes: xr.Dataset,
+    measure: str | Callable,
+    *,
+    prob: float = 0.95,
+    kind: Literal["hdi", "eti"] = "hdi",
+    resamples: int = 1000,
+    random_seed: int = 0,
+    **options: Any,
+) -> pd.DataFrame:
+    """
+    Return the interval of the classifier that was selected as the best of many.
+
+    The best of many on the same examples looks better than it is. How much better, the bootstrap of
+    the out-of-fold answers tells: the best is selected again in every resample, and measured on the
+    examples that are not in it. No classifier is trained again. The posterior of the selected one
+    is moved by that optimism.
+
+    Parameters
+    ----------
+    outcomes : Dataset
+        Of several classifiers on the same examples or folds: from `bayescm.cross_outcomes` or
+        `bayescm.from_classifiers`.
+    measure : str or callable
+        By which the best is selected, and what the interval is of; one number.
+    prob : float, default 0.95
+    kind : {"hdi", "eti"}
+    resamples : int, default 1000
+    random_seed : int, default 0
+    **options
+        ``model`` and its keywords, of `bayescm.interval`.
+
+    Returns
+    -------
+    DataFrame
+        One row: ``selected`` (the classifier), ``measure``, ``point`` (its estimate, as selected),
+        ``optimism`` (by how much that is too good), ``mean``, ``lower`` and ``upper`` of the
+        posterior moved by it, and ``naive_lower`` and ``naive_upper`` of the posterior as it is.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classifiers, counts are not whole, or the measure is none.
+
+    References
+    ----------
+    Tsamardinos, I., Greasidou, E. & Borboudakis, G. (2018). Bootstrapping the out-of-sample
+    predictions for efficient and accurate cross-validation. Machine Learning, 107, 1895-1922.
+    doi:10.1007/s10994-018-5714-4
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.integers(2, size=100)
+    >>> coins = {f"coin {i}": rng.integers(2, size=100) for i in range(30)}
+    >>> row = best(bcm.from_classifiers(actual, coins), "accuracy").iloc[0]
+    >>> bool(row["naive_lower"] > 0.5), bool(row["lower"] < 0.5 < row["upper"])
+    (True, True)
+    """
+    outcomes = as_outcomes(outcomes)
+    names = outcomes["classifier"].values.tolist()
+    if len(names) < 2:
+        raise fail("nothing to select from", names, "two classifiers or more", "use interval()")
+    (kernel,) = kernels(measure, tables_of(outcomes))
+    pooled = outcomes["counts"].sum([d for d in outcomes["counts"].dims if d != "outcome"])
+    flat = outcomes.drop_vars(["counts", "halves"], errors="ignore").assign(counts=pooled)
+    counts, actual, predicted = arrays(flat)
+    if (counts % 1).any():
+        raise fail("resamples need whole examples", ..., "counts of examples", "leave weights out")
+    known = actual, predicted, outcomes.sizes["label"]
+    sign = -1.0 if kernel.lower_is_better else 1.0
+    points = kernel(pour(counts.astype(float)[None], *known)[0])
+    if np.ndim(points) != 1:
+        todo = "pass e.g. f1_macro, or recall[a]"
+        raise fail("not one number", kernel.__name__, "a measure of one number", todo)
+    place = int(np.nanargmax(sign * points))
+    rng = np.random.default_rng(check_seed(random_seed))
+    outside = _outside(counts.astype(int), known, kernel, sign, resamples, rng)
+    optimism = float(points[place] - np.nanmean(outside))
+    own = outcomes.sel(classifier=[names[place]])
+    ends = np.ravel(interval(own, kernel, prob=prob, kind=kind, **options))
+    middle = float(np.ravel(mean(own, kernel, **options))[0])
+    low, high = np.clip(ends - optimism, *_range(kernel))
+    row: dict[str, Hashable] = {"selected": names[place], "measure": kernel.__name__}
+    row |= {"point": points[place], "optimism": optimism, "mean": middle - optimism}
+    row |= {"lower": low, "upper": high, "naive_lower": ends[0], "naive_upper": ends[1]}
+    return pd.DataFrame([row])
+
+
+def _outside(counts, known, kernel, sign, resamples, rng):
+    """Return the measure of the best of every resample on the examples outside of it."""
+    examples, starts = counts.sum(), np.concatenate([[0], np.cumsum(counts)[:-1]])
+    width = max(examples, len(known[1]) * known[2] ** 2)
+    found: list[np.ndarray] = []
+    for start in range(0, resamples, step := max(1, _AT_ONCE // width)):
+        size = min(step, resamples - start)
+        times = rng.multinomial(examples, np.full(examples, 1 / examples), size=size)
+        inside = np.add.reduceat(times, starts, axis=1).astype(float)
+        outside = np.add.reduceat(times == 0, starts, axis=1, dtype=float)
+        with np.errstate(invalid="ignore"):
+            chosen = np.nan_to_num(sign * kernel(pour(inside, *known)), nan=-np.inf).argmax(-1)
+            values = kernel(pour(outside, *known))
+        found.append(values[np.arange(size), chosen])
+    return np.concatenate(found)
+
+
+def _range(kernel):
+    low, high = kernel.range
+    return (-np.inf if low is None else low), (np.inf if high is None else high)

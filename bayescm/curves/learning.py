@@ -1,0 +1,130 @@
+"""Learning curves: what more examples to train on would bring."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from bayescm.answers.summary import summary
+from bayescm.evidence.cross_validation import cross_confusion
+from bayescm.evidence.splits import splits_of
+from bayescm.validate import fail
+
+_KEPT = ["measure", "point", "mean", "sd", "lower", "upper"]
+
+
+def learning_curve(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sizes: Sequence[int | float] = (0.1, 0.25, 0.5, 0.75, 1.0),
+    *,
+    measures: str | Callable | Sequence[str | Callable] = "accuracy",
+    cv: int = 10,
+    positive: Hashable | None = None,
+    prob: float = 0.95,
+    kind: Literal["hdi", "eti"] = "hdi",
+    random_state: int = 0,
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Cross-validate with ever more examples to train on, and say how well each size does.
+
+    Every size is tested on the same folds; the examples of a smaller training set are among those
+    of a larger one, drawn class by class. Each size has its own posterior, whose effects of
+    training are those of training sets so small.
+
+    Parameters
+    ----------
+    estimator : estimator or mapping of str to estimator
+        Scikit-learn classifiers.
+    X : array_like, shape (n, ...)
+        Features.
+    y : array_like, shape (n,)
+        True labels.
+    sizes : sequence of int or float
+        Numbers of examples to train on, or shares (up to 1) of the training set of a fold.
+    measures : name, function, or sequence of these
+    cv : int, default 10
+        Number of stratified folds.
+    positive : label, optional
+        The positive class.
+    prob : float, default 0.95
+    kind : {"hdi", "eti"}
+    random_state : int, default 0
+        Seed of the folds and of the training sets.
+    **keywords
+        ``n_jobs`` and ``progress`` of `bayescm.cross_confusion`.
+
+    Returns
+    -------
+    DataFrame
+        One row per size (``size``, the examples trained on), classifier and measure: ``point``,
+        ``mean``, ``sd``, ``lower``, ``upper``. `bayescm.plot_learning_curve` draws it.
+
+    Raises
+    ------
+    ValueError
+        If a size leaves a class without examples, or is more than a fold has to train on.
+
+    References
+    ----------
+    Viering, T. & Loog, M. (2023). The shape of learning curves: a review. IEEE Transactions on
+    Pattern Analysis and Machine Intelligence, 45(6), 7799-7819. doi:10.1109/TPAMI.2022.3220744
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> table = learning_curve(GaussianNB(), X, y, [50, 200], cv=5)
+    >>> table[["size", "point"]].round(2).values.tolist()
+    [[50.0, 0.93], [200.0, 0.94]]
+    """
+    labels = np.asarray(y)
+    splits = splits_of(cv, X, y, None, random_state)
+    rng = np.random.default_rng(random_state)
+    dealt = [(_dealt(train, labels, rng), test) for train, test in splits]
+    rows = []
+    for size in _numbers(sizes, min(len(train) for train, _ in dealt)):
+        smaller = [(train[:size], test) for train, test in dealt]
+        _check_classes(smaller, labels, size)
+        counts = cross_confusion(estimator, X, y, smaller, positive=positive, **keywords)
+        table = summary(counts, measures, prob=prob, kind=kind)
+        kept = [name for name in table if name in ("classifier", "class", *_KEPT)]
+        rows.append(table[kept].assign(size=size))
+    found = pd.concat(rows, ignore_index=True)
+    return found[["size", *(name for name in found if name != "size")]]
+
+
+def _dealt(train, labels, rng):
+    """Return a training set in an order of which every beginning has the classes' shares."""
+    train = rng.permutation(train)
+    codes = np.unique(labels[train], return_inverse=True)[1]
+    place, totals = np.empty(len(train)), np.bincount(codes)
+    for code, total in enumerate(totals):
+        place[codes == code] = (np.arange(total) + 0.5) / total
+    return train[np.argsort(place, kind="stable")]
+
+
+def _numbers(sizes, most):
+    """Return the sizes as numbers of examples, or raise."""
+    found = []
+    for size in sizes:
+        shared = isinstance(size, (float, np.floating)) and 0 < size <= 1
+        number = round(size * most) if shared else int(size)
+        if isinstance(size, bool) or not 2 <= number <= most or (number != size and not shared):
+            allowed = f"whole numbers from 2 to {most}, or shares up to 1"
+            raise fail("not a size of a training set", size, allowed, "pass e.g. [50, 100, 0.5]")
+        found.append(number)
+    if not found:
+        raise fail("no sizes", sizes, "one or more", "pass sizes=[50, 100]")
+    return found
+
+
+def _check_classes(splits, labels, size):
+    classes = len(np.unique(labels))
+    if any(len(np.unique(labels[train])) < classes for train, _ in splits):
+        todo = "begin with a larger size"
+        raise fail("a class has no examples to train on", size, "some of each class", todo)

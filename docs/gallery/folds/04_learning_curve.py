@@ -1,0 +1,15 @@
+"""
+A learning curve
+================
+
+What more examples to train on would bring.
+"""
+
+from sklearn.datasets import load_breast_cancer
+from sklearn.naive_bayes import GaussianNB
+
+import bayescm as bcm
+
+X, y = load_breast_cancer(return_X_y=True)
+table = bcm.learning_curve(GaussianNB(), X[:200, :5], y[:200], [20, 45, 90, 180], cv=5)
+figure = bcm.plot_learning_curve(table)

@@ -1,0 +1,48 @@
+"""The best of many: what selection adds is taken off again."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+
+RNG = np.random.default_rng(3)
+
+
+def answers(rng, number, n=120, right=0.7, common=0.3):
+    actual = np.repeat([0, 1], n // 2)
+    easy = rng.random(n) < common
+    correct = rng.random((number, n)) < right
+    correct = np.where(easy, rng.random(n) < right, correct)
+    names = [f"m{each}" for each in range(number)]
+    return actual, dict(zip(names, np.where(correct, actual, 1 - actual), strict=True))
+
+
+@pytest.mark.parametrize("number", [5, 40])
+def test_the_selected_one_is_covered_where_the_naive_interval_is_too_high(number):
+    hits = np.zeros(2)
+    for _ in range(40):
+        row = bcm.best(bcm.from_classifiers(*answers(RNG, number)), "accuracy", resamples=150).iloc[
+            0
+        ]
+        assert row["optimism"] > 0
+        hits += row["lower"] < 0.7 < row["upper"], row["naive_lower"] < 0.7 < row["naive_upper"]
+    assert hits[0] >= 36
+    assert hits[1] < (38 if number == 5 else 28)
+
+
+def test_one_that_is_far_better_has_no_optimism_and_errors_are_selected_by_the_least():
+    actual, known = answers(np.random.default_rng(1), 3)
+    known["good"] = np.where(np.arange(120) % 15, actual, 1 - actual)
+    both = bcm.from_classifiers(actual, known)
+    row = bcm.best(both, "error_rate").iloc[0]
+    assert row["selected"] == "good"
+    assert abs(row["optimism"]) < 0.01
+    assert bcm.best(both, "f1").equals(bcm.best(both, "f1"))
+
+
+def test_what_cannot_be_selected_from_is_refused():
+    both = bcm.from_classifiers(*answers(np.random.default_rng(1), 2))
+    with pytest.raises(ValueError, match="nothing to select from"):
+        bcm.best(both.sel(classifier=["m0"]), "f1")
+    with pytest.raises(ValueError, match="not one number"):
+        bcm.best(both, lambda cells: cells.sum(-1))

@@ -1,0 +1,58 @@
+"""Outcomes of classifiers that were cross-validated side by side."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+import bayescm as bcm
+from bayescm.evidence.outcomes import counts_of, halves_of
+
+X, Y = load_breast_cancer(return_X_y=True)
+X, Y = X[:90, :3], Y[:90]
+TWO = {"stump": DecisionTreeClassifier(max_depth=1, random_state=0), "bayes": GaussianNB()}
+
+
+def test_outcomes_are_those_of_each_classifier_fold_by_fold_and_half_by_half():
+    both = bcm.cross_outcomes(TWO, X, Y, cv=3, halves=2, positive=0, random_state=4)
+    alone = bcm.cross_confusion(TWO, X, Y, cv=3, positive=0, random_state=4)
+    found = (
+        counts_of(both)
+        .transpose("classifier", ...)
+        .sel(actual=alone.actual, predicted=alone.predicted)
+    )
+    np.testing.assert_array_equal(found, alone)
+    assert all(both[name] == alone[name] for name in ("n_folds", "test_share", "fixed_totals"))
+    halves = bcm.cross_halves(TWO, X, Y, 2, positive=0, random_state=4)
+    found = (
+        halves_of(both)
+        .transpose("classifier", ...)
+        .sel(actual=halves.actual, predicted=halves.predicted)
+    )
+    np.testing.assert_array_equal(found, halves)
+    assert "halves" not in bcm.cross_outcomes(TWO, X, Y, cv=3)
+
+
+def test_an_interval_of_each_takes_the_halves_along():
+    both = bcm.cross_outcomes(TWO, X, Y, cv=3, halves=2, positive=0)
+    stump = both.sel(classifier="stump")
+    found = bcm.interval(both, "recall").sel(classifier="stump")
+    alone = counts_of(both).sel(classifier="stump"), halves_of(stump).isel(classifier=0)
+    np.testing.assert_allclose(found, bcm.interval(alone[0], "recall", halves=alone[1]), atol=1e-9)
+    without = bcm.interval(alone[0], "recall").values
+    assert abs(np.ptp(found.values) - np.ptp(without)) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("estimators", "keywords", "words"),
+    [
+        ({"one": GaussianNB()}, {}, "too few classifiers"),
+        (GaussianNB(), {}, "too few classifiers"),
+        (TWO, {"groups": np.arange(90)}, "pairs know no groups"),
+        (TWO, {"halves": -1}, "number of halvings"),
+    ],
+)
+def test_what_is_no_comparison_is_refused(estimators, keywords, words):
+    with pytest.raises(ValueError, match=words):
+        bcm.cross_outcomes(estimators, X, Y, cv=3, **keywords)

@@ -1,0 +1,79 @@
+"""Classifiers on the same folds: the model and its sibling, and what pairing is for."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor import function
+from pytensor.compile.mode import Mode
+
+import bayescm as bcm
+from bayescm import direct, models
+from bayescm.direct import paired_outcomes
+
+RNG = np.random.default_rng(2)
+CELLS = np.indices((2, 2, 2)).reshape(3, -1)
+OFTEN = np.array([12, 2, 2, 3, 3, 2, 1, 14])
+FOLDS = RNG.poisson(OFTEN, (5, 8))
+HALVES = RNG.poisson(2 * OFTEN, (3, 2, 8))
+
+
+def outcomes(folds=FOLDS, halves=None):
+    coords = {"actual": ("outcome", CELLS[0]), "predicted": (("classifier", "outcome"), CELLS[1:])}
+    coords |= {"label": [0, 1], "classifier": ["a", "b"], "positive": 1}
+    found = xr.Dataset({"counts": (("fold", "outcome"), folds)}, coords=coords)
+    found = found.assign_coords(fold=np.arange(len(folds)))
+    return (
+        found if halves is None else found.assign(halves=(("halving", "half", "outcome"), halves))
+    )
+
+
+@pytest.mark.parametrize("halves", [None, HALVES], ids=["folds", "folds and halves"])
+def test_model_and_sibling_have_one_density_and_one_theta(halves):
+    evidence = outcomes(halves=halves)
+    posterior = direct.paired_folds(evidence, spread=0.5)
+    drawn = posterior.variables(4, np.random.default_rng(1))
+    model = remove_value_transforms(models.paired_folds(evidence, spread=0.5))
+    names, mode = [each.name for each in model.free_RVs], Mode("py", None)
+    density = model.compile_logp(jacobian=False, mode=mode)
+    theta = function([model[name] for name in names], model["theta"], mode=mode)
+    points = [{name: drawn[name][i] for name in names} for i in range(4)]
+    gaps = [density(point) for point in points] - posterior.log_density(drawn)
+    assert np.ptp(gaps) < 1e-8
+    other = direct.paired_folds(evidence, spread=0.2)
+    assert np.ptp([density(point) for point in points] - other.log_density(drawn)) > 1e-3
+    for index, point in enumerate(points):
+        np.testing.assert_allclose(theta(**point), drawn["theta"][index], atol=1e-12)
+
+
+def length(evidence, measure="recall", **options):
+    row = bcm.compare(evidence, measure, draws=4000, kind="eti", **options).iloc[0]
+    return row["upper"] - row["lower"]
+
+
+def test_what_classifiers_have_in_common_cancels_and_what_moves_one_does_not():
+    quiet = np.tile(2 * OFTEN, (4, 2, 1))
+    loud = quiet.copy()
+    loud[:, 0, [0, 4]], loud[:, 0, [2, 6]] = loud[:, 0, [0, 4]] - 6, loud[:, 0, [2, 6]] + 6
+    loud[:, 1, [1, 5]] = loud[:, 1, [1, 5]] + [2, 2]
+    still = length(outcomes(halves=quiet))
+    pooled = paired_outcomes(outcomes().sum("fold"))
+    apart = {name: pooled.counts.sel(classifier=name, drop=True) for name in "ab"}
+    assert still < 0.9 * length({"a": apart["a"], "b": apart["b"] + 1})
+    assert length(outcomes(halves=loud)) > 1.15 * still
+
+
+def test_a_twin_differs_by_little():
+    both = outcomes(np.tile([60, 0, 0, 15, 12, 0, 0, 63], (5, 1)))
+    row = bcm.compare(both, "f1", model="paired_folds").iloc[0]
+    assert abs(row["mean"]) < 0.01
+    assert 0.3 < row["p_better"] < 0.7
+
+
+def test_other_evidence_is_refused():
+    with pytest.raises(ValueError, match="not the folds of one"):
+        direct.paired_folds(outcomes().isel(fold=0))
+    with pytest.raises(ValueError, match="only one classifier"):
+        direct.paired_folds(outcomes().sel(classifier=["a"]))
+    with pytest.raises(ValueError, match="spread must be positive"):
+        direct.paired_folds(outcomes(), spread=0)
