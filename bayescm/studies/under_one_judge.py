@@ -100,8 +100,8 @@ def _evidence(known, rest):
         "positive": 1,
     }
     if rest is None:
-        counts = ("batch", "outcome"), known.sum(1).reshape(batch, -1)
-        return xr.Dataset({"counts": counts}, coords=coords)
+        alone = ("batch", "outcome"), known.sum(1).reshape(batch, -1)
+        return xr.Dataset({"counts": alone}, coords=coords)
     coords |= {"judge": ["0", "1"], "unlabelled": (("batch", "judge", "answers"), rest)}
     coords["answered"] = (("classifier", "answers"), answers)
     by_judge = ("batch", "judge", "outcome"), known.reshape(batch, 2, -1)
