@@ -19,6 +19,7 @@ _COLUMNS += ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_se
 _COLUMNS += ["paired", "sentence"]
 _KNOWN = set(_COLUMNS)
 _ASSUMED = " Higher is assumed to be better."
+_NUMBERS = 2**20  # of all ranks at once
 
 
 def compare(
@@ -153,30 +154,44 @@ def ranks(
     [['a', 0.97], ['b', 0.03]]
     """
     drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
-    rows = []
+    tables = []
     for kernel, place, names in _places(drawn, dim):
         values = drawn.values[kernel.__name__].isel(place).transpose("draw", dim).values
         numbers = _rank(-values if kernel.lower_is_better else values)
-        labels = _labels(drawn, kernel, place)
-        for index, name in enumerate(names):
-            own = {key: array[index] for key, array in numbers.items()}
-            rows.append(labels | {dim: name, "mean": np.nanmean(values[:, index])} | own)
-    return pd.DataFrame(rows)
+        columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers}
+        tables.append(pd.DataFrame(_labels(drawn, kernel, place) | columns))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _rank(values):
     """Return what the draws (size, J), higher is better, say about the ranks."""
     values = values[~np.isnan(values).any(axis=1)]
-    better = (values[:, :, None] < values[:, None, :]).sum(axis=2)
-    tied = (values[:, :, None] == values[:, None, :]).sum(axis=2)
     size, number = values.shape
-    place = np.arange(number)
-    # Those who tie share the places better + 1 ... better + tied evenly.
-    shares = (place >= better[..., None]) & (place < (better + tied)[..., None])
-    shares = (shares / tied[..., None]).sum(axis=0) / max(size, 1) + (0 if size else np.nan)
+    steps = np.zeros(number * (number + 1))  # of the share of each place, row by row
+    for start in range(0, size, max(1, _NUMBERS // number)):
+        steps += _steps(values[start : start + max(1, _NUMBERS // number)])
+    shares = np.cumsum(steps.reshape(number, -1), axis=1)[:, :-1].clip(0)
+    shares = shares / max(size, 1) + (0 if size else np.nan)
     loss = (values.max(axis=1, keepdims=True) - values).mean(axis=0) if size else shares[:, 0]
-    numbers = {"p_best": shares[:, 0], "expected_rank": shares @ (place + 1), "expected_loss": loss}
-    return numbers | {f"rank_{each + 1}": shares[:, each] for each in place}
+    place = np.arange(number) + 1
+    numbers = {"p_best": shares[:, 0], "expected_rank": shares @ place, "expected_loss": loss}
+    return numbers | {f"rank_{each}": shares[:, each - 1] for each in place}
+
+
+def _steps(values):
+    """Return where the share of a place rises and falls: those who tie share theirs evenly."""
+    number = values.shape[1]
+    order = np.argsort(-values, axis=1)
+    ranked = np.take_along_axis(values, order, axis=1)
+    other, place = ranked[:, 1:] != ranked[:, :-1], np.arange(number)
+    first, last = np.zeros(values.shape, int), np.full(values.shape, number)
+    first[:, 1:] = np.maximum.accumulate(np.where(other, place[1:], 0), axis=1)
+    ends = np.where(other, place[1:], number)
+    last[:, :-1] = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
+    share, rows = 1 / (last - first).ravel(), order * (number + 1)
+    size = number * (number + 1)
+    rise = np.bincount((rows + first).ravel(), share, size)
+    return rise - np.bincount((rows + last).ravel(), share, size)
 
 
 def _places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:

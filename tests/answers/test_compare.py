@@ -376,3 +376,16 @@ def test_unknown_keywords_are_named(both):
 def test_ropes_are_checked(bad):
     with pytest.raises((TypeError, ValueError), match="rope"):
         check_rope(bad)
+
+
+def test_every_place_is_taken_once_in_parts_too():
+    """Of 300 classifiers the ranks of all draws are not in memory at once."""
+    cells = np.random.default_rng(0).multinomial(50, [0.4, 0.1, 0.1, 0.4], 300).reshape(-1, 2, 2)
+    counts = bcm.from_matrix(cells, dims=("classifier",), positive=1)
+    with pytest.warns(UserWarning, match="same class totals"):
+        table = bcm.ranks(counts, "accuracy", draws=8000, concentration=0.5)
+    shares = table.filter(regex="^rank_").to_numpy()
+    np.testing.assert_allclose(shares.sum(0), 1)
+    np.testing.assert_allclose(shares.sum(1), 1)
+    order = np.argsort(np.trace(cells, axis1=1, axis2=2))
+    assert table["expected_rank"][order[0]] > 200 > 100 > table["expected_rank"][order[-1]]
