@@ -13,6 +13,7 @@ _HOME = {
         "from_partly_labelled",
         "from_partly_labelled_counts",
         "from_predictions",
+        "from_raters",
         "from_frame",
         "read",
         "combine",

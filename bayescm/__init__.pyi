@@ -47,6 +47,7 @@ from bayescm.evidence import from_matrix as from_matrix
 from bayescm.evidence import from_partly_labelled as from_partly_labelled
 from bayescm.evidence import from_partly_labelled_counts as from_partly_labelled_counts
 from bayescm.evidence import from_predictions as from_predictions
+from bayescm.evidence import from_raters as from_raters
 from bayescm.evidence import read as read
 from bayescm.evidence.cross_validation import cross_confusion as cross_confusion
 from bayescm.evidence.learners.halves import cross_halves as cross_halves

@@ -182,9 +182,9 @@ def partly_labelled(
     >>> posterior.sizes
     array([3., 7.])
     """
-    if "unlabelled" not in evidence.coords or "judge" not in evidence.dims:
+    if "unlabelled" not in getattr(evidence, "coords", ()) or "judge" not in evidence.dims:
         todo = "make them with from_partly_labelled(actual, predicted, judge)"
-        raise fail("these counts have no unlabelled examples", evidence.sizes, "unlabelled", todo)
+        raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
     counts, known, others, answers = _strata(evidence)
     check_counts(others, fractional=True, name="a number of unlabelled examples")
     known = known[..., : known.shape[-1] - abstains(counts)]  # nothing truly is an abstention

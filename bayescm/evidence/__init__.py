@@ -9,6 +9,7 @@ from bayescm.evidence.judged.partly_labelled import (
     from_partly_labelled,
     from_partly_labelled_counts,
 )
+from bayescm.evidence.judged.raters import from_raters
 from bayescm.evidence.matrices import combine, from_cells, from_matrix
 from bayescm.evidence.predictions import from_frame, from_predictions
 from bayescm.evidence.reading import read
@@ -25,6 +26,7 @@ __all__ = [
     "from_partly_labelled",
     "from_partly_labelled_counts",
     "from_predictions",
+    "from_raters",
     "positive",
     "read",
 ]

@@ -56,7 +56,7 @@ def labels_worth(
     >>> int(table.labels[0]), bool(table.worth[0] > 75)
     (50, True)
     """
-    if "unlabelled" not in evidence.coords:
+    if "unlabelled" not in getattr(evidence, "coords", ()):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
     posterior = posterior_of(evidence, **keywords)

@@ -14,6 +14,7 @@ from bayescm.direct.arguments import shares_of
 from bayescm.direct.base import Posterior
 from bayescm.direct.folds.correlated_t import CorrelatedT
 from bayescm.evidence.counts import align, as_counts, is_outcomes
+from bayescm.evidence.judged.raters import as_ratings
 from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
 from bayescm.evidence.scored.scores import as_scores
 from bayescm.measures.trees import told
@@ -33,6 +34,8 @@ def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
     if isinstance(evidence, xr.Dataset):
         if is_outcomes(evidence):
             return "paired_outcomes"
+        if "votes" in evidence:
+            return "noisy_labels"
         return "calibration" if "probabilities" in evidence.coords else "scores"
     if not isinstance(evidence, xr.DataArray):
         evidence = as_counts(evidence)  # says what it is not
@@ -183,9 +186,11 @@ def prepare(
 
 
 def canonical(evidence: Any) -> xr.DataArray | xr.Dataset:
-    """Return counts, outcomes or scores in canonical form."""
+    """Return counts, outcomes, ratings or scores in canonical form."""
     if not isinstance(evidence, xr.Dataset):
         return as_counts(evidence)
+    if "votes" in evidence:
+        return as_ratings(evidence)
     return as_outcomes(evidence) if is_outcomes(evidence) else as_scores(evidence)
 
 

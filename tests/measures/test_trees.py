@@ -23,6 +23,9 @@ EVIDENCE = {
         weights=[0.5, 2] * 4,
         weights_are="importance",
     ),
+    "noisy_labels": bcm.from_raters(
+        {name: ["sick", "well"] * 4 for name in "abcd"}, positive="sick"
+    ),
     "paired_outcomes": bcm.from_classifiers(
         ["sick", "well"] * 4, {"a": ["sick"] * 8, "b": ["well"] * 8}, positive="sick"
     ),

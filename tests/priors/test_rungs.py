@@ -26,6 +26,7 @@ WEIGHTED = bcm.from_predictions(
     TRUTH, TRUTH, weights=RNG.lognormal(size=40), weights_are="importance", positive=1
 )
 PARTLY = bcm.from_partly_labelled([1, 0, None, None] * 3, [1, 0] * 6)
+RATED = bcm.from_raters({name: np.roll(TRUTH, 20) for name in "abcd"})
 CHANCES = bcm.from_probabilities(TRUTH, RNG.random(40), positive=1)
 
 few = partial(pm.HalfNormal, sigma=0.3)
@@ -52,6 +53,7 @@ RUNGS = {
     "paired_outcomes": (BOTH, {"concentration": 1.0}, None),
     "importance_weighted": (WEIGHTED, {"concentration": 1.0}, None),
     "partly_labelled": (PARTLY, {"concentration": 1.0}, None),
+    "noisy_labels": (RATED, {"concentration": 2.0}, None),
     "calibration": (CHANCES, {"spread": 0.5}, {"spread": partial(pm.HalfNormal, sigma=0.3)}),
     "scores": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
     "binormal": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),

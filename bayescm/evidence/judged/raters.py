@@ -1,0 +1,193 @@
+"""Evidence of several raters who labelled the same examples, where nobody knows the truth."""
+
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import obvious
+from bayescm.evidence.labels import as_labels
+from bayescm.validate import fail, suggest
+
+
+def from_raters(
+    raters: Mapping[str, Any],
+    *,
+    predicted: Mapping[str, Any] | None = None,
+    gold: Any = None,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+) -> xr.Dataset:
+    """
+    Return the labels that several raters gave the same examples, of which none need be the truth.
+
+    Parameters
+    ----------
+    raters : mapping of str to array_like, shape (n,) or (n, k)
+        Each rater's labels, people's or a judge's; missing (None, NaN, NA) where there is none. A
+        rater who labelled examples repeatedly has k columns.
+    predicted : mapping of str to array_like, shape (n,), optional
+        Predictions of classifiers, which are raters like any other.
+    gold : array_like, shape (n,), optional
+        The truth of some examples, missing for the others.
+    labels : sequence, optional
+        All classes; by default those that were given, sorted.
+    positive : label, optional
+        The positive class; obvious for the labels {0, 1} and {False, True}.
+
+    Returns
+    -------
+    Dataset
+        Examples rated alike are one ``pattern``: ``counts`` (pattern), ``votes``
+        (classifier, pattern, predicted), how often a rater gave each label, and ``gold`` (pattern),
+        the place of the truth in ``actual``, or -1; the coord ``pattern_of`` (example). The default
+        model is ``noisy_labels``.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, a label is unknown, or the design does not identify the rates: two raters
+        of one population without gold labels.
+
+    Warns
+    -----
+    UserWarning
+        If there are three raters and no gold labels: that they err independently is then assumed
+        and cannot be seen.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> ann, bob = [1, 0, 1, 1, 0, 0, 1, 0] * 5, [1, 0, 1, 0, 0, 0, 1, 0] * 5
+    >>> eve, judge = [1, 0, 1, 1, 0, 1, 1, 0] * 5, [1, 1, 1, 1, 0, 0, 1, 0] * 5
+    >>> evidence = from_raters({"ann": ann, "bob": bob, "eve": eve, "judge": judge})
+    >>> dict(evidence.sizes)["classifier"], int(evidence.counts.sum())
+    (4, 40)
+    """
+    columns = _columns(raters, predicted)
+    truth = None if gold is None else _column("gold", gold)
+    sizes = {name: len(each) for name, each in columns.items()}
+    sizes |= {} if truth is None else {"gold": len(truth)}
+    if len(set(sizes.values())) > 1 or 0 in sizes.values():
+        todo = "give every rater a place for every example, missing where there is no label"
+        raise fail("the raters differ in length, or have no examples", sizes, "one length", todo)
+    given = [*columns.values(), *([] if truth is None else [truth])]
+    known = _labels(given, labels, positive)
+    votes = np.stack([_votes(name, each, known) for name, each in columns.items()])
+    sure = _places("gold", truth, known) if truth is not None else np.full(votes.shape[1], -1)
+    flat = np.column_stack([votes.transpose(1, 0, 2).reshape(votes.shape[1], -1), sure])
+    rows, which, counts = np.unique(flat, axis=0, return_inverse=True, return_counts=True)
+    found = xr.Dataset(
+        {
+            "counts": ("pattern", counts),
+            "votes": (
+                ("classifier", "pattern", "predicted"),
+                rows[:, :-1].reshape(-1, len(votes), len(known)).swapaxes(0, 1),
+            ),
+            "gold": ("pattern", rows[:, -1]),
+        },
+        coords={"classifier": list(columns), "actual": known, "predicted": known},
+    )
+    found = found.assign_coords(pattern_of=("example", which.ravel()))
+    label = obvious(known.tolist()) if positive is None else positive
+    found = found if label is None else found.assign_coords(positive=label)
+    _check_design(found)
+    return found
+
+
+def _columns(raters, predicted):
+    for given in (raters, predicted or {}):
+        if not isinstance(given, Mapping):
+            todo = 'pass {"ann": labels, "bob": labels}'
+            raise fail("raters have no names", type(given).__name__, "a mapping", todo, TypeError)
+    twice = set(raters) & set(predicted or {})
+    if twice:
+        raise fail("a rater is named twice", sorted(twice), "each name once", "rename one")
+    both = {**raters, **(predicted or {})}
+    if not both:
+        raise fail("no raters", both, "some", 'pass {"ann": labels, "bob": labels}')
+    return {str(name): _column(name, each) for name, each in both.items()}
+
+
+def _column(name, values):
+    """Return labels (n, k) as objects, None where they are missing."""
+    table = pd.DataFrame(values)
+    array = table.astype(object).where(table.notna(), None).to_numpy()
+    if array.ndim != 2:
+        raise fail(f"{name} has a wrong shape", array.shape, "(n,) or (n, k)", "one row each")
+    whole = np.vectorize(lambda x: int(x) if isinstance(x, float) and x == int(x) else x, [object])
+    return whole(array) if array.size else array
+
+
+def _labels(given, labels, positive):
+    """Return the classes, of two the positive one last."""
+    if labels is None:
+        seen = {each for array in given for each in array.ravel().tolist() if each is not None}
+        kinds = {type(each) for each in seen}
+        labels = sorted(seen, key=str) if len(kinds) > 1 else sorted(seen)
+    known = as_labels(labels)
+    if positive is not None and positive not in known.tolist():
+        todo = suggest(positive, known.tolist())
+        raise fail("the positive class is not among the labels", positive, known.tolist(), todo)
+    return known[::-1] if len(known) == 2 and positive == known[0] else known
+
+
+def _votes(name, array, labels):
+    """Return how often (n, C) each label was given."""
+    votes = np.zeros((len(array), len(labels)), np.int64)
+    for column in array.T:
+        places = _places(name, column[:, None], labels)
+        seen = places >= 0
+        np.add.at(votes, (np.flatnonzero(seen), places[seen]), 1)
+    return votes
+
+
+def _places(name, array, labels):
+    """Return the place (n,) of every label, -1 where it is missing."""
+    place = {label: index for index, label in enumerate(labels.tolist())} | {None: -1}
+    unknown = [each for each in array.ravel().tolist() if each not in place]
+    if unknown:
+        todo = "add it to labels if it is a class, leave it missing if it is no answer"
+        raise fail(f"{name} has a label that is not a class", unknown[0], labels.tolist(), todo)
+    return np.array([place[each] for each in array.ravel().tolist()], np.int64)
+
+
+def _check_design(evidence):
+    """Refuse what does not identify the rates, and warn of what cannot show dependence."""
+    if (evidence["gold"] >= 0).any():
+        return
+    votes = evidence["votes"].sum("predicted") > 0
+    overlap = int((votes.sum("classifier").where(evidence["counts"] > 0)).max())
+    number = evidence.sizes["classifier"]
+    if overlap < 3 and int(evidence["votes"].sum("predicted").max()) < 2:
+        allowed = "three raters of the same examples, or gold labels for some"
+        todo = "add a rater or a judge, or pass gold= with the truth of 30 examples or more"
+        raise fail("nothing tells who is right", f"{overlap} raters of an example", allowed, todo)
+    if number == 3:
+        warnings.warn(
+            "Three raters without gold labels are just enough to learn how good each one is, and "
+            "cannot show whether they err together: that they do not is assumed, and where they do "
+            "they look better than they are. Add a rater, or pass gold= for some examples.",
+            stacklevel=3,
+        )
+
+
+def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
+    """Return ratings in order, or raise where they are none or a part is missing."""
+    if not isinstance(evidence, xr.Dataset) or "votes" not in evidence:
+        todo = 'make them with from_raters({"ann": ..., "bob": ..., "judge": ...})'
+        raise fail("not ratings", type(evidence).__name__, "labels of several raters", todo)
+    for part in ("counts", "votes", "gold", "classifier", "actual", "predicted"):
+        if part not in evidence.variables:
+            todo = "make them with from_raters, and keep all classifiers"
+            raise fail(f"the ratings have no {part}", list(evidence.variables), part, todo)
+    evidence = evidence.transpose("classifier", "pattern", "predicted", ...)
+    labels = evidence["actual"].values.tolist()
+    if len(labels) == 2 and "positive" in evidence.coords and evidence["positive"] == labels[0]:
+        evidence = evidence.isel(actual=[1, 0], predicted=[1, 0])
+        gold = evidence["gold"]
+        evidence = evidence.assign(gold=gold.where(gold < 0, 1 - gold))
+    return evidence

@@ -1,0 +1,105 @@
+"""Several raters and no truth: what each is worth against the class that nobody has seen."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
+
+import bayescm as bcm
+from bayescm.direct import noisy_labels
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+RNG = np.random.default_rng(5)
+SIZE = 400
+TRUTH = RNG.random(SIZE) < 0.35
+RATES = {"ann": 0.9, "bob": 0.8, "eve": 0.75, "llm": 0.85}
+SAID = {name: np.where(RNG.random(SIZE) < rate, TRUTH, ~TRUTH) for name, rate in RATES.items()}
+
+
+def test_rates_against_the_unseen_truth_are_found():
+    evidence = bcm.from_raters(SAID)
+    for name in ("recall", "f1", "prevalence"):
+        ends = bcm.interval(evidence, name)
+        for rater, answers in SAID.items():
+            known = bcm.measure(bcm.from_predictions(TRUTH, answers), name)[name].item()
+            low, high = ends.sel(classifier=rater).values
+            assert low - 0.03 < known < high + 0.03, (name, rater)
+    row = bcm.compare(evidence, "accuracy", reference="eve").iloc[0]
+    assert row["paired"]
+    assert row["p_better"] > 0.95
+
+
+def test_the_anaesthetists_of_dawid_and_skene():
+    # 45 patients, classes of fitness 1 to 4; the first observer judged each patient three times.
+    table = pd.read_csv(REFERENCE / "anaesthetists.csv", index_col="patient")
+    others = table.columns[3:]
+    raters = {"first": table[table.columns[:3]]} | {each: table[each] for each in others}
+    prevalence, rates = noisy_labels(bcm.from_raters(raters)).most_likely()
+    np.testing.assert_allclose(prevalence, [0.40, 0.42, 0.11, 0.07], atol=0.0051)
+    np.testing.assert_allclose(
+        rates[0, 1:3], [[0.07, 0.88, 0.05, 0], [0, 0.34, 0.66, 0]], atol=0.01
+    )
+    np.testing.assert_allclose(rates[0, 3], [0, 0, 0.56, 0.44], atol=0.01)
+
+
+def test_gold_labels_make_a_class_known_and_identify_two_raters():
+    gold = [bool(each) if place < 80 else None for place, each in enumerate(TRUTH)]
+    two = {name: SAID[name] for name in ("ann", "bob")}
+    with pytest.raises(ValueError, match="nothing tells who is right"):
+        bcm.from_raters(two)
+    evidence = bcm.from_raters(two, gold=gold)
+    low, high = bcm.interval(evidence, "recall").sel(classifier="ann").values
+    assert low < 0.9 < high
+    posterior = noisy_labels(evidence)
+    chances = posterior.true_classes(500, RNG)[evidence["pattern_of"].values]
+    np.testing.assert_array_equal(chances[:80, 1] > 0.5, TRUTH[:80])
+    assert ((chances[:80] == 0) | (chances[:80] == 1)).all()
+
+
+def test_three_raters_come_with_a_caution():
+    with pytest.warns(UserWarning, match="cannot show whether they err together"):
+        bcm.from_raters({name: SAID[name] for name in ("ann", "bob", "eve")})
+
+
+def test_model_and_sibling_are_one_density():
+    evidence = bcm.from_raters(SAID, predicted={"model": np.where(TRUTH, TRUTH, SAID["bob"])})
+    posterior = noisy_labels(evidence)
+    drawn = posterior.variables(3, np.random.default_rng(1))
+    model = remove_value_transforms(bcm.models.noisy_labels(evidence))
+    function = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    points = [{name: drawn[name][i] for name in ("prevalence", "rates")} for i in range(3)]
+    gaps = [float(function(point)) - posterior.log_density(point) for point in points]
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
+
+
+def test_more_classes_are_drawn_in_turn():
+    truth = RNG.integers(0, 3, 300)
+    said = {
+        name: np.where(RNG.random(300) < rate, truth, RNG.integers(0, 3, 300))
+        for name, rate in RATES.items()
+    }
+    evidence = bcm.from_raters(said)
+    ends = bcm.interval(evidence, "accuracy", draws=800)
+    for rater, answers in said.items():
+        low, high = ends.sel(classifier=rater).values
+        assert low - 0.03 < (answers == truth).mean() < high + 0.03
+    tree = bcm.fit(evidence, draws=50, chains=1)
+    assert tree.attrs["sampling_method"] == "gibbs"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"raters": {"a": [1, 0], "b": [1]}}, "differ in length"),
+        ({"raters": {}}, "no raters"),
+        ({"raters": {"a": [1, 0]}, "predicted": {"a": [1, 0]}}, "named twice"),
+        ({"raters": SAID, "labels": [False, 3]}, "mixed types"),
+        ({"raters": SAID, "positive": "yes"}, "not among the labels"),
+    ],
+)
+def test_bad_input_says_what_is_wrong(given, words):
+    with pytest.raises(ValueError, match=words):
+        bcm.from_raters(**given)
