@@ -29,6 +29,7 @@ _HOME = {
     "evidence.learners.pairs": ["cross_outcomes"],
     "curves.deciding.costs": ["expected_cost"],
     "curves.deciding.decisions": ["decision_curve"],
+    "curves.deciding.selective": ["risk_coverage"],
     "answers.interval": ["interval"],
     "answers.numbers": [
         "cdf",

@@ -38,6 +38,7 @@ from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
 from bayescm.curves.deciding.costs import expected_cost as expected_cost
 from bayescm.curves.deciding.decisions import decision_curve as decision_curve
+from bayescm.curves.deciding.selective import risk_coverage as risk_coverage
 from bayescm.curves.learning import learning_curve as learning_curve
 from bayescm.evidence import at_prevalence as at_prevalence
 from bayescm.evidence import combine as combine
