@@ -35,13 +35,13 @@ def test_a_promise_is_broken_no_more_often_than_it_says():
     population = np.random.default_rng(0).beta(0.5, 0.5, 100_000)
     sure = np.maximum(population, 1 - population)
     broken, answered = 0, []
-    for seed in range(12):
+    for seed in range(8):
         evidence = bcm.from_probabilities(*drawn(seed, 250))
         found = bcm.risk_coverage(evidence, promise=0.1, assurance=0.9)
         threshold = found["promised_threshold"].item()
         broken += (1 - sure)[sure >= threshold].mean() > 0.1
         answered.append(found["promised_coverage"].item())
-    assert broken <= 3
+    assert broken <= 2
     assert np.mean(answered) > 0.4
 
 
