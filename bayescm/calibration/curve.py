@@ -11,6 +11,7 @@ from bayescm.direct.probabilities.steps import jump
 from bayescm.validate import check_prob, fail
 
 _PLACES = 50
+_EXACT = 0.02  # of the forecasts
 _STEP = 0.1  # a jump that smooth curves were not seen to have from 1,000 examples on
 
 
@@ -45,7 +46,9 @@ def curve(
     -----
     The band is that of the log odds' largest departure from their mean in units of their standard
     deviation. It is of a smooth curve: a step, as forecasts of few distinct values may have,
-    it draws too soft.
+    it draws too soft. Where the examples tell of one (a step of .6 among 1,000 examples they do;
+    smaller ones, or fewer examples, may not) ``attrs["caution"]`` says so; so it does where a class
+    has fewer than 20 examples, or some forecasts are exactly 0 or 1.
 
     Examples
     --------
@@ -69,7 +72,7 @@ def curve(
         "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),
         "median": (dims, median.reshape(shape)),
     }
-    said = [*posterior.doubts(), *_steps(posterior)]
+    said = [*posterior.doubts(), *_exact(posterior), *_steps(posterior)]
     attrs = {"caution": " ".join(said)} if said else {}
     return xr.Dataset(columns, coords | {"bound": ["lower", "upper"]}, attrs)
 
@@ -109,6 +112,15 @@ def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:  # noqa: PT
     near, middle = (largest < delta).mean(axis=0), np.median(largest, axis=0)
     named = {} if posterior.names is None else {"classifier": posterior.names}
     return pd.DataFrame(named | {"p_calibrated": near, "departure": middle})
+
+
+def _exact(posterior):
+    """Say so where many forecasts are exactly 0 or 1, far from the others."""
+    share = np.isin(posterior.probability, (0, 1)).mean()
+    if share <= _EXACT:
+        return []
+    said = f"{100 * share:.3g}% of the forecasts are exactly 0 or 1."
+    return [f"{said} Where these err more often than their neighbours the band may miss the rest."]
 
 
 def _steps(posterior):
