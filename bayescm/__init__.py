@@ -20,6 +20,7 @@ _HOME = {
         "at_prevalence",
     ],
     "evidence.outcomes": ["from_classifiers"],
+    "evidence.scored.attempts": ["from_attempts"],
     "evidence.scored.probabilities": ["from_probabilities"],
     "evidence.scored.scores": ["from_scores"],
     "evidence.scored.folds": ["cross_scores"],

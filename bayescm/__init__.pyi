@@ -54,6 +54,7 @@ from bayescm.evidence.cross_validation import cross_confusion as cross_confusion
 from bayescm.evidence.learners.halves import cross_halves as cross_halves
 from bayescm.evidence.learners.pairs import cross_outcomes as cross_outcomes
 from bayescm.evidence.outcomes import from_classifiers as from_classifiers
+from bayescm.evidence.scored.attempts import from_attempts as from_attempts
 from bayescm.evidence.scored.folds import cross_scores as cross_scores
 from bayescm.evidence.scored.probabilities import from_probabilities as from_probabilities
 from bayescm.evidence.scored.scores import from_scores as from_scores

@@ -15,6 +15,7 @@ from bayescm.models.paired_folds import paired_folds
 from bayescm.models.paired_outcomes import paired_outcomes
 from bayescm.models.partly_labelled import partly_labelled
 from bayescm.models.pooled_folds import pooled_folds
+from bayescm.models.repeated_items import repeated_items
 from bayescm.models.scores import scores
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "paired_outcomes",
     "partly_labelled",
     "pooled_folds",
+    "repeated_items",
     "scores",
 ]

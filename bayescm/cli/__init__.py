@@ -9,6 +9,7 @@ import typer
 from typer.exceptions import TyperException
 
 from bayescm import __version__
+from bayescm.cli.attempts import attempts
 from bayescm.cli.check import check
 from bayescm.cli.compare import compare
 from bayescm.cli.curve import curve
@@ -37,6 +38,7 @@ COMMANDS = (
     summary,
     compare,
     gap,
+    attempts,
     check,
     curve,
     decide,

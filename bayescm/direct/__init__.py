@@ -15,6 +15,7 @@ from bayescm.direct.paired_folds import paired_folds
 from bayescm.direct.paired_outcomes import paired_outcomes
 from bayescm.direct.partly_labelled import partly_labelled
 from bayescm.direct.pooled_folds import pooled_folds
+from bayescm.direct.repeated_items import repeated_items
 from bayescm.direct.scores import scores
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "paired_outcomes",
     "partly_labelled",
     "pooled_folds",
+    "repeated_items",
     "scores",
 ]

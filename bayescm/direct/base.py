@@ -59,7 +59,7 @@ class Posterior:
         Whether it allows for examples that come in groups, by the coord ``design_effect``.
     how : str
         How its draws are made, in words.
-    sampling_method : {"conjugate", "quadrature", "importance"}
+    sampling_method : {"conjugate", "quadrature", "importance", "bootstrap"}
         The same in one word, for the tree of a fit.
     counts : DataArray, dims (..., actual, predicted)
         The evidence, canonical; of outcomes, the matrix of every classifier.

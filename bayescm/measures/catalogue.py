@@ -36,7 +36,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.measures import probabilities
+from bayescm.measures import attempts, probabilities
 from bayescm.measures.chosen import of_classes
 from bayescm.measures.forms import Cost, Function, Overlap, Proportion
 from bayescm.measures.kernel import (
@@ -436,9 +436,12 @@ def _expected_cost(cells, matrix):
 
 # Names, and functions of one's own
 
-_FACTORIES: dict[str, Callable[..., Measure]] = {"fbeta": fbeta, "tversky": tversky, "cost": cost}
+_FACTORIES: dict[str, Callable[..., Measure]] = {
+    **{"fbeta": fbeta, "tversky": tversky, "cost": cost},
+    **attempts.FACTORIES,
+}
 # Measures of other variables of a posterior than the cells: a file for each variable.
-_FURTHER: tuple[ModuleType, ...] = (probabilities,)
+_FURTHER: tuple[ModuleType, ...] = (attempts, probabilities)
 _CATALOGUE = {
     name: each
     for entries in (globals(), *map(vars, _FURTHER))

@@ -57,7 +57,13 @@ class Function(NamedTuple):
     name: str
 
 
-type Form = Proportion | Overlap | Cost | Function | Curved
+class Repeated(NamedTuple):
+    """The form of a function of so many answers to one item."""
+
+    answers: int
+
+
+type Form = Proportion | Overlap | Cost | Function | Curved | Repeated
 
 
 def over_all_classes(form: Form | None) -> Form | None:

@@ -73,8 +73,8 @@ def fit(
         Groups ``posterior``, ``posterior_predictive``, ``log_likelihood``, ``log_prior``,
         ``prior``, ``prior_predictive``, ``observed_data``, ``constant_data``, and from NUTS
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
-        keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance" or "nuts") with
-        its reason, and the estimands. An improper prior (concentration 0) has no groups
+        keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "bootstrap" or
+        "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no groups
         of the prior, fractional counts have none of the likelihood; the log likelihood of groups
         has their effects integrated out. Where the direct sibling knows
         it, the attribute ``log_marginal_likelihood`` of the root is a number, or a list over the
@@ -185,10 +185,10 @@ def _marginal(posterior, model):
 
 
 def _numbers(evidence):
-    """Return the array of counts, or of scores, which is one of the variables of a dataset."""
+    """Return the array of counts, scores or answers, which is one of the variables of a dataset."""
     if not isinstance(evidence, xr.Dataset):
         return evidence
-    return evidence["counts" if "counts" in evidence else "score"]
+    return next(evidence[name] for name in ("counts", "score", "correct") if name in evidence)
 
 
 def _whole(evidence):

@@ -9,8 +9,10 @@ import bayescm as bcm
 from bayescm.answers.asking import ASKED
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.scored.attempts import is_attempts
 from bayescm.posterior.route import default_model, posterior_of
 from bayescm.reporting import content, facts, pictures
+from bayescm.reporting.attempts import of_attempts
 from bayescm.reporting.cautions import cautions
 from bayescm.reporting.groups import apart
 from bayescm.reporting.parts import Section
@@ -31,6 +33,8 @@ def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]
 
     if "unlabelled" in evidence.coords:
         return of_partly_labelled(evidence, measures, settings, keywords)
+    if is_attempts(evidence):
+        return of_attempts(evidence, measures, settings, keywords)
     if isinstance(evidence, xr.Dataset) and "outcome" not in evidence.dims:
         return of_scores(evidence, settings)
     if isinstance(evidence, xr.DataTree):

@@ -22,7 +22,7 @@ _HOME = {
         "run_length",
         "weights",
     ],
-    "slices": ["gaps"],
+    "slices": ["attempts", "gaps"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
 

@@ -3,6 +3,7 @@
 import io
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -327,3 +328,24 @@ def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
     table = run(capsys, "compare", path, *pair, "--judge", "score", "--format", "json")[1]
     assert {row["first"] for row in json.loads(table)} == {"llm"}
     assert all(row["paired"] for row in json.loads(table))
+
+
+def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(s, i, int(rng.random() < i / 12)) for s in "ab" for i in range(12) for _ in range(4)]
+    path = tmp_path / "answers.csv"
+    frame = pd.DataFrame(rows, columns=["model", "problem", "right"])
+    frame.to_csv(path, index=False)
+    columns = ["--item", "problem", "--correct", "right", "--system", "model", "--format", "json"]
+    code, out, err = run(capsys, "attempts", path, *columns, "-m", "pass_at(2)", "--of", "finite")
+    assert (code, err) == (0, "")
+    assert [row["classifier"] for row in json.loads(out)] == ["a", "b"]
+    code, out, _ = run(capsys, "attempts", path, *columns, "--compare")
+    assert {row["measure"] for row in json.loads(out)} == {"mean", "pass_at(4)", "pass_all(4)"}
+    code, _, err = run(capsys, "attempts", path, *columns, "-m", "pass_at(9)")
+    assert code == 2
+    assert "sample 9 answers to each item" in err
+    parts = {name: part["right"].to_numpy().reshape(12, 4) for name, part in frame.groupby("model")}
+    report = bcm.report(bcm.from_attempts(parts), tmp_path / "report.md", progressbar=False)
+    assert "12 items with 4 answers to each" in report.read_text()
+    assert "Which is better" in report.read_text()

@@ -58,6 +58,7 @@ SCORES = bcm.from_scores(TRUTH, SCORE)
 PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
 WEIGHTED = bcm.from_scores(TRUTH, OTHER, weights=np.arange(10) % 3 + 1)
 CHANCES = bcm.from_probabilities(TRUTH, np.linspace(0.05, 0.9, 10))
+ATTEMPTS = bcm.from_attempts([[1, 0, 1], [0, 0, np.nan], [1, 1, 1], [0, 1, 1]])
 
 
 class Case(NamedTuple):
@@ -109,6 +110,7 @@ OPEN = [
     Case("hierarchical_groups", MANY, {}),
     Case("hierarchical_rows", THREE, {}),
     Case("calibration", CHANCES, {}),
+    Case("repeated_items", ATTEMPTS, {}),
 ]
 SAMPLED = [FENCED[10]]  # the one whose likelihood is our own
 

@@ -1,0 +1,79 @@
+"""``bayescm attempts``: pass@k and its relatives, from a file with one row per answer."""
+
+from typing import Annotated, Any
+
+import typer
+
+from bayescm.cli.options import (
+    File,
+    Format,
+    FormatOption,
+    Kind,
+    KindOption,
+    Measures,
+    Prob,
+    SafeCsv,
+)
+
+
+def attempts(
+    file: File,
+    item: Annotated[str, typer.Option("--item", help="Column of the items.")] = "item",
+    correct: Annotated[
+        str, typer.Option("--correct", help="Column that says whether the answer is right: 1 or 0.")
+    ] = "correct",
+    attempt: Annotated[
+        str | None, typer.Option("--attempt", help="Column of the number of the attempt.")
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option("--system", help="Column of the system that answered.")
+    ] = None,
+    measure: Measures = None,
+    of: Annotated[
+        str,
+        typer.Option(
+            "--of", help="population (all items like these), finite (these items) or new (one)."
+        ),
+    ] = "population",
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Differences of the systems, on the same items.")
+    ] = False,
+    prob: Prob = 0.95,
+    kind: KindOption = Kind.hdi,
+    style: FormatOption = Format.table,
+    safe_csv: SafeCsv = False,
+) -> None:
+    """Several answers to each item: mean, pass_at(4), pass_all(4), majority_at(5) ..."""
+    from bayescm.answers.compare import compare as compared
+    from bayescm.answers.summary import summary
+    from bayescm.cli.output import show
+
+    known = _read(file, item, correct, attempt, system)
+    most = int(known["correct"].notnull().sum("attempt").min())
+    wanted = measure or ["mean", f"pass_at({most})", f"pass_all({most})"]
+    asked: dict[str, Any] = {"prob": prob, "kind": kind.value, "of": of}
+    frame = (compared if compare else summary)(known, wanted, **asked)
+    words = f"{known.sizes['item']} items, {most} attempts or more at each; {prob:.4g} {kind.value}"
+    told = {**asked, "items": known.sizes["item"], "attempts": most, "model": "repeated_items"}
+    people = style in (Format.table, Format.markdown)
+    shown = frame.drop(columns=["sentence"], errors="ignore") if people else frame
+    show(shown, style.value, words, facts=told, safe=safe_csv)
+
+
+def _read(file, item, correct, attempt, system):
+    """Return the attempts of a file, those of each system by name."""
+    from bayescm.evidence.reading import read_columns
+    from bayescm.evidence.scored.attempts import from_attempts
+
+    places = [name for name in (attempt, system) if name is not None]
+    frame = read_columns(file, [item], by=places, numbers=[correct])
+    parts = {"": frame} if system is None else dict(list(frame.groupby(system, observed=True)))
+    found = {
+        str(name): from_attempts(
+            part[correct].to_numpy(),
+            item=part[item].astype(str).to_numpy(),
+            attempt=None if attempt is None else part[attempt].to_numpy(),
+        )["correct"]
+        for name, part in parts.items()
+    }
+    return from_attempts(found[""] if system is None else found)

@@ -1,0 +1,230 @@
+"""
+The direct sibling of `bayescm.models.repeated_items`: the weighted likelihood bootstrap.
+
+Each draw weighs the items, and the pseudo-items of the prior, by independent exponential (gamma)
+numbers and maximises the likelihood of the mixture; which rate an item has is then drawn given its
+own answers. All systems weigh the same items alike.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.direct.base import Posterior
+from bayescm.evidence.scored.attempts import as_attempts
+from bayescm.measures.attempts import Rates
+from bayescm.measures.forms import Repeated
+from bayescm.validate import fail
+
+SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
+_EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
+_STEPS = 40  # of the algorithm that maximises
+_DRAWS, _HELD = 1000, 2e6
+
+
+class RepeatedItems(Posterior):
+    """
+    The posterior of the rates of items that were answered several times.
+
+    Attributes
+    ----------
+    right, made : ndarray, shape (K, I)
+        Right answers and attempts of each system at each item.
+    concentration : float
+        Pseudo-items of the prior.
+    """
+
+    takes = "attempts"
+    gives = "attempts"
+    pairs = ("classifier",)
+    cell_prior = False
+    estimands = {  # noqa: RUF012
+        "parameter": "share",
+        "population": "share",
+        "finite": "share_item",
+        "new": "share_new",
+    }
+    sampling_method = "bootstrap"
+    how = "draws by the weighted likelihood bootstrap"
+
+    def __init__(self, evidence, concentration):
+        self.evidence, self.concentration = evidence, concentration
+        table = evidence["correct"]
+        self.names = table["classifier"].values.tolist() if "classifier" in table.dims else None
+        values = table.values if self.names is not None else table.values[None]
+        self.right, self.made = np.nansum(values, -1), (~np.isnan(values)).sum(-1).astype(float)
+
+    @property
+    def seen(self):
+        """The answers."""
+        return self.evidence["correct"]
+
+    @cached_property
+    def blank(self):
+        """NaN for every system."""
+        dims = [] if self.names is None else ["classifier"]
+        coords = {} if self.names is None else {"classifier": self.names}
+        return xr.DataArray(np.full([len(coords[dim]) for dim in dims], np.nan), coords, dims)
+
+    @cached_property
+    def batch(self):
+        """The number of items, for every system."""
+        return self.blank.copy(data=np.full(self.blank.shape, self.right.shape[1]))
+
+    @property
+    def width(self):
+        """The numbers of one draw."""
+        return self.right.size
+
+    held = width
+
+    def classes_of(self, measure):
+        """Return None: an answer is right or wrong."""
+        return None
+
+    def draws_by_default(self, of, *, joint=False):
+        """Return how many draws are made where nothing else is asked for."""
+        return _DRAWS
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """The pseudo-items at every rate, (M,)."""
+        shares = np.full(len(SUPPORT), (1 - 2 * _EXTREME) / (len(SUPPORT) - 2))
+        shares[[0, -1]] = _EXTREME
+        return self.concentration * shares
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, [K])."""
+        for each in measures:
+            self._check_reach(each)
+        step = max(1, int(_HELD / self.right.size))
+        sizes = np.diff([*range(0, size, step), size])
+        parts = [self._rates(of, each, rng) for each in sizes]
+        weight = np.concatenate(parts).reshape(size, *self.blank.shape, len(SUPPORT))
+        return [measure(Rates(SUPPORT, weight)) for measure in measures]
+
+    def _check_reach(self, measure):
+        """Refuse what is about more answers than most items have."""
+        form = getattr(measure, "form", None)
+        reach = int(np.median(self.made, axis=1).min())
+        if isinstance(form, Repeated) and form.answers > reach:
+            what = f"{measure.__name__} is about more answers than most items have"
+            todo = f"ask for at most {reach}, or sample {form.answers} answers to each item"
+            raise fail(what, f"{reach} attempts", f"{form.answers} attempts or more", todo)
+
+    def _rates(self, of, size, rng):
+        """Draw the share of items at every rate, (size, K, M)."""
+        items = self.right.shape[1]
+        weigh = rng.standard_exponential((size, items))
+        before = rng.gamma(self.prior, size=(size, len(SUPPORT)))
+        drawn = np.empty((size, len(self.right), len(SUPPORT)))
+        for place, (right, made) in enumerate(zip(self.right, self.made, strict=True)):
+            kinds, own, count = np.unique(
+                np.stack([right, made], 1), axis=0, return_inverse=True, return_counts=True
+            )
+            likely = likelihood(kinds[:, 0], kinds[:, 1])
+            each = weigh @ np.eye(len(kinds))[own.ravel()]
+            weight = maximised(likely, each, before)
+            if self.estimands[of] == "share_item":
+                weight = _of_items(weight, likely, count, rng) / items
+            drawn[:, place] = weight
+        if self.estimands[of] == "share_new":
+            return rng.multinomial(1, drawn / drawn.sum(-1, keepdims=True)).astype(float)
+        return drawn
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the mean of the posterior."""
+        self.check_of(of)
+        (drawn,) = self.draw([measure], _DRAWS, np.random.default_rng(0), of="parameter")
+        return drawn.mean(axis=0)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, M) of the shares of the rates, of one system."""
+        if len(self.right) > 1:
+            todo = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one system", self.names, "one", todo)
+        weight = self._rates("parameter", size, rng)
+        return {"share": weight.reshape(size, *self.blank.shape, len(SUPPORT))}
+
+
+def likelihood(right: np.ndarray, made: np.ndarray) -> np.ndarray:
+    """Return the likelihood (D, M) of right answers among those made, at every rate."""
+    p = SUPPORT
+    return p ** right[:, None] * (1 - p) ** (made - right)[:, None]
+
+
+def maximised(likely: np.ndarray, each: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """
+    Return the shares (S, M) of the rates that maximise weighted likelihoods.
+
+    Parameters
+    ----------
+    likely : ndarray, shape (D, M)
+    each : ndarray, shape (S, D)
+        The weight of every kind of item.
+    before : ndarray, shape (S, M)
+        Pseudo-items at every rate.
+    """
+    weight = np.full_like(before, 1 / before.shape[1])
+    for _ in range(_STEPS):
+        weight = weight * ((each / (weight @ likely.T)) @ likely) + before
+        weight /= weight.sum(1, keepdims=True)
+    return weight
+
+
+def _of_items(weight, likely, count, rng):
+    """Draw how many items have each rate (S, M), given their answers."""
+    total = np.zeros_like(weight)
+    for row, number in zip(likely, count, strict=True):
+        shares = weight * row
+        total += rng.multinomial(number, shares / shares.sum(1, keepdims=True))
+    return total
+
+
+def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> RepeatedItems:
+    """
+    Return the posterior of the rates of items that were answered several times.
+
+    Parameters
+    ----------
+    attempts : xarray.Dataset
+        From :func:`bayescm.from_attempts`.
+    concentration : float, default 1
+        Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
+
+    Returns
+    -------
+    RepeatedItems
+
+    Raises
+    ------
+    ValueError
+        If no item was answered twice, or the concentration is not > 0.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_attempts([[1, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1]])
+    >>> float(repeated_items(evidence).point(bcm.measures.resolve("mean")).round(1))
+    0.6
+    """
+    attempts = as_attempts(attempts)
+    if not isinstance(concentration, (int, float, np.number)) or not 0 < concentration < np.inf:
+        todo = "pass e.g. concentration=1"
+        raise fail("concentration must be positive", concentration, "a number > 0", todo)
+    found = RepeatedItems(attempts, float(concentration))
+    if found.made.max() < 2:
+        todo = "make counts of single answers: from_predictions(actual, predicted)"
+        raise fail("every item has one attempt", ..., "several attempts at some items", todo)
+    return found

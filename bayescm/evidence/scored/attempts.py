@@ -1,0 +1,188 @@
+"""
+Repeated answers as evidence: which attempts at which items were right.
+
+Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1 for a right answer,
+0 for a wrong one, NaN for an attempt that was not made.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.tabulate import check_sizes, column, factorize
+from bayescm.validate import fail, unmasked
+
+
+def from_attempts(
+    correct: Any,
+    *,
+    item: Any = None,
+    attempt: Any = None,
+    passing: Sequence | None = None,
+) -> xr.Dataset:
+    """
+    Return repeated answers to the same items as evidence.
+
+    Parameters
+    ----------
+    correct : array_like or mapping of str to array_like
+        A table (item, attempt) of right (1, True) and wrong answers, NaN for attempts that were not
+        made; or with ``item`` one value per answer, shape (n,). A mapping holds those of several
+        systems on the same items; tables of several systems have their items in the same rows.
+    item : array_like, shape (n,), optional
+        The item of every answer.
+    attempt : array_like, shape (n,), optional
+        Which attempt it was; by default they are counted in the order of the answers.
+    passing : sequence, optional
+        Of graded answers those grades that count as right.
+
+    Returns
+    -------
+    Dataset, dims ([classifier,] item, attempt)
+
+    Raises
+    ------
+    ValueError
+        If a value is neither right nor wrong, an item has no attempt, or an attempt is there twice.
+
+    Examples
+    --------
+    >>> table = [[1, 0, 1, 1], [0, 0, 0, np.nan], [1, 1, 1, 1]]
+    >>> dict(from_attempts(table).sizes)
+    {'item': 3, 'attempt': 4}
+    >>> long = from_attempts([1, 0, 1], item=["a", "a", "b"])
+    >>> long["correct"].sel(item="a").values
+    array([1., 0.])
+    """
+    if isinstance(correct, Mapping) and not isinstance(correct, xr.Dataset | pd.DataFrame):
+        return _several(correct, item, attempt, passing)
+    if item is None:
+        if attempt is not None:
+            raise fail("attempt without item", ..., "both, or a table", "pass item=...")
+        table = _table(correct, passing)
+    else:
+        table = _from_rows(correct, item, attempt, passing)
+    return as_attempts(table.to_dataset(name="correct"))
+
+
+def _several(every, item, attempt, passing):
+    if not every:
+        raise fail("no systems", {}, "one or more", 'pass {"a": table}')
+    parts = {}
+    for name, values in every.items():
+        parts[name] = from_attempts(values, item=item, attempt=attempt, passing=passing)["correct"]
+    items = [set(each["item"].values.tolist()) for each in parts.values()]
+    if any(each != items[0] for each in items):
+        todo = "give all systems the same items, in rows of the same labels"
+        strange = next(name for name, own in zip(parts, items, strict=True) if own != items[0])
+        raise fail(f"{strange} answered other items than {next(iter(parts))}", ..., "", todo)
+    index = pd.Index(list(parts), name="classifier")
+    return as_attempts(xr.concat(list(parts.values()), index, join="outer").to_dataset())
+
+
+def _table(values, passing):
+    """Return a table (item, attempt) with labels."""
+    if isinstance(values, xr.DataArray):
+        if set(values.dims) != {"item", "attempt"}:
+            todo = "rename the dims: table.rename(question='item', run='attempt')"
+            raise fail("not a table of attempts", values.dims, "dims (item, attempt)", todo)
+        table = values.transpose("item", "attempt")
+        items = table["item"].values if "item" in table.coords else np.arange(table.sizes["item"])
+        array = table.values
+    else:
+        frame = isinstance(values, pd.DataFrame)
+        array = unmasked(values.to_numpy() if frame else values, "correct")
+        try:
+            array = np.asarray(array)
+        except ValueError:
+            array = np.empty(0)
+        if array.ndim != 2 or not array.size:
+            todo = (
+                "pass rows of items, NaN for attempts not made, or one value per answer and item="
+            )
+            raise fail("not a table of attempts", array.shape, "shape (item, attempt)", todo)
+        items = values.index.to_numpy() if frame else np.arange(len(array))
+    _check_once(items.tolist())
+    return xr.DataArray(
+        _right(array, passing),
+        {"item": items, "attempt": np.arange(array.shape[1])},
+        ("item", "attempt"),
+    )
+
+
+def _from_rows(correct, item, attempt, passing):
+    items = column("item", item)
+    right = _right(np.asarray(unmasked(correct, "correct")), passing)
+    check_sizes({"correct": len(right), "item": len(items)})
+    codes, labels = factorize("item", items)
+    if attempt is None:
+        place = pd.Series(codes).groupby(codes).cumcount().to_numpy()
+        names = np.arange(place.max() + 1)
+    else:
+        each = column("attempt", attempt)
+        check_sizes({"correct": len(right), "attempt": len(each)})
+        place, found = factorize("attempt", each)
+        names = np.array(found)
+    twice = pd.DataFrame({"item": codes, "attempt": place}).duplicated().to_numpy()
+    if twice.any():
+        where = f"attempt {names[place[twice][0]]} at item {labels[codes[twice][0]]}"
+        todo = "number the attempts at each item, or leave attempt out"
+        raise fail("an attempt is there twice", where, "every attempt once", todo)
+    table = np.full((len(labels), len(names)), np.nan)
+    table[codes, place] = right
+    return xr.DataArray(table, {"item": labels, "attempt": names}, ("item", "attempt"))
+
+
+def _check_once(items):
+    if len(set(items)) < len(items):
+        twice = next(each for each in items if items.count(each) > 1)
+        todo = "give every item one row, or pass one value per answer and item="
+        raise fail("an item has several rows", twice, "every item once", todo)
+
+
+def _right(values, passing):
+    """Return 1, 0 and NaN."""
+    missing = pd.isna(values)
+    if passing is not None:
+        right = np.isin(values.astype(object), list(passing)).astype(float)
+        return np.where(missing, np.nan, right)
+    try:
+        right = np.where(missing, np.nan, values).astype(float)
+    except (TypeError, ValueError):
+        right = np.full(values.shape, 2.0)
+    strange = ~missing & (right != 0) & (right != 1)
+    if strange.any():
+        todo = "of graded answers name those that count as right: passing=['A', 'B']"
+        got = values[strange].ravel()[0]
+        raise fail("an answer is neither right nor wrong", got, "1, 0 or NaN", todo)
+    return right
+
+
+def is_attempts(evidence: Any) -> bool:
+    """Say whether evidence is repeated answers."""
+    return isinstance(evidence, xr.Dataset) and "attempt" in evidence.dims
+
+
+def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check repeated answers on entry, and return them with dims ([classifier,] item, attempt).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no attempts, or an item has none.
+    """
+    if not is_attempts(evidence) or "correct" not in evidence:
+        allowed, todo = "attempts as from_attempts returns them", "use from_attempts"
+        raise fail("not attempts", type(evidence).__name__, allowed, todo, TypeError)
+    lead = ["classifier"] if "classifier" in evidence["correct"].dims else []
+    evidence = evidence.transpose(*lead, "item", "attempt")
+    made = evidence["correct"].notnull().sum("attempt")
+    if not (made > 0).all():
+        where = made.where(made == 0, drop=True)
+        todo = "leave the item out, or count its answers as wrong"
+        raise fail("an item has no attempt", where["item"].values.ravel()[0], "one or more", todo)
+    return evidence

@@ -1,0 +1,71 @@
+r"""Several answers to each of many items: pass@k, all of k, majorities.
+
+.. math::
+
+    w &\sim \mathrm{Dirichlet}(\alpha\, b) \\
+    p_i &\sim \textstyle\sum_m w_m\, \delta(q_m), \qquad q_m = \sin^2(\pi m / 2M) \\
+    x_i &\sim \mathrm{Binomial}(n_i, p_i)
+
+Each item has a rate of right answers of its own. How these rates are distributed is left open: the
+mixture has a share for each of 21 rates from 0 to 1, closer where rates are extreme, of which few
+matter a priori (``concentration`` is 1). Items that are always or never solved, and items in lumps,
+are no special cases.
+
+Use it for several attempts at the same items: benchmarks of language models sampled more than once,
+raters who are asked again. The answers to an item are independent given its rate. Do not use it for
+one attempt per item, which says nothing about how items differ, nor beyond the number of attempts:
+pass@32 of eight attempts depends on what rates below 1/8 do, which is not in the data.
+
+Limits: ``concentration`` 0 is the maximum likelihood estimate of the mixture (Kiefer and Wolfowitz)
+with the sampling error of its items.
+
+Not conjugate. The direct sibling draws by the weighted likelihood bootstrap, which agrees with the
+posterior to the first order; draws of several systems weigh the same items alike, which is what
+pairs them.
+
+References
+----------
+Newton, M. A. & Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood
+bootstrap. Journal of the Royal Statistical Society B 56, 3-48.
+doi:10.1111/j.2517-6161.1994.tb01956.x
+"""
+
+import numpy as np
+import pymc as pm
+
+
+def repeated_items(attempts, *, concentration=1.0) -> pm.Model:
+    """Model how the rates of items are distributed that were answered several times.
+
+    Parameters
+    ----------
+    attempts : xarray.Dataset
+        ``correct`` (item, attempt): 1, 0, or NaN where no attempt was made; of one system.
+    concentration : float, default 1
+        Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
+
+    Returns
+    -------
+    pymc.Model
+        Free variable ``share`` (rate), the share of items with each rate; observed ``right``
+        (item).
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> table = xr.Dataset({"correct": (("item", "attempt"), [[1.0, 0.0], [1.0, 1.0]])})
+    >>> [variable.name for variable in repeated_items(table).free_RVs]
+    ['share']
+    """
+    table = attempts["correct"].transpose("item", "attempt")
+    made = table.notnull().sum("attempt").values.astype(float)
+    support = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
+    prior = np.full(21, 0.9 / 19)
+    prior[[0, -1]] = 0.05
+    coords = {"item": np.arange(len(made)), "rate": support.round(6)}
+    with pm.Model(coords=coords) as model:
+        share = pm.Dirichlet("share", concentration * prior, dims="rate")
+        parts = pm.Binomial.dist(n=made[:, None], p=support, shape=(len(made), 21))
+        right = table.sum("attempt").values.astype(float)
+        pm.Mixture("right", share, parts, observed=right, dims="item")
+    return model

@@ -1,0 +1,89 @@
+"""The rates of items that were answered several times."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.direct.repeated_items import SUPPORT, likelihood
+from bayescm.measures import resolve
+
+RNG = np.random.default_rng(5)
+RATES = RNG.choice([0, 0.1, 0.8, 1], 60)
+ANSWERS = (RNG.random((60, 8)) < RATES[:, None]).astype(float)
+MEASURES = ["mean", "pass_at(4)", "pass_all(4)", "majority_at(5)", "variance_between"]
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return bcm.from_attempts(ANSWERS)
+
+
+def gibbs(right, sweeps=1500):
+    """Draw from the posterior of the model itself, by alternating items and shares."""
+    rng, prior = np.random.default_rng(0), np.full(21, 0.9 / 19)
+    prior[[0, -1]] = 0.05
+    likely, share, drawn = likelihood(right, np.full(len(right), 8.0)), prior, []
+    for _ in range(sweeps):
+        chance = share * likely
+        edges = np.cumsum(chance / chance.sum(1, keepdims=True), axis=1)
+        own = (rng.random((len(right), 1)) > edges).sum(1).clip(max=20)
+        share = rng.dirichlet(prior + np.bincount(own, minlength=21) + 1e-12)
+        drawn.append(share)
+    return np.array(drawn[200:])
+
+
+def test_the_bootstrap_is_near_the_posterior_of_the_model(evidence):
+    exact = gibbs(ANSWERS.sum(1)) @ (1 - (1 - SUPPORT) ** 4)
+    (drawn,) = bcm.direct.repeated_items(evidence).draw(
+        [resolve("pass_at(4)")], 1000, np.random.default_rng(0)
+    )
+    assert drawn.mean() == pytest.approx(exact.mean(), abs=0.015)
+    assert drawn.std() == pytest.approx(exact.std(), rel=0.2)
+
+
+def test_the_items_at_hand_are_known_best_and_a_new_one_least(evidence):
+    width = {
+        of: float(bcm.interval(evidence, "pass_at(4)", of=of, kind="eti").diff("bound").item())
+        for of in ("finite", "population", "new")
+    }
+    assert width["finite"] < width["population"] < width["new"]
+    points = bcm.mean(evidence, MEASURES, of="finite")
+    unbiased = 1 - np.array([_none(8 - int(x)) for x in ANSWERS.sum(1)])
+    assert float(points.sel(measure="pass_at(4)")) == pytest.approx(unbiased.mean(), abs=0.03)
+    assert float(points.sel(measure="mean")) == pytest.approx(ANSWERS.mean(), abs=0.01)
+
+
+def _none(wrong):
+    """Return the chance that four of eight answers are all among the wrong ones."""
+    return np.prod([max(wrong - each, 0) / (8 - each) for each in range(4)])
+
+
+def test_systems_are_paired_by_their_items():
+    harder = (RNG.random((60, 8)) < 0.9 * RATES[:, None]).astype(float)
+    both = bcm.from_attempts({"a": ANSWERS, "b": harder})
+    paired = bcm.compare(both, "mean").iloc[0]
+    apart = bcm.compare({"a": bcm.from_attempts(ANSWERS), "b": bcm.from_attempts(harder)}, "mean")
+    assert paired["paired"]
+    assert paired["sd"] < 0.6 * apart["sd"][0]
+    assert paired["mean"] == pytest.approx(ANSWERS.mean() - harder.mean(), abs=0.02)
+
+
+def test_more_answers_than_there_are_is_refused(evidence):
+    with pytest.raises(ValueError, match="sample 32 answers to each item"):
+        bcm.interval(evidence, "pass_at(32)")
+    with pytest.raises(ValueError, match="every item has one attempt"):
+        bcm.interval(bcm.from_attempts(ANSWERS[:, :1]), "mean")
+    with pytest.raises(ValueError, match="concentration must be positive"):
+        bcm.interval(evidence, "mean", concentration=0)
+    with pytest.raises(ValueError, match="not a measure of attempts"):
+        bcm.interval(evidence, "f1")
+    with pytest.raises(ValueError, match="pass_at needs a number"):
+        bcm.interval(evidence, "pass_at(0)")
+    with pytest.raises(ValueError, match="not a measure of cells"):
+        bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "pass_at(2)")
+
+
+def test_a_fit_has_the_shares_of_all_rates(evidence):
+    found = bcm.direct.repeated_items(evidence).variables(50, np.random.default_rng(0))["share"]
+    assert found.shape == (50, 21)
+    np.testing.assert_allclose(found.sum(1), 1)
