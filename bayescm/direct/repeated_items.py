@@ -22,6 +22,7 @@ from bayescm.validate import fail
 SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
 _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
 _STEPS = 40  # of the algorithm that maximises
+_SWEEPS = 2  # over the items at hand, whose answers err independently of other systems'
 _DRAWS, _HELD = 1000, 2e6
 
 
@@ -137,11 +138,19 @@ class RepeatedItems(Posterior):
             each = weigh @ np.eye(len(kinds))[own.ravel()]
             weight = maximised(likely, each, before)
             if self.estimands[of] == "share_item":
-                weight = _of_items(weight, likely, count, rng) / items
+                weight = self._at_hand(weight, likely, count, rng) / items
             drawn[:, place] = weight
         if self.estimands[of] == "share_new":
             return rng.multinomial(1, drawn / drawn.sum(-1, keepdims=True)).astype(float)
         return drawn
+
+    def _at_hand(self, weight, likely, count, rng):
+        """Draw how many items have each rate (S, M), in a few sweeps from the bootstrap's start."""
+        for _ in range(_SWEEPS):
+            total = _of_items(weight, likely, count, rng)
+            weight = rng.gamma(self.prior + total)
+            weight /= weight.sum(1, keepdims=True)
+        return _of_items(weight, likely, count, rng)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the mean of the posterior."""
