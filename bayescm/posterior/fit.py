@@ -75,9 +75,8 @@ def fit(
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "bootstrap" or
         "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no
-        groups of the prior, fractional counts have none of the likelihood; the log likelihood of groups
-        has their effects integrated out. Where the direct sibling knows
-        it, the attribute ``log_marginal_likelihood`` of the root is a number, or a list over the
+        groups of the prior, fractional counts have none of the likelihood; the log likelihood of
+        groups has their effects integrated out. Where the direct sibling knows it, the attribute ``log_marginal_likelihood`` of the root is a number, or a list over the
         flat batch (`evidence_for` compares models by it).
 
     Raises
