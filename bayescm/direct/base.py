@@ -14,10 +14,7 @@ import xarray as xr
 
 from bayescm.direct.frames import frame
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.counts import (
-    CELLS,
-    classes,
-)
+from bayescm.evidence.counts import CELLS, classes
 from bayescm.measures.kernel import average
 from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import fail
@@ -290,16 +287,15 @@ class Members(Posterior):
         self.estimands = {"parameter": f"theta_{dim}"}
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws the whole posterior would make."""
+        """Return those of the whole posterior."""
         return self.whole.draws_by_default(of, joint=joint)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the members' own cells."""
-        own = [of for of, name in self.whole.estimands.items() if name == f"theta_{self.dim}"]
-        return self.whole.cells(own[0], size, rng) if own else super().cells(of, size, rng)
+        own = {name: of for of, name in self.whole.estimands.items()}.get(f"theta_{self.dim}")
+        return self.whole.cells(own, size, rng) if own else super().cells(of, size, rng)
 
     def variables(self, size, rng):
-        """Return draws of the variables of the whole model."""
         drawn = self.whole.variables(size, rng)
         if f"theta_{self.dim}" not in drawn:
             todo = "compare over another dim, or take another model"

@@ -76,8 +76,9 @@ def fit(
         keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "bootstrap" or
         "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no
         groups of the prior, fractional counts have none of the likelihood; the log likelihood of
-        groups has their effects integrated out. Where the direct sibling knows it, the attribute ``log_marginal_likelihood`` of the root is a number, or a list over the
-        flat batch (`evidence_for` compares models by it).
+        groups has their effects integrated out. Where the direct sibling knows it, the attribute
+        ``log_marginal_likelihood`` of the root is a number, or a list over the flat batch
+        (`evidence_for` compares models by it).
 
     Raises
     ------
