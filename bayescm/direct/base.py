@@ -292,12 +292,11 @@ class Members(Posterior):
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the members' own cells."""
-        own = {name: of for of, name in self.whole.estimands.items()}.get(f"theta_{self.dim}")
-        return self.whole.cells(own, size, rng) if own else super().cells(of, size, rng)
-
-    def variables(self, size, rng):
+        own, known = f"theta_{self.dim}", {v: of for of, v in self.whole.estimands.items()}
+        if own in known:
+            return self.whole.cells(known[own], size, rng)
         drawn = self.whole.variables(size, rng)
-        if f"theta_{self.dim}" not in drawn:
+        if own not in drawn:
             todo = "compare over another dim, or take another model"
-            raise fail(f"the model has no single {self.dim}", f"theta_{self.dim}", drawn, todo)
-        return drawn
+            raise fail(f"the model has no single {self.dim}", own, drawn, todo)
+        return drawn[own]
