@@ -138,65 +138,6 @@ def _known(design):
     return design
 
 
-def from_frame(
-    frame: Any,
-    *,
-    actual: str = "actual",
-    predicted: str = "predicted",
-    by: str | Sequence[str] | Mapping[str, str] = (),
-    weights: str | None = None,
-    labels: Sequence | None = None,
-    positive: Hashable | None = None,
-    abstain: Hashable | None = None,
-    weights_are: str | None = None,
-) -> xr.DataArray:
-    """
-    Return counts from the columns of a table with one row per example.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A pandas DataFrame, or anything with ``to_pandas`` or that ``pandas.DataFrame`` accepts.
-    actual, predicted : str
-        Names of the columns.
-    by : str, sequence of str, or mapping of dim to column, optional
-        Columns that become leading dims.
-    weights : str, optional
-        Column of weights >= 0, such as how often each row occurred.
-    labels, positive, abstain, weights_are
-        As in ``from_predictions``.
-
-    Returns
-    -------
-    DataArray, dims (..., actual, predicted)
-
-    Raises
-    ------
-    ValueError
-        If a column is missing; the message lists those available.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"y": [1, 0, 1], "yhat": [1, 0, 0], "fold": [0, 0, 1]})
-    >>> from_frame(frame, actual="y", predicted="yhat", by="fold").dims
-    ('fold', 'actual', 'predicted')
-    """
-    if not isinstance(frame, pd.DataFrame):
-        frame = frame.to_pandas() if hasattr(frame, "to_pandas") else pd.DataFrame(frame)
-    if not isinstance(by, Mapping):
-        by = {name: name for name in ([by] if isinstance(by, str) else by)}
-    return from_predictions(
-        column_of(frame, actual),
-        column_of(frame, predicted),
-        by={dim: column_of(frame, name) for dim, name in by.items()},
-        weights=None if weights is None else column_of(frame, weights),
-        labels=labels,
-        positive=positive,
-        abstain=abstain,
-        weights_are=weights_are,
-    )
-
-
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
     """Return the column, or raise where there is none of that name."""
     if name not in frame.columns:

@@ -1,0 +1,142 @@
+"""Tables of any engine: one group-by that the engine runs, and only the counts come back."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.predictions import column_of, from_predictions
+from bayescm.validate import fail, suggest
+
+_NUMBER, _SMALLEST, _REST = "_bayescm_n", "_bayescm_min", "_bayescm_rest"
+
+
+def from_frame(
+    frame: Any,
+    *,
+    actual: str = "actual",
+    predicted: str = "predicted",
+    by: str | Sequence[str] | Mapping[str, str] = (),
+    weights: str | None = None,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    abstain: Hashable | None = None,
+    weights_are: str | None = None,
+) -> xr.DataArray:
+    """
+    Return counts from the columns of a table with one row per example.
+
+    Parameters
+    ----------
+    frame : DataFrame or LazyFrame
+        Of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation), Dask, or any other engine
+        that narwhals knows: the engine counts, and only the counts are brought into memory. Or
+        anything that ``pandas.DataFrame`` accepts.
+    actual, predicted : str
+        Names of the columns.
+    by : str, sequence of str, or mapping of dim to column, optional
+        Columns that become leading dims.
+    weights : str, optional
+        Column of weights >= 0, such as how often each row occurred.
+    labels, positive, abstain, weights_are
+        As in ``from_predictions``. Importance weights need the rows of the columns in memory.
+
+    Returns
+    -------
+    DataArray, dims (..., actual, predicted)
+
+    Raises
+    ------
+    ValueError
+        If a column is missing; the message lists those available. If a label is missing.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"y": [1, 0, 1], "yhat": [1, 0, 0], "fold": [0, 0, 1]})
+    >>> from_frame(frame, actual="y", predicted="yhat", by="fold").dims
+    ('fold', 'actual', 'predicted')
+    """
+    if not isinstance(by, Mapping):
+        by = {name: name for name in ([by] if isinstance(by, str) else by)}
+    columns = [actual, predicted, *by.values()]
+    if not isinstance(frame, pd.DataFrame):
+        frame, weights = _counted(frame, columns, weights, weights_are)
+        weights_are = weights_are if weights_are == "importance" else None
+        weights_are = "counts" if weights is not None and weights_are is None else weights_are
+    return from_predictions(
+        column_of(frame, actual),
+        column_of(frame, predicted),
+        by={dim: column_of(frame, name) for dim, name in by.items()},
+        weights=None if weights is None else column_of(frame, weights),
+        labels=labels,
+        positive=positive,
+        abstain=abstain,
+        weights_are=weights_are,
+    )
+
+
+def _counted(frame, columns, weights, weights_are):
+    """Return how often each combination occurs, and the column that says it."""
+    import narwhals as nw  # nothing else needs it
+
+    table = nw.from_native(frame, pass_through=True)
+    if not isinstance(table, nw.DataFrame | nw.LazyFrame):
+        return _plain(frame), weights
+    names = table.collect_schema().names()
+    wanted = list(dict.fromkeys([*columns, *([] if weights is None else [weights])]))
+    for name in wanted:
+        if name not in names:
+            raise fail("no such column", name, names, suggest(name, names))
+    table = table.lazy().select(*wanted)
+    if weights_are == "importance":
+        return _collected(table), weights
+    keys = list(dict.fromkeys(columns))
+    if weights is not None:
+        table = table.with_columns((nw.col(weights) % 1).alias(_REST))
+    found = _collected(table.group_by(*keys).agg(*_sums(nw, weights)))
+    for name in keys:
+        missing = found.loc[found[name].isna(), _NUMBER].sum()
+        if missing:
+            todo = "drop these rows, or give abstentions a label of their own and pass abstain="
+            raise fail(f"{name} has missing values ({missing:.15g})", ..., "a value per row", todo)
+    if weights is not None:
+        _check(found, weights, weights_are)
+    return found, _NUMBER
+
+
+def _sums(nw, weights):
+    """Return what is added up in every combination of labels."""
+    if weights is None:
+        return [nw.len().alias(_NUMBER)]
+    own = nw.col(weights)
+    known = [own.sum().alias(_NUMBER), own.min().alias(_SMALLEST)]
+    return [*known, nw.col(_REST).max()]
+
+
+def _check(found, weights, weights_are):
+    if found[_SMALLEST].isna().any() or (found[_SMALLEST] < 0).any():
+        got = found[_SMALLEST].min()
+        raise fail(f"a weight in {weights} is negative or missing", got, "numbers >= 0", "")
+    if weights_are is None and (found[_REST] > 0).any():
+        allowed = '"counts" or "importance"'
+        todo = 'pass weights_are="importance" for sampling weights'
+        what = "weights are not whole numbers, and weights_are does not say what they stand for"
+        raise fail(what, ..., allowed, todo)
+
+
+def _collected(table):
+    return table.collect().to_pandas()
+
+
+def _plain(frame):
+    """Return what pandas makes of anything else."""
+    if hasattr(frame, "to_pandas"):
+        return frame.to_pandas()
+    try:
+        return pd.DataFrame(frame)
+    except (TypeError, ValueError):
+        kind = f"{type(frame).__module__}.{type(frame).__name__}"
+        allowed = "a table of pandas, Polars, PyArrow, DuckDB or Dask, or a mapping of columns"
+        todo = "install narwhals' newest version if it is a table, or convert it to pandas"
+        raise fail("not a table", kind, allowed, todo, TypeError) from None
