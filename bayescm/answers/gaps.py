@@ -44,7 +44,7 @@ def gap(
     dim: str = "group",
     statistic: str = "range",
     prob: float = 0.95,
-    kind: str = "eti",
+    kind: str = "hdi",
     delta: float | None = None,
     reference: Hashable | None = None,
     of: str = "finite",
@@ -75,9 +75,7 @@ def gap(
         or of each group its value minus the mean of the others.
     prob : float in (0, 1), default 0.95
         Mass of the interval.
-    kind : {"eti", "hdi"}
-        Equal-tailed, other than elsewhere: a gap near 0 is skewed, and the shortest interval would
-        too often end below it.
+    kind : {"hdi", "eti"}
     delta : float, optional
         A value that is asked about: the coord ``p_below`` is the probability that the statistic
         (with ``reference``, its difference) is below it.
@@ -140,7 +138,7 @@ def gap_of(
     *,
     statistic: str = "range",
     prob: float = 0.95,
-    kind: str = "eti",
+    kind: str = "hdi",
     delta: float | None = None,
     reference: Hashable | None = None,
     draws: int | None = None,

@@ -57,7 +57,7 @@ def gap(
         typer.Option("--reference", help="Of every other classifier, its gap minus this one's."),
     ] = None,
     prob: Prob = 0.95,
-    kind: KindOption = Kind.eti,
+    kind: KindOption = Kind.hdi,
     concentration: Concentration = None,
     style: FormatOption = Format.table,
     safe_csv: SafeCsv = False,

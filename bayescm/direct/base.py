@@ -282,8 +282,7 @@ class Members(Posterior):
     def __init__(self, whole: Posterior, dim: str):
         self.whole, self.dim, self.counts = whole, dim, whole.counts
         self.uses = tuple(each for each in whole.uses if each != dim)
-        self.pairs = whole.pairs
-        self.how = whole.how
+        self.pairs, self.how = whole.pairs, whole.how
         self.estimands = {"parameter": f"theta_{dim}"}
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
@@ -292,11 +291,10 @@ class Members(Posterior):
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the members' own cells."""
-        own, known = f"theta_{self.dim}", {v: of for of, v in self.whole.estimands.items()}
+        own, known = f"theta_{self.dim}", {v: name for name, v in self.whole.estimands.items()}
         if own in known:
             return self.whole.cells(known[own], size, rng)
         drawn = self.whole.variables(size, rng)
         if own not in drawn:
-            todo = "compare over another dim, or take another model"
-            raise fail(f"the model has no single {self.dim}", own, drawn, todo)
+            raise fail(f"the model has no single {self.dim}", own, drawn, "take another model")
         return drawn[own]

@@ -23,12 +23,12 @@ def apart(posterior: Posterior, measures: Sequence, settings: dict[str, Any]) ->
     measures : sequence
         Of one number each.
     settings : dict
-        ``prob`` and ``random_seed``.
+        ``prob``, ``kind`` and ``random_seed``.
     """
     tell("gaps between groups")
     rows = []
     for each in measures:
-        asked = {"prob": settings["prob"], "random_seed": settings["random_seed"]}
+        asked = {name: settings[name] for name in ("prob", "kind", "random_seed")}
         found, worst = (
             gap_of(posterior, each, statistic=name, **asked) for name in ("range", "deviation")
         )
@@ -36,7 +36,7 @@ def apart(posterior: Posterior, measures: Sequence, settings: dict[str, Any]) ->
     frame = pd.DataFrame(rows)
     mass = f"{100 * settings['prob']:.4g}%"
     caption = (
-        f"Largest minus smallest value of a group, with the equal-tailed {mass} interval; "
+        f"Largest minus smallest value of a group, with the {mass} interval; "
         "observed: in the sample, where it is too large; farthest: the group farthest from the "
         "mean of the others"
     )

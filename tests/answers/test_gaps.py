@@ -44,7 +44,7 @@ def test_a_gap_is_the_statistic_of_the_draws_of_all_groups(sites, statistic):
     rng = np.random.default_rng(1)
     tp, fn = sites.values[:, 1, 1] + 0.5, sites.values[:, 1, 0] + 0.5
     values = STATISTICS[statistic](rng.beta(tp, fn, (40_000, 5)))
-    found = gap(sites, "recall", statistic=statistic, delta=0.5)
+    found = gap(sites, "recall", statistic=statistic, delta=0.5, kind="eti")
     np.testing.assert_allclose(found, np.quantile(values, [0.025, 0.975]), atol=0.03)
     assert found.point == pytest.approx(values.mean(), abs=0.02)
     assert found.p_below == pytest.approx((values < 0.5).mean(), abs=0.04)
@@ -83,8 +83,8 @@ def test_of_many_equal_groups_most_of_the_gap_is_noise():
 
 
 def test_lower_is_better_turns_the_worst(sites):
-    worst = gap(sites, "fpr", statistic="worst")
-    best = gap(sites, "specificity", statistic="worst")
+    worst = gap(sites, "fpr", statistic="worst", kind="eti")
+    best = gap(sites, "specificity", statistic="worst", kind="eti")
     np.testing.assert_allclose(worst.values[::-1], 1 - best.values, atol=1e-6)
 
 
