@@ -54,10 +54,10 @@ _HOME = {
     "answers.gaps": ["gap"],
     "answers.joint": ["joint_interval", "conclusions"],
     "answers.region": ["region", "correlation"],
-    "classical.best": ["best"],
+    "answers.learners.best": ["best"],
     "classical.design_effect": ["design_effect", "effective_counts"],
     "integrations": ["as_metrics", "mlflow", "sklearn"],
-    "curves.learning": ["learning_curve"],
+    "answers.learners.learning": ["learning_curve"],
     "reporting": ["report"],
     "planning": ["plan", "plan_auc", "plan_comparison"],
     "plots": [

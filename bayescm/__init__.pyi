@@ -21,6 +21,8 @@ from bayescm.answers.gaps import gap as gap
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.joint import conclusions as conclusions
 from bayescm.answers.joint import joint_interval as joint_interval
+from bayescm.answers.learners.best import best as best
+from bayescm.answers.learners.learning import learning_curve as learning_curve
 from bayescm.answers.numbers import cdf as cdf
 from bayescm.answers.numbers import mean as mean
 from bayescm.answers.numbers import mode as mode
@@ -33,13 +35,11 @@ from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
 from bayescm.calibration.recalibrating import recalibrated as recalibrated
-from bayescm.classical.best import best as best
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
 from bayescm.curves.deciding.costs import expected_cost as expected_cost
 from bayescm.curves.deciding.decisions import decision_curve as decision_curve
 from bayescm.curves.deciding.selective import risk_coverage as risk_coverage
-from bayescm.curves.learning import learning_curve as learning_curve
 from bayescm.evidence import at_prevalence as at_prevalence
 from bayescm.evidence import combine as combine
 from bayescm.evidence import from_cells as from_cells

@@ -80,6 +80,17 @@ def paired_folds(outcomes, *, concentration=None, spread=None, separation=None) 
         ``training_common`` ``(effect,)`` and ``training`` ``(classifier, effect)``; ``theta``
         ``(classifier, actual, predicted)``; observed ``outcome_counts`` ``(fold, cell)``,
         ``fold_variance``, ``half_variance`` and ``moved_apart``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> coords = {"actual": ("outcome", [0, 1, 1]), "label": [0, 1], "classifier": ["a", "b"]}
+    >>> coords["predicted"] = (("classifier", "outcome"), [[0, 1, 1], [0, 1, 0]])
+    >>> coords["fold"] = [0, 1, 2]
+    >>> table = (("fold", "outcome"), [[5, 3, 2], [4, 4, 1], [5, 2, 3]])
+    >>> outcomes = xr.Dataset({"counts": table}, coords=coords)
+    >>> [variable.name for variable in paired_folds(outcomes).free_RVs][:3]
+    ['theta_outcome', 'spread', 'correlation']
     """
     labels, names = outcomes["label"].values, outcomes["classifier"].values
     classes, judges = len(labels), len(names)
