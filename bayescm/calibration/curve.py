@@ -8,9 +8,11 @@ import xarray as xr
 
 from bayescm.direct.calibration import calibration
 from bayescm.direct.probabilities.steps import jump
+from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.validate import check_prob, fail
 
 _PLACES = 50
+_BAD = ("not probabilities", "pass e.g. at=[0.1, 0.5]")
 _EXACT = 0.02  # of the forecasts
 _STEP = 0.1  # a jump that smooth curves were not seen to have from 1,000 examples on
 
@@ -62,7 +64,7 @@ def curve(
     """
     check_prob(prob)
     posterior = calibration(evidence)
-    places = _default(posterior.probability) if at is None else _given(at)
+    places = _default(posterior.probability) if at is None else check_chances(at, *_BAD)
     ends, median = posterior.band(places, prob, simultaneous=simultaneous)
     dims = [*posterior.blank.dims, "probability"]
     shape = [*posterior.blank.shape, len(places)]
@@ -138,13 +140,3 @@ def _steps(posterior):
 def _default(probability):
     ends = np.quantile(probability, [0.01, 0.99])
     return np.unique(np.quantile(probability, np.linspace(0.01, 0.99, _PLACES)).clip(*ends))
-
-
-def _given(at):
-    try:
-        places = np.atleast_1d(np.asarray(at, float))
-    except (TypeError, ValueError):
-        places = np.array([np.nan])
-    if places.ndim != 1 or not ((places >= 0) & (places <= 1)).all():
-        raise fail("not probabilities", at, "numbers in [0, 1]", "pass e.g. at=[0.1, 0.5]")
-    return places

@@ -8,8 +8,11 @@ from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv
 
 from bayescm.classical.probabilities.forecasts import Sample, by_classifier, samples
+from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.validate import check_prob, check_seed, fail
 
+_DEFAULT = np.arange(101) / 100
+_BAD = ("not probabilities", "pass e.g. at=[0.1, 0.5]")
 _GROUPS = 400  # of neighbouring forecasts: the pairs of these are looked at
 
 
@@ -63,7 +66,7 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     array([0.  , 0.63])
     """
     check_prob(prob)
-    places = _places(at)
+    places = _DEFAULT if at is None else check_chances(at, *_BAD)
     parts, crossed = [], []
     for sample in samples(evidence):
         ends = _band(sample, places, prob)
@@ -112,16 +115,6 @@ def _grouped(sample):
     ends = np.append(starts[1:], number) - 1
     hits, total = (np.add.reduceat(each, starts) for each in (sample.hits, sample.total))
     return sample.probability[starts], sample.probability[ends], hits, total
-
-
-def _places(at):
-    try:
-        places = np.arange(101) / 100 if at is None else np.atleast_1d(np.asarray(at, float))
-    except (TypeError, ValueError):
-        places = np.array([np.nan])
-    if places.ndim != 1 or not ((places >= 0) & (places <= 1)).all():
-        raise fail("not probabilities", at, "numbers in [0, 1]", "pass e.g. at=[0.1, 0.5]")
-    return places
 
 
 def corp(

@@ -10,9 +10,11 @@ from bayescm.curves import drawing
 from bayescm.curves.deciding.decisions import checked
 from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.curves.numbers import interval_of
+from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.validate import check_prob, check_seed, fail
 
 _DEFAULT = np.arange(0, 101) / 100
+_BAD = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
 _CELLS = ("tn", "fp", "fn", "tp")
 _PRIOR = 0.5  # examples added to each side of every rate and of the prevalence
 
@@ -82,7 +84,8 @@ def expected_cost(
     """
     check_prob(prob)
     rng = np.random.default_rng(check_seed(random_seed))
-    known, at = checked(evidence, None), _DEFAULT if thresholds is None else _given(thresholds)
+    known = checked(evidence, None)
+    at = _DEFAULT if thresholds is None else check_chances(thresholds, *_BAD)
     drawn = rates_at(known, at, concentration=_PRIOR, draws=draws, random_seed=random_seed)
     price = _prices(costs, draws, rng)
     mean = {cell: float(each.mean()) for cell, each in price.items()}
@@ -115,17 +118,6 @@ def _implied(mean):
     """Return the probability at which acting and not acting cost the same."""
     alarm, miss = mean["fp"] - mean["tn"], mean["fn"] - mean["tp"]
     return alarm / (alarm + miss)
-
-
-def _given(thresholds):
-    try:
-        at = np.atleast_1d(np.asarray(thresholds, float))
-    except (TypeError, ValueError):
-        at = np.array([np.nan])
-    if at.ndim != 1 or not len(at) or not ((at >= 0) & (at <= 1)).all():
-        todo = "pass e.g. thresholds=[0.1, 0.2]"
-        raise fail("a threshold must be a probability", thresholds, "numbers in [0, 1]", todo)
-    return at
 
 
 def _prices(costs, draws, rng):

@@ -9,10 +9,12 @@ from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.curves.numbers import interval_of
+from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.evidence.scored.rescored import at_prevalence
 from bayescm.validate import check_prob, check_seed, fail
 
 _DEFAULT = np.arange(1, 100) / 100
+_BAD = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
 
 
 def decision_curve(
@@ -85,7 +87,7 @@ def decision_curve(
     True
     """
     check_prob(prob)
-    at = _DEFAULT if thresholds is None else _given(thresholds)
+    at = _DEFAULT if thresholds is None else check_chances(thresholds, *_BAD, inside=True)
     known = checked(evidence, prevalence)
     odds = xr.DataArray(at / (1 - at), coords={"threshold": at}, dims="threshold")
     if not concentration > 0:
@@ -127,17 +129,6 @@ def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
         todo = "select a fold, or drop_vars('fold') to take them for one sample"
         raise fail("probabilities of several folds", ..., "a single sample", todo)
     return evidence if prevalence is None else at_prevalence(evidence, prevalence)
-
-
-def _given(thresholds):
-    try:
-        at = np.atleast_1d(np.asarray(thresholds, float))
-    except (TypeError, ValueError):
-        at = np.array([np.nan])
-    if at.ndim != 1 or not len(at) or not ((at > 0) & (at < 1)).all():
-        todo = "pass e.g. thresholds=[0.1, 0.2]"
-        raise fail("a threshold must be a probability", thresholds, "numbers in (0, 1)", todo)
-    return at
 
 
 def _net(rates, odds):

@@ -91,6 +91,18 @@ def _worst(values):
     return repr(reach["classifier"].values[reach.values.argmax()].item())
 
 
+def check_chances(given: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
+    """Return probabilities (T,), or raise where they are none, or 0 or 1 but have to lie inside."""
+    try:
+        at = np.atleast_1d(np.asarray(given, float))
+    except (TypeError, ValueError):
+        at = np.array([np.nan])
+    held = (at > 0) & (at < 1) if inside else (at >= 0) & (at <= 1)
+    if at.ndim != 1 or not len(at) or not held.all():
+        raise fail(what, given, f"numbers in {'(0, 1)' if inside else '[0, 1]'}", todo)
+    return at
+
+
 def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
     """
     Check probabilities of two classes, one sample, on entry.
