@@ -7,6 +7,7 @@ from bayescm.classical.curve_bootstrap import curve_bootstrap
 from bayescm.classical.delong import delong, delong_compare
 from bayescm.classical.delta import delta
 from bayescm.classical.fold_t import fold_t
+from bayescm.classical.judges.rates import prediction_powered, rogan_gladen
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.paired import cochran_q, mcnemar, paired_difference
 from bayescm.classical.probabilities.goodness import hosmer_lemeshow, spiegelhalter_z
@@ -32,7 +33,9 @@ __all__ = [
     "mcnemar",
     "paired_difference",
     "precision_recall_bands",
+    "prediction_powered",
     "proportion",
     "roc_bands",
+    "rogan_gladen",
     "spiegelhalter_z",
 ]

@@ -1,0 +1,1 @@
+"""Rates corrected by a judge, as they are published."""
