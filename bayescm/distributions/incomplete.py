@@ -15,6 +15,7 @@ from scipy import special
 _LARGE, _HUGE = 1e5, 1e10
 REACH = 7.5  # of the normal scale: the mass beyond is 6e-14
 _NEGLIGIBLE = 1e-16
+_SMOOTH, _HALLEY = 3000, 2  # parameters from which a few of Halley's steps will do, and how many
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
@@ -42,6 +43,20 @@ def betainccinv(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> np.ndarray:
 
 
 def _inverse(inverse, mass, complement, a, b, q):
+    """Invert `mass`: by a few steps where both parameters are large and there are many of them."""
+    smooth = np.minimum(a, b) > _SMOOTH
+    if smooth.ndim == 0 or not smooth.any():
+        return _searched(inverse, mass, complement, a, b, q)
+    a, b, q, smooth = np.broadcast_arrays(a, b, q, smooth)
+    found, rest = np.empty(a.shape), ~smooth
+    near, missed = _near_normal(a[smooth], b[smooth], q[smooth], mass is betainc)
+    found[smooth], rest[smooth] = near, missed
+    if rest.any():
+        found[rest] = _searched(inverse, mass, complement, a[rest], b[rest], q[rest])
+    return found
+
+
+def _searched(inverse, mass, complement, a, b, q):
     """Invert `mass`, and check what came out where a parameter is large."""
     found = inverse(a, b, q)
     large = np.maximum(a, b) > _LARGE
@@ -56,6 +71,38 @@ def _inverse(inverse, mass, complement, a, b, q):
         near = _checked(start, side, small, big, goal)
         found[chosen] = near if side is mass else 1 - near
     return found[()]
+
+
+def _near_normal(a, b, q, below):
+    """
+    Return quantiles by Halley's method in log odds, and where it has not converged.
+
+    The start is the normal distribution with a term for the skewness: with large parameters two
+    steps of third order leave rounding, and take a fraction of the time of a search.
+    """
+    swapped = a > b  # in terms of the smaller of x and 1 - x, which keeps its digits
+    p, r = np.where(swapped, b, a), np.where(swapped, a, b)
+    lower = swapped != below  # whether q is the mass below it
+    sign = np.where(lower, 1.0, -1.0)
+    with np.errstate(all="ignore"):
+        z = sign * special.ndtri(q)
+        sd = np.sqrt(1 / p + 1 / (2 * p**2) + 1 / r + 1 / (2 * r**2))
+        skewness = (1 / r**2 - 1 / p**2) / sd**3
+        d, v0 = sd * (z + skewness * (z**2 - 1) / 6) + 1 / (2 * r) - 1 / (2 * p), p / (p + r)
+        peak, moved = density_of_log_odds(p, r), np.inf
+        for _ in range(_HALLEY):
+            v = v0 * np.exp(d) / (1 + v0 * np.expm1(d))
+            found = np.empty(v.shape)
+            for side, chosen in ((betainc, lower), (betaincc, ~lower)):
+                if chosen.any():
+                    found[chosen] = side(p[chosen], r[chosen], v[chosen])
+            density = peak * np.exp(p * d - (p + r) * np.log1p(v0 * np.expm1(d)))
+            newton = sign * (found - q) / density
+            moved = newton / (1 - newton * (p - (p + r) * v) / 2)
+            d = d - moved
+        v = v0 * np.exp(d) / (1 + v0 * np.expm1(d))
+        missed = ~(np.abs(moved) < 1e-5 * sd) | ~((q > _NEGLIGIBLE) & (q < 1))
+    return np.where(swapped, 1 - v, v), missed
 
 
 _OTHER = {
