@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from reference_cases import cases
 from scipy import special, stats
 
+from bayescm.distributions import incomplete
 from bayescm.distributions.beta import F1, FLAT, INTERIOR, NOT_UNIMODAL, U_SHAPED, Beta
 
 KINDS = {"interior": INTERIOR, "flat": FLAT, "U-shaped": U_SHAPED}
@@ -201,3 +202,12 @@ def test_moments_of_f1_against_its_hypergeometric_functions(a, b, mean, sd, skew
     distribution = F1(a, b)
     found = distribution.mean(), distribution.sd(), distribution.skewness()
     np.testing.assert_allclose(found, (mean, sd, skewness), rtol=1e-11)
+
+
+@pytest.mark.parametrize("q", [1e-6, 0.025, 0.975])
+def test_many_large_betas_have_the_mass_asked_for(q):
+    a, b = np.exp(np.random.default_rng(4).uniform(0, np.log(1e7), (2, 400)))
+    assert (np.minimum(a, b) > 3000).sum() > 50  # which are not searched for one by one
+    low, high = incomplete.betaincinv(a, b, q), incomplete.betainccinv(a, b, q)
+    np.testing.assert_allclose(special.betainc(a, b, low), q, rtol=1e-9)
+    np.testing.assert_allclose(special.betaincc(a, b, high), q, rtol=1e-9)
