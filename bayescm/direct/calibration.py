@@ -246,7 +246,7 @@ class Calibration(Posterior):
     def _departures(self, places):
         """Give the log odds of probabilities and draws of the departure there, per classifier."""
         for each in self.smooth:
-            odds = np.clip(_finite(places), each.odds.min(), each.odds.max())
+            odds = np.clip(logit(places), each.odds.min(), each.odds.max())
             yield odds, each.departure(*each.sample, odds)
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -254,24 +254,14 @@ class Calibration(Posterior):
         if len(self.smooth) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one classifier", self.names, "one", todo)
-        coefficients, scale, _ = self.smooth[0].draw(size, rng)
-        return {
-            "level": coefficients[:, 0],
-            "slope": coefficients[:, 1],
-            "spread": scale,
-            "step": coefficients[:, 2:],
-        }
+        found, scale, _ = self.smooth[0].draw(size, rng)
+        return {"level": found[:, 0], "slope": found[:, 1], "spread": scale, "step": found[:, 2:]}
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log of prior times likelihood of the variables of the PyMC model."""
         straight = np.stack([variables["level"], variables["slope"]], axis=-1)
         coefficients = np.concatenate([straight, variables["step"]], axis=-1)
         return self.smooth[0].log_density(coefficients, variables["spread"])
-
-
-def _finite(places):
-    with np.errstate(divide="ignore"):
-        return np.clip(np.log(places) - np.log1p(-places), -700, 700)
 
 
 def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> Calibration:

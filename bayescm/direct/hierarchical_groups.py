@@ -24,7 +24,8 @@ from bayescm.direct.groups.collections import Many, Two
 from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
 from bayescm.direct.groups.plug_in import average_cells, typical_cells
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.evidence.counts import CELLS, with_shares
+from bayescm.evidence.counts import CELLS
+from bayescm.evidence.matrices import with_shares
 from bayescm.validate import fail
 
 

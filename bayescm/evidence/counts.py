@@ -295,18 +295,3 @@ def with_positive(evidence: Any, label: Any) -> Any:
     """Return counts, outcomes or scores with this positive class, or raise where it is no label."""
     classes = evidence["label" if is_outcomes(evidence) else "actual"].values
     return evidence.assign_coords(positive=find_label(label, list(dict.fromkeys(classes.tolist()))))
-
-
-def known_shares(counts: xr.DataArray) -> np.ndarray | None:
-    """Return the share of each actual class that canonical counts carry, (C,), or None."""
-    if "prevalence" not in counts.coords:
-        return None
-    given = counts.coords["prevalence"]
-    return given.values if given.ndim else np.array([1 - given.item(), given.item()])
-
-
-def with_shares(cells: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return cells (..., C, C) with their rows scaled to the shares (..., C) of a population."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates = cells / cells.sum(axis=-1, keepdims=True)
-    return shares[..., None] * rates

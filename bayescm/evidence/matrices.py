@@ -257,12 +257,8 @@ def _concat(every, dim, names):
     has = [dim in each.dims for each in every]
     if any(has) and (names is not None or not all(has)):
         todo = "give it to every member, or choose another dim"
-        raise fail(
-            f"only some members have the dim {dim} already",
-            has,
-            "it in all members or in none",
-            todo,
-        )
+        what = f"only some members have the dim {dim} already"
+        raise fail(what, has, "it in all members or in none", todo)
     if not any(has):
         if names is None:
             numbered = enumerate(every)
@@ -277,10 +273,24 @@ def _concat(every, dim, names):
         table = xr.concat(every, dim, join="exact", coords="minimal", compat="equals")
     except ValueError as problem:
         todo = "select common coordinates first"
-        raise fail(
-            "the other dims differ", problem, "the same coordinates in all the evidence", todo
-        ) from None
+        allowed = "the same coordinates in all the evidence"
+        raise fail("the other dims differ", problem, allowed, todo) from None
     if dim in table.indexes and not table.indexes[dim].is_unique:
         doubled = table.indexes[dim][table.indexes[dim].duplicated()].tolist()
         raise fail(f"{dim} occurs twice", doubled, "each label once", "rename or drop one")
     return table
+
+
+def known_shares(counts: xr.DataArray) -> np.ndarray | None:
+    """Return the share of each actual class that canonical counts carry, (C,), or None."""
+    if "prevalence" not in counts.coords:
+        return None
+    given = counts.coords["prevalence"].values
+    return given if given.ndim else np.array([1 - given, given])
+
+
+def with_shares(cells: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return cells (..., C, C) with their rows scaled to the shares (..., C) of a population."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = cells / cells.sum(axis=-1, keepdims=True)
+    return shares[..., None] * rates

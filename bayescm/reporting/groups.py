@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 
 from bayescm.answers.gaps import gap_of
-from bayescm.direct.base import Posterior
 from bayescm.reporting.parts import Section, Table
 from bayescm.reporting.progress import tell
 
 
-def apart(posterior: Posterior, measures: Sequence, settings: dict[str, Any]) -> Section:
+def apart(posterior: Any, measures: Sequence, settings: dict[str, Any]) -> Section:
     """
     Say how far the groups are apart in each measure.
 
