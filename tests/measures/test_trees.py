@@ -26,6 +26,12 @@ EVIDENCE = {
     "noisy_labels": bcm.from_raters(
         {name: ["sick", "well"] * 4 for name in "abcd"}, positive="sick"
     ),
+    "paired_folds": bcm.from_classifiers(
+        ["sick", "well"] * 4,
+        {"a": ["sick"] * 8, "b": ["well"] * 8},
+        positive="sick",
+        by={"fold": [0, 0, 0, 0, 1, 1, 1, 1]},
+    ),
     "paired_outcomes": bcm.from_classifiers(
         ["sick", "well"] * 4, {"a": ["sick"] * 8, "b": ["well"] * 8}, positive="sick"
     ),
@@ -55,7 +61,8 @@ def tree():
 
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_every_model_of_counts_stores_the_positive_class(name):
-    assert set(EVIDENCE) == set(bcm.models.__all__) - {"binormal", "calibration", "scores"}
+    others = {"binormal", "calibration", "repeated_items", "scores"}
+    assert set(EVIDENCE) == set(bcm.models.__all__) - others
     model = getattr(bcm.models, name)(EVIDENCE[name])
     labels = list(model.coords["actual"])
     stored = model["is_positive"].get_value()
