@@ -307,6 +307,7 @@ def test_summary_takes_abstentions_and_weights(capsys, tmp_path):
     assert points["accuracy"] == pytest.approx(2.5 / 4)
 
 
+@pytest.mark.filterwarnings("ignore:The judge does not help")  # a score of nothing
 def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
     path = tmp_path / "items.csv"
     rows = [
