@@ -85,7 +85,9 @@ def _of_classifier(connection, name):
     rows = connection.execute(read.AFTER, {"who": name, "number": 0})
     for row in rows.yield_per(_AT_ONCE):
         number += 1
-        if row.entry != number:
+        if not isinstance(row.entry, int):  # SQLite keeps what it finds, of whatever type
+            bad.append(f"batch {row.batch_id!r} (entry {row.entry!r})")
+        elif row.entry != number:
             bad.append(f"before batch {row.batch_id!r} entries are missing")
             number = row.entry
         elif not chain.follows(start, previous, row):
