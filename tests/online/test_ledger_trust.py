@@ -109,6 +109,22 @@ def test_a_batch_changed_behind_the_back_is_named(store):
         ledger.read("classifier")
 
 
+def test_an_entry_whose_number_is_no_number_is_named(tmp_path):
+    path = filled(tmp_path / "eval.db")
+    engine = sa.create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        name = "bayescm_batches_no_update"
+        asked = f"SELECT sql FROM sqlite_master WHERE name = '{name}'"
+        again = connection.exec_driver_sql(asked).scalar_one()
+        connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        connection.exec_driver_sql("UPDATE bayescm_batches SET entry = char(2, 4) WHERE entry = 4")
+        connection.exec_driver_sql(again)
+    engine.dispose()
+    found = online.verify(path)
+    assert found["whole"].tolist() == [False]
+    assert "batch '0-3'" in found["damage"][0]
+
+
 def test_backups_are_whole_under_writers(store, tmp_path):
     filled(store)
     code = f"import ledger_worker; ledger_worker.write({store!r}, 7, 10**9)"
