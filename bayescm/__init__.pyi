@@ -65,6 +65,7 @@ from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
 from bayescm.planning import plan_auc as plan_auc
 from bayescm.planning import plan_comparison as plan_comparison
+from bayescm.planning import plan_labels as plan_labels
 from bayescm.planning.labels_worth import labels_worth as labels_worth
 from bayescm.plots import plot_calibration as plot_calibration
 from bayescm.plots import plot_curve_numbers as plot_curve_numbers

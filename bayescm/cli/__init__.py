@@ -18,6 +18,7 @@ from bayescm.cli.demo import demo
 from bayescm.cli.elicit import elicit
 from bayescm.cli.gap import gap
 from bayescm.cli.interval import interval
+from bayescm.cli.label import label
 from bayescm.cli.monitor import monitor
 from bayescm.cli.plan import plan
 from bayescm.cli.prob_above import prob_above
@@ -43,6 +44,7 @@ COMMANDS = (
     curve,
     decide,
     plan,
+    label,
     elicit,
     report,
     study,

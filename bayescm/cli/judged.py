@@ -18,14 +18,32 @@ def partly_labelled(
     abstain=None,
 ) -> Any:
     """Return the counts of the file, or the outcomes where it has several classifiers."""
-    import pandas as pd
-
     from bayescm.evidence import from_partly_labelled
-    from bayescm.evidence.reading import as_label, kind_of, read_columns
 
     given = [f"--{name}" for name, value in further.items() if value is not None]
     if given:
         raise fail("a judge goes without these options", given, "none of them", "leave them out")
+    labelling = {"positive": positive, "labels": labels, "numeric_labels": numeric_labels}
+    data, options = columns(file, judge, predicted, actual, abstain=abstain, **labelling)
+    return from_partly_labelled(*data, **options)
+
+
+def columns(
+    file,
+    judge,
+    predicted,
+    actual,
+    *,
+    positive=None,
+    labels=None,
+    numeric_labels=False,
+    abstain=None,
+) -> tuple[tuple, dict[str, Any]]:
+    """Return the columns of a file as `from_partly_labelled` takes them, and its keywords."""
+    import pandas as pd
+
+    from bayescm.evidence.reading import as_label, kind_of, read_columns
+
     truth, predicted = actual or "actual", predicted or []
     frame = read_columns(file, list(dict.fromkeys([truth, *predicted, *judge])))
     for name in frame:
@@ -37,11 +55,13 @@ def partly_labelled(
     kind = kind_of(frame[truth])
     judges = {name: frame[name] for name in judge}
     answers = {name: frame[name] for name in predicted}
-    return from_partly_labelled(
+    data = (
         frame[truth],
         answers if len(answers) > 1 else next(iter(answers.values()), None),
-        judges if len(judges) > 1 else frame[judge[0]],
-        labels=None if labels is None else [as_label(label, kind) for label in labels],
-        positive=as_label(positive, kind),
-        abstain=as_label(abstain, kind),
+        judges if len(judges) > 1 else next(iter(judges.values()), None),
     )
+    return data, {
+        "labels": None if labels is None else [as_label(label, kind) for label in labels],
+        "positive": as_label(positive, kind),
+        "abstain": as_label(abstain, kind),
+    }

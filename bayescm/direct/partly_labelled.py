@@ -24,6 +24,8 @@ from bayescm.evidence.judged.classifiers import by_stratum
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import check_counts, fail
 
+_STEP = 1e-5  # of a numerical derivative
+
 
 @dataclass(frozen=True, eq=False)
 class PartlyLabelled(Posterior):
@@ -40,6 +42,8 @@ class PartlyLabelled(Posterior):
         How many further examples each stratum has.
     answers : ndarray of int, shape (J, K)
         What every classifier said in the stratum.
+    judged : ndarray of int, shape (K,)
+        What the judge said: a place in the dim ``judge``.
     prior : ndarray, shape (K, 1)
         Pseudo-count of each cell of a stratum.
     """
@@ -53,6 +57,7 @@ class PartlyLabelled(Posterior):
     known: np.ndarray
     others: np.ndarray
     answers: np.ndarray
+    judged: np.ndarray
     prior: np.ndarray
 
     @cached_property
@@ -134,6 +139,48 @@ class PartlyLabelled(Posterior):
         known = np.where(self.known.sum(-1, keepdims=True) > 0, self.known, self.known + self.prior)
         return measure(self._table(self.sizes[..., None] * known / known.sum(-1, keepdims=True)))
 
+    def tellings(
+        self, measure: Callable, size: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, float]:
+        """
+        Return the variance of a measure that is due to each stratum, and to the shares of these.
+
+        Parameters
+        ----------
+        measure : callable
+            Of cells; of several values (classes, classifiers) the variances are averaged.
+        size : int
+            The number of draws to average over.
+        rng : Generator
+
+        Returns
+        -------
+        variance : ndarray, shape (K,)
+            How much one example of the stratum tells: to be divided by the weight of the labels.
+        of_shares : float
+            The variance that no label takes away.
+        """
+        drawn = self.variables(size, rng)
+        share, truth = drawn["share"], drawn["truth"]
+        cells = share[..., None] * truth
+        base = measure(self._table(cells))
+
+        def told(change):
+            moved = measure(self._table(cells + _STEP * change)) - base
+            return np.nanmean((moved / _STEP).reshape(size, -1) ** 2, axis=-1)
+
+        inside, between = np.zeros((2, cells.shape[-2]))
+        for stratum, true_class in np.ndindex(cells.shape[-2:]):
+            change = np.zeros_like(cells)
+            change[:, stratum] = -cells[:, stratum]
+            change[:, stratum, true_class] += share[:, stratum]
+            inside[stratum] += np.nanmean(truth[:, stratum, true_class] * told(change))
+        for stratum in range(cells.shape[-2]):
+            change = -cells
+            change[:, stratum] += truth[:, stratum]
+            between[stratum] = np.nanmean(share[:, stratum] * told(change))
+        return inside, float(between.sum() / (self._share.sum() + 1))
+
     @property
     def _share(self):
         return self.sizes + self.known.shape[-1] * self.prior[:, 0]
@@ -185,7 +232,7 @@ def partly_labelled(
     if "unlabelled" not in getattr(evidence, "coords", ()) or "judge" not in evidence.dims:
         todo = "make them with from_partly_labelled(actual, predicted, judge)"
         raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
-    counts, known, others, answers = _strata(evidence)
+    counts, known, others, answers, judged = _strata(evidence)
     check_counts(others, fractional=True, name="a number of unlabelled examples")
     known = known[..., : known.shape[-1] - abstains(counts)]  # nothing truly is an abstention
     agree = (answers == answers[0]).all(axis=0)
@@ -197,11 +244,11 @@ def partly_labelled(
             todo = "pass 0.25"
             raise fail("concentration must be positive", concentration, "a number > 0", todo)
         weight = np.full_like(weight, concentration)
-    return PartlyLabelled(counts, known, others, answers, weight[:, None])
+    return PartlyLabelled(counts, known, others, answers, judged, weight[:, None])
 
 
 def _strata(evidence):
-    """Return canonical counts, and by stratum the labelled, the others and the predictions."""
+    """Return canonical counts, and by stratum the labelled, the others and what was said."""
     if is_outcomes(evidence):
         outcomes = as_outcomes(evidence)
         return tables_of(outcomes), *by_stratum(outcomes)
@@ -210,4 +257,5 @@ def _strata(evidence):
     known = counts.values.swapaxes(-1, -2).reshape(*lead, -1, classes).astype(float)
     others = counts["unlabelled"].transpose(*counts.dims[:-3], "judge", "predicted").values
     answers = np.tile(np.arange(classes), judges)[None]
-    return counts, known, others.reshape(*lead, -1).astype(float), answers
+    judged = np.repeat(np.arange(judges), classes)
+    return counts, known, others.reshape(*lead, -1).astype(float), answers, judged

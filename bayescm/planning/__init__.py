@@ -1,5 +1,5 @@
 """
-Sample sizes: for an interval of a given width, or to tell two classifiers apart.
+Sample sizes: for an interval of a given width, or to tell two classifiers apart; what to label.
 
 A plan looks for a size ``n`` at which the goal is reached with a given probability, the
 *assurance*, over future test sets of that size. For measures that are one proportion
@@ -9,7 +9,17 @@ every other measure it is simulated, and the table reports the error.
 
 from bayescm.planning.areas import hanley_mcneil, plan_auc
 from bayescm.planning.comparisons import plan_comparison
+from bayescm.planning.labelling import choose, plan_labels
 from bayescm.planning.sizes import UNITS
 from bayescm.planning.widths import plan, width_curve
 
-__all__ = ["UNITS", "hanley_mcneil", "plan", "plan_auc", "plan_comparison", "width_curve"]
+__all__ = [
+    "UNITS",
+    "choose",
+    "hanley_mcneil",
+    "plan",
+    "plan_auc",
+    "plan_comparison",
+    "plan_labels",
+    "width_curve",
+]

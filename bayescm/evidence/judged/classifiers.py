@@ -76,7 +76,7 @@ def _answers(given, place, rest, labels, judges):
     return labels[answers], np.bincount(index, minlength=judges * number).reshape(judges, number)
 
 
-def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """
     Return the strata of outcomes in canonical form: what the judge and all classifiers said.
 
@@ -88,6 +88,8 @@ def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray
         Unlabelled ones.
     answers : ndarray of int, shape (J, K)
         What every classifier said.
+    judged : ndarray of int, shape (K,)
+        The place of what the judge said.
     """
     labels = evidence["label"].values.tolist()
     place = {label: index for index, label in enumerate(labels)}
@@ -115,4 +117,5 @@ def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray
     others = others.reshape(*lead, -1)
     every = np.tile(answers, judges)
     kept = (known.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
-    return known[..., kept, :], others[..., kept], every[:, kept]
+    judged = np.repeat(np.arange(judges), number)
+    return known[..., kept, :], others[..., kept], every[:, kept], judged[kept]

@@ -182,6 +182,42 @@ def from_partly_labelled_counts(
     return counts.assign_coords(unlabelled=(("judge", "predicted"), rest))
 
 
+def said_of(
+    actual: Any, predicted: Any = None, judge: Any = None, *, design: Any = None, **options: Any
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """
+    Return what was said of every example, and which ones have a label.
+
+    Parameters
+    ----------
+    actual, predicted, judge, design
+        As of `from_partly_labelled`.
+    **options
+        Its ``labels`` and ``abstain``.
+
+    Returns
+    -------
+    said : DataFrame
+        ``judge``, the name of the stratum of judge and design, and ``predicted``, or
+        ``predicted_`` and the name for every one of several classifiers.
+    seen : ndarray of bool, shape (n,)
+    """
+    truth = pd.Series(actual).reset_index(drop=True)
+    seen = truth.notna().to_numpy()
+    values = column("actual", _typed(truth[seen].infer_objects()))
+    given = predicted if isinstance(predicted, Mapping) else {}
+    if predicted is None:
+        told = _is_labels(judge, values, options.get("labels"), options.get("abstain"))
+        predicted, judge = (judge, None) if told else (np.full(len(truth), values[0]), judge)
+    place, names = strata(judge, design, len(truth), seen.sum())
+    answers = {f"predicted_{name}": each for name, each in given.items()}
+    answers = {
+        name: np.asarray(each) for name, each in (answers or {"predicted": predicted}).items()
+    }
+    check_sizes({"judge": len(place)} | {name: len(each) for name, each in answers.items()})
+    return pd.DataFrame({"judge": np.array(names, object)[place]} | answers), seen
+
+
 def _typed(values):
     """Return labels that a missing value made floats as what they are."""
     whole = pd.api.types.is_float_dtype(values.dtype) and (values % 1 == 0).all()
