@@ -3,6 +3,7 @@
 from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.binormal import binormal
 from bayescm.models.calibration import calibration
+from bayescm.models.crossed_groups import crossed_groups
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.drifting import drifting
 from bayescm.models.fixed_totals import fixed_totals
@@ -22,6 +23,7 @@ __all__ = [
     "averaged_folds",
     "binormal",
     "calibration",
+    "crossed_groups",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

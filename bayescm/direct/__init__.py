@@ -3,6 +3,7 @@
 from bayescm.direct.averaged_folds import averaged_folds
 from bayescm.direct.binormal import binormal
 from bayescm.direct.calibration import calibration
+from bayescm.direct.crossed_groups import crossed_groups
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.drifting import drifting
 from bayescm.direct.fixed_totals import fixed_totals
@@ -22,6 +23,7 @@ __all__ = [
     "averaged_folds",
     "binormal",
     "calibration",
+    "crossed_groups",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

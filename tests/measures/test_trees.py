@@ -10,6 +10,7 @@ SICK = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="
 FOLDS = bcm.combine([SICK, SICK + 1, SICK + 2], dim="fold")
 EVIDENCE = {
     "averaged_folds": FOLDS,
+    "crossed_groups": bcm.combine([FOLDS, FOLDS], dim="sex").rename(fold="age"),
     "dirichlet_multinomial": SICK,
     "drifting": FOLDS.rename(fold="step"),
     "fixed_totals": SICK,

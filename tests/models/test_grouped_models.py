@@ -24,6 +24,8 @@ MANY = bcm.from_matrix(
     dims=("group",),
 )
 
+CROSSED = bcm.from_matrix(np.arange(24).reshape(2, 3, 2, 2) % 7, dims=("sex", "age"))
+
 
 @pytest.mark.parametrize(
     ("name", "evidence"),
@@ -43,7 +45,8 @@ def test_draws_have_the_models_variables(name, evidence):
 
 
 @pytest.mark.parametrize(
-    ("name", "evidence"), [("hierarchical_groups", SITES), ("hierarchical_rows", ROWS)]
+    ("name", "evidence"),
+    [("hierarchical_groups", SITES), ("hierarchical_rows", ROWS), ("crossed_groups", CROSSED)],
 )
 def test_the_model_computes_the_siblings_cells(name, evidence):
     """The deterministic cells of the tree are those that the sibling drew itself."""

@@ -31,6 +31,7 @@ SITES = bcm.from_matrix(
     positive="sick",
     dims=("group",),
 )
+CROSSED = bcm.from_matrix(RNG.integers(0, 5, (2, 3, 2, 2)), dims=("sex", "age"))
 MANY = bcm.from_matrix(
     [[[9, 1, 0], [2, 7, 3], [0, 0, 5]], [[6, 2, 2], [1, 9, 0], [1, 2, 4]]],
     labels=list("abc"),
@@ -108,6 +109,7 @@ OPEN = [
     Case("paired_folds", FOLDED_PAIRS, {}),
     Case("hierarchical_groups", SITES, {}),
     Case("hierarchical_groups", MANY, {}),
+    Case("crossed_groups", CROSSED, {}),
     Case("hierarchical_rows", THREE, {}),
     Case("calibration", CHANCES, {}),
     Case("repeated_items", ATTEMPTS, {}),

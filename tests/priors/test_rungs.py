@@ -15,6 +15,7 @@ from bayescm import models
 RNG = np.random.default_rng(1)
 ONE = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 FOLDS = bcm.from_cells(tp=[9, 8, 7], fn=[1, 2, 3], fp=2, tn=8).rename(batch="fold")
+CROSSED = bcm.from_matrix(np.full((2, 2, 2, 2), 3), dims=("sex", "age"))
 GROUPS = FOLDS.rename(fold="group")
 STEPS = FOLDS.rename(fold="step")
 PETS = bcm.from_matrix(RNG.integers(1, 9, (3, 3)), labels=["cat", "cow", "dog"])
@@ -57,6 +58,7 @@ RUNGS = {
     "calibration": (CHANCES, {"spread": 0.5}, {"spread": partial(pm.HalfNormal, sigma=0.3)}),
     "scores": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
     "binormal": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
+    "crossed_groups": (CROSSED, {"spread": 0.5}, {"interaction": each("rate")}),
     "drifting": (STEPS, {"drift": 0.1}, {"drift": each("rate")}),
 }
 

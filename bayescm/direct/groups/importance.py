@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _FREEDOM = 5
-# Points of a round that only shapes the proposal, and of the last one; rounds end when the weights
-# are this even.
+# Rounds end when the weights are this even.
 _ROUGH, _SIZE, _ROUNDS, _EVEN = 700, 4000, 8, 0.35
 
 
@@ -39,7 +38,12 @@ class Weighted:
 
 
 def explore(
-    log_density: Callable, start: np.ndarray, bounds: list[tuple[float, float]]
+    log_density: Callable,
+    start: np.ndarray,
+    bounds: list[tuple[float, float]],
+    *,
+    rough: int = _ROUGH,
+    size: int = _SIZE,
 ) -> Weighted:
     """
     Sample a density by importance.
@@ -55,6 +59,8 @@ def explore(
         Where the search for the mode begins.
     bounds : list of P pairs
         Where the mode is searched; the points may lie outside.
+    rough, size : int
+        Points of a round that only shapes the proposal, and of the last one.
 
     Returns
     -------
@@ -70,13 +76,13 @@ def explore(
     middle, covariance = _mode(log_density, np.clip(start, *np.transpose(bounds)), bounds)
     covariance = 1.5 * covariance
     for _ in range(_ROUNDS):
-        found = _propose(log_density, middle, covariance, _ROUGH, rng)
+        found = _propose(log_density, middle, covariance, rough, rng)
         middle = found.weights @ found.points
         spread = np.cov(found.points.T, aweights=found.weights)
         covariance = 1.2 * np.atleast_2d(spread) + 1e-6 * np.eye(len(start))
-        if found.effective > _EVEN * _ROUGH:
+        if found.effective > _EVEN * rough:
             break
-    return _propose(log_density, middle, covariance, _SIZE, rng)
+    return _propose(log_density, middle, covariance, size, rng)
 
 
 def _propose(log_density, middle, covariance, size, rng):

@@ -1,0 +1,166 @@
+r"""Several attributes at once: sex by age by site, cells that borrow strength along each of them.
+
+.. math::
+
+    \mathrm{logit}\, r_c &= \mathrm{logit}\, r + \sum_a \tau_a u_{a, c_a} + \omega v_c, \quad
+        u, v \sim \mathrm{N}(0, 1) \\
+    \text{counts}_c \mid p_c, r_c, s_c &\sim \mathrm{Multinomial}(n_c, \theta_c)
+
+for the recall :math:`r_c` of cell :math:`c`, that is, of one level :math:`c_a` of every attribute
+:math:`a`; in the same way, with scales of its own, for the specificity :math:`s_c` and the
+prevalence :math:`p_c`. The main effects of an attribute have a common scale :math:`\tau_a`; what
+they leave over, the interactions, has the scale :math:`\omega`, one for each rate.
+
+Use it where examples are told apart by two attributes or more and many cells have few examples, or
+none: a cell is drawn towards what the main effects say of it, the more the smaller it is. Do not
+use it for one attribute (`hierarchical_groups`), nor where one attribute is nested in another, such
+as patients in sites. Two classes only.
+
+Limits: with :math:`\omega = 0` the cells are sums of main effects on the logit scale; with
+:math:`\tau_a = 0` they are groups like any others, drawn towards one common mean.
+
+Not conjugate; the direct sibling integrates the effects out by Laplace's method and quadrature and
+corrects by importance weights. Non-centred.
+
+References
+----------
+Gelman, A. & Hill, J. (2007). Data Analysis Using Regression and Multilevel/Hierarchical Models,
+chapters 13 and 14. Cambridge University Press. doi:10.1017/CBO9780511790942
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
+
+
+def crossed_groups(
+    counts: xr.DataArray,
+    *,
+    concentration: ArrayLike | None = None,
+    spread: float | Callable = 1.0,
+    interaction: float | Callable = 0.5,
+    prevalence: float | None = None,
+) -> pm.Model:
+    """Model the confusion matrices of all cells of several attributes.
+
+    Parameters
+    ----------
+    counts : xarray.DataArray
+        Counts of two classes, dims ``(..., actual, predicted)``; every leading dim is an attribute.
+        A cell may be empty.
+    concentration : float, array_like or xarray.DataArray, optional
+        Prior pseudo-counts of the cell in the middle, > 0, one number or ``(2, 2)``; by default .5.
+    spread : float or callable, default 1
+        Scale of the half-normal prior of the standard deviations of main effects, on the logit
+        scale. A function from a name to a PyMC variable of the dims ``(attribute, rate)`` is
+        another prior.
+    interaction : float or callable, default 0.5
+        The same of the interactions, of the dim ``rate``:
+        ``lambda name: pm.HalfCauchy(name, 0.2, dims="rate")``.
+    prevalence : float, optional
+        Share of the positive class in the population of every cell, where it is known; it takes the
+        place of the cells' own in ``theta``.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``rates``, ``spread``, ``interaction``, and the standardised effects ``main``
+        and ``effect``; ``theta`` of every cell; observed ``cell_counts``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> cells = np.full((2, 3, 2, 2), 4)
+    >>> counts = xr.DataArray(cells, dims=("sex", "age", "actual", "predicted"))
+    >>> sorted(variable.name for variable in crossed_groups(counts).free_RVs)
+    ['effect', 'interaction', 'main', 'rates', 'spread']
+    """
+    counts = _positive_last(counts.transpose(..., "actual", "predicted"))
+    lead = counts.dims[:-2]
+    coords = {dim: counts[dim].values for dim in counts.dims}
+    coords["rate"] = ["prevalence", "recall", "specificity"]
+    coords["attribute"] = list(lead)
+    coords["attribute_level"] = [f"{dim}={level}" for dim in lead for level in coords[dim].tolist()]
+    labels = coords["actual"].tolist()
+    coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
+    owner, design = _levels(counts.shape[:-2])
+    with pm.Model(coords=coords) as model:
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
+        weight = pm.Data(
+            "concentration", _pseudo_counts(concentration, counts), dims=("actual", "predicted")
+        )
+        hits = pm.math.stack([weight[1].sum(), weight[1, 1], weight[0, 0]])
+        misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
+        rates = pm.Beta("rates", hits, misses, dims="rate")
+        spread = _scale("spread", spread, ("attribute", "rate"))
+        omega = _scale("interaction", interaction, ("rate",))
+        main = pm.Normal("main", 0, 1, dims=("attribute_level", "rate"))
+        effect = pm.Normal("effect", 0, 1, dims=(*lead, "rate"))
+
+        sums = pm.math.dot(design, spread[owner] * main).reshape((*counts.shape[:-2], 3))
+        logits = pm.math.logit(rates) + sums + omega * effect
+        pm.Deterministic("theta", _table(logits, prevalence), dims=counts.dims)
+        cells = data.reshape((*counts.shape[:-2], 4))
+        pm.Multinomial(
+            "cell_counts",
+            n=cells.sum(-1).astype("int64"),
+            p=_table(logits, None).reshape((*counts.shape[:-2], 4)),
+            observed=cells,
+            dims=(*lead, "cell"),
+        )
+    return model
+
+
+def _levels(shape):
+    """Return the attribute of every level, and which levels (cells, levels) a cell has."""
+    owner = np.repeat(np.arange(len(shape)), shape)
+    places = np.indices(shape).reshape(len(shape), -1)
+    return owner, np.concatenate(
+        [np.eye(size)[place] for size, place in zip(shape, places, strict=True)], axis=1
+    )
+
+
+def _table(logits, prevalence):
+    """Return the cell probabilities of logits (..., rate)."""
+    yes, no = pm.math.sigmoid(logits), pm.math.sigmoid(-logits)
+    share = yes[..., 0] if prevalence is None else prevalence
+    rest = no[..., 0] if prevalence is None else 1 - prevalence
+    well = pm.math.stack([rest * yes[..., 2], rest * no[..., 2]], axis=-1)
+    sick = pm.math.stack([share * no[..., 1], share * yes[..., 1]], axis=-1)
+    return pm.math.stack([well, sick], axis=-2)
+
+
+def _scale(name, scale, dims):
+    if callable(scale):
+        return scale(name)
+    return pm.HalfNormal(name, pm.Data(f"{name}_scale", float(scale)), dims=dims)
+
+
+def _pseudo_counts(concentration, counts):
+    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    if concentration is None:
+        concentration = 0.5
+    if hasattr(concentration, "dims"):
+        labels = {dim: counts[dim] for dim in ("actual", "predicted")}
+        concentration = concentration.sel(labels).transpose("actual", "predicted").values
+    return np.broadcast_to(np.asarray(concentration, float), (2, 2)).copy()
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the other; 0 throughout where none is set."""
+    if "positive" not in counts.coords:
+        return np.zeros(counts.sizes["actual"])
+    labels = counts["actual"].values
+    return (labels == counts.coords["positive"].values).astype(float)
+
+
+def _positive_last(counts):
+    """Return the counts with the positive class last, which the rates are about."""
+    if _is_positive(counts)[0]:
+        return counts.isel(actual=[1, 0], predicted=[1, 0])
+    return counts

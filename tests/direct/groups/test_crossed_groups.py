@@ -1,0 +1,96 @@
+"""Several attributes at once: against the prior weighted by the likelihood, and at the limits."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import binom
+
+import bayescm as bcm
+from bayescm import direct
+from bayescm.measures import resolve
+
+CELLS = np.array(
+    [
+        [[[9, 2], [1, 7]], [[14, 1], [5, 6]], [[3, 3], [0, 0]]],
+        [[[6, 4], [2, 2]], [[0, 0], [0, 0]], [[8, 0], [9, 4]]],
+    ]
+)
+PEOPLE = bcm.from_matrix(CELLS, labels=["well", "sick"], positive="sick", dims=("sex", "age"))
+PEOPLE = PEOPLE.assign_coords(sex=["f", "m"], age=["young", "middle", "old"])
+
+
+def weighted_prior(hits, totals, size=300_000):
+    """Return draws of the rates of cells (size, 2, 3) from the prior, and their weights."""
+    rng = np.random.default_rng(8)
+    sex, age = np.abs(rng.standard_normal((2, size)))
+    own = 0.5 * np.abs(rng.standard_normal(size))
+    logits = logit(rng.beta(0.5, 0.5, size))[:, None, None]
+    logits = logits + sex[:, None, None] * rng.standard_normal((size, 2, 1))
+    logits = logits + age[:, None, None] * rng.standard_normal((size, 1, 3))
+    logits = logits + own[:, None, None] * rng.standard_normal((size, 2, 3))
+    heights = binom.logpmf(hits, totals, expit(logits)).sum((1, 2))
+    weights = np.exp(heights - heights.max())
+    return expit(logits), weights / weights.sum()
+
+
+def test_cells_seen_and_unseen_are_those_of_the_prior_weighted_by_the_likelihood():
+    rates, weights = weighted_prior(CELLS[..., 1, 1], CELLS[..., 1, :].sum(-1))
+    mean = np.tensordot(weights, rates, 1)
+    deviation = np.sqrt(np.tensordot(weights, (rates - mean) ** 2, 1))
+    theta = direct.crossed_groups(PEOPLE).variables(8000, np.random.default_rng(0))["theta"]
+    recall = resolve("recall")(theta)
+    np.testing.assert_allclose(recall.mean(0), mean, atol=0.012)
+    np.testing.assert_allclose(recall.std(0), deviation, atol=0.012)
+    assert deviation[1, 1] > 1.2 * deviation[0, 0]  # nobody has seen it
+
+
+def test_without_differences_the_cells_are_one_sample():
+    posterior = direct.crossed_groups(PEOPLE, spread=1e-3, interaction=1e-3)
+    whole = bcm.interval(PEOPLE.sum(["sex", "age"]), "recall", kind="eti", concentration=0.5)
+    drawn = resolve("recall")(posterior.variables(4000, np.random.default_rng(0))["theta"])
+    ends = np.quantile(drawn, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose(
+        ends, np.broadcast_to(whole.values[:, None, None], ends.shape), atol=0.02
+    )
+
+
+def test_every_question_goes_to_the_cells():
+    found = bcm.interval(PEOPLE, "recall", model="crossed_groups", random_seed=1)
+    assert found.dims == ("sex", "age", "bound")
+    assert np.isfinite(found.values).all()
+    turned = PEOPLE.transpose("age", "sex", ...).isel(actual=[1, 0], predicted=[1, 0])
+    again = bcm.interval(turned, "recall", model="crossed_groups", random_seed=2)
+    np.testing.assert_allclose(again.transpose(*found.dims), found, atol=0.05)
+    table = bcm.summary(PEOPLE, ["recall", "f1"], model="crossed_groups")
+    assert len(table) == 2 * CELLS[..., 0, 0].size
+    assert table["point"].notna().all()
+    pairs = bcm.compare(PEOPLE, "recall", dim="age", model="crossed_groups", reference="old")
+    assert len(pairs) == 4
+    known = bcm.summary(PEOPLE, "prevalence", model="crossed_groups", prevalence=0.1)
+    np.testing.assert_allclose(known["mean"], 0.1)
+
+
+def test_the_tree_of_a_fit_answers_as_the_counts_do():
+    tree = bcm.fit(PEOPLE, "crossed_groups", draws=1000, chains=2, random_seed=1)
+    found = bcm.interval(tree, "recall")
+    assert found.dims == ("sex", "age", "bound")
+    wanted = bcm.interval(PEOPLE, "recall", model="crossed_groups", random_seed=2)
+    np.testing.assert_allclose(found, wanted, atol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "keywords", "said"),
+    [
+        (PEOPLE.sum("age"), {}, "one attribute is for hierarchical_groups"),
+        (bcm.from_matrix(np.ones((2, 2, 3, 3), int), dims=("sex", "age")), {}, "two classes"),
+        (PEOPLE.rename(age="fold"), {}, "no attributes of examples.*fold"),
+        (bcm.from_classifiers([0, 1], {"a": [0, 1], "b": [1, 1]}), {}, "one classifier"),
+        (PEOPLE, {"interaction": 0}, "interaction must be a positive scale"),
+        (PEOPLE, {"spread": "wide"}, "spread must be a positive scale"),
+        (PEOPLE, {"concentration": -1}, "concentration must be positive"),
+        (PEOPLE, {"prevalence": 2}, "prevalence must lie between 0 and 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(evidence, keywords, said):
+    with pytest.raises(ValueError, match=said):
+        bcm.interval(evidence, "recall", model="crossed_groups", **keywords)
