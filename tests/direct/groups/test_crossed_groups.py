@@ -70,14 +70,6 @@ def test_every_question_goes_to_the_cells():
     np.testing.assert_allclose(known["mean"], 0.1)
 
 
-def test_the_tree_of_a_fit_answers_as_the_counts_do():
-    tree = bcm.fit(PEOPLE, "crossed_groups", draws=1000, chains=2, random_seed=1)
-    found = bcm.interval(tree, "recall")
-    assert found.dims == ("sex", "age", "bound")
-    wanted = bcm.interval(PEOPLE, "recall", model="crossed_groups", random_seed=2)
-    np.testing.assert_allclose(found, wanted, atol=0.06)
-
-
 @pytest.mark.parametrize(
     ("evidence", "keywords", "said"),
     [
