@@ -7,6 +7,7 @@ from bayescm.models.crossed_groups import crossed_groups
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.drifting import drifting
 from bayescm.models.fixed_totals import fixed_totals
+from bayescm.models.hierarchical_differences import hierarchical_differences
 from bayescm.models.hierarchical_folds import hierarchical_folds
 from bayescm.models.hierarchical_groups import hierarchical_groups
 from bayescm.models.hierarchical_rows import hierarchical_rows
@@ -27,6 +28,7 @@ __all__ = [
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",
+    "hierarchical_differences",
     "hierarchical_folds",
     "hierarchical_groups",
     "hierarchical_rows",

@@ -13,7 +13,7 @@ import xarray as xr
 
 from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import LazyDraws
-from bayescm.measures.labelled import kernels, of_variable
+from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_seed, fail
 
@@ -140,8 +140,12 @@ def distribution_of(
     return found[0]
 
 
-def wanted(posterior: Posterior, measures: Wanted, of: str) -> tuple[list, str]:
+def wanted(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list, str]:
     """Return the measures and the estimand, or raise where the posterior lacks them."""
+    if posterior.measured:
+        return _measured(posterior.measured, measures), posterior.check_of(of)
+    if measures is None:
+        raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
     if posterior.gives == "curve":
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
         raise fail(
@@ -150,6 +154,16 @@ def wanted(posterior: Posterior, measures: Wanted, of: str) -> tuple[list, str]:
     if posterior.gives != "cells":
         return of_variable(measures, posterior.gives), posterior.check_of(of)
     return kernels(measures, posterior.counts), posterior.check_of(of)
+
+
+def _measured(having, measures):
+    """Return those measures that the evidence was measured by: all unless some are named."""
+    known = {each.__name__: each for each in having}
+    names = list(known) if measures is None else several(measures)
+    for name in names:
+        if name not in known:
+            raise fail("the results are not of this measure", name, known, "name no measure")
+    return [known[name] for name in names]
 
 
 def template(posterior: Posterior, measure: Callable) -> xr.DataArray:

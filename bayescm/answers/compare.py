@@ -24,7 +24,7 @@ _NUMBERS = 2**20  # of all ranks at once
 
 def compare(
     evidence: Evidence,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     dim: str = "classifier",
     prob: float = 0.95,
@@ -45,7 +45,8 @@ def compare(
         as pairs. Counts along ``dim`` are independent; with a dim ``fold`` they are compared fold
         by fold, by the correlated t. A mapping ``{"a": counts, "b": counts}`` holds independent
         evidence, from different examples. Fits are accepted in place of any of these.
-    measures : name, function, or sequence of these
+    measures : name, function, or sequence of these, optional
+        Of results on several data sets (:func:`bayescm.from_results`) those that they are of.
     dim : str, default "classifier"
         What to compare: ``"group"`` gives the gaps between groups.
     prob : float, default 0.95
@@ -122,7 +123,7 @@ def compare(
 
 def ranks(
     evidence: Evidence,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     dim: str = "classifier",
     random_seed: int = 0,

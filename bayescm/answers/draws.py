@@ -51,7 +51,7 @@ class Joint:
 
 def draw_measures(
     evidence: Evidence,
-    measures: Wanted,
+    measures: Wanted | None,
     *,
     dim: str = "classifier",
     model: str | Callable | None = None,
@@ -115,7 +115,7 @@ def draw_measures(
         return found.take(np.ravel_multi_index(index, shape)) if dims else found
 
     def difference(measure, first, second):
-        return posterior.difference(measure, first, second) if of == "parameter" else None
+        return posterior.difference(measure, first, second, of=of)
 
     return Joint(values, found, paired, distribution, difference)
 

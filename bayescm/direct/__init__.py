@@ -7,6 +7,7 @@ from bayescm.direct.crossed_groups import crossed_groups
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.drifting import drifting
 from bayescm.direct.fixed_totals import fixed_totals
+from bayescm.direct.hierarchical_differences import hierarchical_differences
 from bayescm.direct.hierarchical_folds import hierarchical_folds
 from bayescm.direct.hierarchical_groups import hierarchical_groups
 from bayescm.direct.hierarchical_rows import hierarchical_rows
@@ -27,6 +28,7 @@ __all__ = [
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",
+    "hierarchical_differences",
     "hierarchical_folds",
     "hierarchical_groups",
     "hierarchical_rows",

@@ -1,8 +1,8 @@
 """
 What every direct sibling returns: a `Posterior`, declared once.
 
-A posterior is asked for the distribution of a measure, and where it has none for draws. Nothing
-outside a sibling asks for the name of its model, nor which dims it uses up.
+A posterior is asked for the distribution of a measure, and where it has none for draws, never for
+the name of its model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,13 +31,13 @@ class Posterior:
     """
     The posterior of a model given labelled evidence, without MCMC.
 
-    A subclass has ``counts`` and `variables`; everything else follows, and is overridden where
-    there is more to say.
+    A subclass has ``counts`` and `variables`; the rest follows, and may be overridden.
 
     Attributes
     ----------
-    takes : {"counts", "outcomes", "scores"}
-        The kind of evidence.
+    takes : str
+        The kind of evidence: ``"counts"``, ``"outcomes"``, ``"scores"``.
+    measured : tuple of Measure, of which evidence without counts holds the values
     gives : str
         The variable that its measures are functions of (their ``takes``): the cells.
     uses : tuple of str
@@ -56,14 +56,14 @@ class Posterior:
         Whether it allows for examples that come in groups, by the coord ``design_effect``.
     how : str
         How its draws are made, in words.
-    sampling_method : {"conjugate", "quadrature", "importance", "bootstrap"}
-        The same in one word, for the tree of a fit.
+    sampling_method : {"conjugate", "quadrature", "importance", "bootstrap"}, for the tree of a fit
     counts : DataArray, dims (..., actual, predicted)
         The evidence, canonical; of outcomes, the matrix of every classifier.
     """
 
     takes: str = "counts"
     gives: str = "cells"
+    measured: tuple = ()
     uses: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
@@ -151,7 +151,7 @@ class Posterior:
         """Return the distribution of draws (size, ..., [C]) of a measure."""
         return Empirical(draws, how=self.how)
 
-    def difference(self, measure: Callable, first: Mapping, second: Mapping) -> Any:
+    def difference(self, measure: Callable, first: Mapping, second: Mapping, *, of: str) -> Any:
         """
         Return the distribution of a difference of two members that belong together, or None.
 

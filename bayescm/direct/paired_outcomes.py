@@ -109,7 +109,9 @@ class PairedOutcomes(Posterior):
         own = dirichlet_multinomial(self.counts, concentration=self.prior)
         return own.distribution(measure, of=of, n=n)
 
-    def difference(self, measure: Callable, first: Mapping, second: Mapping) -> Any:
+    def difference(
+        self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
+    ) -> Any:
         """
         Return the distribution of a difference of two classifiers, or None.
 
@@ -117,7 +119,8 @@ class PairedOutcomes(Posterior):
         `Posterior.difference`.
         """
         found = _right_of(measure, self.prior.shape[-1], first.get("class"))
-        if found is None or first["classifier"] == second["classifier"]:
+        same = first["classifier"] == second["classifier"]
+        if found is None or same or of != "parameter":
             return None
         events, wrong = found
         pair = first["classifier"], second["classifier"]

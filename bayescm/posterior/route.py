@@ -17,6 +17,7 @@ from bayescm.evidence.counts import align, as_counts, is_outcomes
 from bayescm.evidence.judged.raters import as_ratings
 from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
 from bayescm.evidence.scored.attempts import as_attempts, is_attempts
+from bayescm.evidence.scored.results import as_results, is_results
 from bayescm.evidence.scored.scores import as_scores
 from bayescm.measures.trees import told
 from bayescm.posterior.fitted import Fitted
@@ -39,6 +40,8 @@ def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
             return "noisy_labels"
         if is_attempts(evidence):
             return "repeated_items"
+        if is_results(evidence):
+            return "hierarchical_differences"
         return "calibration" if "probabilities" in evidence.coords else "scores"
     if not isinstance(evidence, xr.DataArray):
         evidence = as_counts(evidence)  # says what it is not
@@ -196,6 +199,8 @@ def canonical(evidence: Any) -> xr.DataArray | xr.Dataset:
         return as_ratings(evidence)
     if is_attempts(evidence):
         return as_attempts(evidence)
+    if is_results(evidence):
+        return as_results(evidence)
     return as_outcomes(evidence) if is_outcomes(evidence) else as_scores(evidence)
 
 

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 from pymc.model.transform.conditioning import remove_value_transforms
@@ -60,6 +61,12 @@ PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
 WEIGHTED = bcm.from_scores(TRUTH, OTHER, weights=np.arange(10) % 3 + 1)
 CHANCES = bcm.from_probabilities(TRUTH, np.linspace(0.05, 0.9, 10))
 ATTEMPTS = bcm.from_attempts([[1, 0, 1], [0, 0, np.nan], [1, 1, 1], [0, 1, 1]])
+RESULTS = bcm.from_results(
+    pd.DataFrame(RNG.normal(size=(9, 8)), columns=range(8)).assign(
+        data_set=list("xyz") * 3, classifier=list("aaabbbccc")
+    ),
+    test_share=0.1,
+)
 
 
 class Case(NamedTuple):
@@ -113,6 +120,7 @@ OPEN = [
     Case("hierarchical_rows", THREE, {}),
     Case("calibration", CHANCES, {}),
     Case("repeated_items", ATTEMPTS, {}),
+    Case("hierarchical_differences", RESULTS, {}),
 ]
 SAMPLED = [FENCED[10]]  # the one whose likelihood is our own
 

@@ -42,7 +42,9 @@ class CorrelatedT(Posterior):
         shares = known_shares(counts)
         self._rows = rows.values if shares is None else with_shares(rows.values, shares)
 
-    def difference(self, measure: Callable, first: Mapping, second: Mapping) -> StudentT:
+    def difference(
+        self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
+    ) -> StudentT:
         """Return the distribution of the mean difference of two members."""
         values = measure(self._rows)
         dims = self.batch.dims

@@ -1,0 +1,143 @@
+"""
+Results of many classifiers on many data sets as evidence: any measure, run by run.
+
+Results are an ``xr.Dataset`` with ``result`` (data_set, classifier, run), NaN where a run is
+missing. Scalar coords record what the numbers are: ``measured``, the name of the measure; and
+``test_share``, test over test and training examples, the correlation between the runs.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.validate import fail
+
+DIMS = ("data_set", "classifier", "run")
+_RUNS = ("repeat", "fold", "run")
+
+
+def from_results(
+    table: Any,
+    *,
+    measure: str | None = None,
+    data_set: str = "data_set",
+    classifier: str = "classifier",
+    test_share: float | None = None,
+) -> xr.Dataset:
+    """
+    Return results of several classifiers on several data sets as evidence.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Long: columns of the data set, the classifier, the run (``repeat``, ``fold``, ``run``: any
+        of these) and the score. Without columns of the run every other column is a run. Without a
+        column of the classifier every other column is a classifier. Runs of the same name were
+        trained and tested on the same examples. Missing rows and NaN are missing runs.
+    measure : str, optional
+        What the scores are; of a long table the column that has them. Names of the catalogue
+        (``"error_rate"``) say which direction is better.
+    data_set, classifier : str
+        Names of the columns.
+    test_share : float, optional
+        Test examples over test and training examples of a run, in (0, 1), which is how far runs
+        are correlated through the training examples they share. By default 1/K, where a column
+        ``fold`` says that there are K folds.
+
+    Returns
+    -------
+    Dataset, dims (data_set, classifier, run)
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a run is there twice, there are fewer than two runs, or their
+        correlation is not known.
+
+    Examples
+    --------
+    >>> rows = [("iris", "a", 1, 0.9), ("iris", "a", 2, 0.8), ("iris", "b", 1, 0.7)]
+    >>> table = pd.DataFrame(rows, columns=["data_set", "classifier", "fold", "accuracy"])
+    >>> found = from_results(table)
+    >>> dict(found.sizes), found["measured"].item(), found["test_share"].item()
+    ({'data_set': 1, 'classifier': 2, 'run': 2}, 'accuracy', 0.5)
+    """
+    if not isinstance(table, pd.DataFrame):
+        todo = "pass pandas.DataFrame(...)"
+        raise fail("not a table", type(table).__name__, "a pandas DataFrame", todo, TypeError)
+    runs = [name for name in _RUNS if name in table]
+    long, name = _long(table, measure, data_set, classifier, runs)
+    twice = long.duplicated(list(DIMS))
+    if twice.any():
+        where = long.loc[twice, list(DIMS)].iloc[0].tolist()
+        raise fail("a run is there twice", where, "every run once", "add a column repeat")
+    cells = long.set_index(list(DIMS))["result"].astype(float).to_xarray()
+    cells = cells.reindex({dim: pd.unique(long[dim]) for dim in DIMS})
+    if test_share is None and "fold" in runs:
+        test_share = 1 / max(table["fold"].nunique(), 2)
+    if test_share is None:
+        todo = "pass test_share=0.1 of ten folds"
+        raise fail("the correlation of the runs is not known", ..., "test_share", todo)
+    known = {"measured": name, "test_share": float(test_share)}
+    return as_results(cells.to_dataset(name="result").assign_coords(known))
+
+
+def _long(table, measure, data_set, classifier, runs):
+    """Return the columns data_set, classifier, run and result, and the name of the measure."""
+    if data_set not in table:
+        todo = "name it: data_set='dataset'"
+        raise fail("no column of data sets", data_set, list(table), todo)
+    keys = [data_set, *([classifier] if classifier in table else []), *runs]
+    rest = [name for name in table if name not in keys]
+    every = classifier in table and runs and (measure in rest or len(rest) == 1)
+    strange = [name for name in rest if not pd.api.types.is_numeric_dtype(table[name])]
+    wide = bool(runs) != (classifier in table)
+    if not every and (not wide or strange or not rest):
+        got = strange or rest
+        todo = "name the column of the scores by measure=, or leave columns out"
+        raise fail("not a table of results", got, "columns of numbers", todo)
+    if every:
+        value = measure if measure in rest else rest[0]
+        flat, name = table[[*keys, value]].rename(columns={value: "result"}), measure or value
+    else:
+        melted = "run" if classifier in table else "classifier"
+        flat = table.melt(keys, rest, var_name=melted, value_name="result")
+        name = measure or "score"
+    flat = flat.rename(columns={data_set: "data_set", classifier: "classifier"})
+    if len(runs) > 1:
+        flat["run"] = flat[runs].astype(str).agg(", ".join, axis=1)
+    elif runs:
+        flat = flat.rename(columns={runs[0]: "run"})
+    return flat[[*DIMS, "result"]], name
+
+
+def is_results(evidence: Any) -> bool:
+    """Say whether evidence is results of classifiers on data sets."""
+    return isinstance(evidence, xr.Dataset) and "data_set" in evidence.dims
+
+
+def as_results(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check results on entry, and return them with dims (data_set, classifier, run).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are no results, a number is infinite, or the correlation is no share.
+    """
+    known = is_results(evidence) and {"result", "measured", "test_share"} <= set(evidence.variables)
+    if not known:
+        allowed, todo = "results as from_results returns them", "use from_results"
+        raise fail("not results", type(evidence).__name__, allowed, todo, TypeError)
+    evidence = evidence.transpose(*DIMS)
+    if np.isinf(evidence["result"]).any():
+        raise fail("a result is infinite", ..., "numbers, or NaN where missing", "leave it out")
+    share = evidence["test_share"].item()
+    if not 0 < share < 1:
+        raise fail("not a share of examples", share, "0 < test_share < 1", "pass test_share=0.1")
+    if evidence.sizes["run"] < 2:
+        todo = "keep the folds or repeats apart"
+        raise fail("too few runs", evidence.sizes["run"], "two or more on a data set", todo)
+    return evidence

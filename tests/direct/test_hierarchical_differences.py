@@ -1,0 +1,100 @@
+"""Differences of classifiers over data sets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import bayescm as bcm
+from bayescm.direct.groups.pair import Pair
+
+RNG = np.random.default_rng(8)
+LEVELS = {"a": 0.80, "b": 0.83, "c": 0.70}
+ROWS = [
+    (f"set {i}", name, fold, level + effect + RNG.normal(0, 0.02))
+    for i in range(10)
+    for name, level in LEVELS.items()
+    for effect in [RNG.normal(0, 0.01)]
+    for fold in range(5)
+]
+TABLE = pd.DataFrame(ROWS, columns=["data_set", "classifier", "fold", "accuracy"])
+RESULTS = bcm.from_results(TABLE)
+
+
+def test_long_and_wide_tables_are_the_same_results():
+    wide = TABLE.pivot(index=["data_set", "classifier"], columns="fold", values="accuracy")
+    runs = bcm.from_results(wide.reset_index(), measure="accuracy", test_share=0.2)
+    columns = TABLE.pivot(index=["data_set", "fold"], columns="classifier", values="accuracy")
+    several = bcm.from_results(columns.reset_index(), measure="accuracy")
+    for each in (runs, several):
+        np.testing.assert_allclose(each.sel(RESULTS.coords.indexes)["result"], RESULTS["result"])
+        assert each["test_share"].item() == 0.2
+    gone = bcm.from_results(TABLE.drop(index=[0, 7]))
+    assert int(gone["result"].isnull().sum()) == 2
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (pd.concat([TABLE, TABLE]), "a run is there twice"),
+        (TABLE.rename(columns={"data_set": "x"}), "no column of data sets"),
+        (TABLE.rename(columns={"fold": "run"}), "correlation of the runs is not known"),
+        (TABLE.assign(note="n"), "not a table of results"),
+        (TABLE[TABLE["fold"] == 0], "too few runs"),
+    ],
+)
+def test_other_tables_are_refused(table, message):
+    with pytest.raises(ValueError, match=message):
+        bcm.from_results(table)
+
+
+def test_quadrature_is_the_integral_written_out():
+    mean, error = np.array([0.5, 1.2, -0.4, 3.0]), np.array([0.3, 0.4, 0.2, 0.5])
+    pair = Pair(mean, error, np.full(4, 9.0), 1.0)
+    x, location = np.linspace(-30, 30, 6001), np.array([-0.5, 0.3, 1.5])
+    for spread, excess in [(0.3, 1.0), (1.0, 8.0), (4.0, 30.0)]:
+        own = stats.t.pdf(mean[:, None], 9, x, error[:, None])
+        between = stats.t.pdf(x, 2 + excess, location[:, None, None], spread)
+        exact = np.log((own * between).sum(-1) * 0.01).sum(-1)
+        exact += stats.norm.logpdf(location, 0, 10) + stats.halfcauchy.logpdf(spread)
+        shift = pair.log_density(location, spread, excess) - exact
+        if spread == 0.3:
+            constant = shift[0]
+        np.testing.assert_allclose(shift, constant, atol=0.12)
+
+
+def test_compare_tells_the_mean_from_a_new_data_set():
+    mean = bcm.compare(RESULTS, rope=0.01).set_index(["first", "second"])
+    new = bcm.compare(RESULTS, "accuracy", of="new", rope=0.01).set_index(["first", "second"])
+    assert mean.loc[("b", "c"), "p_better"] > 0.99
+    assert mean.loc[("a", "b"), "p_worse"] > 0.9
+    np.testing.assert_allclose(mean["mean"], [-0.03, 0.10, 0.13], atol=0.02)
+    assert (new["upper"] - new["lower"] > 1.5 * (mean["upper"] - mean["lower"])).all()
+    np.testing.assert_allclose(new[["p_better", "p_rope", "p_worse"]].sum(axis=1), 1)
+    turned = RESULTS.sel(classifier=["b", "a"])
+    assert bcm.compare(turned, rope=0.01)["p_better"][0] == pytest.approx(
+        mean.loc[("a", "b"), "p_worse"], abs=1e-4
+    )
+    assert bcm.ranks(RESULTS)["p_best"].idxmax() == 1
+
+
+def test_losses_are_better_where_lower_and_other_questions_are_refused():
+    loss = bcm.from_results(TABLE.rename(columns={"accuracy": "error_rate"}))
+    assert bcm.compare(loss, reference="c")["p_better"].max() < 0.01
+    with pytest.raises(ValueError, match="of differences between classifiers"):
+        bcm.interval(RESULTS, "accuracy")
+    with pytest.raises(ValueError, match="not of this measure"):
+        bcm.compare(RESULTS, "f1")
+    one = bcm.from_results(TABLE[TABLE["data_set"] == "set 0"])
+    with pytest.raises(ValueError, match="too few data sets in common"):
+        bcm.compare(one)
+
+
+def test_draws_are_those_of_the_quadrature():
+    posterior = bcm.direct.hierarchical_differences(RESULTS)
+    drawn = posterior.variables(4000, np.random.default_rng(0))
+    table = bcm.compare(RESULTS)
+    np.testing.assert_allclose(drawn["location"].mean(0), table["mean"], atol=0.001)
+    np.testing.assert_allclose(drawn["location"].std(0), table["sd"], rtol=0.1)
+    own = drawn["difference"].mean(0).reshape(3, 10)
+    np.testing.assert_allclose(own.mean(1), table["mean"], atol=0.004)
