@@ -44,6 +44,8 @@ from itertools import combinations
 
 import numpy as np
 import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
 
 # As in hierarchical_folds, where they are explained: without halves, and with them.
 SPREAD, SPREAD_WITH_HALVES = 0.3, 0.8
@@ -55,7 +57,13 @@ HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
 LUCK = 0.95
 
 
-def paired_folds(outcomes, *, concentration=None, spread=None, separation=None) -> pm.Model:
+def paired_folds(
+    outcomes: xr.Dataset,
+    *,
+    concentration: ArrayLike | None = None,
+    spread: float | None = None,
+    separation: float | None = None,
+) -> pm.Model:
     """Model the joint outcomes of classifiers cross-validated on the same folds.
 
     Parameters

@@ -32,9 +32,10 @@ doi:10.1111/j.2517-6161.1994.tb01956.x
 
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 
-def repeated_items(attempts, *, concentration=1.0) -> pm.Model:
+def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Model:
     """Model how the rates of items are distributed that were answered several times.
 
     Parameters

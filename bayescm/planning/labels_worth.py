@@ -94,7 +94,7 @@ def _rows(blank, labels, worth):
     """Return one row for each member of the batch."""
     values = {"labels": labels, "worth": np.round(worth)}
     data = {k: (blank.dims, np.broadcast_to(each, blank.shape)) for k, each in values.items()}
-    coords = {dim: blank[dim] for dim in blank.dims if dim in blank.coords}
+    coords = {dim: (dim, blank[dim].values) for dim in blank.dims if dim in blank.coords}
     table = xr.Dataset(data, coords=coords)
     frame = table.to_dataframe().reset_index() if blank.ndim else pd.DataFrame([_plain(table)])
     frame.insert(0, "measure", blank.name)

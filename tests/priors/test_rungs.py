@@ -23,6 +23,13 @@ TRUTH = RNG.integers(0, 2, 40)
 SCORES = bcm.from_scores(TRUTH, TRUTH + RNG.normal(size=40), positive=1)
 BOTH = bcm.from_classifiers(TRUTH, {"a": TRUTH, "b": RNG.integers(0, 2, 40)}, positive=1)
 
+DEALT = bcm.from_classifiers(
+    TRUTH,
+    {"a": TRUTH, "b": RNG.integers(0, 2, 40)},
+    positive=1,
+    by={"fold": np.arange(40) % 2},
+)
+ATTEMPTS = bcm.from_attempts(RNG.integers(0, 2, (9, 4)))
 WEIGHTED = bcm.from_predictions(
     TRUTH, TRUTH, weights=RNG.lognormal(size=40), weights_are="importance", positive=1
 )
@@ -52,6 +59,8 @@ RUNGS = {
     "hierarchical_folds": (FOLDS, {"spread": 0.5}, {"spread": few}),
     "hierarchical_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
     "paired_outcomes": (BOTH, {"concentration": 1.0}, None),
+    "paired_folds": (DEALT, {"spread": 0.5}, None),
+    "repeated_items": (ATTEMPTS, {"concentration": 2.0}, None),
     "importance_weighted": (WEIGHTED, {"concentration": 1.0}, None),
     "partly_labelled": (PARTLY, {"concentration": 1.0}, None),
     "noisy_labels": (RATED, {"concentration": 2.0}, None),
