@@ -71,7 +71,7 @@ class StudentMixture(Distribution):
 
     Examples
     --------
-    >>> parts = np.array([0.0, 4.0]), np.ones(2), np.array([5.0, 9.0]), np.array([0.5, 0.5])
+    >>> parts = np.array([0.0, 4.0]), np.ones(2), np.array([5.0, 5.0]), np.array([0.5, 0.5])
     >>> float(StudentMixture(*parts).mean()), float(StudentMixture(*parts).cdf(2.0).round(2))
     (2.0, 0.5)
     """
