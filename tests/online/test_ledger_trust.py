@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import ledger_damage
 import pytest
 import sqlalchemy as sa
 from ledger_worker import counts
@@ -123,6 +125,20 @@ def test_an_entry_whose_number_is_no_number_is_named(tmp_path):
     found = online.verify(path)
     assert found["whole"].tolist() == [False]
     assert "batch '0-3'" in found["damage"][0]
+
+
+def test_a_damaged_index_of_names_lets_no_batch_in_twice(tmp_path):
+    path = tmp_path / "eval.db"
+    ledger_damage.fill(path, 40)
+    raw = path.read_bytes()
+    (place,) = [each.start() for each in re.finditer(b"firstbatch 34", raw)]
+    for bit in (8, 128):
+        path.write_bytes(raw[: place + 5] + bytes([raw[place + 5] ^ bit]) + raw[place + 6 :])
+        with (
+            Ledger(path, create=False) as ledger,
+            pytest.raises(ValueError, match="index of names of classifier 'first'"),
+        ):
+            ledger.record("first", "batch 38", counts(1, 38))
 
 
 def test_backups_are_whole_under_writers(store, tmp_path):

@@ -19,20 +19,20 @@ _B = batches.c
 _WHO: Any = sa.bindparam("who")
 _MINE = _B.classifier == _WHO
 _ENTRY = sa.select(*[_B[name] for name in Entry._fields])
-# The last entry is looked up by one index and its hash by another, whatever the planner likes.
-_BY_KEY = "INDEXED BY sqlite_autoindex_bayescm_batches_1"
-_LAST = _ENTRY.where(_MINE).order_by(_B.entry.desc()).limit(2).with_hint(batches, _BY_KEY, "sqlite")
-_END = (
-    sa.select(_B.entry, _B.hash)
-    .where(_MINE)
-    .order_by(_B.entry.desc())
-    .limit(1)
-    .with_hint(batches, "INDEXED BY bayescm_hashes", "sqlite")
-)
+# The last entry is looked up by the index of its key, and its hash by another one, which SQLite
+# prefers because it holds all that is asked for.
+_LAST = _ENTRY.where(_MINE).order_by(_B.entry.desc()).limit(2)
+_END = sa.select(_B.entry, _B.hash).where(_MINE).order_by(_B.entry.desc()).limit(1)
 _HASH = sa.select(_B.hash).where(_MINE, _B.entry == sa.bindparam("number"))
 AFTER = _ENTRY.where(_MINE, _B.entry > sa.bindparam("number")).order_by(_B.entry)
 _BETWEEN = AFTER.where(_B.entry <= sa.bindparam("top"))
 _BATCH = _ENTRY.where(_MINE, _B.batch_id == sa.bindparam("id"))
+# The last names are looked up by the index of numbers too: where that of names is damaged, a batch
+# that is sent again must not be taken for a new one. (No index has the name with nothing added.)
+_AMONG = _ENTRY.where(
+    _MINE, _B.entry > sa.bindparam("number"), _B.batch_id + "" == sa.bindparam("id")
+)
+_RECENT = 1000
 _CORRECTION = sa.select(_B.batch_id).where(_MINE, _B.corrects == sa.bindparam("id"))
 LABELS = sa.select(classifiers.c.labels).where(classifiers.c.classifier == _WHO)
 _LISTED = sa.select(classifiers.c.classifier).order_by(classifiers.c.classifier)
@@ -123,8 +123,9 @@ def after(connection: sa.Connection, classifier: str, start: str, number: int) -
     rows = connection.execute(AFTER, who | {"number": number}).all()
     previous = start if not number else connection.execute(_HASH, who | {"number": number}).scalar()
     check(start, previous, number, rows, classifier)
-    if rows[-1].entry != last.entry:
-        raise damage(f"entry {rows[-1].entry + 1} of classifier {classifier!r} is missing")
+    there = rows[-1].entry if rows else number
+    if there != last.entry:
+        raise damage(f"entry {there + 1} of classifier {classifier!r} is missing")
     return rows
 
 
@@ -162,6 +163,13 @@ def _enough(rows, moment, before):
 def batch(connection: sa.Connection, classifier: str, batch_id: str) -> Any:
     """Return the entry of a batch, or None."""
     return connection.execute(_BATCH, {"who": classifier, "id": batch_id}).first()
+
+
+def check_absent(connection: sa.Connection, classifier: str, batch_id: str, last: int) -> None:
+    """Raise where a batch that its own index does not know is among the last entries."""
+    who = {"who": classifier, "id": batch_id, "number": last - _RECENT}
+    if connection.execute(_AMONG, who).first() is not None:
+        raise damage(f"the index of names of classifier {classifier!r}")
 
 
 def correction(connection: sa.Connection, classifier: str, batch_id: str) -> str | None:

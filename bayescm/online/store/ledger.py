@@ -125,7 +125,7 @@ class Ledger(Database):
         with self.transaction(f"record batch {new['batch_id']!r}", write=True) as connection:
             labels, last = labels_and_end(connection, who, counts)
             new["cells"] = json.dumps(cells(counts, json.loads(labels), who))
-            if is_there(connection, who, new):
+            if is_there(connection, who, new, last):
                 return False, last
             start, now = head(who, labels), datetime.now(UTC)
             old = corrected(connection, who, new)

@@ -32,10 +32,12 @@ def labels_and_end(
     return stored, None
 
 
-def is_there(connection: sa.Connection, classifier: str, new: dict[str, Any]) -> bool:
+def is_there(connection: sa.Connection, classifier: str, new: dict[str, Any], last: Any) -> bool:
     """Say whether the same batch is there already; refuse another one of that name."""
     old = read.batch(connection, classifier, new["batch_id"])
     if old is None:
+        if last is not None:
+            read.check_absent(connection, classifier, new["batch_id"], last.entry)
         return False
     what = f"batch {new['batch_id']!r} is in the ledger with"
     if json.loads(old.cells) != json.loads(new["cells"]):
