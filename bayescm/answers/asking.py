@@ -117,7 +117,7 @@ def known_or_drawn(
     random_seed: int = 0,
 ) -> list:
     """Return the distributions of resolved measures: known, or else all from the same draws."""
-    if check_draws(draws) is None:
+    if check_draws(draws) is None or posterior.measured:
         known = [posterior.distribution(each, of=of, n=n) for each in measures]
     else:
         known = [None] * len(measures)

@@ -103,6 +103,8 @@ def compare(
     check_kind(kind)
     check_choice("contrast", contrast, ["difference", "ratio"])
     drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
+    if contrast == "ratio":
+        drawn.check_levels()
     rows = []
     for kernel, place, names in _places(drawn, dim):
         less = kernel.lower_is_better

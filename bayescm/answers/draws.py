@@ -40,6 +40,8 @@ class Joint:
     difference : callable
         From (measure, place of the first, place of the second) to the distribution of the
         difference of two members that belong together, or None.
+    relative : bool
+        Whether only differences between members are known: a level is about their average.
     """
 
     values: xr.Dataset
@@ -47,6 +49,13 @@ class Joint:
     paired: bool
     distribution: Callable
     difference: Callable
+    relative: bool = False
+
+    def check_levels(self) -> None:
+        """Raise where levels have no meaning by themselves."""
+        if self.relative:
+            what = "results are of differences between members"
+            raise fail(what, ..., "", "use compare or ranks")
 
 
 def draw_measures(
@@ -117,7 +126,7 @@ def draw_measures(
     def difference(measure, first, second):
         return posterior.difference(measure, first, second, of=of)
 
-    return Joint(values, found, paired, distribution, difference)
+    return Joint(values, found, paired, distribution, difference, bool(posterior.measured))
 
 
 def labelled_draws(

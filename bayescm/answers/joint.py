@@ -66,6 +66,7 @@ def joint_interval(
     """
     prob = check_prob(prob)
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
+    drawn.check_levels()
     values = _only(drawn, pairs)
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]

@@ -93,6 +93,7 @@ def _two(evidence, measures, random_seed, options):
         options = {"draws": _MANY_DRAWS} | options
     options = {**options, "compared": False}
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
+    drawn.check_levels()
     if len({each.dims for each in drawn.values.values()}) > 1:
         todo = "use averages such as f1_macro, or a function of the cells for one class"
         raise fail("only one measure has a value per class", list(drawn.values), allowed, todo)
@@ -183,7 +184,9 @@ def correlation(
     """
     prob = check_prob(prob)
     options["compared"] = False
-    values = draw_measures(evidence, measures, random_seed=random_seed, **options).values
+    drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
+    drawn.check_levels()
+    values = drawn.values
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
         raise fail(

@@ -37,7 +37,7 @@ class Posterior:
     ----------
     takes : str
         The kind of evidence: ``"counts"``, ``"outcomes"``, ``"scores"``.
-    measured : tuple of Measure, of which evidence without counts holds the values
+    measured : tuple of Measure, of which evidence without counts holds values to be compared
     gives : str
         The variable that its measures are functions of (their ``takes``): the cells.
     uses : tuple of str

@@ -188,7 +188,9 @@ def _numbers(evidence):
     """Return the array of counts, scores or answers, which is one of the variables of a dataset."""
     if not isinstance(evidence, xr.Dataset):
         return evidence
-    return next(evidence[name] for name in ("counts", "score", "correct") if name in evidence)
+    return next(
+        evidence[name] for name in ("counts", "score", "correct", "result") if name in evidence
+    )
 
 
 def _whole(evidence):

@@ -34,6 +34,20 @@ def test_long_and_wide_tables_are_the_same_results():
 
 
 @pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: bcm.compare(RESULTS, contrast="ratio"),
+        lambda: bcm.interval(RESULTS, "accuracy", draws=100),
+        lambda: bcm.joint_interval(RESULTS, "accuracy"),
+        lambda: bcm.correlation(RESULTS, "accuracy"),
+    ],
+)
+def test_levels_of_differences_are_refused(ask):
+    with pytest.raises(ValueError, match="results are of differences between"):
+        ask()
+
+
+@pytest.mark.parametrize(
     ("table", "message"),
     [
         (pd.concat([TABLE, TABLE]), "a run is there twice"),

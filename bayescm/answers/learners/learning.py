@@ -80,7 +80,7 @@ def learning_curve(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> table = learning_curve(GaussianNB(), X, y, [50, 200], cv=5)
     >>> table[["size", "point"]].round(2).values.tolist()
-    [[50.0, 0.93], [200.0, 0.94]]
+    [[50.0, 0.95], [200.0, 0.94]]
     """
     labels = np.asarray(y)
     splits = splits_of(cv, X, y, None, random_state)
