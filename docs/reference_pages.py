@@ -45,7 +45,8 @@ def public():
     for each in PACKAGES:
         package = getattr(bcm, each)
         members = [name for name in package.__all__ if id(getattr(package, name)) not in seen]
-        rooms[package.__name__.split(".")[1]] += [f"{each}.{name}" for name in members]
+        place = package.__name__.removeprefix("bayescm.")
+        rooms[place.split(".")[0]] += [f"{place}.{name}" for name in members]
     return rooms
 
 

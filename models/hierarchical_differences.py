@@ -39,9 +39,10 @@ from itertools import combinations
 
 import numpy as np
 import pymc as pm
+import xarray as xr
 
 
-def hierarchical_differences(results, *, scale=None) -> pm.Model:
+def hierarchical_differences(results: xr.Dataset, *, scale: float | None = None) -> pm.Model:
     """Model the differences of every pair of classifiers on several data sets.
 
     Parameters

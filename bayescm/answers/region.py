@@ -184,9 +184,9 @@ def correlation(
     """
     prob = check_prob(prob)
     options["compared"] = False
-    drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
-    drawn.check_levels()
-    values = drawn.values
+    known = draw_measures(evidence, measures, random_seed=random_seed, **options)
+    known.check_levels()
+    values = known.values
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
         raise fail(

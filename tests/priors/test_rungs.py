@@ -6,6 +6,7 @@ import shutil
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 
@@ -28,6 +29,17 @@ DEALT = bcm.from_classifiers(
     {"a": TRUTH, "b": RNG.integers(0, 2, 40)},
     positive=1,
     by={"fold": np.arange(40) % 2},
+)
+RESULTS = bcm.from_results(
+    pd.DataFrame(
+        [
+            (f"set {i}", name, fold, RNG.normal())
+            for i in range(4)
+            for name in "ab"
+            for fold in "xy"
+        ],
+        columns=["data_set", "classifier", "fold", "accuracy"],
+    )
 )
 ATTEMPTS = bcm.from_attempts(RNG.integers(0, 2, (9, 4)))
 WEIGHTED = bcm.from_predictions(
@@ -60,6 +72,7 @@ RUNGS = {
     "hierarchical_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
     "paired_outcomes": (BOTH, {"concentration": 1.0}, None),
     "paired_folds": (DEALT, {"spread": 0.5}, None),
+    "hierarchical_differences": (RESULTS, {"scale": 0.5}, None),
     "repeated_items": (ATTEMPTS, {"concentration": 2.0}, None),
     "importance_weighted": (WEIGHTED, {"concentration": 1.0}, None),
     "partly_labelled": (PARTLY, {"concentration": 1.0}, None),
