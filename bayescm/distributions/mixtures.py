@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 from scipy.special import stdtr
 
 from bayescm.distributions.base import Distribution
@@ -42,6 +41,9 @@ class Gridded(Distribution):
 
     @cached_property
     def _curves(self):
+        # It loads much of scipy, which others need not wait for.
+        from scipy.interpolate import PchipInterpolator
+
         curve = PchipInterpolator(self.nodes, self.density)
         below = curve.antiderivative()
         return curve, below, float(below(self.nodes[-1]))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 
@@ -72,6 +72,7 @@ class Pair:
     @cached_property
     def _mode(self):
         """The mode in location and log spread, and the standard deviations there."""
+        from scipy import optimize
 
         def minus(point):
             logs = self.log_density(point[0] * self.scale, self.scale * np.exp(point[1]), 10.0)
