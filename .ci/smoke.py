@@ -5,8 +5,8 @@ from importlib import import_module, metadata
 
 import bayescm as bcm
 
-# These need an extra that the wheel does not ask for.
-OPTIONAL = {"dask", "distributed", "psycopg"}
+# These need an extra that the wheel does not ask for, or are for those who have pytest.
+OPTIONAL = {"dask", "distributed", "psycopg", "pytest"}
 modules = [m.name for m in pkgutil.walk_packages(bcm.__path__, "bayescm.")]
 for module in [*modules, "bayescm.models"]:
     try:
