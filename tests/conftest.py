@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import shifted_seeds  # noqa: F401
+from hypothesis import settings
+
+# The same examples on every machine; others by --hypothesis-profile default --hypothesis-seed 1.
+settings.register_profile("fixed", derandomize=True)
+settings.load_profile("fixed")
 
 # Processes that a test starts (of joblib, of Dask) unpickle functions of the helpers by name.
 _PATH = [str(Path(__file__).parent / "support"), os.environ.get("PYTHONPATH")]

@@ -35,6 +35,10 @@ NAMED = {
     "equal_opportunity_difference": Named(("recall",), "range"),
     "equal_opportunity_ratio": Named(("recall",), "ratio"),
 }
+_TOGETHER = (
+    "All classifiers share one spread between the groups, so that a gap that only one of them has "
+    "is drawn towards 0. How often these intervals hold the truth was not measured."
+)
 
 
 def gap(
@@ -93,7 +97,8 @@ def gap(
     DataArray, dims (..., [group], [class], bound)
         ``bound`` is lower, upper; only ``"deviation"`` has a dim ``group``. The coord ``point`` is
         the posterior mean, ``observed`` the statistic of the sample, which overstates a gap.
-        The attributes say ``statistic``, ``of``, ``prob``, ``kind`` and ``how``.
+        The attributes say ``statistic``, ``of``, ``prob``, ``kind`` and ``how``; of several
+        classifiers ``caution``.
 
     Raises
     ------
@@ -157,7 +162,10 @@ def gap_of(
     found = _answer(drawn, prob, kind, delta).assign_coords(observed=seen.variable)
     name = measure if isinstance(measure, str) else kernels[0].__name__
     said = {"statistic": statistic, "of": "finite", "prob": prob, "kind": kind}
-    return found.rename(name).assign_attrs(said | {"how": posterior.how})
+    said |= {"how": posterior.how}
+    if "classifier" in found.dims and "classifier" in posterior.pairs:
+        said["caution"] = _TOGETHER
+    return found.rename(name).assign_attrs(said)
 
 
 def _meant(measure, statistic):

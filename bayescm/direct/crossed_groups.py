@@ -19,7 +19,7 @@ from bayescm.validate import fail
 _RATES = 3
 _DEFAULT = 0.5
 # Dims of evidence whose members are no groups of examples.
-_NO_ATTRIBUTES = {"classifier", "fold", "half", "repeat", "step"}
+_NO_ATTRIBUTES = {"batch", "classifier", "fold", "half", "repeat", "step"}
 
 
 @dataclass(frozen=True, eq=False)

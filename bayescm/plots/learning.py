@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.validate import fail
 
@@ -19,7 +20,8 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
     Parameters
     ----------
     table : DataFrame
-        From `bayescm.learning_curve`, of one measure; a line for each classifier or class.
+        From `bayescm.learning_curve`, of one measure; a line for each classifier or class. What
+        the intervals are is said by its ``attrs``, ``prob`` and ``kind``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -30,7 +32,7 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
     Raises
     ------
     ValueError
-        If the table is of several measures, or no learning curve.
+        If the table is of several measures, of too many lines to tell apart, or no learning curve.
 
     Examples
     --------
@@ -47,16 +49,24 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
         todo = 'select one: table[table["measure"] == "f1"]'
         raise fail("one measure at a time", names, "one", todo)
     by = [name for name in ("classifier", "class") if name in table]
-    parts = table.groupby(by, sort=False) if by else [((None,), table)]
+    parts = list(table.groupby(by, sort=False)) if by else [((None,), table)]
+    common.check_few(parts)
     with canvas((5.5, 3.6), ax=ax) as page:
         axes = page.axes
-        for name, rows in parts:
-            rows = rows.sort_values("size")
+        for place, (name, rows) in enumerate(parts):
+            rows, paint = rows.sort_values("size"), common.paint(place)
             label = " ".join(str(each) for each in name if each is not None) or None
-            (line,) = axes.plot(rows["size"], rows["mean"], marker="o", markersize=4, label=label)
+            marker = common.MARKERS[place]
+            axes.plot(
+                rows["size"], rows["mean"], color=paint, label=label, marker=marker, markersize=4
+            )
             ends = rows["lower"], rows["upper"]
-            axes.fill_between(rows["size"], *ends, alpha=0.2, color=line.get_color())
+            axes.fill_between(rows["size"], *ends, alpha=0.2, color=paint, linewidth=0)
         axes.set(xlabel="examples to train on", ylabel=names[0])
+        axes.spines[["top", "right"]].set_visible(False)
         if by:
             axes.legend()
+        known = table.attrs
+        words = common.words_for(known["prob"], known["kind"]) if "prob" in known else ""
+        page.heading("line: mean", f"band: {words}" if words else "")
     return page.figure

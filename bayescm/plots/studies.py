@@ -189,7 +189,9 @@ def _studies(counts):
 
 
 def _labels(counts):
-    return counts["group"].values.tolist() if "group" in counts.coords else range(len(counts))
+    if "group" in counts.coords:
+        return counts["group"].values.tolist()
+    return [f"study {number}" for number in range(1, len(counts) + 1)]
 
 
 def _observed(counts):

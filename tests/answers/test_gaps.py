@@ -101,6 +101,7 @@ def test_gaps_of_classifiers_are_paired():
     shrunk = bcm.gap(both, "accuracy", reference="old", delta=0)
     assert shrunk.classifier.values.tolist() == ["new"]
     assert shrunk.p_below > 0.99
+    assert "was not measured" in shrunk.attrs["caution"]
     np.testing.assert_allclose(shrunk.point, apart.point.diff("classifier"), atol=1e-9)
     assert shrunk.observed == pytest.approx(apart.observed.diff("classifier").item())
     with pytest.raises(ValueError, match="the reference is not a classifier"):
@@ -124,6 +125,10 @@ def test_gaps_of_classifiers_are_paired():
 def test_what_has_no_meaning_is_refused(sites, given, message):
     with pytest.raises((ValueError, TypeError), match=message):
         gap(sites, **{"measure": "recall", "draws": 9} | given)
+
+
+def test_groups_of_one_classifier_need_no_caution(sites):
+    assert "caution" not in gap(sites, "recall", draws=100).attrs
 
 
 def test_three_groups_are_pooled_to_be_compared_and_two_are_not(sites):

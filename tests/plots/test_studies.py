@@ -44,6 +44,8 @@ def test_the_forest_says_what_interval_says():
         "mean of studies",
         "new study",
     ]
+    unnamed = bcm.plot_studies(STUDIES.drop_vars("group")).axes[0]
+    assert unnamed.get_yticklabels()[0].get_text() == "study 1"
     alone = bcm.interval(STUDIES.sel(group="study 2", drop=True), "recall", kind="eti")
     np.testing.assert_allclose(left.lines[4].get_xdata(), alone, atol=1e-6)
     mean = bcm.interval(STUDIES, "specificity", kind="eti", of="population")

@@ -61,7 +61,8 @@ def learning_curve(
     -------
     DataFrame
         One row per size (``size``, the examples trained on), classifier and measure: ``point``,
-        ``mean``, ``sd``, ``lower``, ``upper``. `bayescm.plot_learning_curve` draws it.
+        ``mean``, ``sd``, ``lower``, ``upper``; ``attrs`` has ``prob`` and ``kind``.
+        `bayescm.plot_learning_curve` draws it.
 
     Raises
     ------
@@ -95,7 +96,9 @@ def learning_curve(
         kept = [name for name in table if name in ("classifier", "class", *_KEPT)]
         rows.append(table[kept].assign(size=size))
     found = pd.concat(rows, ignore_index=True)
-    return found[["size", *(name for name in found if name != "size")]]
+    found = found[["size", *(name for name in found if name != "size")]]
+    found.attrs = {"prob": prob, "kind": kind}
+    return found
 
 
 def _dealt(train, labels, rng):

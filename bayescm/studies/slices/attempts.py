@@ -20,8 +20,8 @@ from bayescm.measures.attempts import Rates
 from bayescm.measures.catalogue import resolve
 from bayescm.posterior.route import posterior_of
 from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, run_chosen
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_chosen
+from bayescm.validate import check_choice
 
 TABLES = ("coverage",)
 SIZES = ((30, 8), (164, 10), (500, 3))
@@ -129,9 +129,7 @@ def study(case: int) -> Study:
     >>> study(2).name
     'attempts 30 8 beta(2, 3)'
     """
-    if case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
-    items, attempts, kind = CASES[case]
+    items, attempts, kind = case_of(CASES, case)
     name = f"attempts {items} {attempts} {kind}"
     if case == PAIRED:
         methods = {
@@ -162,9 +160,7 @@ def table(
         As of `bayescm.simulation.coverage.run`, with the case in columns in front and ``of``.
     """
     check_choice("table", name, list(TABLES))
-    frame = run_chosen(study, CASES, case, settings)
-    for place, column in enumerate(("items", "attempts", "rates"), start=1):
-        frame.insert(place, column, [CASES[number][place - 1] for number in frame["case"]])
+    frame = run_chosen(study, CASES, case, settings, columns=("items", "attempts", "rates"))
     both = frame["measure"].str.rsplit(", ", n=1, expand=True)
     frame["measure"] = both[0]
     frame.insert(frame.columns.get_loc("measure") + 1, "of", both[1])

@@ -21,8 +21,8 @@ from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.posterior.route import members_of
 from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, run_chosen
-from bayescm.validate import check_choice, fail
+from bayescm.studies.tables import Settings, case_of, run_chosen
+from bayescm.validate import check_choice
 
 TABLES = ("coverage",)
 STATISTICS = ("range", "ratio", "worst")
@@ -126,9 +126,7 @@ def study(case: int) -> Study:
     >>> study(3).name
     'gaps 6 0.6 5 500 0'
     """
-    if case not in CASES:
-        raise fail("no such case", case, f"1 to {len(CASES)}", "pass case=1")
-    setting = CASES[case]
+    setting = case_of(CASES, case)
     methods = {f"gap, {kind}": partial(pooled, kind=kind) for kind in ("eti", "hdi")}
     name = " ".join(["gaps", *(f"{each:g}" for each in setting)])
     return Study(name, partial(generate, setting=setting), methods | {"bootstrap": bootstrap})
@@ -154,7 +152,4 @@ def table(
         As of `bayescm.simulation.coverage.run`, with the setting in columns in front.
     """
     check_choice("table", name, list(TABLES))
-    frame = run_chosen(study, CASES, case, settings)
-    for place, column in enumerate(Setting._fields, start=1):
-        frame.insert(place, column, [CASES[number][place - 1] for number in frame["case"]])
-    return frame
+    return run_chosen(study, CASES, case, settings, columns=Setting._fields)

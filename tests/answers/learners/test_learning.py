@@ -42,6 +42,7 @@ def test_a_plot_has_a_line_for_each_classifier():
     lines = figure.axes[0].get_lines()
     assert [line.get_label() for line in lines] == ["bayes", "counts"]
     np.testing.assert_array_equal(lines[0].get_xdata(), [20, 80])
+    assert "band: 95% highest-density interval" in figure.get_suptitle()
     plt.close(figure)
     with pytest.raises(ValueError, match="one measure at a time"):
         bcm.plot_learning_curve(table.assign(measure=["a", "b"] * 2))

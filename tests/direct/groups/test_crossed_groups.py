@@ -76,6 +76,7 @@ def test_every_question_goes_to_the_cells():
         (PEOPLE.sum("age"), {}, "one attribute is for hierarchical_groups"),
         (bcm.from_matrix(np.ones((2, 2, 3, 3), int), dims=("sex", "age")), {}, "two classes"),
         (PEOPLE.rename(age="fold"), {}, "no attributes of examples.*fold"),
+        (PEOPLE.rename(age="batch"), {}, "no attributes of examples.*batch"),
         (bcm.from_classifiers([0, 1], {"a": [0, 1], "b": [1, 1]}), {}, "one classifier"),
         (PEOPLE, {"interaction": 0}, "interaction must be a positive scale"),
         (PEOPLE, {"spread": "wide"}, "spread must be a positive scale"),
