@@ -27,7 +27,8 @@ _HOME = {
     "evidence.scored.folds": ["cross_scores"],
     "evidence.cross_validation": ["cross_confusion"],
     "evidence.learners.halves": ["cross_halves"],
-    "calibration.recalibrating": ["recalibrated"],
+    "curves.calibration.recalibrating": ["recalibrated"],
+    "curves": ["calibration"],
     "evidence.learners.pairs": ["cross_outcomes"],
     "curves.deciding.costs": ["expected_cost"],
     "curves.deciding.decisions": ["decision_curve"],
@@ -88,7 +89,6 @@ _HOME = {
     ],
 }
 _MODULES = [
-    "calibration",
     "classical",
     "curves",
     "direct",

@@ -1,4 +1,3 @@
-from bayescm import calibration as calibration
 from bayescm import classical as classical
 from bayescm import curves as curves
 from bayescm import direct as direct
@@ -34,9 +33,10 @@ from bayescm.answers.proportion import proportion as proportion
 from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
-from bayescm.calibration.recalibrating import recalibrated as recalibrated
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
+from bayescm.curves import calibration as calibration
+from bayescm.curves.calibration.recalibrating import recalibrated as recalibrated
 from bayescm.curves.deciding.costs import expected_cost as expected_cost
 from bayescm.curves.deciding.decisions import decision_curve as decision_curve
 from bayescm.curves.deciding.selective import risk_coverage as risk_coverage

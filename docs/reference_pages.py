@@ -12,7 +12,6 @@ ROOMS = {
     "models": "Models",
     "posterior": "Posterior",
     "answers": "Answers",
-    "calibration": "Calibration",
     "curves": "Curves",
     "classical": "Classical intervals",
     "online": "Online evaluation",

@@ -1,5 +1,6 @@
 """Curves: ROC and precision-recall with bands, summaries of them, and thresholds."""
 
+from bayescm.curves import calibration
 from bayescm.curves.bands import band
 from bayescm.curves.choosing import best_threshold
 from bayescm.curves.classifying import classify
@@ -18,6 +19,7 @@ __all__ = [
     "average_precision",
     "band",
     "best_threshold",
+    "calibration",
     "classify",
     "compare",
     "estimate",

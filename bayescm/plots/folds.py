@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-import bayescm as bcm
 from bayescm.answers.interval import interval
 from bayescm.answers.numbers import mean
+from bayescm.classical.fold_t import fold_t
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
@@ -162,7 +162,7 @@ def _together(counts, measure, prob, kind, prior):
     macro = fold_macro(counts, measure).item()
     for method in dict.fromkeys([*methods, "resampled"]):
         place = len(rows)
-        ends = bcm.classical.fold_t(counts, measure, method=method, prob=prob).values
+        ends = fold_t(counts, measure, method=method, prob=prob).values
         label = "K-fold t" if method == "plain" else f"{method} t"
         rows.append((label, macro, ends, common.paint(place), common.MARKERS[place]))
     return rows

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm import calibration
 from bayescm.answers.summary import summary
+from bayescm.curves import calibration
 from bayescm.curves.deciding.decisions import decision_curve
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Hashable, Mapping
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm import __version__
 from bayescm.direct.base import Posterior
 
 ORDER = [
@@ -27,7 +27,7 @@ LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "obs
 # Up to this many numbers interpreting a graph draw by draw takes less time than compiling it.
 _FEW = 5e6
 
-ORIGIN = {"inference_library": "bayescm", "inference_library_version": __version__}
+ORIGIN = {"inference_library": "bayescm", "inference_library_version": version("bayescm")}
 
 
 def build(

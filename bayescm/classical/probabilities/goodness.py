@@ -16,7 +16,7 @@ def hosmer_lemeshow(
     Return Hosmer and Lemeshow's test: positives seen and forecast in groups of like forecasts.
 
     Its power depends on the number of examples and its answer on the groups;
-    :func:`bayescm.calibration.test` says how near the curve is to the diagonal.
+    :func:`bayescm.curves.calibration.test` says how near the curve is to the diagonal.
 
     Parameters
     ----------

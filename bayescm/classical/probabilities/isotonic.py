@@ -21,7 +21,7 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     Return a band that holds the whole calibration curve if this never falls, whatever its shape.
 
     Its coverage is guaranteed for any number of examples, steps included, and it is wide:
-    :func:`bayescm.calibration.curve` has a narrower one for smooth curves.
+    :func:`bayescm.curves.calibration.curve` has a narrower one for smooth curves.
 
     Parameters
     ----------

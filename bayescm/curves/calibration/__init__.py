@@ -1,6 +1,6 @@
 """Calibration: the curve of what comes true, with a band that holds everywhere, and its test."""
 
-from bayescm.calibration.curve import curve, test
-from bayescm.calibration.recalibrating import recalibrated
+from bayescm.curves.calibration.curve import curve, test
+from bayescm.curves.calibration.recalibrating import recalibrated
 
 __all__ = ["curve", "recalibrated", "test"]
