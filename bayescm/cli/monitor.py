@@ -17,7 +17,9 @@ from bayescm.cli.monitor_options import (
     Since,
     Store,
     Window,
+    floors,
 )
+from bayescm.cli.monitor_serve import serve
 from bayescm.cli.monitor_upkeep import backup, export, restore, verify
 from bayescm.cli.options import (
     Concentration,
@@ -155,7 +157,7 @@ def alarms(
     """List the alarms so far."""
     from bayescm.cli.output import show
 
-    rules: dict[str, Any] = {"rate": rate, "floor": _floors(floor), "reference": reference}
+    rules: dict[str, Any] = {"rate": rate, "floor": floors(floor), "reference": reference}
     settings = _settings(concentration, forgetting, window, measure, order)
     with _opened(store, classifier, settings) as opened:
         found = opened.alarms(since=since, new=new, **rules)
@@ -183,29 +185,13 @@ def acknowledge(
     order: Order = "at",
 ) -> None:
     """Acknowledge the alarms of the same rules: they are no longer new."""
-    rules: dict[str, Any] = {"rate": rate, "floor": _floors(floor), "reference": reference}
+    rules: dict[str, Any] = {"rate": rate, "floor": floors(floor), "reference": reference}
     settings = _settings(concentration, forgetting, window, measure, order)
     with _opened(store, classifier, settings) as opened:
         found = opened.alarms(since=since, new=True, **rules)
         if batch:
             found = found[found["batch_id"].isin(batch)]
         print(f"{opened.acknowledge(found, note=note)} alarms acknowledged")
-
-
-def _floors(given):
-    """Return floors by measure from texts such as recall=0.8."""
-    from bayescm.validate import fail
-
-    floors = {}
-    for each in given or []:
-        name, _, value = each.rpartition("=")
-        try:
-            floors[name] = float(value)
-        except ValueError:
-            name = ""
-        if not name:
-            raise fail("cannot read the floor", each, "measure=value", "write e.g. recall=0.8")
-    return floors or None
 
 
 def _opened(store, classifier, settings):
@@ -236,10 +222,10 @@ def plot(
 
     check_picture(out)
     settings = _settings(concentration, forgetting, window, measure, order)
-    rules: dict[str, Any] = {"rate": rate, "floor": _floors(floor), "reference": reference}
+    rules: dict[str, Any] = {"rate": rate, "floor": floors(floor), "reference": reference}
     with _opened(store, classifier, settings) as opened:
         save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)
 
 
-for command in (verify, backup, restore, export):
+for command in (serve, verify, backup, restore, export):
     monitor.command()(command)

@@ -41,3 +41,19 @@ Reference = Annotated[
     int | None,
     typer.Option("--reference", help="How many first batches later ones are compared with."),
 ]
+
+
+def floors(given: list[str] | None) -> dict[str, float] | None:
+    """Return floors by measure from texts such as recall=0.8."""
+    from bayescm.validate import fail
+
+    found = {}
+    for each in given or []:
+        name, _, value = each.rpartition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            name = ""
+        if not name:
+            raise fail("cannot read the floor", each, "measure=value", "write e.g. recall=0.8")
+    return found or None

@@ -17,6 +17,7 @@ _HOME = {
     "store.copies": ["backup", "restore", "verify"],
     "series": ["accumulate", "history", "with_room"],
     "updating": ["intervals", "update"],
+    "web.serving": ["dashboard", "serve"],
 }
 _NAMES = {name: module for module, names in _HOME.items() for name in names}
 

@@ -14,5 +14,7 @@ from bayescm.online.store.copies import verify as verify
 from bayescm.online.store.ledger import Ledger as Ledger
 from bayescm.online.updating import intervals as intervals
 from bayescm.online.updating import update as update
+from bayescm.online.web.serving import dashboard as dashboard
+from bayescm.online.web.serving import serve as serve
 
 __all__: list[str]

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayescm.measures.defaults import WATCHED, default_measures
 from bayescm.online.batches import ORDERS, Batches, one_batch
-from bayescm.online.in_force import in_force, warn_if_late
+from bayescm.online.in_force import in_force, latest, warn_if_late
 from bayescm.online.settings import as_prior, check_forgetting, check_window
 from bayescm.online.store.ledger import Ledger
 from bayescm.online.store.rows import name
@@ -144,9 +144,14 @@ class Monitor:
             warn_if_late(self._batches, str(batch_id), at, before.latest)
         return added
 
-    def batches(self) -> xr.DataArray:
+    def batches(self, *, last: int | None = None) -> xr.DataArray:
         """
         Return the batches in force, in the order of time.
+
+        Parameters
+        ----------
+        last : int, optional
+            Only so many of the latest.
 
         Returns
         -------
@@ -158,7 +163,8 @@ class Monitor:
         ValueError
             If there are no batches yet.
         """
-        return self._batches.in_force()
+        found = latest(self._batches, last)[0]
+        return found if last is None else found.isel(step=slice(-last, None))
 
     def labels(self) -> xr.DataArray | None:
         """Return zero counts with the labels of the classifier, or None where it has no batch."""
@@ -189,6 +195,7 @@ class Monitor:
         kind: str = "hdi",
         of: str = "parameter",
         n: int | None = None,
+        last: int | None = None,
     ) -> xr.Dataset:
         """
         Return the interval of every measure after every batch.
@@ -201,6 +208,8 @@ class Monitor:
             The measure itself, or that of the next batch.
         n : int, optional
             Examples of the next batch, for ``"predictive"``; by default as many as are in force.
+        last : int, optional
+            Only after so many of the latest; others are then read only where evidence is forgotten.
 
         Returns
         -------
@@ -210,9 +219,10 @@ class Monitor:
         """
         from bayescm.online.series import history
 
-        batches = self.batches()
         asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, **self._evidence}
-        return history(batches, self._watched(batches), concentration=self._concentration, **asked)
+        batches, prior = latest(self._batches, last, self._concentration, **self._evidence, of=of)
+        ends = history(batches, self._watched(batches), concentration=prior, **asked)
+        return ends if last is None else ends.isel(step=slice(-last, None))
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
         """Return the table of `bayescm.summary` for the current posterior."""
@@ -279,16 +289,7 @@ class Monitor:
         """
         Draw the history with its alarms.
 
-        Parameters
-        ----------
-        prob, kind
-            See `history`.
-        **keywords
-            See `alarms`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
+        ``prob`` and ``kind`` are those of `history`, other keywords those of `alarms`.
         """
         import bayescm as bcm  # plots stand above this room; they are reached by the public face
 

@@ -1,0 +1,57 @@
+"""``bayescm monitor serve``: a dashboard of the ledger."""
+
+from typing import Annotated, Any
+
+import typer
+
+from bayescm.cli.monitor_options import (
+    Floors,
+    Forgetting,
+    Order,
+    Rate,
+    Reference,
+    Store,
+    Window,
+    floors,
+)
+from bayescm.cli.options import Concentration, Kind, KindOption, Measures, Prob
+
+
+def serve(
+    store: Store,
+    host: Annotated[
+        str, typer.Option("--host", help="Where to listen; by default only this machine can ask.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port")] = 8710,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="A further name of it, such as that of a proxy."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            envvar="BAYESCM_TOKEN",
+            show_envvar=True,
+            help="What one must know to acknowledge alarms; better given in the environment.",
+        ),
+    ] = None,
+    measure: Measures = None,
+    rate: Rate = 0.05,
+    floor: Floors = None,
+    reference: Reference = None,
+    prob: Prob = 0.95,
+    kind: KindOption = Kind.hdi,
+    concentration: Concentration = None,
+    forgetting: Forgetting = 1.0,
+    window: Window = None,
+    order: Order = "at",
+) -> None:
+    """Serve a dashboard: status, history and alarms of all classifiers; /metrics, /healthz."""
+    from bayescm.online import serve
+
+    settings: dict[str, Any] = {"measures": measure, "concentration": concentration}
+    settings |= {"forgetting": forgetting, "window": window, "order": order}
+    settings |= {"rate": rate, "floor": floors(floor), "reference": reference}
+    where: dict[str, Any] = {"host": host, "port": port, "hosts": allow_host or (), "token": token}
+    serve(store, **where, prob=prob, kind=kind.value, **settings)

@@ -1,0 +1,1 @@
+"""The dashboard of a ledger: pages for people, numbers for Prometheus."""

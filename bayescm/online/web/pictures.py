@@ -1,0 +1,145 @@
+"""The pictures of the dashboard as numbers for SVG: bars of intervals, bands over time."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.measures.catalogue import same
+from bayescm.measures.labelled import measure
+
+WIDTH, HEIGHT, _EDGE = 600.0, 150.0, 6.0  # in the picture's own units; the page scales it
+_TICK = 0.8  # how wide the tick at the mean is, of 100
+
+
+@dataclass(frozen=True)
+class Panel:
+    """
+    The history of one measure.
+
+    Attributes
+    ----------
+    name : str
+        The measure, with its class where there are several.
+    low, high : float
+        Values at the lower and the upper edge.
+    band : str
+        The interval, as the points of a polygon.
+    dots, marks : list of tuple
+        Places of the single batches; places and sentences of alarms.
+    floor : float or None
+        Height of the limit.
+    said : str
+        What the picture shows, in words.
+    """
+
+    name: str
+    low: float
+    high: float
+    band: str
+    dots: list[tuple[float, float]]
+    marks: list[tuple[float, float, str]]
+    floor: float | None
+    said: str
+
+
+def panels(
+    ends: xr.Dataset, batches: xr.DataArray, alarms: pd.DataFrame, floors: Any
+) -> list[Panel]:
+    """
+    Return a panel for every measure of a history.
+
+    Parameters
+    ----------
+    ends : Dataset
+        As `Monitor.history` returns it.
+    batches : DataArray, dims (step, actual, predicted)
+        The same batches.
+    alarms : DataFrame
+        As `Monitor.alarms` returns them; those of batches that are not shown are left out.
+    floors : mapping, float or None
+        Limits by measure.
+    """
+    found = []
+    for name, each in ends.data_vars.items():
+        values = measure(batches, str(name))[str(name)]
+        parts = [None] if "class" not in each.dims else each["class"].values.tolist()
+        for part in parts:
+            where = {} if part is None else {"class": part}
+            label = str(name) if part is None else f"{name}[{part}]"
+            mine = alarms[alarms["measure"].isin([label, "answers"])] if len(alarms) else alarms
+            interval = each.sel(where).transpose("step", "bound").values
+            floor = _floor(floors, str(name))
+            found.append(_panel(label, interval, values.sel(where).values, mine, ends, floor))
+    return found
+
+
+def _floor(floors, name):
+    if isinstance(floors, dict):
+        return next((value for each, value in floors.items() if same(each, name)), None)
+    return floors
+
+
+def _panel(label, interval, values, alarms, ends, floor):
+    shown = np.concatenate([interval.ravel(), values, [] if floor is None else [floor]])
+    shown = shown[np.isfinite(shown)]
+    low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
+    x = _across(len(interval))
+
+    def y(value):
+        return np.round(_EDGE + (HEIGHT - 2 * _EDGE) * (high - value) / ((high - low) or 1.0), 1)
+
+    kept = np.isfinite(interval).all(axis=1)
+    lower, upper = interval[kept].T if kept.any() else np.empty((2, 0))
+    points = [
+        *zip(x[kept], y(lower), strict=True),
+        *zip(x[kept][::-1], y(upper[::-1]), strict=True),
+    ]
+    dots = [(a, float(y(b))) for a, b in zip(x, values, strict=True) if np.isfinite(b)]
+    middle = np.where(np.isfinite(values), values, interval.mean(axis=1))
+    return Panel(
+        label,
+        low,
+        high,
+        " ".join(f"{a},{b}" for a, b in points),
+        dots,
+        _marks(alarms, ends, x, y, middle),
+        None if floor is None else float(y(floor)),
+        f"{label}: now {_pair(interval[-1])}, at the first batch shown {_pair(interval[0])}",
+    )
+
+
+def _across(number):
+    if number == 1:
+        return np.array([WIDTH / 2])
+    return np.round(np.linspace(_EDGE, WIDTH - _EDGE, number), 1)
+
+
+def _marks(alarms, ends, x, y, middle):
+    place = {step: index for index, step in enumerate(ends["step"].values.tolist())}
+    marks = []
+    for row in alarms.itertuples(index=False):
+        index = place.get(row.step)
+        if index is not None and np.isfinite(middle[index]):
+            marks.append((x[index], float(y(middle[index])), f"{row.batch_id}: {row.rule}"))
+    return marks
+
+
+def _pair(ends):
+    return f"{ends[0]:.3f} to {ends[1]:.3f}"
+
+
+def bar(row: Any) -> tuple[float, float, float] | None:
+    """
+    Return start and width of an interval's bar and the start of its tick, of 100, or None.
+
+    Measures between 0 and 1 are drawn on that scale, those that may be negative from -1 to 1.
+    """
+    ends = [row["lower"], row["upper"], row["mean"]]
+    if not np.all(np.isfinite(ends)) or min(ends) < -1 or max(ends) > 1:
+        return None
+    start = -1.0 if min(ends) < 0 else 0.0
+    lower, upper, middle = (100 * (each - start) / (1 - start) for each in ends)
+    return round(lower, 2), round(max(upper - lower, 0.5), 2), round(middle - _TICK / 2, 2)

@@ -1,0 +1,176 @@
+"""The server of the dashboard: what is asked, who may ask, and where it listens."""
+
+import hmac
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qs
+
+import pandas as pd
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from bayescm.online.store.ledger import Ledger
+from bayescm.online.web import numbers, pages
+from bayescm.online.web.watch import Watch, watch
+from bayescm.validate import fail
+
+_LONGEST = 16_384  # bytes of a form
+_FIELDS = 20
+_SHORTEST = 16  # characters of a token
+LIMITS: dict[str, Any] = {"log_level": "error", "server_header": False, "limit_concurrency": 200}
+LIMITS |= {"timeout_keep_alive": 5, "timeout_graceful_shutdown": 3}
+_OURSELVES = ("localhost", "127.0.0.1", "[::1]")
+
+
+def application(
+    store: str | os.PathLike | Ledger,
+    *,
+    token: str | None = None,
+    hosts: Sequence[str] = _OURSELVES,
+    **settings: Any,
+) -> Starlette:
+    """Return the dashboard; see `bayescm.online.dashboard`."""
+    ledger = store if isinstance(store, Ledger) else Ledger(store, create=False)
+    asked = _Answers(watch(ledger, settings), _check_token(token))
+    routes = [
+        Route("/", asked.status),
+        Route("/classifier", asked.classifier),
+        Route("/metrics", asked.metrics),
+        Route("/healthz", asked.health),
+        Route("/style.css", lambda request: pages.style()),
+    ]
+    if token is not None:
+        routes.append(Route("/acknowledge", asked.acknowledge, methods=["POST"]))
+    # Names of hosts are checked: a page elsewhere must not read this one by a name of its own.
+    known = Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    told: dict[Any, Any] = {404: _missing, 405: _missing, OSError: _failed, ValueError: _failed}
+    told[ClientDisconnect] = lambda request, error: Response(status_code=400)  # that nobody reads
+    told[500] = lambda request, error: pages.problem(500, "This cannot be shown.")
+    return Starlette(routes=routes, middleware=[known], exception_handlers=told)
+
+
+def _check_token(token):
+    if token is not None and (len(token) < _SHORTEST or not token.isascii()):
+        todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        raise fail("the token is too weak", ..., f"at least {_SHORTEST} ASCII characters", todo)
+    return token
+
+
+def _missing(request: Request, error: Any) -> Response:
+    return pages.problem(error.status_code, "There is no such page.")
+
+
+def _failed(request: Request, error: Any) -> Response:
+    """Tell what the ledger said: it names no credentials, and nothing else raises these."""
+    return pages.problem(503, str(error))
+
+
+class _Answers:
+    """The answers to each request; those that read the ledger run in threads."""
+
+    def __init__(self, watched: Watch, token: str | None):
+        self._watch, self._token = watched, token
+
+    def status(self, request: Request) -> Response:
+        """Answer with the page of all classifiers."""
+        number = request.query_params.get("page", "1")
+        few = number.isascii() and number.isdigit() and len(number) < 7
+        return pages.status(self._watch, int(number) if few else 1)
+
+    def classifier(self, request: Request) -> Response:
+        """Answer with the page of one classifier."""
+        return self._page(request.query_params.get("name", ""), request.query_params.get("seen"))
+
+    def _page(self, name, seen):
+        if name not in self._watch.names():
+            return pages.problem(404, "The ledger has no classifier of this name.")
+        few = seen is not None and seen.isascii() and seen.isdigit() and len(seen) < 7
+        said = f"{int(seen)} acknowledged." if few else ""
+        may = self._token is not None
+        return pages.classifier(self._watch, name, may_acknowledge=may, said=said)
+
+    def metrics(self, request: Request) -> Response:
+        """Answer with the numbers for Prometheus."""
+        return Response(numbers.exposition(self._watch), media_type=numbers.TYPE)
+
+    def health(self, request: Request) -> Response:
+        """Answer whether the ledger can be read."""
+        try:
+            many = len(self._watch.names())
+        except (OSError, ValueError):
+            return PlainTextResponse("the ledger cannot be read\n", 503)
+        return PlainTextResponse(f"ok, {many} classifiers\n")
+
+    async def acknowledge(self, request: Request) -> Response:
+        """Record that alarms were seen, for who has the token."""
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _LONGEST:
+                return pages.problem(413, "The form is too long.")
+        text = body.decode("utf-8", "replace")
+        if text.count("&") > _FIELDS:
+            return pages.problem(400, "The form has too many fields.")
+        form = {key: each[-1] for key, each in parse_qs(text).items()}
+        given = form.get("token", "").encode("utf-8", "replace")
+        if not hmac.compare_digest(given, str(self._token).encode()):
+            return pages.problem(403, "The token is not right.")
+        return await run_in_threadpool(self._acknowledge, form)
+
+    def _acknowledge(self, form):
+        name, note = form.get("name", ""), form.get("note", "")
+        if name not in self._watch.names():
+            return pages.problem(404, "The ledger has no classifier of this name.")
+        if len(note) > 500 or not note.isprintable():
+            return pages.problem(400, "A note is printable text of at most 500 characters.")
+        new = self._watch.now(name).new
+        if not ("all" in form or "batch" in form):
+            return pages.problem(400, "The form names no alarm.")
+        chosen = new if "all" in form else new[new["batch_id"] == form["batch"]]
+        many = self._watch.monitor(name).acknowledge(pd.DataFrame(chosen), note=note)
+        link = pages.link(name)
+        return RedirectResponse(f"{link}&seen={many}", 303, pages.HEADERS)
+
+
+def listen(app: Starlette, host: str, port: int) -> None:
+    """Serve until the process is told to end."""
+    shown = f"[{host}]" if ":" in host else host
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        opened = socket.create_server((host, port), family=family)
+    except OSError as problem:
+        said = problem.strerror or str(problem)
+        todo = "choose another port, or look what listens there"
+        raise fail(f"cannot listen: {said}", f"{shown}:{port}", "a free port", todo) from None
+    print(f"bayescm: the dashboard is at http://{shown}:{port} until Ctrl-C", file=sys.stderr)
+    uvicorn.Server(uvicorn.Config(app, **LIMITS)).run(sockets=[opened])
+
+
+def hosts_of(host: str, further: Sequence[str]) -> list[str]:
+    """Return the names that requests may be for: our own, the host's, and others that are named."""
+    if _is(host, "is_unspecified") and not further:
+        return ["*"]
+    shown = f"[{host}]" if ":" in host else host
+    return [*_OURSELVES, shown, *further]
+
+
+def is_ours(host: str) -> bool:
+    """Say whether nobody but this machine can reach a host."""
+    return host == "localhost" or _is(host, "is_loopback")
+
+
+def _is(host, what):
+    try:
+        return getattr(ipaddress.ip_address(host), what)
+    except ValueError:
+        return False
