@@ -11,7 +11,6 @@ from stores_for_tests import POSTGRES, STORES, empty_store
 
 import bayescm as bcm
 from bayescm.evidence import as_counts
-from bayescm.online.store import schema
 from bayescm.online.store.address import parse, shown
 from bayescm.online.store.ledger import Ledger
 
@@ -230,39 +229,6 @@ def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(store):
     execute(store, "INSERT INTO bayescm_schema (version) VALUES (99)")
     with pytest.raises(ValueError, match="unknown version of the ledger: 99"):
         Ledger(store)
-
-
-def test_a_ledger_of_an_older_version_is_migrated(store, monkeypatch):
-    with Ledger(store) as ledger:
-        ledger.record("spam", 1, MONDAY)
-
-    def add_a_column(connection):
-        connection.exec_driver_sql("ALTER TABLE bayescm_batches ADD COLUMN note TEXT")
-
-    monkeypatch.setattr(schema, "STEPS", [*schema.STEPS, add_a_column])
-    with Ledger(store, create=False) as ledger:
-        assert ledger.read("spam").entry.tolist() == [1]
-        assert ledger.record("spam", 2, TUESDAY)
-    execute(store, "SELECT note FROM bayescm_batches")
-    monkeypatch.undo()
-    with pytest.raises(ValueError, match="unknown version of the ledger: 3"):
-        Ledger(store)
-
-
-def test_a_migration_that_fails_leaves_the_old_ledger(store, monkeypatch):
-    with Ledger(store) as ledger:
-        ledger.record("spam", 1, MONDAY)
-
-    def fail_halfway(connection):
-        connection.exec_driver_sql("ALTER TABLE bayescm_batches ADD COLUMN note TEXT")
-        connection.exec_driver_sql("no SQL at all")
-
-    monkeypatch.setattr(schema, "STEPS", [*schema.STEPS, fail_halfway])
-    with pytest.raises(OSError, match="open the ledger"):
-        Ledger(store)
-    monkeypatch.undo()
-    with Ledger(store) as ledger:
-        assert ledger.record("spam", 2, TUESDAY)
 
 
 def test_a_database_of_something_else_is_refused(tmp_path):

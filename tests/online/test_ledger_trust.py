@@ -18,7 +18,6 @@ from ledger_worker import counts
 from stores_for_tests import POSTGRES, STORES, empty_store
 
 from bayescm import online
-from bayescm.online.store import schema
 from bayescm.online.store.address import parse, shown
 from bayescm.online.store.ledger import Ledger
 
@@ -368,33 +367,3 @@ def test_sums_stay_exact_or_are_refused():
         with pytest.raises(ValueError, match="too many examples"):
             ledger.record("classifier", 2, counts(2, 2**52 + 2))
         assert json.loads(ledger.last("classifier").total) == huge.values.tolist()
-
-
-def test_a_ledger_of_the_first_version_gets_its_chain(store, monkeypatch):
-    with monkeypatch.context() as old:
-        old.setattr(schema, "STEPS", schema.STEPS[:1])
-        if store.startswith("sqlite"):
-            schema.make(parse(store).database and Path(parse(store).database), 5.0)
-        else:
-            engine = sa.create_engine(parse(store))
-            schema.prepare(engine, parse(store), create=True)
-            engine.dispose()
-    engine = sa.create_engine(parse(store))
-    with engine.begin() as connection:
-        labels = '{"labels": ["well", "sick"], "positive": "sick"}'
-        connection.exec_driver_sql(f"INSERT INTO bayescm_classifiers VALUES ('spam', '{labels}')")
-        for number, corrects in ((1, "NULL"), (2, "NULL"), (3, "'1'")):
-            connection.exec_driver_sql(
-                f"INSERT INTO bayescm_batches VALUES ('spam', {number}, '{number}', "
-                f"'2026-01-0{number}T00:00:00.000000Z', '[[{number}, 0], [1, 7]]', {corrects}, "
-                "'2026-01-05T00:00:00.000000Z')"
-            )
-    engine.dispose()
-    with Ledger(store, create=False) as ledger:
-        assert ledger.read("spam").batch_id.tolist() == ["1", "2", "3"]
-        assert json.loads(ledger.last("spam").total) == [[5, 0], [2, 14]]
-        assert ledger.record("spam", "4", counts(4, 0))
-    assert online.verify(store)["whole"].all()
-    with engine.begin() as connection, pytest.raises(sa.exc.DBAPIError, match="append-only"):
-        connection.exec_driver_sql("UPDATE bayescm_batches SET cells = cells")
-    engine.dispose()

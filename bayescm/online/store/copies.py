@@ -13,10 +13,18 @@ from bayescm.online.store import chain
 from bayescm.online.store import entries as read
 from bayescm.online.store.address import file_of, parse
 from bayescm.online.store.ledger import Ledger
-from bayescm.online.store.schema import acknowledgements, batches, check_seal, classifiers, publish
+from bayescm.online.store.schema import (
+    acknowledgements,
+    batches,
+    check_seal,
+    classifiers,
+    deliveries,
+    publish,
+)
 from bayescm.validate import fail
 
-_TABLES = (classifiers, batches, acknowledgements)
+_NOTES = (acknowledgements, deliveries)
+_TABLES = (classifiers, batches, *_NOTES)
 _AT_ONCE = 5000  # rows of a copy in memory
 _NAMED = 5  # damaged entries that are named
 
@@ -97,7 +105,8 @@ def _of_classifier(connection, name):
         if labels is None:
             raise chain.damage(f"the labels of classifier {name!r} are missing")
         read.end(connection, name, start)
-        read.acknowledged(connection, name, start)
+        for table in _NOTES:
+            read.noted(connection, table, name, start)
     except ValueError as problem:
         bad.append(str(problem))
     more = [f"and {len(bad) - _NAMED} more"] if len(bad) > _NAMED else []

@@ -9,7 +9,6 @@ import numpy as np
 import sqlalchemy as sa
 
 from bayescm.online.store.chain import Entry, check, damage, digest
-from bayescm.online.store.schema import acknowledgements as seen
 from bayescm.online.store.schema import batches, classifiers
 
 _MORE = 16  # entries that are read beyond those asked for, backwards from the end
@@ -42,7 +41,6 @@ _WITH_ENTRIES = sa.text(
     "SELECT (SELECT min(classifier) FROM bayescm_batches WHERE classifier > found.name) "
     "FROM found WHERE found.name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL"
 )
-_SEEN = sa.select(seen).where(seen.c.classifier == _WHO).order_by(seen.c.number)
 
 
 class Entries(NamedTuple):
@@ -183,12 +181,14 @@ def some(connection: sa.Connection, classifier: str) -> list[str]:
     return [row.batch_id for row in rows[::-1]]
 
 
-def acknowledged(connection: sa.Connection, classifier: str, start: str) -> list:
-    """Return the acknowledgements of a classifier, every one of them checked."""
-    rows, previous = list(connection.execute(_SEEN, {"who": classifier})), start
-    for number, row in enumerate(rows, 1):
-        parts = (row.batch_id, row.rule, row.measure, row.note, row.recorded_at)
-        if row.number != number or row.hash != digest(start, previous, number, *parts):
-            raise damage(f"acknowledgement {number} of classifier {classifier!r}")
-        previous = row.hash
+def noted(connection: sa.Connection, table: sa.Table, classifier: str, start: str) -> list:
+    """Return the notes of a classifier in a table, every one of them checked."""
+    query = sa.select(table).where(table.c.classifier == _WHO).order_by(table.c.number)
+    rows, previous = list(connection.execute(query, {"who": classifier})), start
+    for place, row in enumerate(rows, 1):
+        _, number, *fields, written = row
+        if number != place or written != digest(start, previous, place, *fields):
+            what = table.name.removeprefix("bayescm_")
+            raise damage(f"entry {place} of the {what} of classifier {classifier!r}")
+        previous = written
     return rows

@@ -8,18 +8,15 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.online.store import entries as read
-from bayescm.online.store.chain import Entry, digest, head, next_entry
-from bayescm.online.store.database import Database
+from bayescm.online.store.chain import Entry, head, next_entry
 from bayescm.online.store.entries import Entries
+from bayescm.online.store.notes import Notes
 from bayescm.online.store.recording import corrected, is_there, labels_and_end, warn_of_clock
 from bayescm.online.store.rows import cells, instant, name, timestamp, zeros
-from bayescm.online.store.schema import acknowledgements, batches
-from bayescm.validate import fail, suggest
-
-_ALARM = ["batch_id", "rule", "measure"]
+from bayescm.online.store.schema import batches
 
 
-class Ledger(Database):
+class Ledger(Notes):
     """
     An append-only ledger of confusion matrices, one entry for each batch of a classifier.
 
@@ -219,11 +216,6 @@ class Ledger(Database):
             raise self._unknown(classifier)
         return zeros(**json.loads(labels))
 
-    def classifiers(self) -> list[str]:
-        """Return the names of the classifiers, in alphabetical order."""
-        with self.transaction("read the ledger") as connection:
-            return read.names(connection)
-
     def table(self) -> pd.DataFrame:
         """Return every entry ever recorded, corrected ones and corrections too."""
         columns = ["entry", "batch_id", "at", "cells", "corrects", "recorded_at", "hash"]
@@ -237,61 +229,3 @@ class Ledger(Database):
                 frames.append(frame.assign(labels=labels))
         empty = pd.DataFrame(columns=["classifier", *columns, "labels"])
         return pd.concat(frames, ignore_index=True) if frames else empty
-
-    def acknowledge(self, classifier: str, alarms: pd.DataFrame, note: str = "") -> int:
-        """
-        Record that alarms have been seen; each is known by its batch, rule and measure.
-
-        Parameters
-        ----------
-        classifier : str
-        alarms : DataFrame
-            With the columns ``batch_id``, ``rule`` and ``measure``.
-        note : str, optional
-
-        Returns
-        -------
-        int
-            How many had not been acknowledged before.
-        """
-        keys = [tuple(map(str, row)) for row in alarms[_ALARM].values]
-        with self.transaction("acknowledge alarms", write=True) as connection:
-            start = self._start(connection, classifier, lock=True)
-            if start is None:
-                raise self._unknown(classifier)
-            known = read.acknowledged(connection, classifier, start)
-            previous = known[-1].hash if known else start
-            seen = {(each.batch_id, each.rule, each.measure) for each in known}
-            new = [key for key in dict.fromkeys(keys) if key not in seen]
-            now = timestamp(datetime.now(UTC))
-            for number, key in enumerate(new, len(known) + 1):
-                previous = digest(start, previous, number, *key, note, now)
-                row: dict[str, Any] = dict(zip(_ALARM, key, strict=True))
-                row |= {"classifier": classifier, "number": number, "note": note}
-                connection.execute(
-                    acknowledgements.insert(), {**row, "recorded_at": now, "hash": previous}
-                )
-        return len(new)
-
-    def acknowledged(self, classifier: str) -> pd.DataFrame:
-        """Return the acknowledgements of alarms, in the order in which they were recorded."""
-        columns = ["batch_id", "rule", "measure", "note", "recorded_at"]
-        with self.transaction("read the ledger") as connection:
-            start = self._start(connection, classifier)
-            rows = [] if start is None else read.acknowledged(connection, classifier, start)
-        return pd.DataFrame(
-            [[getattr(row, each) for each in columns] for row in rows], columns=columns
-        )
-
-    def _start(self, connection, classifier, *, lock=False):
-        """Return what stands before the first entry of a classifier, or None where it is new."""
-        if lock:
-            read.lock(connection, classifier)
-        labels = read.labels(connection, classifier)
-        return None if labels is None else head(classifier, labels)
-
-    def _unknown(self, classifier):
-        known = self.classifiers()
-        todo = suggest(classifier, known) if known else "add a batch first"
-        allowed = known[:20] or "a recorded one"
-        return fail("no batches of this classifier", classifier, allowed, todo)

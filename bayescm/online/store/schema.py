@@ -1,6 +1,7 @@
 """The ledger's tables, and their versions."""
 
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -56,132 +57,31 @@ acknowledgements = sa.Table(
     sa.UniqueConstraint("classifier", "batch_id", "rule", "measure"),
 )
 
+deliveries = sa.Table(
+    "bayescm_deliveries",
+    metadata,
+    sa.Column("classifier", sa.Text, sa.ForeignKey(classifiers.c.classifier), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("batch_id", sa.Text, nullable=False),
+    sa.Column("rule", sa.Text, nullable=False),
+    sa.Column("measure", sa.Text, nullable=False),
+    sa.Column("hook", sa.Text, nullable=False),
+    sa.Column("recorded_at", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),
+    sa.UniqueConstraint("classifier", "batch_id", "rule", "measure", "hook"),
+)
+
+VERSION = 3  # of these tables; the steps to it are in `MIGRATIONS`, one file for each
+MIGRATIONS = Path(__file__).parent / "migrations"
+_REVISION = "bayescm_revision"  # Alembic's table
 _LOCK = 0x62636D  # PostgreSQL's advisory lock that makes set-ups and migrations take turns
-
-# What no second row may have of another, whatever the statement says of conflicts.
-_KEYS = {
-    "bayescm_schema": [("version",)],
-    "bayescm_classifiers": [("classifier",)],
-    "bayescm_batches": [("classifier", key) for key in ("entry", "batch_id", "corrects")],
-    "bayescm_acknowledgements": [
-        ("classifier", "number"),
-        ("classifier", "batch_id", "rule", "measure"),
-    ],
-}
-
-_FIRST = """
-CREATE TABLE bayescm_schema (version INTEGER NOT NULL, PRIMARY KEY (version));
-CREATE TABLE bayescm_classifiers (
-    classifier TEXT NOT NULL, labels TEXT NOT NULL, PRIMARY KEY (classifier));
-CREATE TABLE bayescm_batches (
-    classifier TEXT NOT NULL, entry BIGINT NOT NULL, batch_id TEXT NOT NULL, at TEXT NOT NULL,
-    cells TEXT NOT NULL, corrects TEXT, recorded_at TEXT NOT NULL,
-    PRIMARY KEY (classifier, entry), UNIQUE (classifier, batch_id), UNIQUE (classifier, corrects),
-    FOREIGN KEY(classifier) REFERENCES bayescm_classifiers (classifier))
-"""
-_SECOND = """
-ALTER TABLE bayescm_schema ADD COLUMN seal TEXT;
-ALTER TABLE bayescm_batches ADD COLUMN total TEXT;
-ALTER TABLE bayescm_batches ADD COLUMN batches BIGINT;
-ALTER TABLE bayescm_batches ADD COLUMN latest TEXT;
-ALTER TABLE bayescm_batches ADD COLUMN hash TEXT;
-CREATE TABLE bayescm_acknowledgements (
-    classifier TEXT NOT NULL, number BIGINT NOT NULL, batch_id TEXT NOT NULL, rule TEXT NOT NULL,
-    measure TEXT NOT NULL, note TEXT NOT NULL, recorded_at TEXT NOT NULL, hash TEXT NOT NULL,
-    PRIMARY KEY (classifier, number), UNIQUE (classifier, batch_id, rule, measure),
-    FOREIGN KEY(classifier) REFERENCES bayescm_classifiers (classifier))
-"""
+_alembic = threading.RLock()  # which has one migration at a time in a process
+os.register_at_fork(
+    before=_alembic.acquire, after_in_parent=_alembic.release, after_in_child=_alembic.release
+)
 
 
-def _create(connection):
-    _run(connection, _FIRST)
-    for table in ("bayescm_schema", "bayescm_classifiers", "bayescm_batches"):
-        _guard(connection, table)
-
-
-def _chain(connection):
-    """Give every entry the hash of itself and its predecessor, and what it says of all so far."""
-    _run(connection, _SECOND)
-    _unguard(connection, "bayescm_batches")
-    for row in connection.execute(sa.select(classifiers)).all():
-        _fill(connection, row.classifier, row.labels)
-    # A second way to the end of each chain, so that no one damaged page can hide it.
-    _run(connection, "CREATE INDEX bayescm_hashes ON bayescm_batches (classifier, entry, hash)")
-    _guard(connection, "bayescm_batches")
-    _guard(connection, "bayescm_acknowledgements")
-    if connection.dialect.name == "sqlite":
-        for table, keys in _KEYS.items():
-            connection.exec_driver_sql(_no_replacing(table, keys))
-
-
-def _fill(connection, classifier, labels):
-    mine = batches.c.classifier == classifier
-    rows = connection.execute(sa.select(batches).where(mine).order_by(batches.c.entry)).all()
-    start, last = chain.head(classifier, labels), None
-    cells: dict[Any, str] = {}
-    filled: list[chain.Entry] = []
-    for row in rows:
-        filled.append(chain.next_entry(start, last, row._asdict(), cells.get(row.corrects)))
-        last, cells[row.batch_id] = filled[-1], filled[-1].cells
-    new: dict[str, Any] = {
-        name: sa.bindparam(name) for name in ("total", "batches", "latest", "hash")
-    }
-    statement = batches.update().where(mine, batches.c.entry == sa.bindparam("number")).values(new)
-    names = ("total", "batches", "latest", "hash")
-    values = [{"number": each.entry} | {k: getattr(each, k) for k in names} for each in filled]
-    if values:
-        connection.execute(statement, values)
-
-
-def _run(connection, statements):
-    for statement in statements.split(";"):
-        connection.exec_driver_sql(statement)
-
-
-def _guard(connection, table):
-    """Make the database itself refuse to change or delete a row."""
-    what = f"{table} is append-only"
-    if connection.dialect.name == "sqlite":
-        for verb in ("UPDATE", "DELETE"):
-            connection.exec_driver_sql(
-                f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-                f"BEGIN SELECT RAISE(ABORT, '{what}'); END"
-            )
-        return
-    connection.exec_driver_sql(
-        f"CREATE OR REPLACE FUNCTION {table}_frozen() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{what}'; END $$"
-    )
-    connection.exec_driver_sql(
-        f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-        f"FOR EACH STATEMENT EXECUTE FUNCTION {table}_frozen()"
-    )
-
-
-def _unguard(connection, table):
-    names = [f"{table}_append_only ON {table}"]
-    if connection.dialect.name == "sqlite":
-        names = [f"{table}_no_{verb}" for verb in ("update", "delete")]
-    for name in names:
-        connection.exec_driver_sql(f"DROP TRIGGER {name}")
-
-
-def _no_replacing(table, keys):
-    """Return the trigger that stops SQLite's INSERT OR REPLACE, which deletes without a DELETE."""
-    same = [" AND ".join(f"{name} = NEW.{name}" for name in key) for key in [("rowid",), *keys]]
-    there = " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {each})" for each in same)
-    return (
-        f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {there} "
-        f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
-    )
-
-
-# Step i leads from version i to version i + 1. A new ledger takes them all, an old one those it
-# lacks; a step that has been released is never edited.
-STEPS = [_create, _chain]
-
-
-def make(path: Path, timeout: float) -> None:
+def make(path: Path, timeout: float, revision: str = "head") -> None:
     """Make a new ledger beside its final name first: no half-made or empty one is ever seen."""
     folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     part = folder / path.name
@@ -190,7 +90,7 @@ def make(path: Path, timeout: float) -> None:
         with engine.connect() as connection:
             driver: Any = connection.connection.driver_connection
             driver.execute("PRAGMA journal_mode=WAL")  # in no transaction
-        _upgrade(engine)
+        upgrade(engine, revision)
         engine.dispose()
         publish(part, path)
     finally:
@@ -228,25 +128,39 @@ def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
     """
     with begin(engine, write=False) as connection:
         version = _version(connection)
-        if version == len(STEPS):
+        if version == VERSION:
             return check_seal(connection)
     if version == 0 and not create:
         todo = "check the address, or add a batch to start a ledger"
         raise fail("no ledger", shown(url), "a store that a monitor wrote", todo)
-    _upgrade(engine)
+    upgrade(engine)
     return None
 
 
-def _upgrade(engine):
-    with begin(engine, write=True) as connection:
+def upgrade(engine: sa.Engine, revision: str = "head") -> None:
+    """Bring a ledger to a version, an empty store too, all in one transaction."""
+    from alembic import command  # loaded by nothing but this
+    from alembic.config import Config
+
+    with begin(engine, write=True) as connection, _alembic:
         if engine.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-        for number in range(_version(connection), len(STEPS)):
-            STEPS[number](connection)
-            row = {"version": number + 1}
-            if number:
-                row["seal"] = _seal(connection)
-            connection.execute(sa.insert(versions).values(row))
+        config = Config(attributes={"connection": connection, "applied": _applied})
+        config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+        found = _version(connection)
+        if found and not sa.inspect(connection).has_table(_REVISION):  # older than Alembic here
+            command.stamp(config, str(found))
+        command.upgrade(config, revision)
+
+
+def _applied(*, ctx, step, **_):
+    """Note the version and the seal of the tables; versions before Alembic look for them too."""
+    if step.is_stamp:
+        return
+    row: dict[str, Any] = {"version": int(step.up_revision_id)}
+    if row["version"] > 1:
+        row["seal"] = _seal(ctx.connection)
+    ctx.connection.execute(sa.insert(versions).values(row))
 
 
 def _seal(connection):
@@ -281,11 +195,11 @@ def _version(connection):
 
 
 def _known(version):
-    if not isinstance(version, int) or not 0 < version <= len(STEPS):
+    if not isinstance(version, int) or not 0 < version <= VERSION:
         raise fail(
             "unknown version of the ledger",
             version,
-            f"at most {len(STEPS)}",
+            f"at most {VERSION}",
             "install a newer bayescm (the ledger was not touched), or restore a backup",
         )
     return version

@@ -1,0 +1,1 @@
+"""One file for each schema; one that has been released is never edited."""
