@@ -50,6 +50,7 @@ _HOME = {
     "measures.labelled": ["measure"],
     "answers.summary": ["summary"],
     "answers.check": ["check"],
+    "answers.raters.agreement": ["agreement"],
     "answers.evidence_for": ["evidence_for"],
     "answers.classification_report": ["classification_report"],
     "answers.compare": ["compare", "ranks"],

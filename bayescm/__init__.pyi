@@ -30,6 +30,7 @@ from bayescm.answers.numbers import quantile as quantile
 from bayescm.answers.numbers import sd as sd
 from bayescm.answers.numbers import skewness as skewness
 from bayescm.answers.proportion import proportion as proportion
+from bayescm.answers.raters.agreement import agreement as agreement
 from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary

@@ -12,6 +12,7 @@ from bayescm.models.hierarchical_folds import hierarchical_folds
 from bayescm.models.hierarchical_groups import hierarchical_groups
 from bayescm.models.hierarchical_rows import hierarchical_rows
 from bayescm.models.importance_weighted import importance_weighted
+from bayescm.models.mislabelled import mislabelled
 from bayescm.models.noisy_labels import noisy_labels
 from bayescm.models.paired_folds import paired_folds
 from bayescm.models.paired_outcomes import paired_outcomes
@@ -33,6 +34,7 @@ __all__ = [
     "hierarchical_groups",
     "hierarchical_rows",
     "importance_weighted",
+    "mislabelled",
     "noisy_labels",
     "paired_folds",
     "paired_outcomes",

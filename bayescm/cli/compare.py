@@ -17,6 +17,7 @@ from bayescm.cli.options import (
     Judge,
     Kind,
     KindOption,
+    LabelError,
     Labels,
     Measures,
     Model,
@@ -61,6 +62,7 @@ def compare(
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
     concentration: Concentration = None,
+    label_error: LabelError = None,
     style: FormatOption = Format.table,
     safe_csv: SafeCsv = False,
     plot: Plot = None,
@@ -86,6 +88,7 @@ def compare(
         further = {"fold": fold, "group": group}
         known = judged.partly_labelled(file, judge, predicted, actual, further, **labels)
     question = evidence.asked("hierarchical_groups" if pool else model, of, n)
+    prior = evidence.prior(concentration, known) | evidence.label_error(label_error, known)
     table = compare(
         known,
         measure or COMPARED,
@@ -95,14 +98,14 @@ def compare(
         kind=kind.value,
         random_seed=0,
         **question,
-        **evidence.prior(concentration, known),
+        **prior,
     )
     if plot is not None:
         from bayescm.plots import plot_differences
 
         save_picture(plot_differences(table, rope=region, prob=prob, kind=kind.value), plot)
     people = style in (Format.table, Format.markdown)
-    told = facts(known, prob=prob, kind=kind.value, **question)
+    told = facts(known, prob=prob, kind=kind.value, **question, **prior)
     words = header(known, prob, kind.value)
     shown = table.drop(columns=["sentence"]) if people else table
     show(shown, style.value, words, facts=told, safe=safe_csv)

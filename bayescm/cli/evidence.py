@@ -161,6 +161,31 @@ def prior(concentration: str | None, counts: Any) -> dict[str, Any]:
     return {"concentration": empty.copy(data=[[tn, fp], [fn, tp]])}
 
 
+def label_error(given: list[str] | None, counts: Any) -> dict[str, Any]:
+    """Return the keyword that ``--label-error`` stands for."""
+    if not given:
+        return {}
+    single = given[0].rpartition("=")[1] == ""
+    if single and len(given) > 1:
+        todo = "name the class of each: --label-error sick=0.05 --label-error well=0.01"
+        raise fail("several rates of wrong labels", given, "one, or one for each class", todo)
+    if single:
+        return {"label_error": _rate(given[0])}
+    labels = counts["label" if "outcome" in counts.dims else "actual"].values.tolist()
+    names = {str(label): label for label in labels}
+    pairs = [each.rpartition("=") for each in given]
+    return {"label_error": {names.get(name, name): _rate(rate) for name, _, rate in pairs}}
+
+
+def _rate(text):
+    try:
+        numbers = tuple(float(each) for each in text.split(","))
+    except ValueError:
+        todo = "write --label-error 0.05, or --label-error sick=2,38"
+        raise fail("cannot read --label-error", text, "a rate, or A,B", todo) from None
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
 def _numbers(text):
     try:
         numbers = [float(each) for each in str(text).split(",")]

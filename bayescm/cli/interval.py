@@ -10,6 +10,7 @@ from bayescm.cli.options import (
     FormatOption,
     Kind,
     KindOption,
+    LabelError,
     Labels,
     Matrix,
     Measures,
@@ -36,6 +37,7 @@ def interval(
     kind: KindOption = Kind.hdi,
     concentration: Concentration = None,
     prevalence: Prevalence = None,
+    label_error: LabelError = None,
     model: Model = None,
     of: Of = "parameter",
     n: Next = None,
@@ -56,13 +58,14 @@ def interval(
     if matrix is None:
         words = f"tp={tp} fn={fn} fp={fp} tn={tn}, {prob:.4g} {kind.value}"
     question = evidence.asked(model, of, n)
+    prior = evidence.prior(concentration, counts) | evidence.label_error(label_error, counts)
     frame = summary(
         counts,
         measure or default_measures(counts),
         prob=prob,
         kind=kind.value,
         **question,
-        **evidence.prior(concentration, counts),
+        **prior,
     )
-    known = facts(counts, prob=prob, kind=kind.value, **question)
+    known = facts(counts, prob=prob, kind=kind.value, **question, **prior)
     show(frame, style.value, words, facts=known, safe=safe_csv)

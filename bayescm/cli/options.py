@@ -102,6 +102,14 @@ Concentration = Annotated[
         "`bayescm elicit` prints them.",
     ),
 ]
+LabelError = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label-error",
+        help="How often labels are wrong: 0.05, or 2,38 for a Beta(2, 38); sick=0.05 of one class, "
+        "repeated for others.",
+    ),
+]
 Prevalence = Annotated[
     float | None, typer.Option("--prevalence", help="Prevalence of the target population.")
 ]

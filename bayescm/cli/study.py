@@ -1,6 +1,5 @@
 """``bayescm study``: the papers' simulations, our figures beside the published ones."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,27 +8,14 @@ import typer
 from bayescm.cli.options import Format, FormatOption
 
 
-class Name(StrEnum):
-    """The studies that are shipped."""
-
-    wang_li = "wang-li"
-    wang_2015 = "wang-2015"
-    priors = "priors"
-    caelen_sequential = "caelen-sequential"
-    caelen = "caelen"
-    thesis = "thesis"
-    yuan_jiang = "yuan-jiang"
-    comparisons = "comparisons"
-    meta_analysis = "meta-analysis"
-    online = "online"
-    run_length = "run-length"
-    designs = "designs"
-    curves = "curves"
-    hard_counts = "hard-counts"
-
-
 def study(
-    name: Annotated[Name, typer.Argument(help="The study.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="The study, such as wang-li or judges; an unknown name lists all.",
+            show_default=False,
+        ),
+    ],
     table: Annotated[
         str | None,
         typer.Option("--table", help="A table of the paper; default all."),
@@ -63,7 +49,7 @@ def study(
     from bayescm.cli.output import show
 
     frame = bcm.studies.run_study(
-        name.value,
+        name,
         table,
         case,
         out=out,

@@ -15,6 +15,7 @@ from bayescm.cli.options import (
     Judge,
     Kind,
     KindOption,
+    LabelError,
     Labels,
     Measures,
     Model,
@@ -52,6 +53,7 @@ def summary(
     kind: KindOption = Kind.hdi,
     concentration: Concentration = None,
     prevalence: Prevalence = None,
+    label_error: LabelError = None,
     style: FormatOption = Format.table,
     safe_csv: SafeCsv = False,
     plot: Plot = None,
@@ -76,14 +78,15 @@ def summary(
         known = at_prevalence(known, prevalence)
     question = evidence.asked(model, of, n)
     options: dict[str, Any] = {"prob": prob, "kind": kind.value, **question}
-    options |= evidence.prior(concentration, known)
+    prior = evidence.prior(concentration, known) | evidence.label_error(label_error, known)
+    options |= prior
     measures = measure or default_measures(known)
     frame = tables.summary(known, measures, **options)
     if plot is not None:
         from bayescm.plots import plot_forest
 
         save_picture(plot_forest(known, measures, **options), plot)
-    told = facts(known, prob=prob, kind=kind.value, **question)
+    told = facts(known, prob=prob, kind=kind.value, **question, **prior)
     show(frame, style.value, header(known, prob, kind.value), facts=told, safe=safe_csv)
 
 
@@ -110,14 +113,18 @@ def header(evidence, prob, kind):
     return f"{number}, {len(labels)} classes: {shown}{positive}; {prob:.4g} {kind}"
 
 
-def facts(evidence: Any, *, model=None, of="parameter", n=None, **options: Any) -> dict[str, Any]:
+def facts(
+    evidence: Any, *, model=None, of="parameter", n=None, concentration=None, **options: Any
+) -> dict[str, Any]:
     """Return what a program needs to know beside the numbers."""
     from bayescm.posterior.route import default_model
 
     counts = _counts(evidence)
     positive = counts["positive"].item() if "positive" in counts.coords else None
     known = {**options, "of": of, "positive": positive, "n": _plain(counts.sum().item())}
-    return {**known, "model": model or default_model(evidence)} | ({} if n is None else {"next": n})
+    return {**known, "model": model or default_model(evidence, options)} | (
+        {} if n is None else {"next": n}
+    )
 
 
 def _counts(evidence):

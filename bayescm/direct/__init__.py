@@ -12,6 +12,7 @@ from bayescm.direct.hierarchical_folds import hierarchical_folds
 from bayescm.direct.hierarchical_groups import hierarchical_groups
 from bayescm.direct.hierarchical_rows import hierarchical_rows
 from bayescm.direct.importance_weighted import importance_weighted
+from bayescm.direct.mislabelled import mislabelled
 from bayescm.direct.noisy_labels import noisy_labels
 from bayescm.direct.paired_folds import paired_folds
 from bayescm.direct.paired_outcomes import paired_outcomes
@@ -33,6 +34,7 @@ __all__ = [
     "hierarchical_groups",
     "hierarchical_rows",
     "importance_weighted",
+    "mislabelled",
     "noisy_labels",
     "paired_folds",
     "paired_outcomes",

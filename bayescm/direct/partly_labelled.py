@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.arguments import labelled
-from bayescm.direct.base import Posterior
+from bayescm.direct.strata.tables import Strata
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, abstains, is_outcomes
 from bayescm.evidence.judged.classifiers import by_stratum
@@ -28,7 +28,7 @@ _STEP = 1e-5  # of a numerical derivative
 
 
 @dataclass(frozen=True, eq=False)
-class PartlyLabelled(Posterior):
+class PartlyLabelled(Strata):
     """
     The posterior of the strata of judge and predictions, and of the truth in each.
 
@@ -49,10 +49,7 @@ class PartlyLabelled(Posterior):
     """
 
     uses = ("judge",)
-    pairs = ("classifier",)
-    cell_prior = False
     estimands = {"parameter": "theta", "finite": "theta_finite", "predictive": "theta"}  # noqa: RUF012
-    how = "draws"
     counts: xr.DataArray
     known: np.ndarray
     others: np.ndarray
@@ -64,23 +61,18 @@ class PartlyLabelled(Posterior):
     def batch(self) -> xr.DataArray:
         """The number of examples, labelled or not, of every member of the batch."""
         size = self.sizes.sum(-1)
-        return self.blank.copy(data=np.broadcast_to(self._each(size), self.blank.shape))
+        return self.blank.copy(data=np.broadcast_to(self.each(size), self.blank.shape))
 
     @property
     def sizes(self) -> np.ndarray:
         """The number of examples of each stratum, (..., K)."""
         return self.known.sum(-1) + self.others
 
-    @property
-    def takes(self) -> str:  # type: ignore[override]
-        """Outcomes of several classifiers, or counts of one."""
-        return "outcomes" if "classifier" in self.counts.dims else "counts"
-
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         share = dirichlet.draw(self._share, size, rng)
         truth = dirichlet.draw(self.known + self.prior, size, rng)
-        return {"share": share, "truth": truth, "theta": self._table(share[..., None] * truth)}
+        return {"share": share, "truth": truth, "theta": self.table(share[..., None] * truth)}
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C): probabilities, or counts of the examples at hand."""
@@ -88,7 +80,7 @@ class PartlyLabelled(Posterior):
             return self.variables(size, rng)["theta"]
         truth = dirichlet.draw(self.known + self.prior, size, rng)
         many = np.broadcast_to(self.others.astype(int), truth.shape[:-1])
-        return self._table(rng.multinomial(many, truth) + self.known)
+        return self.table(rng.multinomial(many, truth) + self.known)
 
     def draw(
         self,
@@ -109,35 +101,16 @@ class PartlyLabelled(Posterior):
                     raise fail("nothing was classified", each.__name__, allowed, todo)
         return super().draw(measures, size, rng, of=of, n=n)
 
-    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
-        """Draw the matrices (size, ..., C, C) of the next n examples, which classifiers share."""
-        if "classifier" not in self.counts.dims:
-            return super().next_tables(size, rng, n)
+    def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., K, R) of the probability of every stratum and true class."""
         drawn = self.variables(size, rng)
-        cells = drawn["share"][..., None] * drawn["truth"]
-        flat = cells.reshape(*cells.shape[:-2], -1)
-        n = n if n.ndim == 0 else n[..., 0]
-        return self._table(rng.multinomial(n, flat).reshape(cells.shape).astype(float))
-
-    def _each(self, values):
-        """Give what is of all classifiers an axis for them, where the evidence has one."""
-        return values[..., None] if "classifier" in self.counts.dims else values
-
-    def _table(self, cells):
-        """Return (..., [J], C, C), rows = actual, from (..., K, R)."""
-        classes, real = self.counts.shape[-1], cells.shape[-1]
-        said = self.answers[:, None] == np.arange(classes)[:, None]  # (J, C, K)
-        flat = cells.swapaxes(-1, -2).astype(float) @ said.reshape(-1, said.shape[-1]).T
-        table = flat.reshape(*flat.shape[:-1], -1, classes).swapaxes(-3, -2)
-        if real < classes:
-            table = np.pad(table, [(0, 0)] * (table.ndim - 2) + [(0, classes - real), (0, 0)])
-        return table if "classifier" in self.counts.dims else table[..., 0, :, :]
+        return drawn["share"][..., None] * drawn["truth"]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure where each stratum is as its labelled examples are."""
         self.check_of(of)
         known = np.where(self.known.sum(-1, keepdims=True) > 0, self.known, self.known + self.prior)
-        return measure(self._table(self.sizes[..., None] * known / known.sum(-1, keepdims=True)))
+        return measure(self.table(self.sizes[..., None] * known / known.sum(-1, keepdims=True)))
 
     def tellings(
         self, measure: Callable, size: int, rng: np.random.Generator
@@ -163,10 +136,10 @@ class PartlyLabelled(Posterior):
         drawn = self.variables(size, rng)
         share, truth = drawn["share"], drawn["truth"]
         cells = share[..., None] * truth
-        base = measure(self._table(cells))
+        base = measure(self.table(cells))
 
         def told(change):
-            moved = measure(self._table(cells + _STEP * change)) - base
+            moved = measure(self.table(cells + _STEP * change)) - base
             return np.nanmean((moved / _STEP).reshape(size, -1) ** 2, axis=-1)
 
         inside, between = np.zeros((2, cells.shape[-2]))

@@ -3,7 +3,7 @@
 import inspect
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,14 @@ _POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 _ENOUGH = 3
 
 
-def default_model(evidence: xr.DataArray | xr.Dataset) -> str:
-    """Return the name of the default model for the evidence."""
+# Keywords that are of one model alone, and so name it.
+_NAMED_BY = {"label_error": "mislabelled"}
+
+
+def default_model(evidence: xr.DataArray | xr.Dataset, keywords: Iterable[str] = ()) -> str:
+    """Return the name of the default model for the evidence, or of the one that a keyword names."""
+    if named := [model for keyword, model in _NAMED_BY.items() if keyword in keywords]:
+        return named[0]
     if "unlabelled" in getattr(evidence, "coords", ()):
         return "partly_labelled"
     if isinstance(evidence, xr.Dataset):
@@ -81,6 +87,8 @@ def posterior_of(
             todo = "pass them to fit, or ask the counts"
             raise fail("a fit has its model and prior", given, "no keywords of a model", todo)
         return Fitted(evidence)
+    if model is None and _NAMED_BY.keys() & keywords.keys():
+        model = default_model(evidence, keywords)
     if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims):
         if "halves" in evidence:
             keywords = {"halves": halves_of(evidence)} | keywords
@@ -126,6 +134,8 @@ def comparison_of(
     by fold; three or more groups are partially pooled; and other members are judged each by itself.
     """
     evidence = told(evidence, positive)
+    if model is None and _NAMED_BY.keys() & keywords.keys():
+        model = default_model(evidence, keywords)
     if model is None and dim == "group" and _sizes(evidence).get(dim, 0) >= _ENOUGH:
         model = _POOLING[dim]
     scored = isinstance(evidence, xr.Dataset) and not is_outcomes(evidence)
@@ -178,7 +188,7 @@ def prepare(
     import bayescm.models as models
 
     known = canonical(evidence)
-    model = default_model(known) if model is None else model
+    model = default_model(known, keywords) if model is None else model
     if isinstance(model, str):
         if model not in models.__all__:
             todo = suggest(model, models.__all__)

@@ -22,6 +22,7 @@ _HOME = {
         "run_length",
         "weights",
     ],
+    "judged": ["label_errors"],
     "slices": ["attempts", "gaps"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}

@@ -30,7 +30,7 @@ def run_study(
     name : str
         "wang-li", "wang-2015", "priors", "caelen-sequential", "caelen", "thesis", "yuan-jiang",
         "comparisons", "meta-analysis", "online", "run-length", "designs", "groups", "curves",
-        "weights" or "judges".
+        "weights", "judges" or any other module of `bayescm.studies`, such as "label-errors".
     table : str, optional
         One table of the paper; by default all, one below the other.
     case : int, optional

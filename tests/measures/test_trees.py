@@ -24,6 +24,7 @@ EVIDENCE = {
         weights=[0.5, 2] * 4,
         weights_are="importance",
     ),
+    "mislabelled": SICK,
     "noisy_labels": bcm.from_raters(
         {name: ["sick", "well"] * 4 for name in "abcd"}, positive="sick"
     ),

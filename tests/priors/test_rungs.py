@@ -76,6 +76,11 @@ RUNGS = {
     "repeated_items": (ATTEMPTS, {"concentration": 2.0}, None),
     "importance_weighted": (WEIGHTED, {"concentration": 1.0}, None),
     "partly_labelled": (PARTLY, {"concentration": 1.0}, None),
+    "mislabelled": (
+        ONE,
+        {"label_error": (2, 18)},
+        {"label_error": {"positive": partial(pm.Beta, alpha=2, beta=18)}},
+    ),
     "noisy_labels": (RATED, {"concentration": 2.0}, None),
     "calibration": (CHANCES, {"spread": 0.5}, {"spread": partial(pm.HalfNormal, sigma=0.3)}),
     "scores": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
@@ -102,7 +107,7 @@ def test_numbers_and_functions_are_priors_of_every_model(name):
         return
     other = function(evidence, **functions)
     (keyword,) = functions
-    assert names(other) & {keyword, f"{keyword}_logit"}
+    assert names(other) & {keyword, f"{keyword}_logit", f"{keyword}_positive"}
 
 
 @pytest.mark.parametrize("name", ["dirichlet_multinomial", "fixed_totals", "scores", "binormal"])

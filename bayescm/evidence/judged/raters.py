@@ -67,6 +67,20 @@ def from_raters(
     >>> dict(evidence.sizes)["classifier"], int(evidence.counts.sum())
     (4, 40)
     """
+    found = tabulated(raters, predicted=predicted, gold=gold, labels=labels, positive=positive)
+    _check_design(found)
+    return found
+
+
+def tabulated(
+    raters: Mapping[str, Any],
+    *,
+    predicted: Mapping[str, Any] | None = None,
+    gold: Any = None,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+) -> xr.Dataset:
+    """Return the labels of raters by pattern, whether or not they tell who is right."""
     columns = _columns(raters, predicted)
     truth = None if gold is None else _column("gold", gold)
     sizes = {name: len(each) for name, each in columns.items()}
@@ -93,9 +107,7 @@ def from_raters(
     )
     found = found.assign_coords(pattern_of=("example", which.ravel()))
     label = obvious(known.tolist()) if positive is None else positive
-    found = found if label is None else found.assign_coords(positive=label)
-    _check_design(found)
-    return found
+    return found if label is None else found.assign_coords(positive=label)
 
 
 def _columns(raters, predicted):

@@ -1,0 +1,1 @@
+"""Questions about raters: how far they agree, and what is true of the examples."""

@@ -1,0 +1,147 @@
+"""How far raters agree beyond chance, with intervals."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.judged.raters import as_ratings, tabulated
+from bayescm.measures.agreement import AMONG_ALL, EVERY, Labelled
+from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
+
+_DEFAULT = ("agreement", "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha")
+# Draws; examples of a kind not seen yet, of which the prior has some; and what it weighs.
+_DRAWS, _UNSEEN, _WEIGHT = 4000, 16, 2.0
+
+
+def agreement(
+    raters: Mapping[str, Any] | xr.Dataset,
+    measures: str | Sequence[str] | None = None,
+    *,
+    labels: Sequence | None = None,
+    pairs: bool | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    random_seed: int = 0,
+) -> pd.DataFrame:
+    """
+    Say how far raters agree, beyond what chance would make, with intervals.
+
+    Examples are a random sample of all there may be; the posterior is that of how often examples
+    get which labels: a Dirichlet over the kinds seen, and a prior worth two examples that are
+    labelled at random.
+
+    Parameters
+    ----------
+    raters : mapping of str to array_like, shape (n,) or (n, k), or Dataset
+        Each rater's labels, missing (None, NaN, NA) where there is none; or what
+        `bayescm.from_raters` returns, the gold labels left out.
+    measures : str or sequence of str, optional
+        ``"agreement"`` (the chance that two labels of an example are the same), ``"cohen_kappa"``
+        (of two raters), ``"fleiss_kappa"``, ``"gwet_ac1"``, ``"krippendorff_alpha"``, and for
+        classes in order ``"krippendorff_alpha_ordinal"`` and ``"krippendorff_alpha_interval"``. By
+        default the first five.
+    labels : sequence, optional
+        All classes, in order; by default those that were given, sorted. AC1 depends on their
+        number.
+    pairs : bool, optional
+        Whether to ask every pair of raters, too; by default of up to five raters.
+    prob : float, default 0.95
+    kind : {"hdi", "eti"}
+    random_seed : int, default 0
+
+    Returns
+    -------
+    DataFrame
+        ``measure``, ``raters`` ("all" or two names), ``examples`` (with two labels or more),
+        ``point`` (the published formula), ``mean``, ``sd``, ``lower``, ``upper``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two raters, no example has two labels, a measure is unknown, or
+        there is one class only.
+
+    References
+    ----------
+    Gwet, K. L. (2014). Handbook of Inter-Rater Reliability, 4th edition. Advanced Analytics.
+
+    Examples
+    --------
+    >>> ann = ["a", "b", "a", "a", "b", "a", None, "b"] * 5
+    >>> bob = ["a", "b", "a", "b", "b", "a", "a", "b"] * 5
+    >>> table = agreement({"ann": ann, "bob": bob}, ["cohen_kappa", "gwet_ac1"])
+    >>> table[["measure", "point", "lower", "upper"]].round(2).values.tolist()
+    [['cohen_kappa', 0.72, 0.46, 0.88], ['gwet_ac1', 0.72, 0.46, 0.9]]
+    """
+    check_prob(prob), check_kind(kind)
+    names = _named(measures)
+    ratings = raters if isinstance(raters, xr.Dataset) else tabulated(raters, labels=labels)
+    ratings = as_ratings(ratings)
+    people = ratings["classifier"].values.tolist()
+    if len(people) < 2 or ratings.sizes["actual"] < 2:
+        got = {"raters": len(people), "classes": ratings.sizes["actual"]}
+        todo = "add a rater, or name all classes by labels="
+        raise fail("nothing to agree about", got, "two raters and classes or more", todo)
+    votes, weight = (ratings[each].values.astype(float) for each in ("votes", "counts"))
+    groups = [] if len(people) == 2 else [("all", list(range(len(people))), AMONG_ALL)]
+    if pairs or (pairs is None and len(people) <= 5) or len(people) == 2:
+        groups += [
+            (f"{people[i]}, {people[j]}", [i, j], EVERY)
+            for i, j in combinations(range(len(people)), 2)
+        ]
+    rows = []
+    for said, chosen, known in groups:
+        rng = np.random.default_rng(check_seed(random_seed))
+        here = [name for name in names if name in known]
+        rows += _rows(here, said, votes[chosen], weight, (prob, kind), rng)
+    if not rows:
+        todo = "pass pairs=True"
+        raise fail("this measure is of two raters", names, sorted(AMONG_ALL), todo)
+    return pd.DataFrame(rows)
+
+
+def _named(measures):
+    names = list(_DEFAULT) if measures is None else measures
+    names = [names] if isinstance(names, str) else list(names)
+    for name in names:
+        if name not in EVERY:
+            todo = suggest(name, EVERY)
+            raise fail("not a measure of agreement", name, sorted(EVERY), todo)
+    return names
+
+
+def _rows(names, said, votes, weight, wanted, rng):
+    """Return a row for each measure of some raters."""
+    size = float(weight @ (votes.sum((0, -1)) > 1))
+    if not size:
+        todo = "give some examples to both"
+        raise fail(f"no example has two labels of {said}", 0, "one or more", todo)
+    seen = Labelled(votes, weight, sample=True)
+    population = _draws(votes, weight, rng)
+    rows = []
+    for name in names:
+        distribution = Empirical(EVERY[name](population))
+        ends, _ = distribution.checked(*wanted)
+        numbers = {"point": float(EVERY[name](seen)), "mean": float(distribution.mean())}
+        numbers |= {"sd": float(distribution.sd()), "lower": ends[0], "upper": ends[1]}
+        rows.append({"measure": name, "raters": said, "examples": int(size), **numbers})
+    return rows
+
+
+def _draws(votes, weight, rng):
+    """Return draws of how often examples get which labels: as seen, or as the prior has it."""
+    raters, kinds, classes = votes.shape
+    given = votes.sum(-1).astype(int)  # (R, P)
+    chosen = rng.choice(kinds, (_DRAWS, _UNSEEN), p=weight / weight.sum())
+    chances = np.full(classes, 1 / classes)
+    unseen = rng.multinomial(given[:, chosen], chances)  # (R, S, U, C)
+    seen = np.broadcast_to(votes[:, None], (raters, _DRAWS, kinds, classes))
+    shape = np.concatenate([weight, np.full(_UNSEEN, _WEIGHT / _UNSEEN)])
+    mass = rng.standard_gamma(shape, (_DRAWS, kinds + _UNSEEN))
+    every = np.concatenate([seen, unseen.astype(float)], axis=2)
+    return Labelled(every, mass / mass.sum(-1, keepdims=True))

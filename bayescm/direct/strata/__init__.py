@@ -1,0 +1,1 @@
+"""Examples in strata, by what was said of them, and what is true in each."""

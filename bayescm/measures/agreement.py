@@ -1,0 +1,143 @@
+"""
+Agreement of raters beyond chance: Cohen's and Fleiss' kappa, Gwet's AC1, Krippendorff's alpha.
+
+They are functions of how the labels of the examples are distributed: how often an example gets
+which labels. Examples with a single label tell of the labels' shares only.
+
+References
+----------
+Gwet, K. L. (2008). Computing inter-rater reliability and its variance in the presence of high
+agreement. British Journal of Mathematical and Statistical Psychology 61, 29-48.
+doi:10.1348/000711006X126600
+
+Hayes, A. F., Krippendorff, K. (2007). Answering the call for a standard reliability measure for
+coding data. Communication Methods and Measures 1, 77-89. doi:10.1080/19312450709336664
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+class Labelled:
+    """
+    How often examples have which labels, and how many examples there are of each kind.
+
+    Parameters
+    ----------
+    votes : ndarray, shape (R, ..., P, C)
+        How often every rater gave every label to each kind of example.
+    weight : ndarray, shape (..., P)
+        How many examples are of each kind, or how probable it is.
+    sample : bool
+        Whether these are all ratings there are, so that pairs of them are drawn without putting
+        back; of a population, of which there is no end, it does not matter.
+    """
+
+    def __init__(self, votes: np.ndarray, weight: np.ndarray, *, sample: bool = False):
+        self.apart, self.weight, self.sample = votes, weight, sample
+        self.votes = votes.sum(0)
+        self.ratings = self.votes.sum(-1)
+
+    @property
+    def several(self) -> np.ndarray:
+        """The weight of the examples that have two labels or more."""
+        return self.weight * (self.ratings > 1)
+
+    @property
+    def agreement(self) -> np.ndarray:
+        """The chance that two labels of one example are the same, (...)."""
+        pairs = np.maximum(self.ratings * (self.ratings - 1), 1)
+        same = (self.votes * (self.votes - 1)).sum(-1) / pairs
+        return _ratio((self.several * same).sum(-1), self.several.sum(-1))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """How common each label is, an example counting once, (..., C)."""
+        one = self.votes / np.maximum(self.ratings, 1)[..., None]
+        weight = self.weight * (self.ratings > 0)
+        return _ratio((weight[..., None] * one).sum(-2), weight.sum(-1)[..., None])
+
+    @property
+    def coincidences(self) -> np.ndarray:
+        """How often two labels meet in an example, a label counting once, (..., C, C)."""
+        others = self.several / np.maximum(self.ratings - 1, 1)
+        pairs = np.einsum("...p,...pc,...pk->...ck", others, self.votes, self.votes)
+        alone = (others[..., None] * self.votes).sum(-2)
+        return pairs - alone[..., None] * np.eye(alone.shape[-1])
+
+
+def _ratio(above, below):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return above / below
+
+
+def _beyond(observed, chance):
+    return _ratio(observed - chance, 1 - chance)
+
+
+def observed_agreement(labelled: Labelled) -> np.ndarray:
+    """Return the chance that two labels of one example are the same."""
+    return labelled.agreement
+
+
+def fleiss_kappa(labelled: Labelled) -> np.ndarray:
+    """Return Fleiss' kappa: chance is that two labels drawn from all are the same."""
+    return _beyond(labelled.agreement, (labelled.shares**2).sum(-1))
+
+
+def gwet_ac1(labelled: Labelled) -> np.ndarray:
+    """Return Gwet's AC1: chance is that of examples hard enough to be guessed."""
+    shares = labelled.shares
+    chance = (shares * (1 - shares)).sum(-1) / (shares.shape[-1] - 1)
+    return _beyond(labelled.agreement, chance)
+
+
+def cohen_kappa(labelled: Labelled) -> np.ndarray:
+    """Return Cohen's kappa of two raters: each has shares of his own."""
+    first, second = (each / np.maximum(each.sum(-1, keepdims=True), 1) for each in labelled.apart)
+    table = np.einsum("...p,...pc,...pk->...ck", labelled.weight, first, second)
+    table = _ratio(table, table.sum((-2, -1), keepdims=True))
+    chance = (table.sum(-1) * table.sum(-2)).sum(-1)
+    return _beyond(np.trace(table, axis1=-2, axis2=-1), chance)
+
+
+def _alpha(distance: Callable) -> Callable:
+    def alpha(labelled: Labelled) -> np.ndarray:
+        together = labelled.coincidences
+        single = together.sum(-1)
+        number = single.sum(-1)
+        apart = distance(single)
+        expected = (single[..., :, None] * single[..., None, :] * apart).sum((-2, -1))
+        expected = _ratio(expected, number - labelled.sample)
+        return 1 - _ratio((together * apart).sum((-2, -1)), expected)
+
+    return alpha
+
+
+def _nominal(single):
+    return 1 - np.eye(single.shape[-1])
+
+
+def _interval(single):
+    place = np.arange(single.shape[-1])
+    return (place[:, None] - place) ** 2.0
+
+
+def _ordinal(single):
+    # Ranks in the middle of each class: as far apart as there are labels between.
+    middle = np.cumsum(single, axis=-1) - single / 2
+    return (middle[..., :, None] - middle[..., None, :]) ** 2
+
+
+# What is asked of all raters, and of two.
+AMONG_ALL: dict[str, Callable] = {
+    "agreement": observed_agreement,
+    "fleiss_kappa": fleiss_kappa,
+    "gwet_ac1": gwet_ac1,
+    "krippendorff_alpha": _alpha(_nominal),
+    "krippendorff_alpha_ordinal": _alpha(_ordinal),
+    "krippendorff_alpha_interval": _alpha(_interval),
+}
+OF_TWO: dict[str, Callable] = {"cohen_kappa": cohen_kappa}
+EVERY = AMONG_ALL | OF_TWO

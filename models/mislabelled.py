@@ -1,0 +1,195 @@
+r"""Test labels that are wrong at a known or uncertain rate, and the truth behind them.
+
+.. math::
+
+    \theta &\sim \mathrm{Dirichlet}(\lambda) \\
+    e_a &\sim \mathrm{Beta}(\alpha_a, \beta_a) \text{ below one half, or known} \\
+    p_{lk} &= \sum_a \theta_{ak} \, E_{al}, \qquad
+    \text{labels} \mid \theta, e \sim \mathrm{Multinomial}(n, p)
+
+:math:`\theta_{ak}` is the probability that an example truly is of class :math:`a` and the
+classifier says :math:`k` (of several classifiers: what all of them say). Its label is right with
+probability :math:`E_{aa} = 1 - e_a`, and wrong whatever the classifier says: given the truth, the
+label and the prediction err independently. Wrong labels are spread evenly over the other classes
+unless a table says how.
+
+Use it where there is one label for each example and something is known of how often labels are
+wrong: a second reading of some, a published rate, the annotators' own agreement with an expert. The
+examples are a random sample at their own prevalence; with the coord ``prevalence`` the rates
+learned there are those of another population. Do not use it where labels and classifier err on the
+same examples (the classifier then looks better than it is), or where there are several labels of
+each example (`noisy_labels`), or true ones of some (`partly_labelled`).
+
+The data say little about the rates themselves, only that they cannot be larger than the labels
+allow: what goes in comes out, and the interval is as wide as the rates are uncertain.
+
+The estimand is the measure at ``theta``, against the truth that nobody has seen.
+
+References
+----------
+Rogan, W. J., Gladen, B. (1978). Estimating prevalence from the results of a screening test.
+American Journal of Epidemiology 107, 71-76. doi:10.1093/oxfordjournals.aje.a112510
+
+Joseph, L., Gyorkos, T. W., Coupal, L. (1995). Bayesian estimation of disease prevalence and the
+parameters of diagnostic tests in the absence of a gold standard. American Journal of Epidemiology
+141, 263-272. doi:10.1093/oxfordjournals.aje.a117428
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+
+
+def mislabelled(
+    evidence: xr.DataArray | xr.Dataset,
+    *,
+    label_error: float | tuple[float, float] | Mapping | Callable = 0.0,
+    concentration: Any = None,
+) -> pm.Model:
+    """Model the true classes behind labels that are wrong at a rate of their own.
+
+    Parameters
+    ----------
+    evidence : xarray.DataArray or xarray.Dataset
+        Counts, dims ``(..., actual, predicted)``, of which ``actual`` are the labels; or outcomes
+        of several classifiers, ``counts`` ``(..., outcome)``.
+    label_error : float, tuple, callable or mapping of these by class
+        How often the label of an example of a class is wrong, in [0, 1/2): a number; ``(a, b)`` for
+        a Beta(a, b), cut at one half, for each class and matrix; a function from a name to a PyMC
+        variable; of a class also a mapping from wrong labels to numbers. Classes that a mapping
+        leaves out have no errors; by default none has.
+    concentration : float or array_like, optional
+        Prior pseudo-counts of the true cells; by default ``2 / C**2``. Of several classifiers one
+        number; by default two for all answers on which they agree, and one for every other.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``theta_cell`` ``(..., cell)`` and, where rates are not known,
+        ``label_error`` ``(..., erring)``; ``theta`` ``(..., [classifier], actual, predicted)``;
+        observed ``label_counts`` ``(..., cell)``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> labels = {"actual": ["well", "sick"], "predicted": ["well", "sick"]}
+    >>> counts = xr.DataArray([[30, 35], [15, 65]], coords=labels)
+    >>> model = mislabelled(counts, label_error={"sick": (2, 38), "well": 0.02})
+    >>> [variable.name for variable in model.free_RVs]
+    ['label_error', 'theta_cell']
+    """
+    several = "outcome" in evidence.dims
+    labels = evidence["label" if several else "actual"].values
+    batch, table, said = (_of_outcomes if several else _of_counts)(evidence, labels)
+    classes, strata = len(labels), said.shape[1]
+    prior = _pseudo_counts(concentration, said, classes, several)
+    spread, rates, betas, functions = _errors(label_error, labels.tolist())
+    erring = [labels[place] for place in betas]
+    names = ["|".join(str(labels[each]) for each in column) for column in said.T]
+    coords = {dim: evidence[dim].values for dim in batch}
+    coords |= {"cell": [f"{actual}->{name}" for actual in labels for name in names]}
+    coords |= {"actual": labels, "predicted": labels} | ({"erring": erring} if betas else {})
+    own = ("classifier",) if several else ()
+    coords |= {dim: np.atleast_1d(evidence[dim].values) for dim in own}
+    lead, dims = table.shape[:-2], (*batch, "cell")
+    with pm.Model(coords=coords) as model:
+        pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        data = pm.Data("counts", table.reshape(*lead, -1), dims=dims)
+        weight = pm.Data(
+            "concentration", np.broadcast_to(prior.ravel(), (*lead, prior.size)).copy()
+        )
+        if betas:
+            alpha, beta = np.transpose(list(betas.values()))
+            shape = (*lead, len(betas))
+            dist = pm.Beta.dist(alpha, beta, shape=shape)
+            drawn = pm.Truncated("label_error", dist, upper=0.5, dims=(*batch, "erring"))
+            for index, place in enumerate(betas):
+                rates[place] = drawn[..., index]
+        for place, function in functions.items():
+            rates[place] = function(f"label_error_{labels[place]}")
+        theta = pm.Dirichlet("theta_cell", weight, dims=dims)
+        cells = theta.reshape((*lead, classes, strata))
+        wrong = [pt.as_tensor(rates[place])[..., None] for place in range(classes)]
+        seen = 0
+        for place in range(classes):
+            right = np.eye(classes)[place]
+            row = (1 - wrong[place]) * right + wrong[place] * spread[place]
+            seen = seen + row[..., :, None] * cells[..., place, :][..., None, :]
+        size = data.sum(-1).astype("int64")
+        pm.Multinomial(
+            "label_counts", n=size, p=seen.reshape((*lead, -1)), observed=data, dims=dims
+        )
+        belongs = (said[:, None] == np.arange(classes)[:, None]).astype(float)
+        if "prevalence" in evidence.coords:
+            share = evidence["prevalence"].values
+            share = share if share.ndim else np.array([1 - share, share])
+            cells = share[:, None] * cells / cells.sum(-1, keepdims=True)
+        found = (cells @ belongs.reshape(-1, strata).T).reshape(
+            (*lead, classes, *belongs.shape[:2])
+        )
+        found = pt.swapaxes(found, -3, -2)
+        found = found if several else found[..., 0, :, :]
+        pm.Deterministic("theta", found, dims=(*batch, *own, "actual", "predicted"))
+    return model
+
+
+def _of_counts(counts, labels):
+    """Return the dims of the batch, the labelled cells (..., C, K), and what was predicted."""
+    batch = [dim for dim in counts.dims if dim not in ("actual", "predicted")]
+    values = counts.transpose(*batch, "actual", "predicted").values.astype(float)
+    return batch, values, np.arange(len(labels))[None]
+
+
+def _of_outcomes(outcomes, labels):
+    """Return the same of several classifiers: their answers together are one column."""
+    batch = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
+    place = {label: index for index, label in enumerate(labels.tolist())}
+    answers = np.atleast_2d(outcomes["predicted"].transpose("classifier", ...).values).T.tolist()
+    rows = [tuple(place[each] for each in row) for row in answers]
+    said = sorted(set(rows))
+    counts = outcomes["counts"].transpose(*batch, "outcome").values
+    table = np.zeros((*counts.shape[:-1], len(labels), len(said)))
+    for index, truth in enumerate(outcomes["actual"].values.tolist()):
+        table[..., place[truth], said.index(rows[index])] += counts[..., index]
+    return batch, table, np.array(said).T
+
+
+def _pseudo_counts(concentration, said, classes, several):
+    """Return the prior (C, K)."""
+    if concentration is not None:
+        return np.broadcast_to(np.asarray(concentration, float), (classes, said.shape[1]))
+    agree = (said == said[0]).all(axis=0)
+    whole = np.where(agree, 2 / max(1, agree.sum()), 1.0)
+    return np.tile(whole / classes, (classes, 1))
+
+
+def _errors(given, labels):
+    """Return how wrong labels are spread (C, C), the known rates, betas and functions by place."""
+    size = len(labels)
+    spread = (1 - np.eye(size)) / (size - 1)
+    rates, betas, functions = [0.0] * size, {}, {}
+    for place, label in enumerate(labels):
+        rate = given.get(label, 0.0) if isinstance(given, Mapping) else given
+        if isinstance(rate, Mapping):
+            rates[place] = float(sum(rate.values()))
+            if rates[place] > 0:
+                spread[place] = [rate.get(each, 0.0) / rates[place] for each in labels]
+        elif callable(rate):
+            functions[place] = rate
+        elif isinstance(rate, tuple):
+            betas[place] = rate
+        else:
+            rates[place] = float(rate)
+    return spread, rates, betas, functions
+
+
+def _is_positive(evidence, labels):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    if "positive" not in evidence.coords:
+        return np.zeros(len(labels))
+    return (labels == evidence.coords["positive"].values).astype(float)

@@ -1,0 +1,50 @@
+"""Commands about labels that may be wrong, and about raters without a truth."""
+
+import json
+
+import pytest
+
+import bayescm as bcm
+from bayescm.cli import main
+
+CELLS = ["--tp", "65", "--fn", "15", "--fp", "35", "--tn", "30"]
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(each) for each in arguments])
+    out = capsys.readouterr()
+    return stopped.value.code, out.out, out.err
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        (["0.05"], 0.05),
+        (["positive=2,38", "negative=0.01"], {"positive": (2, 38), "negative": 0.01}),
+    ],
+)
+def test_rates_of_wrong_labels_are_those_of_the_library(capsys, given, error):
+    options = [part for each in given for part in ("--label-error", each)]
+    status, out, _ = run(capsys, "interval", *CELLS, "-m", "f1", "--format", "json", *options)
+    (row,) = json.loads(out)
+    exact = bcm.interval(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", label_error=error)
+    assert status == 0
+    assert (row["lower"], row["upper"]) == pytest.approx(tuple(exact.values))
+    assert row["model"] == "mislabelled"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["0.7"], "rate of wrong labels"),
+        (["x"], "cannot read --label-error"),
+        (["sick=0.1"], "unknown class"),
+        (["0.1", "0.2"], "one for each class"),
+    ],
+)
+def test_what_is_no_rate_is_one_line(capsys, given, said):
+    options = [part for each in given for part in ("--label-error", each)]
+    status, out, err = run(capsys, "interval", *CELLS, "-m", "f1", *options)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert said in err
