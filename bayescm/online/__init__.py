@@ -8,6 +8,8 @@ a function is.
 from importlib import import_module
 
 _HOME = {
+    "acting.hooks": ["Hook", "to_command", "to_log", "to_url"],
+    "acting.notifying": ["notify"],
     "bayes_factor": ["change", "log_bayes_factor"],
     "store.ledger": ["Ledger"],
     "monitor": ["Monitor"],

@@ -1,3 +1,8 @@
+from bayescm.online.acting.hooks import Hook as Hook
+from bayescm.online.acting.hooks import to_command as to_command
+from bayescm.online.acting.hooks import to_log as to_log
+from bayescm.online.acting.hooks import to_url as to_url
+from bayescm.online.acting.notifying import notify as notify
 from bayescm.online.bayes_factor import change as change
 from bayescm.online.bayes_factor import log_bayes_factor as log_bayes_factor
 from bayescm.online.monitor import Monitor as Monitor

@@ -76,14 +76,14 @@ class Monitor:
             "window": None if window is None else check_window(window, forgetting),
         }
         self._concentration = concentration
-        self._ledger = store if isinstance(store, Ledger) else Ledger(store)
+        self.ledger = store if isinstance(store, Ledger) else Ledger(store)
         self._batches = Batches(
-            self._ledger, self.classifier, check_choice("order", order, list(ORDERS))
+            self.ledger, self.classifier, check_choice("order", order, list(ORDERS))
         )
         self._fits = False  # whether the prior was found to fit the labels
 
     def __repr__(self):
-        return f"Monitor({self._ledger!r}, {self.classifier!r})"
+        return f"Monitor({self.ledger!r}, {self.classifier!r})"
 
     def __enter__(self):
         return self
@@ -93,7 +93,7 @@ class Monitor:
 
     def close(self) -> None:
         """Close the connections to the store."""
-        self._ledger.close()
+        self.ledger.close()
 
     def add(
         self,
@@ -139,7 +139,7 @@ class Monitor:
             as_prior(self._concentration, counts if known is None else known)
             self._fits = True
         given: Any = (self.classifier, batch_id, counts)
-        added, before = self._ledger.recorded(*given, at=at, corrects=corrects)
+        added, before = self.ledger.recorded(*given, at=at, corrects=corrects)
         if added and before is not None and at is not None and corrects is None:
             warn_if_late(self._batches, str(batch_id), at, before.latest)
         return added
@@ -262,7 +262,7 @@ class Monitor:
         if earliest is not None:
             when = stream.counts[self._batches.order].values[found["step"] - stream.number]
             found = found[when >= earliest]
-        found = marked(found, self._ledger.acknowledged(self.classifier))
+        found = marked(found, self.ledger.acknowledged(self.classifier))
         return (found[~found["acknowledged"]] if new else found).reset_index(drop=True)
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
@@ -283,7 +283,7 @@ class Monitor:
             How many had not been acknowledged before.
         """
         found = self.alarms(new=True) if alarms is None else alarms
-        return self._ledger.acknowledge(self.classifier, found, note)
+        return self.ledger.acknowledge(self.classifier, found, note)
 
     def plot(self, *, prob: float = 0.95, kind: str = "hdi", **keywords: Any) -> "Figure":
         """

@@ -1,0 +1,211 @@
+"""To whom an alarm is handed: a command, a URL, the log, a function."""
+
+import hmac
+import json
+import logging
+import os
+import shlex
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from bayescm.validate import fail
+
+_LOG = logging.getLogger("bayescm.online")
+_AGAIN = (408, 425, 429)  # with every 5xx: what may go well later
+_SHORTEST = 16  # characters of a secret
+
+
+@dataclass(frozen=True)
+class Hook:
+    """
+    Someone to hand alarms to.
+
+    Attributes
+    ----------
+    name : str
+        By which the store knows whom it was handed to. Another name is somebody else.
+    call : callable
+        Takes an alarm as a dict of what JSON knows: ``id``, ``classifier``, ``batch_id``, ``at``,
+        ``since``, ``rule``, ``measure``, ``value``, ``threshold``. Raises where it could not be
+        handed over.
+
+    Examples
+    --------
+    >>> Hook("print", lambda alarm: print(alarm["rule"])).call({"rule": "floor"})
+    floor
+    """
+
+    name: str
+    call: Callable[[dict[str, Any]], None]
+
+
+def to_log(*, level: int = logging.WARNING) -> Hook:
+    """
+    Return a hook that writes alarms to the log of Python, as ``bayescm.online``.
+
+    Parameters
+    ----------
+    level : int, default logging.WARNING
+
+    Examples
+    --------
+    >>> to_log().name
+    'log'
+    """
+
+    def call(alarm):
+        _LOG.log(level, "alarm %s", json.dumps(alarm, ensure_ascii=False))
+
+    return Hook("log", call)
+
+
+def to_command(
+    command: str | Sequence[str], *, timeout: float = 60.0, name: str | None = None
+) -> Hook:
+    """
+    Return a hook that runs a command, once for each alarm.
+
+    The alarm is JSON on its standard input, and in the environment ``BAYESCM_CLASSIFIER``,
+    ``BAYESCM_BATCH_ID``, ``BAYESCM_RULE`` and ``BAYESCM_MEASURE``. There is no shell in between.
+
+    Parameters
+    ----------
+    command : str or sequence of str
+        The program and its arguments; a text is split as a shell would.
+    timeout : float, default 60
+        Seconds after which it is ended.
+    name : str, optional
+        See `Hook`; by default the command.
+
+    Raises
+    ------
+    ValueError
+        If there is no program in it.
+
+    Examples
+    --------
+    >>> to_command("mail -s alarm someone@example.org").name
+    'mail -s alarm someone@example.org'
+    """
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [str(w) for w in command]
+    except ValueError:
+        words = []
+    if not words:
+        raise fail("not a command", command, "a program and its arguments", "check the quotes")
+
+    def call(alarm):
+        keys = ("classifier", "batch_id", "rule", "measure")
+        named = {f"BAYESCM_{key.upper()}": str(alarm[key]) for key in keys}
+        given: dict[str, Any] = {"input": json.dumps(alarm), "timeout": timeout, "text": True}
+        try:
+            done = subprocess.run(words, env=os.environ | named, capture_output=True, **given)
+        except subprocess.TimeoutExpired:
+            raise OSError(f"the command took longer than {timeout:g} s") from None
+        if done.returncode:
+            said = " ".join(done.stderr.split())[-300:]
+            raise OSError(f"the command left with status {done.returncode}: {said}")
+
+    return Hook(name or shlex.join(words), call)
+
+
+def to_url(
+    url: str,
+    *,
+    secret: str | None = None,
+    retries: int = 3,
+    wait: float = 1.0,
+    timeout: float = 10.0,
+    name: str | None = None,
+) -> Hook:
+    """
+    Return a hook that posts each alarm to a URL, as JSON.
+
+    Where there is no answer, or one that may be another later (5xx, 408, 425, 429), it is tried
+    again; each attempt has the same ``id``. Redirects are not followed.
+
+    Parameters
+    ----------
+    url : str
+        ``https://`` or ``http://``.
+    secret : str, optional
+        Signs what is sent: the header ``Bayescm-Signature`` is ``t=TIME,sha256=HEX``, the HMAC of
+        ``TIME.BODY``. At least 16 characters.
+    retries : int, default 3
+        How often it is tried again.
+    wait : float, default 1
+        Seconds before the first of these; each time twice as long.
+    timeout : float, default 10
+        Seconds to wait for an answer.
+    name : str, optional
+        See `Hook`; by default the URL without user, query and fragment.
+
+    Raises
+    ------
+    ValueError
+        If it is no such URL, or the secret is too short.
+
+    Examples
+    --------
+    >>> to_url("https://example.org/alarms?key=1", secret="a secret that is long").name
+    'https://example.org/alarms'
+    """
+    found = _split(url)
+    if secret is not None and len(secret) < _SHORTEST:
+        todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        raise fail("the secret is too short", ..., f"at least {_SHORTEST} characters", todo)
+    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
+        raise fail("retries must be a whole number", retries, "0 or more", "pass retries=3")
+
+    def call(alarm):
+        body = json.dumps(alarm).encode()
+        for attempt in range(retries + 1):
+            problem, again = _post(url, body, secret, timeout)
+            if not problem:
+                return
+            if not again or attempt == retries:
+                raise OSError(problem)
+            time.sleep(wait * 2**attempt)
+
+    plain = f"{found.scheme}://{found.hostname}{f':{found.port}' if found.port else ''}"
+    return Hook(name or plain + found.path, call)
+
+
+def _split(url):
+    try:
+        found = urlsplit(url)
+        known = found.scheme in ("http", "https") and found.hostname and (found.port or True)
+    except (ValueError, AttributeError):
+        known = False
+    if not known:  # not shown: it may hold a key
+        raise fail("not the URL of a hook", ..., "https://HOST/PATH", "check the address")
+    return found
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_, **__):
+        return None
+
+
+def _post(url, body, secret, timeout):
+    """Return what went wrong (or nothing), and whether it may go well later."""
+    headers = {"Content-Type": "application/json", "User-Agent": "bayescm"}
+    if secret is not None:
+        moment = str(int(time.time()))
+        signed = hmac.digest(secret.encode(), f"{moment}.".encode() + body, "sha256").hex()
+        headers["Bayescm-Signature"] = f"t={moment},sha256={signed}"
+    request = urllib.request.Request(url, body, headers, method="POST")
+    try:
+        with urllib.request.build_opener(_Stay).open(request, timeout=timeout):
+            return "", False
+    except urllib.error.HTTPError as answer:
+        answer.close()
+        return f"the answer was {answer.code}", answer.code >= 500 or answer.code in _AGAIN
+    except (OSError, ValueError) as problem:
+        return f"there was no answer: {getattr(problem, 'reason', problem)}", True

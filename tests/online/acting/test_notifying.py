@@ -1,0 +1,163 @@
+"""Alarms are handed to hooks: what they get, how often, and what becomes of failures."""
+
+import hmac
+import json
+import logging
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from stores_for_tests import STORES, empty_store
+
+import bayescm as bcm
+from bayescm.cli import main
+from bayescm.online import Hook, Monitor, notify, to_command, to_log, to_url, verify
+
+FLOOR = {"recall": 0.8}
+SECRET = "a secret that is long"
+
+
+@pytest.fixture(params=STORES)
+def store(request, tmp_path):
+    with empty_store(request.param, tmp_path) as address:
+        with Monitor(address, "spam filter") as monitor:
+            for day, tp in enumerate([45, 44, 46, 20, 18]):
+                batch = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
+                monitor.add(f"day {day}", batch, at=f"2026-01-0{day + 1}")
+        yield address
+
+
+@pytest.fixture
+def receiver():
+    """Listen on this machine; answer with the statuses that `answers` holds, then with 200."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            server.got.append((body, dict(self.headers)))
+            self.send_response(server.answers.pop(0) if server.answers else 200)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server.got, server.answers = [], []
+    server.url = f"http://127.0.0.1:{server.server_port}/alarms"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_each_alarm_is_handed_over_once_however_many_ask(store):
+    got = []
+    hook = Hook("list", got.append)
+
+    def run():
+        with Monitor(store, "spam filter") as monitor:
+            notify(monitor, hook, floor=FLOOR)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    with Monitor(store, "spam filter") as monitor:
+        alarms = monitor.alarms(floor=FLOOR)
+        keys = ["batch_id", "rule", "measure"]
+        assert sorted(tuple(each[k] for k in keys) for each in got) == sorted(
+            map(tuple, alarms[keys].values)
+        )
+        assert len({each["id"] for each in got}) == len(alarms) > 1
+        again = notify(monitor, hook, Hook("another", got.append), floor=FLOOR)
+        assert set(again["hook"]) == {"another"}
+        assert len(monitor.ledger.claimed("spam filter")) == 2 * len(alarms)
+    assert verify(store)["whole"].all()
+
+
+def test_a_url_gets_it_signed_and_is_tried_again(store, receiver):
+    receiver.answers += [503, 429]
+    with Monitor(store, "spam filter") as monitor:
+        found = notify(monitor, to_url(receiver.url, secret=SECRET, wait=0.001), floor=FLOOR)
+        assert notify(monitor, to_url(receiver.url), floor=FLOOR).empty
+    assert (found["problem"] == "").all()
+    assert len(receiver.got) == len(found) + 2
+    body, headers = receiver.got[-1]
+    moment, signature = (each.split("=")[1] for each in headers["Bayescm-Signature"].split(","))
+    mine = hmac.digest(SECRET.encode(), f"{moment}.".encode() + body, "sha256").hex()
+    assert hmac.compare_digest(mine, signature)
+    assert json.loads(body)["classifier"] == "spam filter"
+
+
+@pytest.mark.parametrize(("status", "times"), [(500, 3), (404, 1), (302, 1)])
+def test_what_fails_for_good_is_said_and_not_handed_over_again(receiver, status, times):
+    receiver.answers += [status] * 9
+    hook = to_url(receiver.url, retries=2, wait=0.001)
+    with pytest.raises(OSError, match=f"the answer was {status}"):
+        hook.call({"id": "1"})
+    assert len(receiver.got) == times
+    receiver.server_close()
+    with pytest.raises(OSError, match="there was no answer"):
+        to_url("http://127.0.0.1:9/", retries=0).call({"id": "1"})
+
+
+def test_a_command_gets_it_on_its_input(tmp_path):
+    alarm = {"classifier": "a; rm -rf b", "batch_id": "1", "rule": "floor", "measure": "f1"}
+    script = "import os, sys; open(sys.argv[1], 'w').write(sys.stdin.read() + os.environ['{}'])"
+    out = tmp_path / "got.txt"
+    words = [sys.executable, "-c", script.format("BAYESCM_CLASSIFIER"), str(out)]
+    to_command(words).call(alarm)
+    assert out.read_text() == json.dumps(alarm) + "a; rm -rf b"
+    with pytest.raises(OSError, match=r"left with status 3: no such team"):
+        to_command(
+            [
+                sys.executable,
+                "-c",
+                "import sys; print('no such team', file=sys.stderr); sys.exit(3)",
+            ]
+        ).call(alarm)
+    with pytest.raises(OSError, match=r"longer than 0.05 s"):
+        to_command("sleep 5", timeout=0.05).call(alarm)
+    with pytest.raises(OSError, match="No such file"):
+        to_command("no-such-program").call(alarm)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: to_url("ftp://x/y"), "not the URL of a hook"),
+        (lambda: to_url("https://user:hidden@/"), "not the URL of a hook"),
+        (lambda: to_url("https://x", secret="short"), "the secret is too short"),
+        (lambda: to_url("https://x", retries=-1), "retries must be a whole number: -1"),
+        (lambda: to_command("'open"), "not a command"),
+        (lambda: notify(Monitor("sqlite://", "a"), print), "not a hook"),
+    ],
+)
+def test_what_is_no_hook_is_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=message) as error:
+        make()
+    assert "hidden" not in str(error.value)
+
+
+def test_the_command_line_hands_over_and_says_what_failed(store, capsys, caplog):
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["monitor", "notify", "--store", store, "--classifier", "spam filter", *arguments])
+        return left.value.code, capsys.readouterr()
+
+    floor = ("--floor", "recall=0.8", "--format", "json")
+    with caplog.at_level(logging.WARNING):
+        code, said = run(*floor, "--log")
+    rows = json.loads(said.out)
+    assert (code, len(rows)) == (0, len(caplog.records))
+    assert json.loads(run(*floor, "--log")[1].out) == []
+    code, said = run(*floor, "--command", "false")
+    assert code == 1
+    assert "left with status 1" in json.loads(said.out)[0]["problem"]
+    assert "nobody to hand alarms to" in run(*floor)[1].err
+    assert "log" in to_log().name
