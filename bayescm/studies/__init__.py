@@ -12,6 +12,7 @@ _HOME = {
         "comparisons",
         "curves",
         "designs",
+        "folds",
         "groups",
         "judges",
         "hard_counts",
@@ -26,6 +27,8 @@ _HOME = {
     "slices": ["attempts", "gaps"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
+# By the names of the command line.
+STUDIES = {name.replace("_", "-"): name for name in _FOLDERS}
 
 __all__ = sorted([*_FOLDERS, "run_study"])
 
