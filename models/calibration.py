@@ -65,6 +65,12 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
     >>> [variable.name for variable in model.free_RVs]
     ['level', 'slope', 'spread', 'step']
     """
+    if "classifier" in evidence.dims:
+        many = evidence["classifier"].values.tolist()
+        raise ValueError(
+            f"the model is of one classifier: {many}. Expected the forecasts of one; select it: "
+            f"evidence.sel(classifier={many[0]!r}), or ask bcm.summary, which answers all of them."
+        )
     odds = _log_odds(np.asarray(evidence["score"], float).ravel())
     actual = (evidence["actual"].values == evidence["positive"].values).astype(float)
     weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(odds)), float)

@@ -11,7 +11,7 @@ from bayescm.answers.asking import wanted
 from bayescm.answers.draws import labelled_draws
 from bayescm.answers.numbers import prob_above
 from bayescm.answers.requirements import Requirement, Term, parse
-from bayescm.evidence.counts import CELLS
+from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.measures.catalogue import resolve
 from bayescm.posterior.route import posterior_of
@@ -21,12 +21,14 @@ MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
 _DRAWS = 100_000
 # Dims that a model uses up by itself; all others are added up where no part is named.
 _KEPT = (*CELLS, "outcome", "classifier", "fold", "repeat", "group")
+# Dims of answers, which a posterior of all members has.
+_OF_ANSWERS = ("classifier", "class")
 # Beyond this many times the evidence nobody will collect more.
 _MOST = 1024
 
 
 def check(
-    evidence: xr.DataArray | xr.Dataset,
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     requirements: str | Sequence[str],
     *,
     by: str | None = None,
@@ -39,9 +41,9 @@ def check(
 
     Parameters
     ----------
-    evidence : DataArray or Dataset
-        Counts, or outcomes of several classifiers; a measure without ``[classifier=...]`` is that
-        of the first one.
+    evidence : DataArray, Dataset or DataTree
+        Counts, outcomes of several classifiers, a fit, or any other evidence that
+        `bayescm.prob_above` takes; a measure without ``[classifier=...]`` is that of the first one.
     requirements : str or sequence of str
         ``"recall > 0.9 @ 0.95"``, ``"f1 - f1[classifier=old] > -0.01 @ 0.9"``,
         ``"recall[site=B] > 0.8"``; see `bayescm.answers.requirements.parse`.
@@ -60,12 +62,13 @@ def check(
         ``requirement``, the member of ``by``, ``probability`` (posterior, that it holds),
         ``level``, ``outcome`` (``"met"`` from the level on, ``"failed"`` up to one minus the level,
         else ``"not yet known"``) and ``needed``: about how much more evidence would decide it, if
-        it went on as before.
+        it went on as before (only of counts and outcomes).
 
     Raises
     ------
-    ValueError
-        If a requirement cannot be read, or names a part that the evidence does not have.
+    ValueError, TypeError
+        If a requirement cannot be read, names a part that the evidence does not have, or there is
+        no evidence.
 
     Examples
     --------
@@ -80,6 +83,8 @@ def check(
         todo = 'pass e.g. ["recall > 0.9 @ 0.95"]'
         raise fail("nothing is required", texts, "one requirement or more", todo)
     parsed = [parse(text, level) for text in texts]
+    if not isinstance(evidence, xr.Dataset | xr.DataTree):
+        as_counts(evidence)  # says what it is not
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
     rows = []
     for requirement in parsed:
@@ -121,20 +126,16 @@ def _probability(evidence, asked: Requirement, seed, keywords) -> float:
 
 
 def _single(part, asked, keywords):
-    counts = matrices_of(part)
-    if "classifier" in counts.dims:
-        counts = counts.isel(classifier=_place(counts, "classifier", asked.first.where), drop=True)
+    counts = matrices_of(part) if _adds_up(part) else part
     found = prob_above(counts, asked.first.measure, asked.threshold, **keywords)
-    return _one(found, asked.first).item()
+    return _one(found, asked.first, part).item()
 
 
 def _difference(evidence, asked, seed, keywords):
     """Return draws of the difference: joint ones where both are of the same examples."""
     one, two = asked.first, asked.second
-    own = ("classifier", "class")
-    parts = [{k: v for k, v in term.where.items() if k not in own} for term in (one, two)]
     rng = np.random.default_rng(seed)
-    if parts[0] == parts[1]:
+    if not _adds_up(evidence) or _apart(one) == _apart(two):
         first, second = _draws(_part(evidence, one.where), (one, two), rng, keywords)
     else:
         (first,) = _draws(_part(evidence, one.where), (one,), rng, keywords)
@@ -149,34 +150,40 @@ def _draws(part, terms, rng, keywords):
     kernels, of = wanted(posterior, names, "parameter")
     drawn = labelled_draws(posterior, kernels, _DRAWS, rng, of=of)
     values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
-    found = []
-    for term in terms:
-        one = values[term.measure]
-        if "classifier" in one.dims:
-            one = one.isel(classifier=_place(one, "classifier", term.where), drop=True)
-        found.append(_one(one, term).values)
+    return [_one(values[term.measure], term, part).values for term in terms]
+
+
+def _one(found, term, part):
+    """Return the number that a term stands for: of the part that it names, or the first one."""
+    where = {k: v for k, v in term.where.items() if k in _OF_ANSWERS or not _adds_up(part)}
+    for dim in [each for each in found.dims if each != "draw"]:
+        if dim not in where and dim != "classifier":
+            label = found[dim].values.tolist()[0] if dim in found.coords else "..."
+            todo = f'write e.g. "{term.measure}[{dim}={label}] > 0.8"'
+            raise fail(f"{term.measure} has a value for each {dim}", ..., f"one {dim}", todo)
+        found = found.isel({dim: _place(found, dim, where)}, drop=True)
+        where.pop(dim, None)
+    for dim in where:
+        _labels(found, dim)  # says that there is no such part
     return found
 
 
-def _one(found, term):
-    """Return the number that a term stands for, of a measure of every class that of the class."""
-    if "class" in found.dims:
-        if "class" not in term.where:
-            label = found["class"].values.tolist()[0]
-            todo = f'write e.g. "{term.measure}[class={label}] > 0.8", or take an average'
-            raise fail(f"{term.measure} has a value for each class", ..., "one class", todo)
-        found = found.isel({"class": _place(found, "class", term.where)})
-    rest = [dim for dim in found.dims if dim != "draw"]
-    if rest:
-        todo = f'write e.g. "{term.measure}[{rest[0]}=...] > 0.8", or pass by="{rest[0]}"'
-        raise fail(f"{term.measure} has several values, by {rest[0]}", ..., "one", todo)
-    return found
+def _adds_up(evidence):
+    """Say whether parts of the evidence can be left out, added up and multiplied: tables can."""
+    table = isinstance(evidence, xr.DataArray) or is_outcomes(evidence)
+    return table and "unlabelled" not in evidence.coords
+
+
+def _apart(term):
+    return {dim: label for dim, label in term.where.items() if dim not in _OF_ANSWERS}
 
 
 def _part(evidence, where):
     """Return a part of the evidence; dims that are not named are added up."""
+    if not _adds_up(evidence):
+        return evidence
     for dim in where:
-        if dim not in ("classifier", "class"):
+        if dim not in _OF_ANSWERS:
             place = _place(evidence, dim, where)
             evidence = evidence.isel({dim: place}, drop=True)
     if is_outcomes(evidence):
@@ -196,7 +203,8 @@ def _place(evidence, dim, where):
 
 def _labels(evidence, dim):
     if dim not in evidence.dims:
-        having = [str(each) for each in evidence.dims if each not in (*CELLS, "outcome", "label")]
+        hidden = (*CELLS, "outcome", "label", "draw")
+        having = [str(each) for each in evidence.dims if each not in hidden]
         todo = "read it with the evidence: by={...} in from_predictions, --by on the command line"
         raise fail("the evidence has no such part", dim, having or "parts by name", todo)
     return evidence[dim].values.tolist()
@@ -204,11 +212,13 @@ def _labels(evidence, dim):
 
 def _needed(evidence, asked, keywords):
     """Say how much more evidence would decide, if it went on in the same proportions."""
-    if asked.second is not None:
+    if asked.second is not None or not _adds_up(evidence):
         return ""
     counts = matrices_of(_part(evidence, asked.first.where))
     if "classifier" in counts.dims:
         counts = counts.isel(classifier=_place(counts, "classifier", asked.first.where), drop=True)
+        known = {k: v for k, v in asked.first.where.items() if k != "classifier"}
+        asked = asked._replace(first=Term(asked.first.measure, known))
     total, unit = _unit(counts, asked.first.measure)
 
     def undecided(times):

@@ -64,7 +64,8 @@ def evidence_for(fits: Mapping[Any, xr.DataTree]) -> pd.DataFrame:
     >>> evidence_for(fits)["bayes_factor"].round(2).to_dict()
     {'flat': 0.56, 'better than chance': 1.0}
     """
-    if not isinstance(fits, Mapping) or not all(isinstance(x, xr.DataTree) for x in fits.values()):
+    named = isinstance(fits, Mapping) and not isinstance(fits, xr.DataTree)  # a tree is a mapping
+    if not named or not all(isinstance(each, xr.DataTree) for each in fits.values()):
         todo = "pass evidence_for({'flat': fit(counts, concentration=1.0), ...})"
         raise fail("not fits by name", type(fits).__name__, "a mapping to trees", todo, TypeError)
     if len(fits) < 2:

@@ -67,4 +67,7 @@ def _side(name, values):
     checked = check_counts(getattr(values, "values", values), fractional=True, name=name)
     if isinstance(values, xr.DataArray):
         return values.copy(data=checked)
+    if checked.ndim > 1:
+        todo = "pass DataArrays, whose dims have names"
+        raise fail(f"{name} has too many axes", checked.shape, "one axis at most", todo)
     return xr.DataArray(checked, dims=("batch",)[: checked.ndim])

@@ -9,15 +9,17 @@ import xarray as xr
 
 from bayescm.answers.asking import ASKED, answers_of, wanted
 from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.evidence.outcomes import is_outcomes, matrices_of
+from bayescm.measures.defaults import TABULATED, default_measures
 from bayescm.posterior.route import posterior_of
-from bayescm.validate import check_kind, check_prob
+from bayescm.validate import check_kind, check_prob, fail
 
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
 
 
 def summary(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
-    measures: str | Callable | Sequence[str | Callable],
+    measures: str | Callable | Sequence[str | Callable] | None = None,
     *,
     prob: float = 0.95,
     kind: str = "hdi",
@@ -30,8 +32,8 @@ def summary(
     ----------
     evidence, prob, kind, **keywords
         See `bayescm.interval`.
-    measures : str, callable or a sequence of these
-        The measures, one row each.
+    measures : str, callable or a sequence of these, optional
+        The measures, one row each; by default, of counts and outcomes, the usual ones.
 
     Returns
     -------
@@ -54,6 +56,8 @@ def summary(
     1         f1  0.722  0.644  0.791
     """
     check_prob(prob), check_kind(kind)
+    if measures is None:
+        measures = _usual(evidence)
     asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
     posterior = posterior_of(evidence, **keywords)
     found = answers_of(posterior, measures, **asked)
@@ -68,6 +72,13 @@ def summary(
     if said != "parameter":
         table.insert(list(table).index("point"), "of", said)
     return table
+
+
+def _usual(evidence):
+    if isinstance(evidence, xr.DataArray) or is_outcomes(evidence):
+        return default_measures(matrices_of(evidence), TABULATED)
+    todo = 'name them, such as ["f1", "mcc"] of a fit, ["brier", "ece"] of probabilities'
+    raise fail("no measures are usual here", type(evidence).__name__, "counts or outcomes", todo)
 
 
 def _rows(distribution, template, point, prob, kind):

@@ -36,7 +36,7 @@ def labelled(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray
     ValueError
         If a label is an abstention and the model would take it for a class.
     """
-    if isinstance(evidence, xr.DataArray | xr.Dataset):
+    if isinstance(evidence, xr.DataArray | xr.Dataset | xr.DataTree):
         counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
         if abstains(counts) and not abstention:
             todo = (

@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import measure
 from bayescm.plots import common
 from bayescm.plots.canvas import Canvas, canvas, closed_on_failure, show_once
@@ -76,13 +77,14 @@ def _cells(fitted):
         todo = "fit whole counts first: fit(counts)"
         raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
     observed = fitted["observed_data"].to_dataset()
-    tables = [name for name in observed if {"cell", "predicted"} & set(observed[name].dims)]
+    group = fitted.children.get("posterior_predictive", xr.DataTree())
+    dims = {name: set(observed[name].dims) for name in observed if name in group}
+    tables = [name for name, own in dims.items() if "cell" in own or own >= set(CELLS)]
     if not tables:
         todo = "ask summary(fit, measures, of='predictive')"
         raise fail("the model predicts no table", list(observed), "counts of cells", todo)
     name = tables[0]
-    predicted = fitted["posterior_predictive"].to_dataset()[name]
-    return _flat(predicted), _flat(observed[name])
+    return _flat(group.to_dataset()[name]), _flat(observed[name])
 
 
 def _flat(counts):

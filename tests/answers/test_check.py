@@ -84,3 +84,29 @@ def test_parts_and_differences():
     ):
         with pytest.raises(ValueError, match=said):
             bcm.check(evidence, text)
+
+
+def test_what_cannot_be_added_up_is_asked_as_a_whole():
+    rng = np.random.default_rng(1)
+    truth = np.arange(300) % 2
+    chance = {name: rng.beta(1 + 4 * truth, 5 - 4 * truth).clip(0.01, 0.99) for name in "ab"}
+    judge = np.where(rng.random(300) < 0.1, 1 - truth, truth)
+    known = [one if place < 60 else None for place, one in enumerate(truth)]
+    judged = bcm.from_partly_labelled(known, judge, judge[::-1], positive=1)
+    forecasts = bcm.from_probabilities(truth, chance, positive=1)
+    for evidence, measure, threshold in (
+        (forecasts, "ece", 0.1),
+        (judged, "recall", 0.85),
+        (bcm.fit(COUNTS, draws=500), "f1", 0.7),
+    ):
+        above = bcm.prob_above(evidence, measure, threshold).values.ravel()
+        table = bcm.check(evidence, f"{measure} > {threshold} @ 0.99")
+        assert table["probability"][0] == pytest.approx(above[0])
+        assert table["needed"][0] == ""
+    named = bcm.check(forecasts, "brier - brier[classifier=b] > 0")
+    paired = bcm.compare(forecasts, "brier")
+    assert named["probability"][0] == pytest.approx(1 - paired["p_better"][0], abs=0.02)
+    with pytest.raises(ValueError, match="no such part: 'judge'"):
+        bcm.check(judged, "recall[judge=0] > 0.8")
+    with pytest.raises(TypeError, match="not evidence: 'dict'"):
+        bcm.check({"a": COUNTS}, "f1 > 0.5")

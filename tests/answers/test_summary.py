@@ -95,3 +95,9 @@ def test_the_estimand_has_a_column_where_it_has_a_name():
     assert bcm.interval(sites, "recall", of="typical").attrs["of"] == "typical"
     assert "recall (population) lies" in sentences(table)[0]
     assert "of" not in bcm.summary(sites.sum("group"), "recall")
+
+
+def test_without_measures_counts_have_the_usual_ones():
+    assert "mcc" in bcm.summary(COUNTS)["measure"].tolist()
+    with pytest.raises(ValueError, match="no measures are usual here: 'DataTree'"):
+        bcm.summary(bcm.fit(COUNTS, draws=20))

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 
@@ -36,6 +37,9 @@ def test_what_cannot_be_drawn(tree, two):
         bcm.plot_diagnostics(tree)
     with pytest.raises(ValueError, match="no predictions to draw"):
         bcm.plot_predictive(two)
+    bare = {name: tree[name].to_dataset() for name in ("posterior", "observed_data")}
+    with pytest.raises(ValueError, match="the model predicts no table"):
+        bcm.plot_predictive(xr.DataTree.from_dict(bare))
     batch = bcm.fit(two.expand_dims(site=list("abcdefghijklm")), draws=50)
     with pytest.raises(ValueError, match="too many panels"):
         bcm.plot_predictive(batch)

@@ -86,3 +86,5 @@ def test_bad_input(flat):
         bcm.evidence_for({"one": flat})
     with pytest.raises(TypeError, match=r"not fits by name.*Expected a mapping"):
         bcm.evidence_for([flat])
+    with pytest.raises(TypeError, match="not fits by name"):
+        bcm.evidence_for(flat)

@@ -6,12 +6,14 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 import bayescm as bcm
 from bayescm import classical, curves, measures, online, priors
 
 PACKAGE = Path(bcm.__file__).parent
+MODELS = Path(bcm.models.__file__).parent
 
 
 # Evidence
@@ -67,13 +69,17 @@ STRANGE = [
 ESTIMANDS = ["parameter", "predictive", "finite", "fitted", "population", "new"]
 
 
+SIZES = {"fold": 4, "repeat": 2, "half": 2, "group": 4, "classifier": 2, "step": 5, "batch": 3}
+SIZES |= {"sex": 2, "age": 3}
+
+
 def _tables(seed, *shape, classes=2):
     table = np.random.default_rng(seed).integers(1, 9, (*shape, classes, classes))
     return table + 12 * np.eye(classes, dtype=int)
 
 
 def _counts(*dims, classes=2, seed=1, sizes=None):
-    sizes = sizes or {"fold": 4, "repeat": 2, "group": 4, "classifier": 2, "step": 5, "batch": 3}
+    sizes = sizes or SIZES
     labels = ["sick", "well"] if classes == 2 else list("abc")
     positive = "sick" if classes == 2 else None
     table = _tables(seed, *(sizes[dim] for dim in dims), classes=classes)
@@ -150,17 +156,60 @@ def evidence():
         "weighted scores": _scores(weights=np.random.default_rng(6).random(40)),
     }
     other = _counts(seed=9)
-    return found | {
-        "mapping": {"one": two, "two": other},
-        "mapping of three": {"one": three, "two": _counts(classes=3, seed=9)},
-        "mapping of folds": {"one": found["folds"], "two": _counts("fold", seed=9)},
-        "mapping of groups": {"one": found["groups"], "two": _counts("group", seed=9)},
-        "mapping of classifiers of folds": {"one": found["folds of classifiers"]},
-        "empty mapping": {},
-        "array": np.array([[9, 2], [3, 8]]),
-        "nothing": None,
-        "a number": 3,
-        "text": "counts.csv",
+    return (
+        found
+        | _newer()
+        | {
+            "mapping": {"one": two, "two": other},
+            "mapping of three": {"one": three, "two": _counts(classes=3, seed=9)},
+            "mapping of folds": {"one": found["folds"], "two": _counts("fold", seed=9)},
+            "mapping of groups": {"one": found["groups"], "two": _counts("group", seed=9)},
+            "mapping of classifiers of folds": {"one": found["folds of classifiers"]},
+            "empty mapping": {},
+            "array": np.array([[9, 2], [3, 8]]),
+            "nothing": None,
+            "a number": 3,
+            "text": "counts.csv",
+        }
+    )
+
+
+def _newer():
+    """Return evidence that is more than a table of labels."""
+    rng = np.random.default_rng(11)
+    actual, answers = _predictions(2)
+    chance = {name: np.clip(rng.beta(2 + 2 * actual, 4), 0.01, 0.99) for name in ("one", "two")}
+    known = np.where(rng.random(len(actual)) < 0.4, actual, np.nan)
+    seen = pd.Series(known, dtype="Int64")
+    learners = [f"learner {i}" for i in range(3)]
+    results = pd.DataFrame(
+        [
+            {"data set": data, "classifier": name, "fold": fold, "accuracy": rng.beta(8, 3)}
+            for data in ("x", "y", "z", "w")
+            for name in learners
+            for fold in range(4)
+        ]
+    )
+    return {
+        "probabilities": bcm.from_probabilities(actual, chance["one"], positive=1),
+        "probabilities of several": bcm.from_probabilities(actual, chance, positive=1),
+        "attempts": bcm.from_attempts(rng.integers(0, 2, (12, 5))),
+        "judged rate": bcm.from_partly_labelled(seen, judge=answers["one"], positive=1),
+        "judged": bcm.from_partly_labelled(
+            seen, predicted=answers["one"], judge=answers["two"], positive=1
+        ),
+        "judged classifiers": bcm.from_partly_labelled(
+            seen, predicted=answers, judge=rng.integers(0, 2, len(actual)), positive=1
+        ),
+        "raters": bcm.from_raters(
+            {name: np.where(rng.random(48) < 0.2, 1 - actual, actual) for name in "abc"},
+            predicted={"model": answers["one"]},
+            positive=1,
+        ),
+        "halves": _counts("repeat", "half"),
+        "paired folds": _outcomes(2, fold=np.arange(48) // 12),
+        "crossed groups": _counts("sex", "age"),
+        "results": bcm.from_results(results, data_set="data set"),
     }
 
 
@@ -182,6 +231,12 @@ FITS = {
     "fit of weights": ("weights", None),
     "fit of scores": ("scores", None),
     "fit of binormal scores": ("scores", "binormal"),
+    "fit of probabilities": ("probabilities", None),
+    "fit of attempts": ("attempts", None),
+    "fit of judged": ("judged", None),
+    "fit of raters": ("raters", None),
+    "fit of crossed groups": ("crossed groups", "crossed_groups"),
+    "fit of results": ("results", None),
 }
 
 
@@ -238,6 +293,8 @@ ASKED = {
     "plot_ranks": _of(bcm.plot_ranks),
     "plot_priors": _of(bcm.plot_priors, priors={"flat": 1.0, "Jeffreys": 0.5}),
     "priors.table": _of(priors.table, priors={"flat": 1.0, "Jeffreys": 0.5}),
+    "gap": _of(bcm.gap),
+    "gap ratio": _of(bcm.gap, statistic="ratio"),
     "measure": lambda data, wanted, draws=None, **asked: bcm.measure(data, wanted, **asked),
 }
 PLAIN = {
@@ -279,6 +336,32 @@ PLAIN = {
     "plot_plan": lambda data, wanted: bcm.plot_plan(wanted, width=0.3, pilot=data),
 }
 ALONE = {
+    "check": lambda data: bcm.check(data, ["recall > 0.5 @ 0.9", "f1 > 0.9"]),
+    "check of parts": lambda data: bcm.check(data, ["f1 - f1[classifier=one] > -0.1"]),
+    "evidence_for": bcm.evidence_for,
+    "as_metrics": lambda data: bcm.as_metrics(data),
+    "recalibrated": bcm.recalibrated,
+    "expected_cost": lambda data: bcm.expected_cost(data, [[0, 1], [5, 0]]),
+    "decision_curve": bcm.decision_curve,
+    "risk_coverage": bcm.risk_coverage,
+    "calibration.curve": bcm.calibration.curve,
+    "calibration.test": lambda data: bcm.calibration.test(data, delta=0.1),
+    "plot_calibration": bcm.plot_calibration,
+    "plot_decision_curve": bcm.plot_decision_curve,
+    "isotonic_band": classical.isotonic_band,
+    "corp": classical.corp,
+    "hosmer_lemeshow": classical.hosmer_lemeshow,
+    "spiegelhalter_z": classical.spiegelhalter_z,
+    "labels_worth": lambda data: bcm.labels_worth(data, "f1"),
+    "plan_labels": lambda data: bcm.plan_labels(data, "f1", 10),
+    "best": lambda data: bcm.best(data, "accuracy"),
+    "halves of": lambda data: bcm.interval(_counts("fold"), "recall", halves=data),
+    "plot_sroc": bcm.plot_sroc,
+    "plot_studies": bcm.plot_studies,
+    "proportion": lambda data: bcm.proportion(data, 3),
+    "brier": lambda data: bcm.summary(data, ["brier", "log_loss", "ece", "auc"]),
+    "pass_at": lambda data: bcm.summary(data, ["mean", "pass_at(2)", "pass_all(2)"]),
+    "prevalence of": lambda data: bcm.interval(data, "prevalence", of="finite"),
     "fit": lambda data: bcm.fit(data, draws=20, chains=2),
     "combine": bcm.combine,
     "at_prevalence": lambda data: bcm.at_prevalence(data, 0.2),
@@ -377,7 +460,8 @@ def _ours(problem):
     while last.tb_next is not None:
         last = last.tb_next
     path = last.tb_frame.f_code.co_filename
-    return Path(path).is_relative_to(PACKAGE) and "raise" in linecache.getline(path, last.tb_lineno)
+    own = any(Path(path).is_relative_to(place) for place in (PACKAGE, MODELS))
+    return own and "raise" in linecache.getline(path, last.tb_lineno)
 
 
 def _impossible(answer):
