@@ -10,13 +10,11 @@ import pytest
 
 import bayescm as bcm
 
-STUB = ast.parse(Path(bcm.__file__).with_suffix(".pyi").read_text())
 
-
-def stubbed():
-    """Return the public names of the stub and the modules that it takes them from."""
+def stubbed(package=bcm):
+    """Return the public names of a stub and the modules that it takes them from."""
     found = {}
-    for line in STUB.body:
+    for line in ast.parse(Path(package.__file__).with_suffix(".pyi").read_text()).body:
         if isinstance(line, (ast.Import, ast.ImportFrom)):
             for alias in line.names:
                 found[alias.asname] = getattr(line, "module", None) or alias.name
@@ -25,6 +23,7 @@ def stubbed():
 
 def test_the_stub_has_every_public_name_and_no_other():
     assert sorted(stubbed()) == bcm.__all__ == dir(bcm)
+    assert sorted(stubbed(bcm.studies)) == bcm.studies.__all__ == dir(bcm.studies)
 
 
 @pytest.mark.parametrize("name", bcm.__all__)

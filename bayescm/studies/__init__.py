@@ -27,9 +27,6 @@ _HOME = {
     "slices": ["attempts", "gaps"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
-# By the names of the command line.
-STUDIES = {name.replace("_", "-"): name for name in _FOLDERS}
-
 __all__ = sorted([*_FOLDERS, "run_study"])
 
 

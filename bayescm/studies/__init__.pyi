@@ -1,4 +1,5 @@
 from bayescm.studies.command import run_study as run_study
+from bayescm.studies.judged import label_errors as label_errors
 from bayescm.studies.ours import comparisons as comparisons
 from bayescm.studies.ours import curves as curves
 from bayescm.studies.ours import designs as designs
@@ -21,5 +22,4 @@ from bayescm.studies.published import yuan_jiang as yuan_jiang
 from bayescm.studies.slices import attempts as attempts
 from bayescm.studies.slices import gaps as gaps
 
-STUDIES: dict[str, str]
 __all__: list[str]
