@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from bayescm.cli.monitor_add import add
+from bayescm.cli.monitor_challenge import challenge
 from bayescm.cli.monitor_notify import notify
 from bayescm.cli.monitor_options import (
     Classifier,
@@ -228,5 +229,5 @@ def plot(
         save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)
 
 
-for command in (notify, serve, verify, backup, restore, export):
+for command in (challenge, notify, serve, verify, backup, restore, export):
     monitor.command()(command)

@@ -8,6 +8,7 @@ a function is.
 from importlib import import_module
 
 _HOME = {
+    "acting.challenging": ["Challenge"],
     "acting.hooks": ["Hook", "to_command", "to_log", "to_url"],
     "acting.notifying": ["notify"],
     "bayes_factor": ["change", "log_bayes_factor"],

@@ -1,3 +1,4 @@
+from bayescm.online.acting.challenging import Challenge as Challenge
 from bayescm.online.acting.hooks import Hook as Hook
 from bayescm.online.acting.hooks import to_command as to_command
 from bayescm.online.acting.hooks import to_log as to_log

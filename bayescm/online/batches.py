@@ -71,7 +71,7 @@ class Batches:
         """
         self.labels()
         entries = self._read()
-        return self._labelled(entries, _order(entries, self.order), 0)
+        return self._labelled(entries, order_of(entries, self.order), 0)
 
     def recent(self, since: Any, before: int) -> tuple[xr.DataArray, int, np.ndarray] | None:
         """
@@ -101,7 +101,7 @@ class Batches:
         entries, last = self._ledger.recent(self._classifier, since, before)
         if last is None or last.total is None:
             return None
-        order = _order(entries, "at")
+        order = order_of(entries, "at")
         moment = np.datetime64(instant(since).replace(tzinfo=None), "us")
         first = int(np.searchsorted(entries.at[order], moment))
         order = order[max(0, first - before) :]
@@ -147,8 +147,8 @@ def one_batch(evidence: xr.DataArray, *, may_be_empty: bool) -> xr.DataArray:
     return counts
 
 
-def _order(entries, order):
-    """Return the indices of the entries in force, in order."""
+def order_of(entries: Entries, order: str) -> np.ndarray:
+    """Return the indices of the entries in force, in one of the `ORDERS`."""
     corrects = entries.corrects.tolist()
     corrected = {each for each in corrects if each is not None}
     kept = np.array([each not in corrected for each in entries.batch_id.tolist()], dtype=bool)

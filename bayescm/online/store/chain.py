@@ -158,7 +158,7 @@ def _summed(last, cells, replaced):
     """Return the cells in force after an entry, or None where they are no whole numbers."""
     sums: list | None = None
     if last is None:
-        sums = [[0] * len(cells) for _ in cells]
+        sums = [[0] * len(row) for row in cells]
     elif last.total is not None:
         sums = json.loads(last.total)
     for sign, table in ((1, cells), (-1, replaced)):

@@ -207,7 +207,7 @@ def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
         if (file := file_of(parse(store))) is not None:
             return backup(copy, file)
         with Ledger(store) as opened:
-            if opened.classifiers():
+            if opened.classifiers() or opened.challenges():
                 todo = "give it an empty database"
                 raise fail("the store is not empty", ..., "no batches", todo)
             _copy_rows(copy, opened)

@@ -34,7 +34,7 @@ _AMONG = _ENTRY.where(
 _RECENT = 1000
 _CORRECTION = sa.select(_B.batch_id).where(_MINE, _B.corrects == sa.bindparam("id"))
 LABELS = sa.select(classifiers.c.labels).where(classifiers.c.classifier == _WHO)
-_LISTED = sa.select(classifiers.c.classifier).order_by(classifiers.c.classifier)
+_LISTED = sa.select(classifiers.c.classifier, classifiers.c.labels)
 # One look into the index for each classifier, however many batches it has.
 _WITH_ENTRIES = sa.text(
     "WITH RECURSIVE found(name) AS (SELECT min(classifier) FROM bayescm_batches UNION ALL "
@@ -87,14 +87,14 @@ def labels(connection: sa.Connection, classifier: str) -> str | None:
     return found
 
 
-def names(connection: sa.Connection) -> list[str]:
-    """Return the names of the classifiers, in alphabetical order."""
-    listed = sorted(connection.execute(_LISTED).scalars())
-    found = sorted(connection.execute(_WITH_ENTRIES).scalars())
-    if listed != found:
-        odd = sorted(set(listed) ^ set(found))
+def described(connection: sa.Connection) -> dict[str, str]:
+    """Return what is kept of each classifier and challenge, by its name in alphabetical order."""
+    listed = {row.classifier: row.labels for row in connection.execute(_LISTED)}
+    found = set(connection.execute(_WITH_ENTRIES).scalars())
+    if found != set(listed):
+        odd = sorted(set(listed) ^ found)
         raise damage(f"classifiers without entries, or entries without classifier: {odd[:3]}")
-    return listed
+    return dict(sorted(listed.items()))
 
 
 def end(connection: sa.Connection, classifier: str, start: str) -> Any:

@@ -221,8 +221,7 @@ class Ledger(Notes):
         columns = ["entry", "batch_id", "at", "cells", "corrects", "recorded_at", "hash"]
         frames = []
         with self.transaction("read the ledger") as connection:
-            for each in read.names(connection):
-                labels = read.labels(connection, each)
+            for each, labels in read.described(connection).items():
                 rows = read.after(connection, each, head(each, str(labels)), 0)
                 frame = pd.DataFrame(rows, columns=list(Entry._fields))[columns]
                 frame.insert(0, "classifier", each)

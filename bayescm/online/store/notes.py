@@ -1,5 +1,6 @@
 """What the ledger notes of alarms: who has seen them, and to whom they were handed."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,8 +21,15 @@ class Notes(Database):
 
     def classifiers(self) -> list[str]:
         """Return the names of the classifiers, in alphabetical order."""
+        return [name for name, known in self._described().items() if "classifiers" not in known]
+
+    def challenges(self) -> dict[str, dict[str, Any]]:
+        """Return labels, positive class and classifiers of the challenges, by their names."""
+        return {name: known for name, known in self._described().items() if "classifiers" in known}
+
+    def _described(self):
         with self.transaction("read the ledger") as connection:
-            return read.names(connection)
+            return {name: json.loads(each) for name, each in read.described(connection).items()}
 
     def acknowledge(self, classifier: str, alarms: pd.DataFrame, note: str = "") -> int:
         """

@@ -8,10 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 import xarray as xr
 
-from bayescm.evidence import positive
 from bayescm.online.store import entries as read
 from bayescm.online.store.chain import head
-from bayescm.online.store.rows import instant, timestamp
+from bayescm.online.store.rows import described, instant, timestamp
 from bayescm.online.store.schema import classifiers
 from bayescm.validate import fail, suggest
 
@@ -26,8 +25,7 @@ def labels_and_end(
     stored = read.labels(connection, classifier)
     if stored is not None:
         return stored, read.end(connection, classifier, head(classifier, stored))
-    given = {"labels": counts.indexes["actual"].tolist(), "positive": positive(counts)}
-    stored = json.dumps(given)
+    stored = json.dumps(described(counts))
     connection.execute(classifiers.insert(), {"classifier": classifier, "labels": stored})
     return stored, None
 

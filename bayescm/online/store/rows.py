@@ -41,8 +41,24 @@ def timestamp(moment: datetime) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-def zeros(labels: list, positive: Any) -> xr.DataArray:
+def described(evidence: xr.DataArray) -> dict[str, Any]:
+    """Return what the ledger keeps of a classifier, or of a challenge, beside its batches."""
+    given = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
+    if is_pair(evidence):
+        given["classifiers"] = evidence.attrs["classifiers"]
+    return given
+
+
+def is_pair(evidence: xr.DataArray) -> bool:
+    """Say whether it is a table of two classifiers' answers, dims (actual, first, second)."""
+    return evidence.ndim == 3
+
+
+def zeros(labels: list, positive: Any, classifiers: list[str] | None = None) -> xr.DataArray:
     """Return zero counts with these labels."""
+    if classifiers is not None:
+        todo = "open it by online.Challenge, or take another name"
+        raise fail("this is a challenge of two classifiers", classifiers, "one classifier", todo)
     coords = {"actual": labels, "predicted": labels}
     if positive is not None:
         coords["positive"] = positive
@@ -52,6 +68,14 @@ def zeros(labels: list, positive: Any) -> xr.DataArray:
 
 def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
     """Return the cells in the order of the classifier's labels; labels not seen count zero."""
+    pair, todo = stored.get("classifiers"), "take another name for it"
+    if is_pair(counts) != (pair is not None):
+        got = "of two classifiers" if is_pair(counts) else "of one classifier"
+        kept = "of one" if pair is None else f"of {pair}"
+        raise fail(f"{classifier!r} holds other batches", got, kept, todo)
+    if pair is not None and counts.attrs["classifiers"] != pair:
+        got = counts.attrs["classifiers"]
+        raise fail(f"not the classifiers of challenge {classifier!r}", got, pair, todo)
     labels, given = counts.indexes["actual"].tolist(), positive(counts)
     if unknown := [label for label in labels if label not in stored["labels"]]:
         raise fail(
@@ -66,6 +90,5 @@ def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
         allowed, todo = repr(stored["positive"]), f"pass positive={stored['positive']!r}"
         raise fail(f"not the positive class of classifier {classifier!r}", given, allowed, todo)
     if labels != stored["labels"]:
-        order = {"actual": stored["labels"], "predicted": stored["labels"]}
-        counts = counts.reindex(order, fill_value=0)
-    return counts.values.tolist()
+        counts = counts.reindex(dict.fromkeys(counts.dims, stored["labels"]), fill_value=0)
+    return counts.values.reshape(len(stored["labels"]), -1).tolist()

@@ -1,0 +1,151 @@
+"""A champion and its challenger: what is kept, what is judged, when it ends."""
+
+import numpy as np
+import pytest
+from stores_for_tests import STORES, empty_store
+
+import bayescm as bcm
+from bayescm.cli import main
+from bayescm.measures.catalogue import resolve
+from bayescm.online import Challenge, Ledger, Monitor, backup, verify
+from bayescm.online.acting.promoting import Looks, Rule, decided, looks, p_promote
+from bayescm.studies.ours import challengers
+from bayescm.studies.tables import Settings
+
+
+@pytest.fixture(params=STORES)
+def store(request, tmp_path):
+    with empty_store(request.param, tmp_path) as address:
+        yield address
+
+
+def batch(seed, *, better=0.1, size=200, names=("old", "new")):
+    rng = np.random.default_rng(seed)
+    actual = rng.integers(0, 2, size)
+    rates = dict(zip(names, (0.8, 0.8 + better), strict=True))
+    answers = {k: np.where(rng.random(size) < p, actual, 1 - actual) for k, p in rates.items()}
+    return bcm.from_classifiers(actual, answers)
+
+
+def test_batches_are_kept_and_judged_as_compare_judges_them(store, tmp_path):
+    with Challenge(store, "trial") as challenge:
+        for day in range(3):
+            assert challenge.add(day, batch(day), at=f"2026-01-0{day + 1}")
+        assert not challenge.add(0, batch(0))
+        assert challenge.add("2b", batch(9), corrects=2)
+        kept, history = challenge.outcomes(), challenge.history()
+        assert kept["batch_id"].values.tolist() == ["0", "1", "2b"]
+        every = bcm.from_classifiers(*_joined([batch(0), batch(1), batch(9)]))
+        mine = bcm.evidence.outcomes.counts_of(kept.sum("step"))
+        assert (mine.values == bcm.evidence.outcomes.counts_of(every).values).all()
+        row = bcm.compare(every, "accuracy").iloc[0]
+        last = history.iloc[-1]
+        assert last["difference"] == pytest.approx(-row["mean"], abs=0.002)
+        assert last["p_better"] == pytest.approx(row["p_worse"], abs=0.01)
+        assert history["decision"].iloc[-1] == challenge.decision() == "promote"
+        copied = backup(challenge.ledger, tmp_path / "copy.db")
+    assert copied["whole"].all()
+    assert verify(store)["entries"].tolist() == [4]
+
+
+def _joined(batches):
+    """Return truth and answers of all examples of some batches."""
+    actual, answers = [], {"old": [], "new": []}
+    for each in batches:
+        times = each["counts"].values
+        actual += np.repeat(each["actual"].values, times).tolist()
+        for name in answers:
+            answers[name] += np.repeat(
+                each["predicted"].sel(classifier=name), times
+            ).values.tolist()
+    return actual, answers
+
+
+def test_monitors_and_challenges_share_a_store_and_not_a_name(store):
+    counts = bcm.from_cells(tp=9, fn=1, fp=1, tn=9)
+    with Ledger(store) as ledger:
+        Challenge(ledger, "trial").add(1, batch(0))
+        Monitor(ledger, "filter").add(1, counts)
+        assert (ledger.classifiers(), list(ledger.challenges())) == (["filter"], ["trial"])
+        with pytest.raises(ValueError, match="holds other batches"):
+            Monitor(ledger, "trial").add(2, counts)
+        with pytest.raises(ValueError, match="challenge of two classifiers"):
+            Monitor(ledger, "trial").summary()
+        with pytest.raises(ValueError, match="holds other batches"):
+            Challenge(ledger, "filter").add(2, batch(0))
+        with pytest.raises(ValueError, match="not the classifiers of challenge 'trial'"):
+            Challenge(ledger, "trial").add(2, batch(0, names=("new", "old")))
+        with pytest.raises(ValueError, match=r"no such challenge: 'tril'.*trial"):
+            Challenge(ledger, "tril").history()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"prob": 0.5}, "prob must be above one half"),
+        ({"margin": "a"}, "margin must be a difference"),
+        ({"planned": 0}, "planned must be a number of examples"),
+        ({"name": ""}, "name must be a name"),
+    ],
+)
+def test_settings_out_of_range_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        Challenge("sqlite://", **{"name": "trial"} | given)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda each: each.sel(classifier=["old"]), "between two classifiers"),
+        (lambda each: each.expand_dims("group"), "must be a single table"),
+        (lambda each: each.assign(counts=each["counts"] * 0), "no examples"),
+    ],
+)
+def test_what_is_no_paired_batch_is_refused(spoil, message):
+    with pytest.raises(ValueError, match=message):
+        Challenge("sqlite://", "trial").add(1, spoil(batch(0)))
+
+
+def test_the_first_decision_stays_and_hope_falls_with_time():
+    better = np.array([0.5, 0.97, 0.5, 0.01])
+    found = Looks(*np.zeros((4, 4)), better)
+    n = np.array([100, 200, 300, 400])
+    assert decided(found, n, Rule()).tolist() == ["go on", "promote", "promote", "promote"]
+    flat = Looks(np.zeros(4), 1 / np.sqrt(n), *np.zeros((2, 4)), np.full(4, 0.5))
+    hope = p_promote(flat, n, Rule(planned=400))
+    assert (np.diff(hope) < 0).all()
+    assert hope[-1] == 0
+    assert decided(flat, n, Rule(planned=400))[-1] == "futile"
+    assert decided(flat, n, Rule())[-1] == "go on"
+
+
+def test_lower_is_better_and_the_margin_counts():
+    outcomes = batch(3, size=3000).expand_dims("step")
+    error, margin = (looks(outcomes, resolve(m)) for m in ("error_rate", "accuracy"))
+    assert error.p_better == pytest.approx(1)
+    assert error.mean == pytest.approx(margin.mean, abs=0.003)
+    assert looks(outcomes, resolve("accuracy"), margin=0.2).p_better == pytest.approx(0)
+
+
+def test_the_study_tells_streams_apart():
+    settings = Settings(replications=4, seed=3)
+    worse, better = (challengers.table(case=case, settings=settings) for case in (1, 5))
+    assert worse["promoted"].mean() < better["promoted"].mean()
+    assert (better["promoted"] + better["futile"] <= 1).all()
+
+
+def test_the_command_adds_and_says(tmp_path, capsys):
+    rows = "actual,old,new\n" + "a,b,a\nb,a,b\na,a,a\nb,b,b\n" * 20
+    (tmp_path / "day.csv").write_text(rows)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["monitor", "challenge", "--store", str(tmp_path / "e.db"), *arguments])
+        return left.value.code, capsys.readouterr()
+
+    columns = ("--champion", "old", "--challenger", "new")
+    code, said = run(str(tmp_path / "day.csv"), "--batch", "monday", *columns)
+    assert (code, "challenge: promote" in said.out) == (0, True)
+    assert "monday" in run("--format", "csv")[1].out
+    assert "the batch has no name" in run(str(tmp_path / "day.csv"), *columns)[1].err
+    assert "no such challenge" in run("--name", "another")[1].err
