@@ -121,7 +121,7 @@ class WeightedNodes(Discrete):
         # At most that of as many independent draws.
         level, size = self.cdf(x), 1 / (self.weights**2).sum()
         width = np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
-        return (self.quantile(level + width) - self.quantile(level - width)) / 2
+        return _half(self.quantile(level - width), self.quantile(level + width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,15 +256,24 @@ class Empirical(Distribution):
         level = np.nan_to_num(self.cdf(x), nan=0.5)
         size = np.maximum(self._effective(valid), 1)
         width = np.sqrt(np.maximum(level * (1 - level), 1 / size) / size)
-        return (self.quantile(level + width) - self.quantile(level - width)) / 2
+        return _half(self.quantile(level - width), self.quantile(level + width))
 
     def _effective(self, valid):
         if self.chains == 1:
             return valid
         by_chain = self.draws.reshape(self.chains, -1, *self.draws.shape[1:])
-        found = _array_stats().ess(by_chain, chain_axis=0, draw_axis=1, method="tail", prob=0.95)
+        with np.errstate(invalid="ignore"):  # its quantiles may be infinite
+            found = _array_stats().ess(
+                by_chain, chain_axis=0, draw_axis=1, method="tail", prob=0.95
+            )
         # Among draws that are undefined in part there is no telling how chains move.
         return np.where(np.isfinite(found), found, valid)
+
+
+def _half(low, high):
+    """Return half a distance; none between equal infinite values."""
+    with np.errstate(invalid="ignore"):
+        return np.where(low == high, 0.0, (high - low) / 2)
 
 
 def _array_stats():

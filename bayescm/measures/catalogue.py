@@ -623,7 +623,7 @@ def measure(
     one = getattr(function, "one_class", False) if one_class is None else one_class
     needs = getattr(function, "needs_positive", None) if needs_positive is None else needs_positive
     return Measure(
-        partial(_checked, function=function) if takes == "cells" else function,
+        partial(_checked if takes == "cells" else _tried, function=function),
         function,
         name or str(getattr(function, "__name__", type(function).__name__)),
         one_class=bool(one),
@@ -653,19 +653,32 @@ def own(function: Callable, variable: str = "cells") -> Measure:
     return replace(made, direction_assumed=loss is None)
 
 
-def _checked(cells, function):
+def _tried(data, function):
+    """Return what a function gives, which must be numbers."""
     name = getattr(function, "__name__", type(function).__name__)
     try:
-        values = np.asarray(function(cells))
+        values = np.asarray(function(data))
     except Exception as problem:
-        todo = "call it with an array such as np.ones((3, 2, 2)) to see where"
         said = f"{type(problem).__name__}: {problem}"
+        todo = f"it got {_called(data)}: call it with such to see where"
         raise fail(f"the measure {name} failed with {said}", ..., "", todo) from problem
-    lead = cells.shape[:-2]
+    if values.dtype.kind not in "biufc":
+        todo = f"it got {_called(data)}"
+        raise fail(f"the measure {name} returned no numbers", values.dtype.name, "numbers", todo)
+    return values
+
+
+def _called(data):
+    if isinstance(data, np.ndarray):
+        return f"cells, an array of shape {data.shape}"
+    return f"bayescm.measures.{type(data).__module__.rpartition('.')[2]}.{type(data).__name__}"
+
+
+def _checked(cells, function):
+    values, lead = _tried(cells, function), cells.shape[:-2]
+    name = getattr(function, "__name__", type(function).__name__)
     allowed = f"numbers of shape {lead}, for cells of shape {cells.shape}"
     todo = "index with cells[..., i, j] and sum over axis=(-2, -1)"
-    if values.dtype.kind not in "biufc":
-        raise fail(f"the measure {name} returned no numbers", values.dtype.name, allowed, todo)
     if values.shape not in (lead, (*lead, cells.shape[-1])):
         raise fail(f"the measure {name} returned a wrong shape", values.shape, allowed, todo)
     return values

@@ -79,6 +79,8 @@ def test_more_answers_than_there_are_is_refused(evidence):
         bcm.interval(evidence, "f1")
     with pytest.raises(ValueError, match="pass_at needs a number"):
         bcm.interval(evidence, "pass_at(0)")
+    with pytest.raises(ValueError, match=r"the measure trace failed.*It got .*attempts.Rates"):
+        bcm.interval(evidence, np.trace)
     with pytest.raises(ValueError, match="not a measure of cells"):
         bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "pass_at(2)")
 

@@ -267,6 +267,11 @@ def test_draws_that_are_all_undefined_answer_nan():
         assert np.isnan(answer)
 
 
+def test_infinite_draws_have_no_error_between_them():
+    low, high = Empirical(np.array([1.0, 2, 3, *[np.inf] * 97])).error_at([2.5, np.inf])
+    assert (low, high) == (np.inf, 0)
+
+
 def test_ties_of_draws_are_counted():
     distribution = Empirical(np.array([0.0, 0, 1, -1, np.nan]))
     assert distribution.mass_at(0) == 0.5

@@ -136,9 +136,10 @@ def grouped_outcomes(outcomes, *, concentration=None, spread: float = 1.0) -> Gr
     matrices = tables_of(outcomes)
     counts, actual, predicted = arrays(outcomes)
     judges, classes = len(predicted), outcomes["label"].size
-    if counts.ndim != 2 or len(counts) < 2:
+    if outcomes["counts"].dims[:-1] != ("group",) or len(counts) < 2:
         todo = "pass from_classifiers(..., by={'group': site})"
-        raise fail("fewer than two groups", counts.shape[:-1], "two or more", todo)
+        allowed = "a dim group of two or more, and no other"
+        raise fail("fewer than two groups", dict(outcomes["counts"].sizes), allowed, todo)
     if classes**judges > _MOST:
         got, todo = f"{judges} classifiers, {classes} classes", "compare two at a time"
         raise fail("too many joint outcomes", got, f"at most {_MOST}", todo)

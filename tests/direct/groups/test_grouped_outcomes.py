@@ -67,6 +67,8 @@ def test_groups_are_needed_and_few_joint_answers():
     actual, answers, group = simulated()
     with pytest.raises(ValueError, match="fewer than two groups"):
         grouped_outcomes(bcm.from_classifiers(actual, answers))
+    with pytest.raises(ValueError, match=r"fewer than two groups.*'fold'"):
+        grouped_outcomes(bcm.from_classifiers(actual, answers, by={"fold": group}))
     crowd = {f"c{i}": answers["a"] for i in range(8)}
     with pytest.raises(ValueError, match="too many joint outcomes"):
         grouped_outcomes(bcm.from_classifiers(actual, crowd, by={"group": group}))
