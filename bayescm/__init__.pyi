@@ -16,7 +16,8 @@ from bayescm.answers.classification_report import classification_report as class
 from bayescm.answers.compare import compare as compare
 from bayescm.answers.compare import ranks as ranks
 from bayescm.answers.evidence_for import evidence_for as evidence_for
-from bayescm.answers.gaps import gap as gap
+from bayescm.answers.groups.gaps import gap as gap
+from bayescm.answers.groups.slices import worst_slices as worst_slices
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.joint import conclusions as conclusions
 from bayescm.answers.joint import joint_interval as joint_interval
@@ -89,6 +90,7 @@ from bayescm.plots import plot_priors as plot_priors
 from bayescm.plots import plot_ranks as plot_ranks
 from bayescm.plots import plot_region as plot_region
 from bayescm.plots import plot_roc as plot_roc
+from bayescm.plots import plot_slices as plot_slices
 from bayescm.plots import plot_sroc as plot_sroc
 from bayescm.plots import plot_studies as plot_studies
 from bayescm.plots import plot_threshold as plot_threshold

@@ -19,6 +19,7 @@ from bayescm.models.paired_outcomes import paired_outcomes
 from bayescm.models.partly_labelled import partly_labelled
 from bayescm.models.pooled_folds import pooled_folds
 from bayescm.models.repeated_items import repeated_items
+from bayescm.models.robust_groups import robust_groups
 from bayescm.models.scores import scores
 
 __all__ = [
@@ -41,5 +42,6 @@ __all__ = [
     "partly_labelled",
     "pooled_folds",
     "repeated_items",
+    "robust_groups",
     "scores",
 ]

@@ -23,6 +23,7 @@ from bayescm.cli.monitor import monitor
 from bayescm.cli.plan import plan
 from bayescm.cli.prob_above import prob_above
 from bayescm.cli.report import report
+from bayescm.cli.slices import slices
 from bayescm.cli.study import study
 from bayescm.cli.summary import summary
 
@@ -39,6 +40,7 @@ COMMANDS = (
     summary,
     compare,
     gap,
+    slices,
     attempts,
     check,
     curve,

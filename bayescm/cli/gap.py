@@ -65,7 +65,7 @@ def gap(
     """How far groups are apart in a measure, or by fairlearn's names: equalized_odds_difference."""
     import pandas as pd
 
-    from bayescm.answers.gaps import gap
+    from bayescm.answers.groups.gaps import gap
     from bayescm.cli import evidence
     from bayescm.cli.output import show
     from bayescm.cli.summary import facts, header

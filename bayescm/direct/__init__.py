@@ -19,6 +19,7 @@ from bayescm.direct.paired_outcomes import paired_outcomes
 from bayescm.direct.partly_labelled import partly_labelled
 from bayescm.direct.pooled_folds import pooled_folds
 from bayescm.direct.repeated_items import repeated_items
+from bayescm.direct.robust_groups import robust_groups
 from bayescm.direct.scores import scores
 
 __all__ = [
@@ -41,5 +42,6 @@ __all__ = [
     "partly_labelled",
     "pooled_folds",
     "repeated_items",
+    "robust_groups",
     "scores",
 ]

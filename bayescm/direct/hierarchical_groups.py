@@ -190,6 +190,11 @@ def hierarchical_groups(
     if isinstance(counts, xr.Dataset):
         _check(spread, prevalence)
         return grouped_outcomes(counts, concentration=concentration, spread=spread)
+    return HierarchicalGroups(*groups_of(counts, concentration, spread, prevalence))
+
+
+def groups_of(counts, concentration, spread, prevalence) -> tuple:
+    """Return the canonical counts of groups and the arguments of the prior, or raise."""
     table = labelled(counts, "group")
     if table.sizes.get("group", 0) < 2:
         todo = "name the axis: from_predictions(..., by={'group': site})"
@@ -204,7 +209,7 @@ def hierarchical_groups(
         raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     prevalence = shares_of(prevalence, counts, table)
     _check(spread, prevalence)
-    return HierarchicalGroups(table, weight, float(spread), prevalence)
+    return table, weight, float(spread), prevalence
 
 
 def _check(spread, prevalence):

@@ -14,6 +14,7 @@ from bayescm.plots.priors import plot_priors
 from bayescm.plots.probabilities import plot_calibration, plot_decision_curve
 from bayescm.plots.ranks import plot_ranks
 from bayescm.plots.regions import plot_region
+from bayescm.plots.slices import plot_slices
 from bayescm.plots.studies import plot_sroc, plot_studies
 from bayescm.plots.thresholds import plot_threshold
 
@@ -38,6 +39,7 @@ __all__ = [
     "plot_ranks",
     "plot_region",
     "plot_roc",
+    "plot_slices",
     "plot_sroc",
     "plot_studies",
     "plot_threshold",

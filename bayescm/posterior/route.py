@@ -25,6 +25,8 @@ from bayescm.validate import check_keywords, fail, suggest
 
 # The models that share strength between the members of a dim, the default where it is there.
 _POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
+# The same where each member is asked for, of two classes: a few may be unlike all others.
+_MEMBERS = _POOLING | {"group": "robust_groups"}
 # Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
 _ENOUGH = 3
 
@@ -137,7 +139,7 @@ def comparison_of(
     if model is None and _NAMED_BY.keys() & keywords.keys():
         model = default_model(evidence, keywords)
     if model is None and dim == "group" and _sizes(evidence).get(dim, 0) >= _ENOUGH:
-        model = _POOLING[dim]
+        model = _pooling(evidence, dim)
     scored = isinstance(evidence, xr.Dataset) and not is_outcomes(evidence)
     fitted = isinstance(evidence, xr.DataTree)
     if model is not None or fitted or scored or dim not in _members(evidence):
@@ -168,8 +170,14 @@ def members_of(
     if dim not in _sizes(evidence):
         todo = "name the column of groups: from_predictions(..., by={'group': site})"
         raise fail("no such dim", dim, [*_sizes(evidence)] or "a dim of groups", todo)
-    model = _POOLING.get(dim) if model is None else model
+    model = _pooling(evidence, dim) if model is None else model
     return posterior_of(evidence, model, **keywords).members(dim)
+
+
+def _pooling(evidence, dim):
+    """Return the model that shares strength between the members of a dim, or None."""
+    two = not isinstance(evidence, xr.Dataset) and _sizes(evidence).get("actual") == 2
+    return (_MEMBERS if two else _POOLING).get(dim)
 
 
 def _sizes(evidence):

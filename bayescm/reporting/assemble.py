@@ -10,7 +10,7 @@ from bayescm.answers.asking import ASKED
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.scored.attempts import is_attempts
-from bayescm.posterior.route import default_model, posterior_of
+from bayescm.posterior.route import default_model, members_of, posterior_of
 from bayescm.reporting import content, facts, pictures
 from bayescm.reporting.attempts import of_attempts
 from bayescm.reporting.cautions import cautions
@@ -131,7 +131,9 @@ def _groups(counts, measures, settings, keywords):
     names = [each for each in measures if not _per_class(counts, each)]
     if counts.sizes.get("group", 1) < 2 or "fold" in counts.dims or not (known and names):
         return []
-    return [apart(whole.members("group"), names, settings)]
+    own = _own(keywords)
+    members = whole.members("group") if own.get("model") else members_of(counts, "group", **own)
+    return [apart(members, names, settings)]
 
 
 def _per_class(evidence, measure):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.gaps import gap_of
+from bayescm.answers.groups.gaps import gap_of
 from bayescm.reporting.parts import Section, Table
 from bayescm.reporting.progress import tell
 

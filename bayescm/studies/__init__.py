@@ -25,7 +25,7 @@ _HOME = {
         "weights",
     ],
     "judged": ["label_errors"],
-    "slices": ["attempts", "gaps"],
+    "slices": ["attempts", "gaps", "worst"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
 __all__ = sorted([*_FOLDERS, "run_study"])

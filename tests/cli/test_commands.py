@@ -214,6 +214,11 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
     row = json.loads(out)[0]
     assert row["lower"] < row["point"] < row["upper"]
     assert 0 < row["p_below"] <= 1
+    asked = ["--group", "site", "-m", "accuracy", "--threshold", 0.6, "-k", 2, "--format", "json"]
+    _, out, _ = run(capsys, "slices", sites, "--predicted", "a", *asked)
+    rows = json.loads(out)
+    assert len(rows) == 2 and {"site", "p_bad", "flagged"} <= set(rows[0])
+    assert rows[0]["p_bad"] >= rows[1]["p_bad"]
     both = ["--predicted", "a", "--predicted", "b", "-m", "accuracy", "--format", "json"]
     _, out, _ = run(capsys, "compare", sites, *both, "--of", "predictive", "--n", 50)
     assert (json.loads(out)[0]["of"], json.loads(out)[0]["next"]) == ("predictive", 50)

@@ -41,6 +41,7 @@ EVIDENCE = {
         ["sick", "well", None, None], ["sick", "well"] * 2, positive="sick"
     ),
     "pooled_folds": FOLDS,
+    "robust_groups": FOLDS.rename(fold="group"),
 }
 
 

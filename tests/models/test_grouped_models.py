@@ -47,7 +47,12 @@ def test_draws_have_the_models_variables(name, evidence):
 
 @pytest.mark.parametrize(
     ("name", "evidence"),
-    [("hierarchical_groups", SITES), ("hierarchical_rows", ROWS), ("crossed_groups", CROSSED)],
+    [
+        ("hierarchical_groups", SITES),
+        ("robust_groups", SITES),
+        ("hierarchical_rows", ROWS),
+        ("crossed_groups", CROSSED),
+    ],
 )
 def test_the_model_computes_the_siblings_cells(name, evidence):
     """The deterministic cells of the tree are those that the sibling drew itself."""

@@ -116,6 +116,7 @@ OPEN = [
     Case("paired_folds", FOLDED_PAIRS, {}),
     Case("hierarchical_groups", SITES, {}),
     Case("hierarchical_groups", MANY, {}),
+    Case("robust_groups", SITES, {}),
     Case("crossed_groups", CROSSED, {}),
     Case("hierarchical_rows", THREE, {}),
     Case("mislabelled", BATCH, {"label_error": (2, 18)}),

@@ -70,6 +70,7 @@ RUNGS = {
     "averaged_folds": (FOLDS, {"concentration": 1.0}, {"concentration": weight}),
     "hierarchical_folds": (FOLDS, {"spread": 0.5}, {"spread": few}),
     "hierarchical_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
+    "robust_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
     "paired_outcomes": (BOTH, {"concentration": 1.0}, None),
     "paired_folds": (DEALT, {"spread": 0.5}, None),
     "hierarchical_differences": (RESULTS, {"scale": 0.5}, None),

@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit
 
-from bayescm.answers.gaps import statistic_of
+from bayescm.answers.groups.gaps import statistic_of
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
@@ -26,7 +26,7 @@ from bayescm.validate import check_choice
 
 TABLES = ("coverage",)
 STATISTICS = ("range", "ratio", "worst")
-DRAWS, RESAMPLES = 4000, 1000
+DRAWS, RESAMPLES = 2000, 1000
 
 
 class Setting(NamedTuple):

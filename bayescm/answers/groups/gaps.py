@@ -16,7 +16,7 @@ from bayescm.posterior.route import members_of
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
-_HELD = 2e6  # numbers of the groups' matrices held at once
+_HELD = 2e7  # numbers of the groups' matrices held at once
 
 
 class Named(NamedTuple):
@@ -59,7 +59,8 @@ def gap(
     Return the posterior interval of how far groups are apart.
 
     The largest of several noisy values minus the smallest is too large even where all groups are
-    equal. The groups are therefore partially pooled first (`models.hierarchical_groups`).
+    equal. The groups are therefore partially pooled first, by `models.robust_groups` (more than two
+    classes, and several classifiers: `models.hierarchical_groups`).
 
     Parameters
     ----------

@@ -1,0 +1,249 @@
+"""Many slices: which of them are truly bad, and how many of those found are not."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.answers.asking import check_draws, wanted
+from bayescm.answers.draws import labelled_draws
+from bayescm.direct.base import Members
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.counts import CELLS
+from bayescm.measures.labelled import apply
+from bayescm.posterior.route import members_of
+from bayescm.validate import check_kind, check_prob, check_seed, fail
+
+_LARGEST = 4e7  # numbers of all draws of a measure that are in memory at once
+_FEWEST = 500
+
+
+def worst_slices(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measure: str | Callable,
+    *,
+    threshold: float | None = None,
+    delta: float = 0.0,
+    fdr: float = 0.1,
+    k: int = 10,
+    dim: str | Sequence[str] = "group",
+    prob: float = 0.95,
+    kind: str = "hdi",
+    random_seed: int = 0,
+    **options: Any,
+) -> pd.DataFrame:
+    """
+    Return a table of slices, the one most probably bad first.
+
+    The worst of many noisy values is bad by chance. The slices are partially pooled first
+    (`models.robust_groups`), and as many are flagged as the expected share of false
+    discoveries allows (Newton et al., 2004).
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts with a dim ``group``, or with dims of several attributes; or a fit of them.
+    measure : str or callable
+        One measure.
+    threshold : float, optional
+        A slice is bad if its value is worse than this: below it, or above it where lower is better.
+        By default, if it is worse than the mean of the other slices by more than ``delta``.
+    delta : float, default 0
+    fdr : float in (0, 1), default 0.1
+        The share of those flagged that may be expected to be falsely so.
+    k : int, default 10
+        ``p_worst`` is the probability of being among the k worst.
+    dim : str or sequence of str, default "group"
+        What the slices are of; of several dims every combination is a slice, by the model
+        ``crossed_groups``. A single dim of another name is renamed to be pooled:
+        ``counts.rename(site="group")``.
+    prob : float in (0, 1), default 0.95
+        Mass of the intervals.
+    kind : {"hdi", "eti"}
+    random_seed : int, default 0
+    **options
+        ``model``, ``draws``, ``positive``, and the model's own keywords such as ``spread=0.5``.
+
+    Returns
+    -------
+    DataFrame
+        A row for every slice (and class, and classifier): its labels; ``examples`` in it;
+        ``observed``, the value of the sample; ``mean``, ``lower`` and ``upper`` of the posterior;
+        ``p_bad`` and ``p_worst``; ``expected_fdr``, the share of false discoveries to expect
+        if this row and those above are flagged; and whether it is ``flagged``. The attributes say
+        how many false discoveries are ``expected_false`` among the flagged, ``expected_bad`` among
+        all, and ``measure``, ``threshold``, ``fdr``, ``k``, ``prob``, ``kind`` and ``how``.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two slices, or an argument is invalid.
+
+    References
+    ----------
+    Newton, M. A., Noueiry, A., Sarkar, D. & Ahlquist, P. (2004). Detecting differential gene
+    expression with a semiparametric hierarchical mixture method. Biostatistics 5, 155-176.
+    doi:10.1093/biostatistics/5.2.155
+
+    See Also
+    --------
+    gap : How far the slices are apart.
+    plot_slices : The same as a picture.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> tp = [45, 44, 46, 43, 45, 44, 28, 45]
+    >>> cells = bcm.from_cells(tp=tp, fn=[50 - each for each in tp], fp=[9] * 8, tn=[41] * 8)
+    >>> found = worst_slices(cells.rename(batch="group"), "recall", threshold=0.8)
+    >>> found[found["flagged"]]["group"].tolist()
+    [6]
+    """
+    check_prob(prob), check_kind(kind), _check_fdr(fdr)
+    dims = [dim] if isinstance(dim, str) else list(dim)
+    posterior = _posterior(evidence, dims, options)
+    kernel = _one(posterior, measure)
+    level = _number("threshold", threshold)
+    values = _drawn(posterior, kernel, dims, (options.get("draws"), random_seed))
+    sign = -1.0 if kernel.lower_is_better else 1.0
+    bad = _badness(values, sign, level, (dims, _number("delta", delta)))
+    ends, _ = Empirical(values.values).checked(prob, kind)
+    place = _places(values, kernel.__name__)
+    number = _check_k(k, bad.size)
+    columns = {
+        "examples": _of(posterior.seen.sum(CELLS), values),
+        "observed": _of(apply(kernel, posterior.seen.transpose(..., *CELLS)), values),
+        "mean": values.values.mean(0).ravel(),
+        "lower": ends[..., 0].ravel(),
+        "upper": ends[..., 1].ravel(),
+        "p_bad": bad.ravel(),
+        "p_worst": _among(sign * values.values.reshape(len(values), -1), number),
+    }
+    table = _ordered(pd.DataFrame({**place, **columns}), sign, fdr)
+    flagged = table[table["flagged"]]
+    table.attrs = {
+        "measure": kernel.__name__,
+        "threshold": threshold,
+        "fdr": fdr,
+        "k": number,
+        "prob": prob,
+        "kind": kind,
+        "how": posterior.how,
+        "expected_false": float((1 - flagged["p_bad"]).sum()),
+        "expected_bad": float(table["p_bad"].sum()),
+    }
+    return table
+
+
+def _posterior(evidence, dims, options):
+    """Return the posterior of every slice: crossed, where several attributes make one."""
+    own = {name: each for name, each in options.items() if name != "draws"}
+    if len(dims) > 1 and not isinstance(evidence, xr.DataTree):
+        own = {"model": "crossed_groups"} | own
+    if not dims:
+        raise fail("no dim of slices", dims, "one or more", 'pass dim="group"')
+    posterior = members_of(evidence, dims[0], **own)
+    if not own.get("model") and not isinstance(evidence, xr.DataTree):
+        _check_pooled(posterior, dims[0])
+    missing = [each for each in dims if each not in posterior.blank.dims]
+    if missing:
+        todo = "name the columns of slices: from_predictions(..., by={'group': site})"
+        raise fail("no such dim of slices", missing[0], list(posterior.blank.dims), todo)
+    return posterior
+
+
+def _check_pooled(posterior, dim):
+    """Refuse slices that nobody asked to stand by themselves: their worst is bad by chance."""
+    if dim in posterior.blank.dims and not isinstance(posterior, Members) and not posterior.pairs:
+        todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
+        raise fail("slices of this dim are not pooled", dim, "a dim group", todo)
+
+
+def _check_fdr(fdr):
+    if isinstance(fdr, bool) or not isinstance(fdr, (int, float, np.number)) or not 0 < fdr < 1:
+        raise fail("fdr must be a share", fdr, "0 < fdr < 1", "pass e.g. fdr=0.1")
+
+
+def _one(posterior, measure):
+    """Return the one measure that is asked for."""
+    if not isinstance(measure, str) and not callable(measure):
+        todo = "ask for each by itself"
+        raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
+    (kernel,), _ = wanted(posterior, [measure], "parameter")
+    return kernel
+
+
+def _number(name, value):
+    if value is None:
+        return None
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not np.isfinite(value):
+        raise fail(f"{name} must be a number", value, "a number", f"pass e.g. {name}=0.8")
+    return float(value)
+
+
+def _drawn(posterior, kernel, dims, asked):
+    """Draw the measure of every slice, dims (draw, ..., [class]), the slices' own first."""
+    given, seed = asked
+    fits = int(_LARGEST / max(1, posterior.batch.size))
+    default = max(_FEWEST, min(posterior.draws_by_default("finite"), fits))
+    size = check_draws(given) or default
+    drawn = labelled_draws(posterior, [kernel], size, np.random.default_rng(check_seed(seed)))
+    values = drawn[kernel.__name__].transpose("draw", *dims, ...)
+    if np.prod([values.sizes[each] for each in dims]) < 2:
+        raise fail("fewer than two slices", dict(values.sizes), "two or more", "name the column")
+    return values
+
+
+def _badness(values, sign, level, meant):
+    """Return the probability that each slice is bad; where it is undefined it is not."""
+    dims, delta = meant
+    if level is not None:
+        return (sign * (values.values - level) < 0).mean(0)
+    number = values.notnull().sum(dims)
+    rest = (values.sum(dims) - values.fillna(0)) / (number - 1).where(number > 1)
+    off = (sign * (values - rest)).transpose(*values.dims).values
+    return (off < -delta).mean(0)
+
+
+def _among(values, k):
+    """Return the probability of being among the k lowest of values (draw, slice)."""
+    known = np.where(np.isnan(values), np.inf, values)
+    edge = np.partition(known, k - 1, axis=1)[:, k - 1 : k]
+    return ((known <= edge) & np.isfinite(known)).mean(0)
+
+
+def _check_k(k, slices):
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise fail("k must be a number of slices", k, "1 or more", "pass k=10")
+    return min(int(k), slices)
+
+
+def _places(values, name) -> dict[str, Any]:
+    """Return the labels of every row, by dim."""
+    dims = values.dims[1:]
+    taken = {"examples", "observed", "mean", "lower", "upper", "p_bad", "p_worst"} & set(dims)
+    if taken:
+        raise fail("a dim has the name of a column", taken, "other names", "rename the dim")
+    labels = [values.get_index(each) for each in dims]
+    return {
+        "measure": np.full(values[0].size, name, dtype=object),
+        **pd.MultiIndex.from_product(labels, names=dims).to_frame(index=False),
+    }
+
+
+def _of(known, values):
+    """Return a number of every slice in the order of the rows."""
+    blank = values.isel(draw=0, drop=True)
+    shared = [each for each in blank.dims if each in known.dims]
+    return (known.transpose(*shared).variable + 0 * blank.fillna(0).variable).values.ravel()
+
+
+def _ordered(table, sign, fdr):
+    """Sort by the probability of being bad, and flag as many as the expected share allows."""
+    order = np.lexsort((sign * table["mean"].to_numpy(), -table["p_bad"].to_numpy()))
+    table = table.iloc[order].reset_index(drop=True)
+    share = np.cumsum(1 - table["p_bad"].to_numpy()) / np.arange(1, len(table) + 1)
+    return table.assign(expected_fdr=share, flagged=share <= fdr)

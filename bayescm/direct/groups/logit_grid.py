@@ -1,0 +1,236 @@
+"""One rate of many groups on a grid of logits: a few of the groups may be unlike the others.
+
+What the grid holds of a prior is the mean of the hat functions around its points, so that a prior
+narrower than the grid is as good as one that is wide. The likelihoods of all groups given all
+proposals of the typical rate and of the spread are then one product of matrices.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv, betaln, expit, logit, ndtr
+
+_COARSE, _FINE, _TAIL = 0.12, 0.4, 8.0  # steps of the grid, the second in standard errors; its ends
+_SPREADS, _MIDDLES, _SHARES = 22, 9, 6
+_NARROW, _WIDE = 0.02, 4.0  # the spreads, in units of their prior's scale
+_SHARE = (1.0, 9.0)  # the prior of the share of groups that deviate
+_HELD = 4e7  # numbers held at once
+_TINY = 1e-300
+
+
+class Points(NamedTuple):
+    """Parameters and their weights: middles, spreads (P,) and weights (P, S) with the shares."""
+
+    middle: np.ndarray
+    spread: np.ndarray
+    weights: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LogitGrid:
+    """
+    The rate of G groups.
+
+    Attributes
+    ----------
+    hits, totals : ndarray, shape (G,)
+        Successes and trials; a group may have no trials.
+    prior : ndarray, shape (2,)
+        Beta parameters of the rate of a typical group.
+    scale : float
+        Scale of the half-normal prior of the standard deviation of groups that are alike.
+    deviation : float
+        How much farther those that deviate may lie.
+    """
+
+    hits: np.ndarray
+    totals: np.ndarray
+    prior: np.ndarray
+    scale: float
+    deviation: float
+
+    @cached_property
+    def grid(self) -> np.ndarray:
+        """The logits (M,): as near to each other as the best known group asks for."""
+        rate = (self.hits + 0.5) / (self.totals + 1)
+        step = min(_COARSE, _FINE / np.sqrt(max((self.totals * rate * (1 - rate)).max(), 1.0)))
+        middle = np.arange(logit(rate.min()) - 1, logit(rate.max()) + 1 + step, step)
+        tail = np.arange(_COARSE, _TAIL + 3 * self.scale, _COARSE)
+        return np.concatenate([middle[0] - tail[::-1], middle, middle[-1] + tail])
+
+    def _likelihood(self, groups):
+        """Return the likelihoods (g, M) of some groups at the grid, each 1 at most."""
+        hits, totals = self.hits[groups, None], self.totals[groups, None]
+        logs = hits * self.grid - totals * np.logaddexp(0, self.grid)
+        return np.exp(logs - logs.max(1, keepdims=True))
+
+    def _pieces(self):
+        step = max(1, int(_HELD / len(self.grid) / 4))
+        return [slice(start, start + step) for start in range(0, len(self.hits), step)]
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """The shares of groups that deviate, equally probable beforehand."""
+        return betaincinv(*_SHARE, (np.arange(_SHARES) + 0.5) / _SHARES)
+
+    def log_likelihood(self, middle: np.ndarray, spread: np.ndarray) -> np.ndarray:
+        """Return the log likelihood (P, S) of middles and spreads (P,) at all shares."""
+        alike, apart = self._hats(middle, spread), self._hats(middle, self._wide(spread))
+        total = np.zeros((len(middle), _SHARES))
+        for piece in self._pieces():
+            likely = self._likelihood(piece)
+            one, other = (np.maximum(likely @ each.T, _TINY) for each in (alike, apart))
+            for place, share in enumerate(self.shares):
+                total[:, place] += np.log((1 - share) * one + share * other).sum(0)
+        return total
+
+    def log_likelihood_of_groups(
+        self, middle: np.ndarray, spread: np.ndarray, outlying: np.ndarray
+    ) -> np.ndarray:
+        """Return the log likelihood (P, G) of every group, without the binomial coefficients."""
+        mixed = self._mixed(middle, spread, outlying)
+        hits, totals = self.hits, self.totals
+        rate = np.clip(hits / np.maximum(totals, 1), 1e-300, 1 - 1e-16)
+        highest = hits * np.log(rate) + (totals - hits) * np.log1p(-rate)
+        logs = hits[:, None] * self.grid - totals[:, None] * np.logaddexp(0, self.grid)
+        likely = np.exp(logs - highest[:, None])
+        return np.log(np.maximum(mixed @ likely.T, _TINY)) + highest
+
+    def _mixed(self, middle, spread, outlying):
+        """Return the prior of a logit on the grid (P, M)."""
+        share = outlying[:, None]
+        alike = (1 - share) * self._hats(middle, spread)
+        return alike + share * self._hats(middle, self._wide(spread))
+
+    def _wide(self, spread):
+        return np.sqrt(spread**2 + self.deviation**2)
+
+    def _hats(self, middle, spread):
+        return hats(self.grid, middle, spread)
+
+    @cached_property
+    def points(self) -> Points:
+        """Weighted points of the posterior: a grid that is moved to where the posterior is."""
+        spreads = np.geomspace(_NARROW, _WIDE, _SPREADS) * self.scale
+        centre, width = self._start(spreads)
+        for room, number in ((5.6, 7), (5.6, 7), (3.6, _MIDDLES)):
+            steps = np.linspace(-room, room, number)
+            middle = (centre[:, None] + width[:, None] * steps).ravel()
+            spread = np.repeat(spreads, number)
+            logs = self.log_likelihood(middle, spread)
+            logs += (self._log_prior(middle, spread) + np.log(np.repeat(width, number)))[:, None]
+            weights = np.exp(logs - logs.max())
+            each = np.exp(logs - np.repeat(logs.reshape(len(spreads), -1).max(1), number)[:, None])
+            each = each.sum(1).reshape(len(spreads), number)
+            each, at = each / each.sum(1, keepdims=True), middle.reshape(len(spreads), number)
+            centre = (each * at).sum(1)
+            gap = at[:, 1] - at[:, 0]
+            width = np.sqrt((each * (at - centre[:, None]) ** 2).sum(1) + 0.02 * gap**2)
+            mass = weights.sum(1).reshape(len(spreads), -1).sum(1)
+            keep = mass > 1e-6 * mass.max()
+            spreads, centre, width = spreads[keep], centre[keep], width[keep]
+        return Points(middle, spread, weights / weights.sum())
+
+    def _start(self, spreads):
+        """Return where the middle lies given each spread, as if logits of shares were normal."""
+        rate = (self.hits + 0.5) / (self.totals + 1)
+        variance = 1 / np.maximum(self.totals * rate * (1 - rate), 0.05)
+        weight = 1 / (spreads[:, None] ** 2 + variance)
+        return (weight * logit(rate)).sum(1) / weight.sum(1), np.minimum(weight.sum(1) ** -0.5, 2.0)
+
+    def _log_prior(self, middle, spread):
+        """Return that of the logit in the middle and of the logarithm of the spread."""
+        a, b = self.prior
+        beta = a * middle - (a + b) * np.logaddexp(0, middle) - betaln(a, b)
+        return beta - (spread / self.scale) ** 2 / 2 + np.log(spread)
+
+    def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
+        """
+        Draw the parameters, and the logits of the groups if asked for.
+
+        Returns
+        -------
+        dict
+            ``middle``, ``spread`` and ``outlying`` (size,), and ``logits`` (size, G). Several draws
+            of many groups have their parameters in common.
+        """
+        points = self.points
+        alike = int(np.clip(len(self.hits) // 16, 1, 8)) if groups else 1
+        number = -(-size // alike)
+        edges = np.cumsum(points.weights.ravel())
+        at = (np.arange(number) + rng.random()) / number * edges[-1]
+        chosen = np.minimum(np.searchsorted(edges, at), edges.size - 1)
+        place, share = np.divmod(chosen, _SHARES)
+        order = rng.permutation(number * alike)[:size]
+        found = {
+            "middle": points.middle[place],
+            "spread": points.spread[place],
+            "outlying": self.shares[share],
+        }
+        found = {name: np.repeat(each, alike)[order] for name, each in found.items()}
+        if groups:
+            found["logits"] = self._groups(place, share, alike, rng)[order]
+        return found
+
+    def _groups(self, place, share, alike, rng):
+        """Draw the groups' logits (number * alike, G), by inverting sums over the grid."""
+        kinds, count = np.unique(np.stack([place, share], 1), axis=0, return_counts=True)
+        middle, spread = (getattr(self.points, name)[kinds[:, 0]] for name in ("middle", "spread"))
+        mixed = self._mixed(middle, spread, self.shares[kinds[:, 1]])
+        drawn = np.empty((len(place) * alike, len(self.hits)))
+        for piece in self._pieces():
+            likely, start = self._likelihood(piece), 0
+            for prior, times in zip(mixed, count * alike, strict=True):
+                drawn[start : start + times, piece] = self._inverted(likely, prior, times, rng)
+                start += times
+        return drawn
+
+    def _inverted(self, likely, prior, times, rng):
+        """Draw from likelihoods (g, M) times a prior (M,), so many times; shape (times, g)."""
+        used = np.flatnonzero(prior > 1e-12 * prior.max())
+        low, high = used[0], used[-1] + 1
+        sums = np.cumsum(likely[:, low:high] * prior[low:high], axis=1)
+        rows = np.arange(len(likely))
+        # All rows as one sorted array: each is shifted by a whole number more than the last.
+        sums = (sums / sums[:, -1:] + rows[:, None]).ravel()
+        at = np.searchsorted(sums, rng.random((times, len(likely))) + rows)
+        at = np.clip(at - rows * (high - low), 0, high - low - 1) + low
+        # Within the hat around a point.
+        step = np.diff(self.grid, append=self.grid[-1] + _COARSE)[at]
+        return self.grid[at] + step * (rng.random(at.shape) - 0.5)
+
+
+def hats(grid: np.ndarray, middle: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """
+    Return the means (P, M) of the hat functions of a grid (M,) under normal distributions (P,).
+
+    Examples
+    --------
+    >>> hats(np.arange(5.0), np.array([2.25]), np.array([1e-6])).round(2)
+    array([[0.  , 0.  , 0.75, 0.25, 0.  ]])
+    """
+    spread = spread[:, None]
+    z = (grid - middle[:, None]) / spread
+    below = spread * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
+    slope = np.diff(below, axis=1) / np.diff(grid)
+    inner = np.diff(slope, axis=1)
+    weights = np.concatenate([slope[:, :1], inner, 1 - slope[:, -1:]], axis=1)
+    return np.maximum(weights, 0)
+
+
+def mean_rates(drawn: dict[str, np.ndarray], deviation: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return a rate and its complement (size,), averaged over all groups there may be."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    weights = weights / weights.sum()
+    wide = np.sqrt(drawn["spread"] ** 2 + deviation**2)
+
+    def averaged(sign):
+        alike, apart = (
+            expit(sign * (drawn["middle"][:, None] + scale[:, None] * nodes)) @ weights
+            for scale in (drawn["spread"], wide)
+        )
+        return (1 - drawn["outlying"]) * alike + drawn["outlying"] * apart
+
+    return averaged(1), averaged(-1)

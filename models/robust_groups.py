@@ -1,0 +1,188 @@
+r"""Slices, sites, patients: many groups, of which a few may be unlike all others.
+
+Each of the three rates of a group (prevalence, recall, specificity) has a logit
+
+.. math::
+
+    x_g \sim (1 - \omega)\, \mathrm{N}(m, \tau^2) + \omega\, \mathrm{N}(m, \tau^2 + d^2)
+
+around that of the typical group, :math:`m`. Most groups are alike, as far as :math:`\tau` says; a
+share :math:`\omega \sim \mathrm{Beta}(1, 9)` deviates, by about ``deviation`` more on the logit
+scale. Where no group does, the share is learned to be small, and the groups are pooled as by normal
+effects; where one does, it is not drawn towards the others, nor does it make these look unlike one
+another.
+
+Use it to find out which groups are bad and how far they are apart; it is the default of `gap` and
+`worst_slices`. ``theta`` is the average over all groups there may be, ``theta_typical`` the group
+in the middle, ``theta_new`` a group not seen yet, ``theta_group`` each one at hand. The three rates
+deviate independently of each other: for the summary of a meta-analysis, where a threshold moves
+recall and specificity in opposite directions, take `hierarchical_groups`. Two classes.
+
+Limits: ``deviation`` near 0, or a share of 0, is `hierarchical_groups` without correlation.
+
+Not conjugate; the direct sibling integrates on a grid of logits. Non-centred.
+
+References
+----------
+Beath, K. J. (2014). A finite mixture method for outlier detection and robustness in meta-analysis.
+Research Synthesis Methods 5, 285-293. doi:10.1002/jrsm.1114
+
+Baker, R. & Jackson, D. (2008). A new approach to outliers in meta-analysis. Health Care Management
+Science 11, 121-131. doi:10.1007/s10729-007-9041-8
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike
+
+
+def robust_groups(
+    counts: xr.DataArray,
+    *,
+    concentration: ArrayLike | None = None,
+    spread: float | Callable = 1.0,
+    deviation: float = 1.0,
+    prevalence: float | None = None,
+) -> pm.Model:
+    """Model the confusion matrices of groups of which a few may be unlike all others.
+
+    Parameters
+    ----------
+    counts : xarray.DataArray
+        Counts of two classes, dims ``(..., group, actual, predicted)``; each leading index is a
+        collection of groups of its own. A group may lack a class.
+    concentration : float, array_like or xarray.DataArray, optional
+        Prior pseudo-counts of the typical group, > 0, one number or ``(2, 2)``; by default .5.
+    spread : float or callable, default 1
+        Scale of the half-normal prior of the standard deviations between groups that are alike, on
+        the logit scale. A function from a name to a PyMC variable of the dim ``rate`` is another
+        prior: ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
+    deviation : float, default 1
+        How much farther a group that deviates may lie, a standard deviation on the logit scale.
+    prevalence : float, optional
+        Share of the positive class in the population, where it is known; it takes the place of the
+        groups' own in ``theta``, ``theta_typical`` and ``theta_new``.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``rates``, ``spread``, ``outlying`` (the share of groups that deviate), and
+        the standardised effects ``effect`` and ``effect_new``; ``theta``, ``theta_typical``,
+        ``theta_group``, ``theta_new``; observed ``cell_counts``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> dims = ("group", "actual", "predicted")
+    >>> counts = xr.DataArray([[[40, 10], [5, 45]], [[30, 20], [9, 41]]], dims=dims)
+    >>> sorted(variable.name for variable in robust_groups(counts).free_RVs)
+    ['effect', 'effect_new', 'outlying', 'rates', 'spread']
+    """
+    counts = _positive_last(counts.transpose(..., "group", "actual", "predicted"))
+    lead = counts.dims[:-3]
+    coords = {dim: counts[dim].values for dim in counts.dims}
+    coords["rate"] = ["prevalence", "recall", "specificity"]
+    labels = coords["actual"].tolist()
+    coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
+    with pm.Model(coords=coords) as model:
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
+        pm.Data("is_positive", _is_positive(counts), dims="actual")
+        weight = pm.Data(
+            "concentration", _pseudo_counts(concentration, counts), dims=("actual", "predicted")
+        )
+        hits = pm.math.stack([weight[1].sum(), weight[1, 1], weight[0, 0]])
+        misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
+        rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
+        spread = _spread(spread, (*lead, "rate"))
+        outlying = pm.Beta("outlying", 1, 9, dims=(*lead, "rate"))
+        wide = pm.math.sqrt(1 + (deviation / spread) ** 2)
+        effect = _effects("effect", outlying[..., None, :], wide[..., None, :], (*lead, "group"))
+        new = _effects("effect_new", outlying, wide, lead)
+
+        middle = pm.math.logit(rates)
+        dims = (*lead, "actual", "predicted")
+        pm.Deterministic("theta", _average(middle, spread, wide, outlying, prevalence), dims=dims)
+        pm.Deterministic("theta_typical", _table(middle, prevalence), dims=dims)
+        pm.Deterministic("theta_new", _table(middle + spread * new, prevalence), dims=dims)
+        theta = _table(middle[..., None, :] + spread[..., None, :] * effect, None)
+        pm.Deterministic("theta_group", theta, dims=counts.dims)
+        cells = data.reshape((*counts.shape[:-2], 4))
+        pm.Multinomial(
+            "cell_counts",
+            n=cells.sum(-1).astype("int64"),
+            p=theta.reshape((*counts.shape[:-2], 4)),
+            observed=cells,
+            dims=(*lead, "group", "cell"),
+        )
+    return model
+
+
+def _effects(name, outlying, wide, dims):
+    """Add effects in units of the spread: a few of them wider than the others."""
+    weights = pm.math.stack([1 - outlying, outlying], axis=-1)
+    sigma = pm.math.stack([pm.math.ones_like(wide), wide], axis=-1)
+    return pm.NormalMixture(name, w=weights, mu=0, sigma=sigma, dims=(*dims, "rate"))
+
+
+def _average(middle, spread, wide, outlying, prevalence):
+    """Return the cell probabilities averaged over all groups, by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    weights = weights / weights.sum()
+
+    def rates(sign):
+        alike, apart = (
+            pm.math.sigmoid(sign * (middle[..., None] + scale[..., None] * nodes)) @ weights
+            for scale in (spread, spread * wide)
+        )
+        return (1 - outlying) * alike + outlying * apart
+
+    return _cells(rates(1), rates(-1), prevalence)
+
+
+def _table(logits, prevalence):
+    """Return the cell probabilities of logits (..., rate)."""
+    return _cells(pm.math.sigmoid(logits), pm.math.sigmoid(-logits), prevalence)
+
+
+def _cells(yes, no, prevalence):
+    """Return the cell probabilities of rates (..., rate) and their complements."""
+    share = yes[..., 0] if prevalence is None else prevalence
+    rest = no[..., 0] if prevalence is None else 1 - prevalence
+    well = pm.math.stack([rest * yes[..., 2], rest * no[..., 2]], axis=-1)
+    sick = pm.math.stack([share * no[..., 1], share * yes[..., 1]], axis=-1)
+    return pm.math.stack([well, sick], axis=-2)
+
+
+def _spread(spread, dims):
+    if callable(spread):
+        return spread("spread")
+    return pm.HalfNormal("spread", pm.Data("spread_scale", float(spread)), dims=dims)
+
+
+def _pseudo_counts(concentration, counts):
+    """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    if concentration is None:
+        concentration = 0.5
+    if hasattr(concentration, "dims"):
+        labels = {dim: counts[dim] for dim in ("actual", "predicted")}
+        concentration = concentration.sel(labels).transpose("actual", "predicted").values
+    return np.broadcast_to(np.asarray(concentration, float), (2, 2)).copy()
+
+
+def _is_positive(counts):
+    """Return 1 for the positive class and 0 for the other; 0 throughout where none is set."""
+    if "positive" not in counts.coords:
+        return np.zeros(counts.sizes["actual"])
+    labels = counts["actual"].values
+    return (labels == counts.coords["positive"].values).astype(float)
+
+
+def _positive_last(counts):
+    """Return the counts with the positive class last, which the rates are about."""
+    if _is_positive(counts)[0]:
+        return counts.isel(actual=[1, 0], predicted=[1, 0])
+    return counts

@@ -1,0 +1,155 @@
+"""Which slices are bad: flags, what they promise, and what is refused."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.direct.base import Members
+from bayescm.direct.robust_groups import robust_groups
+
+BAD = 4
+
+
+def made(groups, seed=1):
+    rng = np.random.default_rng(seed)
+    rate = np.full((groups, 2), 0.85)
+    rate[:BAD, 0] = 0.5
+    size = rng.integers(60, 120, (groups, 2))
+    hits = rng.binomial(size, rate)
+    names = [f"s{place}" for place in range(groups)]
+    cells = {
+        "tp": hits[:, 0],
+        "fn": (size - hits)[:, 0],
+        "fp": (size - hits)[:, 1],
+        "tn": hits[:, 1],
+    }
+    return bcm.from_cells(**cells).rename(batch="group").assign_coords(group=names)
+
+
+@pytest.fixture(scope="module")
+def slices():
+    return made(60)
+
+
+@pytest.fixture(scope="module")
+def table(slices):
+    return bcm.worst_slices(slices, "recall", threshold=0.7, k=BAD, draws=1000)
+
+
+def test_those_that_are_bad_are_flagged_worst_first(table):
+    assert set(table[table["flagged"]]["group"]) == {f"s{place}" for place in range(BAD)}
+    assert set(table.head(BAD)["group"]) == set(table[table["flagged"]]["group"])
+    assert (table["p_bad"].diff().dropna() <= 0).all()
+    assert table["p_worst"].sum() == pytest.approx(BAD)
+
+
+def test_expected_false_discoveries_are_the_chances_that_those_flagged_are_good(table):
+    flagged = table[table["flagged"]]
+    false = (1 - flagged["p_bad"]).sum()
+    assert table.attrs["expected_false"] == pytest.approx(false)
+    assert flagged["expected_fdr"].iloc[-1] == pytest.approx(false / len(flagged))
+    assert (table["expected_fdr"][~table["flagged"]] > table.attrs["fdr"]).all()
+    assert table.attrs["expected_bad"] == pytest.approx(table["p_bad"].sum())
+
+
+def test_more_are_flagged_where_more_may_be_false(slices, table):
+    more = bcm.worst_slices(slices, "recall", threshold=0.7, fdr=0.7, draws=1000)
+    assert more["flagged"].sum() > table["flagged"].sum()
+
+
+def test_worse_is_above_where_lower_is_better(slices):
+    found = bcm.worst_slices(slices, "fnr", threshold=0.3, k=BAD, draws=1000)
+    assert set(found.head(BAD)["group"]) == {f"s{place}" for place in range(BAD)}
+    assert found["flagged"].sum() == BAD
+    assert set(found.nlargest(BAD, "p_worst")["group"]) == set(found.head(BAD)["group"])
+
+
+def test_without_a_threshold_a_slice_is_compared_with_the_rest(slices):
+    found = bcm.worst_slices(slices, "recall", delta=0.15, draws=1000)
+    assert found["flagged"].sum() == BAD
+    counts = slices.sel(group=found["group"].to_numpy())
+    np.testing.assert_array_equal(found["examples"], counts.sum(("actual", "predicted")))
+    seen = counts.sel(actual="positive")
+    np.testing.assert_allclose(
+        found["observed"], seen.sel(predicted="positive") / seen.sum("predicted")
+    )
+
+
+def test_combinations_of_several_attributes_are_slices_too():
+    counts = bcm.from_matrix(made(12).values.reshape(3, 4, 2, 2), dims=("sex", "age"))
+    found = bcm.worst_slices(counts, "recall", dim=("sex", "age"), threshold=0.7, draws=500)
+    assert len(found) == 12
+    worst = found.head(BAD)
+    assert set(zip(worst["sex"], worst["age"], strict=True)) == {(0, age) for age in range(BAD)}
+
+
+def test_an_empty_slice_is_answered_and_not_flagged(slices):
+    counts = slices.copy(data=np.where(np.arange(60)[:, None, None] == 9, 0, slices.values))
+    row = bcm.worst_slices(counts, "recall", threshold=0.7, draws=500).set_index("group").loc["s9"]
+    assert np.isnan(row["observed"])
+    assert 0 < row["lower"] < row["upper"] < 1
+    assert not row["flagged"]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "problem"),
+    [
+        ({"fdr": 1}, "fdr must be a share"),
+        ({"k": 0}, "k must be a number of slices"),
+        ({"threshold": "low"}, "threshold must be a number"),
+        ({"dim": "site"}, "no such dim"),
+        ({"dim": []}, "no dim of slices"),
+        ({"dim": ("group", "age")}, "fewer than two attributes"),
+        ({"deviation": 0}, "deviation must be a positive scale"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(slices, keywords, problem):
+    with pytest.raises(ValueError, match=problem):
+        bcm.worst_slices(slices, "recall", **keywords)
+
+
+def test_slices_that_are_not_pooled_are_refused_unless_asked_for(slices):
+    sites = slices.rename(group="site")
+    with pytest.raises(ValueError, match="not pooled"):
+        bcm.worst_slices(sites, "recall", dim="site")
+    found = bcm.worst_slices(sites, "recall", dim="site", model="dirichlet_multinomial", draws=500)
+    assert len(found) == 60
+
+
+def test_one_group_that_deviates_is_hardly_drawn_towards_the_others():
+    """A normal spread is drawn wide by the group that is apart, and draws it to the others."""
+    apart = made(24, seed=3).isel(group=slice(BAD - 1, None))
+    seen = float(bcm.measure(apart.isel(group=0), "recall")["recall"])
+    found = {}
+    for model in ("hierarchical_groups", "robust_groups"):
+        draws = bcm.gap(apart, "recall", statistic="worst", model=model, draws=1500)
+        found[model] = float(draws.point)
+    assert abs(found["robust_groups"] - seen) < abs(found["hierarchical_groups"] - seen)
+
+
+def test_the_grid_is_the_posterior_of_conjugate_rates_where_groups_are_alike():
+    """With a tiny spread and deviation the groups are one sample: a beta posterior."""
+    counts = made(5).isel(group=slice(BAD, None)).values.repeat(2, 0)
+    posterior = robust_groups(counts, spread=1e-3, deviation=1e-3)
+    recall = posterior.variables(4000, np.random.default_rng(0))["rates"][:, 1]
+    hits, misses = counts[:, 1, 1].sum() + 0.5, counts[:, 1, 0].sum() + 0.5
+    mean = hits / (hits + misses)
+    assert recall.mean() == pytest.approx(mean, abs=0.004)
+    spread = np.sqrt(mean * (1 - mean) / (hits + misses + 1))
+    assert recall.std() == pytest.approx(spread, rel=0.1)
+    own = Members(posterior, "group").cells("parameter", 500, np.random.default_rng(0))
+    assert own.shape == (500, 2, 2, 2)
+
+
+def test_a_picture_names_few_slices_and_of_many_only_some(slices):
+    few = bcm.plot_slices(slices.isel(group=slice(8)), "recall", threshold=0.7, draws=500)
+    assert [each.get_text() for each in few.axes[0].get_yticklabels()][0] in {
+        "s0",
+        "s1",
+        "s2",
+        "s3",
+    }
+    assert len(few.axes[0].get_yticks()) == 8
+    many = bcm.plot_slices(slices, "recall", threshold=0.7, draws=500)
+    assert 1 <= len(many.axes[0].get_yticks()) <= BAD
+    assert "flagged" in many.get_suptitle()
