@@ -217,7 +217,8 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
     asked = ["--group", "site", "-m", "accuracy", "--threshold", 0.6, "-k", 2, "--format", "json"]
     _, out, _ = run(capsys, "slices", sites, "--predicted", "a", *asked)
     rows = json.loads(out)
-    assert len(rows) == 2 and {"site", "p_bad", "flagged"} <= set(rows[0])
+    assert len(rows) == 2
+    assert {"site", "p_bad", "flagged"} <= set(rows[0])
     assert rows[0]["p_bad"] >= rows[1]["p_bad"]
     both = ["--predicted", "a", "--predicted", "b", "-m", "accuracy", "--format", "json"]
     _, out, _ = run(capsys, "compare", sites, *both, "--of", "predictive", "--n", 50)

@@ -15,7 +15,6 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit
 
-from bayescm import __version__
 from bayescm.answers.groups.slices import worst_slices
 from bayescm.evidence import from_matrix
 from bayescm.studies.tables import Settings, case_of, chosen
@@ -91,7 +90,8 @@ METHODS = {"worst_slices": _pooled, "binomial tests": _tested, "observed below":
 
 def study(case: int, settings: Settings) -> list[dict[str, Any]]:
     """Return a row for each method: discoveries and errors, means over the data sets."""
-    setting, found = case_of(CASES, case), {name: [] for name in METHODS}
+    setting = case_of(CASES, case)
+    found: dict[str, list] = {name: [] for name in METHODS}
     for replication in range(settings.replications):
         counts, bad = generate(np.random.default_rng([settings.seed, case, replication]), setting)
         for name, method in METHODS.items():
@@ -140,4 +140,4 @@ def table(
     check_choice("table", name, list(TABLES))
     settings = settings or Settings()
     rows = [row for each in chosen(CASES, case) for row in study(each, settings)]
-    return pd.DataFrame(rows).assign(version=__version__)
+    return pd.DataFrame(rows)
