@@ -22,5 +22,6 @@ from bayescm.studies.published import wang_li as wang_li
 from bayescm.studies.published import yuan_jiang as yuan_jiang
 from bayescm.studies.slices import attempts as attempts
 from bayescm.studies.slices import gaps as gaps
+from bayescm.studies.slices import worst as worst
 
 __all__: list[str]
