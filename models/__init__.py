@@ -21,6 +21,7 @@ from bayescm.models.pooled_folds import pooled_folds
 from bayescm.models.repeated_items import repeated_items
 from bayescm.models.robust_groups import robust_groups
 from bayescm.models.scores import scores
+from bayescm.models.transferred_errors import transferred_errors
 
 __all__ = [
     "averaged_folds",
@@ -44,4 +45,5 @@ __all__ = [
     "repeated_items",
     "robust_groups",
     "scores",
+    "transferred_errors",
 ]

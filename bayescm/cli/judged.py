@@ -16,6 +16,7 @@ def partly_labelled(
     labels=None,
     numeric_labels=False,
     abstain=None,
+    transfer=None,
 ) -> Any:
     """Return the counts of the file, or the outcomes where it has several classifiers."""
     from bayescm.evidence import from_partly_labelled
@@ -25,7 +26,7 @@ def partly_labelled(
         raise fail("a judge goes without these options", given, "none of them", "leave them out")
     labelling = {"positive": positive, "labels": labels, "numeric_labels": numeric_labels}
     data, options = columns(file, judge, predicted, actual, abstain=abstain, **labelling)
-    return from_partly_labelled(*data, **options)
+    return from_partly_labelled(*data, transfer=transfer, **options)
 
 
 def columns(

@@ -71,6 +71,14 @@ Judge = Annotated[
         "labelled; repeat for several judges.",
     ),
 ]
+Transfer = Annotated[
+    str | None,
+    typer.Option(
+        "--transfer",
+        help="errors: the labelled rows come from elsewhere, and only the judge's error rates "
+        "carry over.",
+    ),
+]
 Fold = Annotated[str | None, typer.Option("--fold", help="Column of the folds.")]
 Group = Annotated[str | None, typer.Option("--group", help="Column of the groups.")]
 Model = Annotated[

@@ -27,6 +27,7 @@ from bayescm.cli.options import (
     Prevalence,
     Prob,
     SafeCsv,
+    Transfer,
     Weights,
     WeightsAre,
 )
@@ -42,6 +43,7 @@ def summary(
     label: Labels = None,
     numeric_labels: NumericLabels = False,
     judge: Judge = None,
+    transfer: Transfer = None,
     abstain: Abstain = None,
     weights: Weights = None,
     weights_are: WeightsAre = None,
@@ -73,6 +75,7 @@ def summary(
         known = evidence.from_file(file, **columns, **labels)
     else:
         further = {"fold": fold, "group": group, "weights": weights, "weights-are": weights_are}
+        labels["transfer"] = transfer
         known = judged.partly_labelled(file, judge, predicted, actual, further, **labels)
     if prevalence is not None:
         known = at_prevalence(known, prevalence)

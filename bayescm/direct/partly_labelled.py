@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.arguments import labelled
+from bayescm.direct.strata.even import even_betas
 from bayescm.direct.strata.tables import Strata
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, abstains, is_outcomes
@@ -25,6 +26,7 @@ from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import check_counts, fail
 
 _STEP = 1e-5  # of a numerical derivative
+EVEN_DRAWS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,23 @@ class PartlyLabelled(Strata):
                     allowed = "a measure of the true classes alone"
                     raise fail("nothing was classified", each.__name__, allowed, todo)
         return super().draw(measures, size, rng, of=of, n=n)
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw the parameter of several measures jointly, of two classes by evenly spread draws."""
+        weights = self.known + self.prior
+        if weights.shape[-1] > 2:
+            return super().draw_parameter(measures, size, rng)
+        positive = even_betas(weights[..., 1], weights[..., 0], size, rng)
+        truth = np.stack([1 - positive, positive], axis=-1)
+        cells = self.table(dirichlet.draw(self._share, size, rng)[..., None] * truth)
+        return [measure(cells) for measure in measures]
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made: of two classes they are evenly spread, and few do."""
+        even = of == "parameter" and not joint and self.known.shape[-1] == 2
+        return EVEN_DRAWS if even else super().draws_by_default(of, joint=joint)
 
     def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., K, R) of the probability of every stratum and true class."""

@@ -40,7 +40,7 @@ def default_model(evidence: xr.DataArray | xr.Dataset, keywords: Iterable[str] =
     if named := [model for keyword, model in _NAMED_BY.items() if keyword in keywords]:
         return named[0]
     if "unlabelled" in getattr(evidence, "coords", ()):
-        return "partly_labelled"
+        return "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
     if isinstance(evidence, xr.Dataset):
         if is_outcomes(evidence):
             return "paired_outcomes"

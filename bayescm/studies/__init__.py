@@ -24,7 +24,7 @@ _HOME = {
         "run_length",
         "weights",
     ],
-    "judged": ["label_errors"],
+    "judged": ["label_errors", "labelling", "raters", "transfer"],
     "slices": ["attempts", "gaps", "worst"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 import bayescm as bcm
@@ -48,3 +49,18 @@ def test_what_is_no_rate_is_one_line(capsys, given, said):
     status, out, err = run(capsys, "interval", *CELLS, "-m", "f1", *options)
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert said in err
+
+
+def test_error_rates_are_carried_over(capsys, tmp_path):
+    human = ["good", "bad", "good", "bad"] * 10 + [None] * 60
+    judge = ["good", "bad", "good", "good"] * 10 + ["bad", "bad", "good"] * 20
+    file = tmp_path / "items.csv"
+    pd.DataFrame({"human": human, "llm": judge}).to_csv(file, index=False)
+    options = ["--actual", "human", "--judge", "llm", "--positive", "good", "-m", "prevalence"]
+    status, out, _ = run(
+        capsys, "summary", file, *options, "--transfer", "errors", "--format", "json"
+    )
+    assert status == 0
+    (row,) = json.loads(out)
+    evidence = bcm.from_partly_labelled(human, judge=judge, positive="good", transfer="errors")
+    assert row["mean"] == pytest.approx(bcm.summary(evidence, "prevalence")["mean"].item())

@@ -42,6 +42,9 @@ EVIDENCE = {
     ),
     "pooled_folds": FOLDS,
     "robust_groups": FOLDS.rename(fold="group"),
+    "transferred_errors": bcm.from_partly_labelled(
+        ["sick", "well", None, None], ["sick", "well"] * 2, positive="sick", transfer="errors"
+    ),
 }
 
 

@@ -122,6 +122,7 @@ OPEN = [
     Case("mislabelled", BATCH, {"label_error": (2, 18)}),
     Case("mislabelled", PAIRS, {"label_error": {0: 0.1, 1: (2, 18)}}),
     Case("mislabelled", THREE, {"label_error": {"a": {"b": 0.2}}}),
+    Case("transferred_errors", JUDGED, {}),
     Case("calibration", CHANCES, {}),
     Case("repeated_items", ATTEMPTS, {}),
     Case("hierarchical_differences", RESULTS, {}),

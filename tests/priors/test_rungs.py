@@ -82,6 +82,7 @@ RUNGS = {
         {"label_error": (2, 18)},
         {"label_error": {"positive": partial(pm.Beta, alpha=2, beta=18)}},
     ),
+    "transferred_errors": (PARTLY, {"concentration": 1.0}, None),
     "noisy_labels": (RATED, {"concentration": 2.0}, None),
     "calibration": (CHANCES, {"spread": 0.5}, {"spread": partial(pm.HalfNormal, sigma=0.3)}),
     "scores": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),

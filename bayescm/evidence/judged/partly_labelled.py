@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from bayescm.evidence.judged.classifiers import by_stratum, outcomes_of
 from bayescm.evidence.judged.strata import is_score, strata, warn_of_judge
 from bayescm.evidence.labels import as_labels, default_labels
 from bayescm.evidence.tabulate import check_sizes, column, tabulate
-from bayescm.validate import check_counts, fail
+from bayescm.validate import check_choice, check_counts, fail
 
 
 def from_partly_labelled(
@@ -25,6 +25,7 @@ def from_partly_labelled(
     positive: Hashable | None = None,
     abstain: Hashable | None = None,
     design: Any = None,
+    transfer: Literal["errors"] | None = None,
 ) -> xr.DataArray | xr.Dataset:
     """
     Return counts of examples that a judge has seen, and of which people labelled some.
@@ -50,6 +51,10 @@ def from_partly_labelled(
     design : array_like, shape (n,), or mapping of these, optional
         What else the examples to be labelled were chosen by, such as the site or the month:
         within each of its values, too, the labelled ones are taken for a random choice.
+    transfer : {"errors"}, optional
+        Where the labelled examples come from elsewhere, with another prevalence: only the error
+        rates of judge and classifier carry over, and the default model is ``transferred_errors``.
+        The answers are of the population of the unlabelled examples. Of one classifier, at most.
 
     Returns
     -------
@@ -81,6 +86,11 @@ def from_partly_labelled(
     >>> bool(0 < bcm.interval(counts, "prevalence", of="finite").values[0])
     True
     """
+    if transfer is not None:
+        check_choice("transfer", transfer, ["errors"])
+        if isinstance(predicted, Mapping) or abstain is not None:
+            todo = "take the classifiers one by one, without abstentions"
+            raise fail("transferred errors", "several classifiers", "one at most", todo)
     if predicted is None and judge is None:
         todo = "pass predicted=, judge= or both; labels alone go to bcm.proportion"
         raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
@@ -121,6 +131,8 @@ def from_partly_labelled(
         unlabelled=(("judge", "predicted"), others), classified=classified
     )
     as_counts(counts)  # says so where the abstention is a class
+    if transfer is not None:
+        return counts.assign_coords(transfer=transfer)
     if judge is not None or predicted is None:
         varies = len(names) > 1 or (judge is None and len(pd.unique(np.asarray(given))) > 1)
         warn_of_judge(*_strata_of(counts), varies=varies)

@@ -1,0 +1,210 @@
+"""
+The direct sibling of `bayescm.models.transferred_errors`: importance sampling around the mode.
+
+References
+----------
+Rogan, W. J., Gladen, B. (1978). Estimating prevalence from the results of a screening test.
+American Journal of Epidemiology 107, 71-76. doi:10.1093/oxfordjournals.aje.a112510
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+from scipy.special import log_softmax, softmax, xlogy
+
+from bayescm.direct.arguments import labelled
+from bayescm.direct.groups.importance import Weighted, explore
+from bayescm.direct.strata.tables import Strata
+from bayescm.evidence.counts import CELLS, is_outcomes
+from bayescm.validate import check_counts, fail
+
+_FEW, _FAR, _STEPS = 300.0, 15.0, 500
+
+
+@dataclass(frozen=True, eq=False)
+class TransferredErrors(Strata):
+    """
+    The posterior of error rates, and of the classes where nobody labelled.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., judge, actual, predicted)
+        The labelled examples.
+    known : ndarray, shape (..., C, K)
+        The same by true class and stratum, what judge and classifier said.
+    others : ndarray, shape (..., K)
+        The unlabelled ones.
+    answers : ndarray of int, shape (1, K)
+        What the classifier said in each stratum.
+    prior : float
+        Pseudo-count of each answer to a class.
+    """
+
+    uses = ("judge",)
+    estimands = {"parameter": "theta", "finite": "theta_finite", "predictive": "theta"}  # noqa: RUF012
+    how = "draws by importance sampling"
+    sampling_method = "importance"
+    counts: xr.DataArray
+    known: np.ndarray
+    others: np.ndarray
+    answers: np.ndarray
+    prior: float
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of unlabelled examples of every member of the batch."""
+        return self.blank.copy(data=np.broadcast_to(self.others.sum(-1), self.blank.shape))
+
+    @cached_property
+    def points(self) -> list[Weighted]:
+        """Points of the posterior of each member of the flat batch, as unconstrained numbers."""
+        known = self.known.reshape(-1, *self.known.shape[-2:])
+        rest = self.others.reshape(-1, self.others.shape[-1])
+        found = [self._explored(*each) for each in zip(known, rest, strict=True)]
+        least = min(each.effective for each in found)
+        if least < _FEW:
+            warnings.warn(
+                f"The draws are worth {least:.0f} independent ones only: the labels say little of "
+                "the judge's errors. Label more, or fit(evidence, method='nuts').",
+                stacklevel=2,
+            )
+        return found
+
+    def _explored(self, known, rest):
+        classes, strata = known.shape
+        weights = known + self.prior
+
+        def log_density(points):
+            prevalence, rates = self._unfold(points)
+            shares, logs = log_softmax(prevalence, -1), log_softmax(rates, -1)
+            seen = np.log((np.exp(shares)[..., None] * np.exp(logs)).sum(-2) + 1e-300)
+            return shares.sum(-1) + (weights * logs).sum((-2, -1)) + seen @ rest
+
+        likely = _likely(known + self.prior, rest)
+        rates = weights / weights.sum(-1, keepdims=True)
+        both = [np.log(each / each[..., -1:])[..., :-1].ravel() for each in (likely, rates)]
+        start = np.concatenate(both)
+        return explore(log_density, start, [(-_FAR, _FAR)] * (classes - 1 + classes * (strata - 1)))
+
+    def _unfold(self, points):
+        """Return log odds (S, C) of the classes and (S, C, K) of the answers, up to constants."""
+        classes, strata = self.known.shape[-2:]
+        first = np.pad(points[:, : classes - 1], [(0, 0), (0, 1)])
+        rest = points[:, classes - 1 :].reshape(len(points), classes, strata - 1)
+        return first, np.pad(rest, [(0, 0), (0, 0), (0, 1)])
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        lead, shape = self.known.shape[:-2], self.known.shape[-2:]
+        drawn = [self._unfold(each.draw(size, rng)) for each in self.points]
+        prevalence, rates = (
+            np.stack([softmax(each, -1) for each in parts], axis=1)
+            for parts in zip(*drawn, strict=True)
+        )
+        prevalence = prevalence.reshape(size, *lead, shape[0])
+        rates = rates.reshape(size, *lead, *shape)
+        cells = (prevalence[..., None] * rates).swapaxes(-1, -2)
+        return {"prevalence": prevalence, "rates": rates, "theta": self.table(cells)}
+
+    def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., K, C) of the probability of every stratum and true class."""
+        drawn = self.variables(size, rng)
+        return (drawn["prevalence"][..., None] * drawn["rates"]).swapaxes(-1, -2)
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., C, C): probabilities, or counts of the examples at hand."""
+        cells = self.strata(size, rng)
+        if of != "finite":
+            return self.table(cells)
+        truth = cells / cells.sum(-1, keepdims=True)
+        many = np.broadcast_to(self.others.astype(int), truth.shape[:-1])
+        return self.table(rng.multinomial(many, truth))
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the measure at the most likely shares of the classes, given the labelled rates."""
+        self.check_of(of)
+        weights = self.known + self.prior
+        rates = weights / weights.sum(-1, keepdims=True)
+        shares = _likely(weights, self.others)
+        return measure(self.table((shares[..., None] * rates).swapaxes(-1, -2)))
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log posterior density of prevalence and rates, up to a constant."""
+        prevalence, rates = (np.asarray(variables[name]) for name in ("prevalence", "rates"))
+        seen = (prevalence[..., None] * rates).sum(-2)
+        inner = xlogy(self.known + self.prior - 1, rates).sum((-2, -1))
+        return inner + xlogy(self.others, seen).sum(-1)
+
+
+def _likely(weights, rest):
+    """Return the most likely shares (..., C) of the classes at given error rates."""
+    rates = weights / weights.sum(-1, keepdims=True)
+    shares = np.full(rates.shape[:-1], 1 / rates.shape[-2])
+    for _ in range(_STEPS):
+        joint = shares[..., None] * rates
+        truth = joint / joint.sum(-2, keepdims=True)
+        shares = (truth * rest[..., None, :]).sum(-1) + 1e-6
+        shares = shares / shares.sum(-1, keepdims=True)
+    return shares
+
+
+def transferred_errors(
+    evidence: xr.DataArray, *, concentration: float | None = None
+) -> TransferredErrors:
+    """
+    Return the posterior of a judge's error rates, and of the classes where only he has been.
+
+    Parameters
+    ----------
+    evidence : DataArray, dims (..., judge, actual, predicted)
+        From `bayescm.from_partly_labelled` with ``transfer="errors"``.
+    concentration : float, optional
+        Prior pseudo-count of each answer to a class, > 0; by default those of a class sum to one.
+
+    Returns
+    -------
+    TransferredErrors
+
+    Raises
+    ------
+    ValueError
+        If nothing is unlabelled, a class has no labelled example, there are several classifiers, or
+        the concentration is not positive.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_partly_labelled_counts([[90, 10], [20, 80]], [150, 50])
+    >>> posterior = transferred_errors(counts)
+    >>> posterior.point(bcm.measures.prevalence).round(2).item()  # (.25 + .9 - 1) / (.8 + .9 - 1)
+    0.22
+    """
+    if is_outcomes(evidence):
+        todo = "take the classifiers one by one"
+        raise fail("several classifiers with transferred errors", ..., "one classifier", todo)
+    if "unlabelled" not in getattr(evidence, "coords", ()) or "judge" not in evidence.dims:
+        todo = 'make them with from_partly_labelled(..., transfer="errors")'
+        raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
+    counts = labelled(evidence, "judge").transpose(..., "judge", *CELLS)
+    lead, classes = counts.shape[:-3], counts.shape[-1]
+    known = counts.transpose(..., "actual", "judge", "predicted").values.astype(float)
+    known = known.reshape(*lead, classes, -1)
+    others = counts["unlabelled"].transpose(*counts.dims[:-3], "judge", "predicted").values
+    others = check_counts(others.reshape(*lead, -1), fractional=True, name="a number of examples")
+    for place, label in enumerate(counts["actual"].values.tolist()):
+        if not known.sum(-1)[..., place].all():
+            todo = "label some, or take model='partly_labelled' if the labels are of the same place"
+            allowed = "some labelled examples of every class"
+            raise fail("nothing is known of the errors in a class", label, allowed, todo)
+    if not others.sum(-1).all():
+        todo = "pass the labelled ones to from_predictions"
+        raise fail("nothing is unlabelled", 0, "some examples of the other population", todo)
+    prior = 1 / known.shape[-1] if concentration is None else concentration
+    if np.ndim(prior) != 0 or not 0 < prior < np.inf:
+        raise fail("concentration must be positive", concentration, "a number > 0", "pass 0.5")
+    answers = np.tile(np.arange(classes), counts.sizes["judge"])[None]
+    return TransferredErrors(counts, known, others.astype(float), answers, float(prior))

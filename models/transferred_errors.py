@@ -1,0 +1,103 @@
+r"""A judge's error rates from one set of labels, and his answers in another population.
+
+.. math::
+
+    \text{rates}_a &\sim \mathrm{Dirichlet}(\lambda), \qquad
+    \text{prevalence} \sim \mathrm{Dirichlet}(1, \dots, 1) \\
+    \text{labelled}_a \mid \text{rates} &\sim \mathrm{Multinomial}(n_a, \text{rates}_a) \\
+    \text{unlabelled} \mid \text{rates}, \text{prevalence} &\sim \mathrm{Multinomial}\big(N,
+    \textstyle\sum_a \text{prevalence}_a \, \text{rates}_a\big)
+
+The labelled examples come from elsewhere, where classes may be rarer or more common. What carries
+over is how often the judge, and the classifier, say what of an example of a class: recall,
+specificity and their like. How common the classes are where nobody labelled follows from what the
+judge says there (Rogan & Gladen), and so do precision and F1 there.
+
+Use it where labels were collected in another population or at another time, or by class. Do not use
+it where the labelled examples are a random choice of the same population (`partly_labelled`, which
+is much narrower and assumes less), nor where the judge errs more on the new examples than he did on
+the labelled ones: nothing in the data would show it.
+
+The estimands are the measure in the population of the unlabelled examples; of the next test set
+there; and, ``of="finite"``, of these unlabelled examples.
+
+References
+----------
+Rogan, W. J., Gladen, B. (1978). Estimating prevalence from the results of a screening test.
+American Journal of Epidemiology 107, 71-76. doi:10.1093/oxfordjournals.aje.a112510
+
+Lee, C. et al. (2025). How to correctly report LLM-as-a-judge evaluations. arXiv:2511.21140
+"""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+
+
+def transferred_errors(evidence: xr.DataArray, *, concentration: float | None = None) -> pm.Model:
+    """Model the error rates of labelled examples and the answers in another population.
+
+    Parameters
+    ----------
+    evidence : xarray.DataArray
+        Labelled examples, dims ``(..., judge, actual, predicted)``, with the coord ``unlabelled``
+        ``(..., judge, predicted)``: how many others there are, in the population that is meant.
+    concentration : float, optional
+        Prior pseudo-count of each answer to a class, > 0; by default those of a class sum to one.
+
+    Returns
+    -------
+    pymc.Model
+        Free variables ``rates`` ``(..., true_class, stratum)`` and ``prevalence``
+        ``(..., true_class)``; ``theta`` ``(..., actual, predicted)``; observed ``labelled_counts``
+        and ``unlabelled_counts``.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> labels = {"actual": [0, 1], "predicted": [0, 1]}
+    >>> counts = xr.DataArray([[[8, 1], [2, 9]]], dims=("judge", "actual", "predicted"))
+    >>> unlabelled = (("judge", "predicted"), [[90, 110]])
+    >>> model = transferred_errors(
+    ...     counts.assign_coords(**labels, judge=["-"], unlabelled=unlabelled)
+    ... )
+    >>> [variable.name for variable in model.free_RVs]
+    ['rates', 'prevalence']
+    """
+    batch = [dim for dim in evidence.dims if dim not in ("judge", "actual", "predicted")]
+    table = evidence.transpose(*batch, "actual", "judge", "predicted")
+    lead, labels = table.shape[: len(batch)], evidence["actual"].values
+    labelled = table.values.astype(float).reshape(*lead, len(labels), -1)
+    others = evidence["unlabelled"].transpose(*batch, "judge", "predicted").values.astype(float)
+    others = others.reshape(*lead, -1)
+    names = [f"{judge}:{said}" for judge in evidence["judge"].values for said in labels]
+    weight = 1 / len(names) if concentration is None else float(concentration)
+    coords = {dim: evidence[dim].values for dim in batch}
+    coords |= {"stratum": names, "actual": labels, "predicted": labels, "true_class": labels}
+    dims = (*batch, "true_class", "stratum")
+    with pm.Model(coords=coords) as model:
+        pm.Data("is_positive", _is_positive(evidence, labels), dims="actual")
+        # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
+        known = pm.Data("labelled", labelled, dims=dims)
+        rest = pm.Data("unlabelled", others, dims=(*batch, "stratum"))
+        prior = pm.Data("concentration", np.full(labelled.shape, weight), dims=dims)
+        rates = pm.Dirichlet("rates", prior, dims=dims)
+        flat = np.ones((*lead, len(labels)))
+        prevalence = pm.Dirichlet("prevalence", flat, dims=(*batch, "true_class"))
+        size = known.sum(-1).astype("int64")
+        pm.Multinomial("labelled_counts", n=size, p=rates, observed=known, dims=dims)
+        cells = prevalence[..., None] * rates
+        size = rest.sum(-1).astype("int64")
+        dims = (*batch, "stratum")
+        pm.Multinomial("unlabelled_counts", n=size, p=cells.sum(-2), observed=rest, dims=dims)
+        apart = cells.reshape((*lead, len(labels), -1, len(labels)))
+        pm.Deterministic("theta", pt.sum(apart, axis=-2), dims=(*batch, "actual", "predicted"))
+    return model
+
+
+def _is_positive(evidence, labels):
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
+    if "positive" not in evidence.coords:
+        return np.zeros(len(labels))
+    return (labels == evidence.coords["positive"].values).astype(float)
