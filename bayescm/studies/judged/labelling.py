@@ -74,7 +74,7 @@ def planned(data: np.ndarray, sizes: Sequence[int]) -> Mapping[str, Any]:
         plan = plan_labels(evidence, "f1", rest, batch=min(_BATCH, rest))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            options = {"labels": [0, 1], "random_seed": int(known.sum())}
+            options: dict[str, Any] = {"labels": [0, 1], "random_seed": int(known.sum())}
             known[choose(plan, _human(data[0], known), data[1], data[2], **options)] = True
         if known.sum() in sizes:
             found[f"{known.sum()} labels"] = _interval(data, known)[1]

@@ -42,7 +42,8 @@ def generate(rng: np.random.Generator, case: int) -> tuple[xr.Dataset, Mapping[s
     """Return ratings, and each rater's true measures."""
     prevalence, raters, size, gold = case_of(CASES, case)
     truth = (rng.random(size) < prevalence).astype(int)
-    said, known = {}, {}
+    said: dict[str, Any] = {}
+    known: dict[str, float] = {}
     for place, (recall, specificity) in enumerate(_rates(raters)):
         right = rng.random(size) < np.where(truth == 1, recall, specificity)
         said[f"r{place}"] = np.where(right, truth, 1 - truth)
