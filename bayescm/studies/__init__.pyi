@@ -1,5 +1,8 @@
 from bayescm.studies.command import run_study as run_study
 from bayescm.studies.judged import label_errors as label_errors
+from bayescm.studies.judged import labelling as labelling
+from bayescm.studies.judged import raters as raters
+from bayescm.studies.judged import transfer as transfer
 from bayescm.studies.ours import challengers as challengers
 from bayescm.studies.ours import comparisons as comparisons
 from bayescm.studies.ours import curves as curves
