@@ -12,6 +12,7 @@ from bayescm.validate import fail
 
 GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"
 _DRAWS, _AT_ONCE = 4000, 4_000_000  # of each posterior; numbers in memory
+_TAILS = (0.025, 0.975)
 
 
 class Rule(NamedTuple):
@@ -93,9 +94,13 @@ def _judged(outcomes, kernel, margin, rng):
         raise fail("a measure with a value for each class", kernel.__name__, "one number", todo)
     drawn = values[..., 1] - values[..., 0]
     drawn = -drawn if getattr(kernel, "lower_is_better", False) else drawn
-    lower, upper = np.nanquantile(drawn, [0.025, 0.975], axis=0)
-    better = np.nanmean(np.where(np.isnan(drawn), np.nan, drawn > margin), axis=0)
-    return np.nanmean(drawn, axis=0), np.nanstd(drawn, axis=0), lower, upper, better
+    if np.isnan(drawn).any():  # 0/0 is left out
+        known = np.isnan(drawn).mean(axis=0)
+        lower, upper = np.nanquantile(drawn, _TAILS, axis=0)
+        better = (drawn > margin).mean(axis=0) / (1 - known)
+        return np.nanmean(drawn, axis=0), np.nanstd(drawn, axis=0), lower, upper, better
+    lower, upper = np.quantile(drawn, _TAILS, axis=0)
+    return drawn.mean(axis=0), drawn.std(axis=0), lower, upper, (drawn > margin).mean(axis=0)
 
 
 def p_promote(found: Looks, n: np.ndarray, rule: Rule) -> np.ndarray:

@@ -1,0 +1,48 @@
+"""Tables with a bar for every interval."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from browsers import STRANGE, opened_browser, quiet_page
+
+import bayescm as bcm
+
+
+def pairs():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    rates = dict(zip((*STRANGE, "c"), (0.8, 0.85, 0.7), strict=True))
+    answers = {name: np.where(rng.random(300) < p, y, 1 - y) for name, p in rates.items()}
+    return bcm.from_classifiers(y, answers)
+
+
+@pytest.mark.slow
+def test_in_a_browser_bars_lie_where_their_numbers_say(tmp_path):
+    frames = bcm.summary(pairs(), ["recall", "f1"]), bcm.compare(pairs(), "accuracy")
+    parts = [bcm.table(each, caption=STRANGE[0]).to_html() for each in frames]
+    path = tmp_path / "page.html"
+    path.write_text(
+        f"<!doctype html><meta charset=utf-8><div style='overflow-x: auto'>{''.join(parts)}</div>"
+    )
+    with opened_browser() as browser, quiet_page(browser, path.as_uri(), 1280, "file:") as page:
+        assert page.locator("svg").count() == sum(map(len, frames))
+        assert all(name in page.inner_text("body") for name in STRANGE)
+        bars = page.locator("table").first.locator("svg")
+        scale = bars.nth(0).bounding_box()
+        for index, row in enumerate(frames[0].to_dict("records")):
+            box = bars.nth(index).locator("rect").nth(1).bounding_box()
+            start = (box["x"] - scale["x"]) / scale["width"]
+            assert start == pytest.approx(row["lower"], abs=0.01)
+            end = start + box["width"] / scale["width"]
+            assert end == pytest.approx(row["upper"], abs=0.01)
+
+
+def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
+    frame = pd.DataFrame({"measure": ["a", "b"], "lower": [np.nan, -3.0], "upper": [np.nan, 40.0]})
+    text = bcm.table(frame, digits=1).to_html()
+    assert (text.count("<svg"), "40.0" in text, "–" in text) == (1, True, True)
+    for given, message in (({}, "not a table"), (pd.DataFrame({"a": [1]}), "has no intervals")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            bcm.table(given)
+    with pytest.raises(ValueError, match="digits must be a whole number: -1"):
+        bcm.table(frame, digits=-1)
