@@ -266,6 +266,8 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
     TypeError
         If a keyword is not the function's; names the nearest and lists all.
     """
+    if not keywords:
+        return keywords
     parameters = list(inspect.signature(function).parameters.values())[1:]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return keywords

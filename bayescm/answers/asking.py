@@ -168,7 +168,7 @@ def _measured(having, measures):
 
 def template(posterior: Posterior, measure: Callable) -> xr.DataArray:
     """Return NaN with the dims, coords and name of a measure of the batch."""
-    blank = posterior.blank.copy(deep=False)
+    blank = posterior.blank
     blank.name = measure.__name__
     labels = posterior.classes_of(measure)
     return blank if labels is None else blank.expand_dims({"class": labels}, axis=-1).copy()

@@ -75,7 +75,8 @@ def interval(
     template = common_template([each for _, each in found], measure)
     several = "measure" in template.dims
     shape = template.shape[several:]
-    ends = np.stack([np.broadcast_to(answer[0], (*shape, 2)) for answer in answers])
+    ends = [np.broadcast_to(answer[0], (*shape, 2)) for answer in answers]
+    values = np.stack(ends) if several else np.array(ends[0])
     attrs = {
         **template.attrs,
         "prob": prob,
@@ -84,8 +85,7 @@ def interval(
         "error": float(max(answer[2] for answer in answers)),
         "undefined": float(max(answer[3] for answer in answers)),
     }
-    _warn_of_error(attrs["error"], ends)
-    values = ends if several else ends[0]
+    _warn_of_error(attrs["error"], values)
     answer = frame(template.coords.variables, template.dims, values, _BOUND)
     answer.name, answer.attrs = template.name, attrs
     return answer

@@ -78,7 +78,7 @@ class Posterior:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         raise NotImplementedError
 
-    @cached_property
+    @property
     def blank(self) -> xr.DataArray:
         """NaN for every member of the batch, with the dims and coords that remain."""
         gone = (*self.uses, *CELLS)

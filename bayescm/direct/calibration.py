@@ -86,7 +86,7 @@ class Calibration(Posterior):
         """The scores."""
         return self.evidence["score"]
 
-    @cached_property
+    @property
     def blank(self):
         """NaN for every classifier."""
         dims = [] if self.names is None else ["classifier"]

@@ -63,7 +63,7 @@ class HierarchicalDifferences(Posterior):
         """The results."""
         return self.results["result"]
 
-    @cached_property
+    @property
     def blank(self):
         """NaN for every classifier."""
         empty = np.full(len(self.names), np.nan)

@@ -63,7 +63,7 @@ class RepeatedItems(Posterior):
         """The answers."""
         return self.evidence["correct"]
 
-    @cached_property
+    @property
     def blank(self):
         """NaN for every system."""
         dims = [] if self.names is None else ["classifier"]

@@ -157,8 +157,8 @@ class Distribution:
 
     def eti(self, prob: float) -> np.ndarray:
         """Return the equal-tailed interval, shape (..., 2)."""
-        tail = (1 - prob) / 2
-        return np.stack([self.quantile(tail), self.quantile(1 - tail)], axis=-1)
+        tails = np.array([(1 - prob) / 2, (1 + prob) / 2]).reshape(2, *[1] * len(self.shape))
+        return np.moveaxis(self.quantile(tails + np.zeros(self.shape)), 0, -1)
 
     def hdi(self, prob: float) -> np.ndarray:
         """
@@ -181,7 +181,7 @@ class Distribution:
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the interval of a kind and the numerical errors of its ends, (..., 2) each."""
         ends = self.hdi(prob) if kind == "hdi" else self.eti(prob)
-        errors = np.stack([self.error_at(ends[..., side]) for side in (0, 1)], axis=-1)
+        errors = np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1)
         return _held(ends, errors)
 
     def to(self, accuracy: float) -> "Distribution":

@@ -111,13 +111,14 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
             todo = "put counts together first: combine({'a': counts, 'b': counts})"
         raise fail("not evidence", type(evidence).__name__, allowed, todo, TypeError)
     _check_dims(evidence)
-    _check_scalars(evidence, check_same_labels(evidence))
+    labels = check_same_labels(evidence)
+    _check_scalars(evidence, labels[0])
     values = check_counts(evidence.values, fractional)
     if abstains(evidence):
         _check_abstentions(evidence)
     if values is not evidence.values:
         evidence = evidence.copy(data=values)
-    evidence = in_order(evidence)
+    evidence = _ordered(evidence, *labels)
     return evidence if evidence.name == "counts" else evidence.rename("counts")
 
 
@@ -127,9 +128,12 @@ def in_order(cells: xr.DataArray) -> xr.DataArray:
 
     Of two classes the positive one comes second, and an abstention after all classes.
     """
+    return _ordered(cells, *_labels(cells))
+
+
+def _ordered(cells, labels, columns):
     if cells.dims[-2:] != CELLS:
         cells = cells.transpose(..., *CELLS)
-    labels, columns = _labels(cells)
     if columns != labels:
         cells = by_labels(cells, labels, ["predicted"])
     real = classes(cells).tolist() if abstains(cells) else labels
@@ -159,8 +163,8 @@ def by_labels(values: xr.DataArray, labels: Sequence, dims: Sequence[str] = CELL
     return values.isel({dim: values.indexes[dim].get_indexer_for(labels) for dim in dims})
 
 
-def check_same_labels(matrix: xr.DataArray) -> list:
-    """Return the labels of the rows, or raise where the columns have others."""
+def check_same_labels(matrix: xr.DataArray) -> list[list]:
+    """Return the labels of the rows and of the columns, or raise where they are not the same."""
     variables = matrix.coords.variables
     for dim in CELLS:
         if dim not in variables:
@@ -176,7 +180,7 @@ def check_same_labels(matrix: xr.DataArray) -> list:
             todo,
         )
     as_labels(rows)
-    return rows
+    return [rows, columns]
 
 
 def _check_scalars(evidence, labels):

@@ -104,11 +104,12 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     ValueError
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
-    labels = classes(cells)
-    found = [bound(each, labels) for each in of_variable(measures, "cells")]
+    found = of_variable(measures, "cells")
+    if any(each.chosen for each in found):
+        found = [bound(each, classes(cells)) for each in found]
     if abstains(cells):
         found = [with_abstentions(each) for each in found]
-    if len(labels) == 2 and positive(cells) is None:
+    if cells.sizes["actual"] - abstains(cells) == 2 and positive(cells) is None:
         for kernel in found:
             if kernel.needs_positive or (kernel.symmetry_assumed and not _symmetric(kernel)):
                 raise _no_positive(kernel, cells)
