@@ -72,7 +72,7 @@ def correlated_t(
         raise fail("the scores do not make whole repeats", got, "a multiple of n_folds", todo)
     distribution = mean_difference(first - second, 1 / n_folds)
     ends, prob = check_rope(rope), check_prob(prob)
-    found = decide(distribution, rope=ends, prob=prob, kind="eti")
+    (found,) = decide(distribution, rope=ends, prob=prob, kind="eti")
     if ends == (0.0, 0.0) and found["p_rope"] == 1:  # no difference in any fold: either way
         found |= {"p_better": 0.5, "p_rope": 0.0, "p_worse": 0.5}
     return pd.Series(found)

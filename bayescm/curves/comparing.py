@@ -80,7 +80,7 @@ def compare(
             distribution = Empirical(gap.values)
             row: dict[Any, Any] = {**where, "measure": values.name}
             row |= {"first": first, "second": second}
-            row |= decide(distribution, rope=region, prob=prob, kind=kind)
+            row |= decide(distribution, rope=region, prob=prob, kind=kind)[0]
             row |= {"paired": True, "sentence": sentence(row, rope=region, prob=prob)}
             rows.append(row)
     return pd.DataFrame(rows)

@@ -15,7 +15,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.groups.joint_table import base_measure, draw_prior, own_priors
 from bayescm.distributions import dirichlet
-from bayescm.distributions.differences import discordant
+from bayescm.distributions.paired import discordant
 from bayescm.evidence.counts import abstains
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, tables_of

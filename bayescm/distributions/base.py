@@ -1,6 +1,6 @@
 """The contract of a distribution: of one number, or of a batch of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -39,6 +39,8 @@ class Distribution:
         How the numbers are made: ``closed form``, ``quadrature``, ``enumeration``, ``draws``.
     undefined : float or ndarray
         The mass on which the measure is 0/0, which is left out.
+    image : callable, optional
+        What makes it of a beta variable with parameters ``a`` and ``b``, `Share` by `Share`.
 
     Examples
     --------
@@ -56,6 +58,12 @@ class Distribution:
 
     how: ClassVar[str] = "closed form"
     undefined: Any = 0.0
+    image: ClassVar[Any] = None
+
+    @classmethod
+    def joined(cls, members: Sequence["Distribution"]) -> "Distribution | None":
+        """Return one batch of single numbers of this class, or None where it has none."""
+        return None
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -222,6 +230,12 @@ class Distribution:
 
     def _central(self, power):
         return np.tensordot(_WEIGHTS, (self._values - self.mean()) ** power, 1)[()]
+
+
+def joined(members: Sequence[Distribution]) -> Distribution | None:
+    """Return one batch of distributions of single numbers, or None where they are not alike."""
+    kinds = {type(each) for each in members}
+    return next(iter(kinds)).joined(members) if len(kinds) == 1 else None
 
 
 def _held(ends, errors):

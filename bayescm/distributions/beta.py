@@ -1,5 +1,6 @@
 """The beta distribution, that of F1 which follows from it, and a point mass."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,17 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayescm.distributions.base import Distribution
-from bayescm.distributions.beta_hdi import beta_highest
+from bayescm.distributions.beta_hdi import highest_of
 from bayescm.distributions.hdi import (
     FLAT,
     INTERIOR,
     LOWER,
     NOT_UNIMODAL,
-    ONE_INTERVAL,
     U_SHAPED,
     UPPER,
 )
-from bayescm.distributions.incomplete import betainc, betaincc, betaincinv, logpdf
+from bayescm.distributions.incomplete import Share, betainc, betaincc, betaincinv, logpdf
 
 _CHUNK, _TERMS = 4096, 100  # in the processor's cache at once; of a series of halves
 
@@ -41,6 +41,11 @@ class Beta(Distribution):
     a: np.ndarray
     b: np.ndarray
     support = 0.0, 1.0
+    image = staticmethod(lambda share: share)
+
+    @classmethod
+    def joined(cls, members: Sequence) -> Distribution:
+        return cls(*np.array([(float(each.a), float(each.b)) for each in members]).T)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,7 +85,7 @@ class Beta(Distribution):
         return _by_shape(self._kind, inside, 0.0, 1.0)
 
     def hdi(self, prob: float) -> np.ndarray:
-        return _highest(self, prob, self._kind, power=0)
+        return highest_of(self, prob, self._kind, np.asarray, power=0)
 
     def hdi_kind(self, prob: float) -> np.ndarray:
         return self._kind
@@ -119,6 +124,8 @@ class F1(Distribution):
     a: np.ndarray
     b: np.ndarray
     support = 0.0, 1.0
+    image = staticmethod(lambda u: Share(2 * u.v / (1 + u.v), u.c / (1 + u.v)))
+    joined = classmethod(Beta.joined.__func__)  # type: ignore[attr-defined]
     shape = Beta.shape
     take = Beta.take
 
@@ -171,7 +178,7 @@ class F1(Distribution):
         return _by_shape(self._kind, inside, 0.0, 1.0)
 
     def hdi(self, prob: float) -> np.ndarray:
-        return _highest(self, prob, self.hdi_kind(prob), power=2)
+        return highest_of(self, prob, self.hdi_kind(prob), _f1, power=2)
 
     def hdi_kind(self, prob: float) -> np.ndarray:
         finite_at_0 = (self._kind == INTERIOR) & (np.asarray(self.a) == 1)
@@ -273,24 +280,3 @@ def _moments_of_f1(a, b):
 def _by_shape(shape, interior, lower, upper):
     rules = [shape == INTERIOR, shape == LOWER, shape == UPPER]
     return np.select(rules, [interior, lower, upper], np.nan)
-
-
-def _highest(distribution, prob, kind, power):
-    """Return the interval of highest density of what is made from Beta(a, b), kind by kind."""
-    back = _f1 if power else np.asarray
-    ends = np.empty((*kind.shape, 2))
-    inside = kind == INTERIOR
-    if inside.all():
-        return back(beta_highest(distribution.a, distribution.b, prob, power))
-    a, b = np.broadcast_arrays(distribution.a, distribution.b)
-    ends[inside] = back(beta_highest(a[inside], b[inside], prob, power))
-    for name, low, high in [
-        (LOWER, 0.0, distribution.quantile(prob)),
-        (UPPER, distribution.quantile(1 - prob), 1.0),
-    ]:
-        chosen = kind == name
-        ends[chosen] = np.stack(np.broadcast_arrays(low, high), -1)[chosen]
-    rest = ~np.isin(kind, ONE_INTERVAL)
-    if rest.any():
-        ends[rest] = distribution.eti(prob)[rest]
-    return ends

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bayescm.distributions.hdi import INTERIOR, LOWER, ONE_INTERVAL, UPPER, both_ends
 from bayescm.distributions.incomplete import betainc, betainccinv, betaincinv, density_of_log_odds
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -182,17 +183,21 @@ class _Density:
         return low, betainccinv(self.p, self.q, 1 - prob - tail)
 
 
-def both_ends(gap, excess, masses, slopes):
-    """
-    Return Newton's step of both ends towards equal levels and the mass that is asked for.
-
-    Parameters
-    ----------
-    gap, excess : ndarray
-        Log density at the upper end less that at the lower; mass less that asked for.
-    masses, slopes : pair of ndarray
-        At either end, the density and the slope of its log.
-    """
-    (low, high), (rise, fall) = masses, slopes
-    scale = 1 / (high * rise - low * fall)
-    return (gap * high - excess * fall) * scale, (gap * low - excess * rise) * scale
+def highest_of(distribution, prob, kind, back, power):
+    """Return the interval of highest density of what is made from Beta(a, b), kind by kind."""
+    ends = np.empty((*kind.shape, 2))
+    inside = kind == INTERIOR
+    if inside.all():
+        return back(beta_highest(distribution.a, distribution.b, prob, power))
+    a, b = np.broadcast_arrays(distribution.a, distribution.b)
+    ends[inside] = back(beta_highest(a[inside], b[inside], prob, power))
+    for name, low, high in [
+        (LOWER, 0.0, distribution.quantile(prob)),
+        (UPPER, distribution.quantile(1 - prob), 1.0),
+    ]:
+        chosen = kind == name
+        ends[chosen] = np.stack(np.broadcast_arrays(low, high), -1)[chosen]
+    rest = ~np.isin(kind, ONE_INTERVAL)
+    if rest.any():
+        ends[rest] = distribution.eti(prob)[rest]
+    return ends

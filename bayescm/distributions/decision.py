@@ -45,14 +45,14 @@ def decide(
     prob: float,
     kind: str,
     tails: Distribution | None = None,
-) -> dict[str, float]:
+) -> list[dict[str, float]]:
     """
-    Return what the distribution of a difference says, from the first's point of view.
+    Return what the distribution of each difference says, from the first's point of view.
 
     Parameters
     ----------
     distribution : Distribution
-        Of one difference (first - second, higher is better).
+        Of one difference (first - second, higher is better), or of several.
     rope, prob, kind
         As :func:`bayescm.compare` takes them, checked.
     tails : Distribution, optional
@@ -60,22 +60,26 @@ def decide(
     """
     tails = distribution if tails is None else tails
     low, high = rope
-    better = float(tails.sf(high))
-    worse = float(tails.cdf(low) - tails.mass_at(low))
+    better, worse = tails.sf(high), tails.cdf(low) - tails.mass_at(low)
     between = 1 - better - worse
-    lower, upper = getattr(distribution, kind)(prob)
-    mean, loss = float(distribution.mean()), float(distribution.shortfall())
-    return {
+    ends = getattr(distribution, kind)(prob)
+    mean, loss = distribution.mean(), distribution.shortfall()
+    numbers = {
         "mean": mean,
-        "sd": float(distribution.sd()),
-        "lower": float(lower),
-        "upper": float(upper),
+        "sd": distribution.sd(),
+        "lower": ends[..., 0],
+        "upper": ends[..., 1],
         "p_better": better,
-        "p_rope": 0.0 if between < 1e-12 else between,
+        "p_rope": np.where(between < 1e-12, 0.0, between),
         "p_worse": worse,
         "expected_loss": loss,
-        "expected_loss_second": max(0.0, mean + loss),
+        "expected_loss_second": np.fmax(0.0, mean + loss),
     }
+    columns = np.broadcast_arrays(*numbers.values())
+    return [
+        dict(zip(numbers, row, strict=True))
+        for row in zip(*(each.ravel().tolist() for each in columns), strict=True)
+    ]
 
 
 def sentence(

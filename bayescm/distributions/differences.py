@@ -1,26 +1,26 @@
-"""Distributions of the difference of two measures: independent, paired, or over folds."""
+"""Distributions of the difference of two measures: independent, or over folds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import beta as beta_function
 from scipy.special import ndtr, stdtr, stdtrit
 
-from bayescm.distributions import beta as distributions
-from bayescm.distributions.base import Distribution, near_normal
-from bayescm.distributions.beta import PointMass
+from bayescm.distributions.base import Distribution, joined, near_normal
 from bayescm.distributions.discrete import Discrete
 from bayescm.distributions.hdi import INTERIOR
+from bayescm.distributions.integrals.pairs import ACCURACY, by_rays, odds
 from bayescm.distributions.integrals.quadrature import Quadrature
 
 # The trapezoidal rule for a standard normal variable: exponentially accurate for smooth functions.
 _NODES = np.linspace(-8.5, 8.5, 137)
-_WEIGHTS = np.exp(-(_NODES**2) / 2)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_MASS = ndtr(_NODES)
+WEIGHTS = np.exp(-(_NODES**2) / 2)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+MASS = ndtr(_NODES)
 _GAUSS = np.polynomial.legendre.leggauss(40)
 
 
@@ -32,7 +32,8 @@ class Independent(Distribution):
     Attributes
     ----------
     first, second : distribution
-        Of one number each, with ``cdf``, ``pdf``, ``quantile``, ``mean`` and ``sd``.
+        With ``cdf``, ``pdf``, ``quantile``, ``mean`` and ``sd``; of one number each or, where both
+        are made from beta variables, of one shape.
 
     Examples
     --------
@@ -45,13 +46,38 @@ class Independent(Distribution):
     how: ClassVar[str] = "quadrature"
     first: Distribution
     second: Distribution
-    shape = ()
     _start = near_normal
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return np.broadcast_shapes(self.first.shape, self.second.shape)
 
     @property
     def support(self) -> tuple[float, float]:
         (low, high), (least, most) = self.first.support, self.second.support
         return float(low - most), float(high - least)
+
+    @classmethod
+    def joined(cls, members: Sequence) -> "Independent | None":
+        sides = [[each.first for each in members], [each.second for each in members]]
+        first, second = (joined(side) for side in sides)
+        return None if first is None or second is None else cls(first, second)
+
+    @cached_property
+    def _rays(self):
+        """The same by rays, where both are made of beta variables: for the ends of intervals."""
+        one, two = self.first.image, self.second.image
+        if one is None or two is None:
+            return None
+
+        def scale(t, f):
+            (a, rest), (b, other) = one(odds(t)), two(odds(f))
+            return np.log(a + other) - np.log(rest + b)
+
+        return by_rays(self, scale, (self.first.a, self.first.b), (self.second.a, self.second.b))
+
+    def take(self, index: Any) -> "Independent":
+        return Independent(self.first.take(index), self.second.take(index))
 
     @cached_property
     def _rule(self):
@@ -59,34 +85,67 @@ class Independent(Distribution):
         if isinstance(self.second, Discrete):
             return self.second.values, self.second.weights
         if not any(isinstance(each, Quadrature) for each in (self.first, self.second)):
-            return np.asarray(self.second.quantile(_MASS), float), _WEIGHTS
+            mass = MASS.reshape(-1, *[1] * len(self.shape))
+            return np.asarray(self.second.quantile(mass), float), WEIGHTS
         # Few points, since each is an integral of its own.
         low, high = self.second.quantile(np.array([1e-12, 1 - 1e-12]))
         points = (low + high) / 2 + (high - low) / 2 * _GAUSS[0]
         weights = _GAUSS[1] * self.second.pdf(points)
         return points, weights / weights.sum()
 
-    def cdf(self, x: ArrayLike) -> np.ndarray:
+    def _over(self, function, x):
+        """Return the mean of a function of x plus the second, over the second."""
         points, weights = self._rule
-        return self.first.cdf(np.asarray(x, float)[..., None] + points) @ weights
+        x = np.asarray(x, float) + np.zeros(self.shape)
+        further = [1] * (x.ndim - len(self.shape))
+        at = x + points.reshape(-1, *further, *points.shape[1:])
+        return np.tensordot(weights, function(at), 1)
+
+    @cached_property
+    def _turned(self):
+        """B - A, and where that is better known, B being wider: a rule over wide points misses."""
+        if self._rays is None:
+            return None, False
+        return Independent(self.second, self.first), self.first.sd() < self.second.sd()
+
+    def cdf(self, x: ArrayLike) -> np.ndarray:
+        turned, better = self._turned
+        below = 0.0 if np.all(better) else self._over(self.first.cdf, x)
+        if not np.any(better):
+            return below
+        return np.where(better, 1 - turned._over(turned.first.cdf, np.negative(x)), below)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        points, weights = self._rule
+        turned, better = self._turned
+        density = 0.0 if np.all(better) else self._density(x)
+        if not np.any(better):
+            return density
+        return np.where(better, turned._density(np.negative(x)), density)
+
+    def _density(self, x):
         low, high = self.first.support
-        at = np.asarray(x, float)[..., None] + points
-        with np.errstate(divide="ignore", invalid="ignore"):
-            density = self.first.pdf(np.clip(at, low, high))
-        return np.where((at > low) & (at < high), density, 0.0) @ weights
+
+        def density(at):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found = self.first.pdf(np.clip(at, low, high))
+            return np.where((at > low) & (at < high), found, 0.0)
+
+        return self._over(density, x)
+
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        return super().quantile(q) if self._rays is None else self._rays.quantile(q)
+
+    def _highest(self, prob):
+        return super()._highest(prob) if self._rays is None else self._rays._highest(prob)
 
     def mass_at(self, x: ArrayLike) -> np.ndarray:
         # Ties are of atoms with atoms.
-        points, weights = self._rule
-        at = np.asarray(x, float)[..., None] + points
-        atoms = isinstance(self.second, Discrete)
-        return (self.first.mass_at(at) if atoms else np.zeros(at.shape)) @ weights
+        if not isinstance(self.second, Discrete):
+            return super().mass_at(x)
+        return self._over(self.first.mass_at, x)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        return np.full(np.shape(x), 1e-9)
+        return np.full(np.shape(x), 1e-9 if self._rays is None else ACCURACY)
 
     def mean(self) -> np.ndarray:
         return self.first.mean() - self.second.mean()
@@ -95,7 +154,19 @@ class Independent(Distribution):
         return np.hypot(self.first.sd(), self.second.sd())
 
     def shortfall(self) -> np.ndarray:
-        return self._rule[1] @ _shortfall(self.first, self._rule[0])
+        if self._rays is None:
+            return self._rule[1] @ _shortfall(self.first, self._rule[0])
+        return _crossed(self.first, self.second)
+
+
+def _crossed(first, second):
+    """Return E max(0, B - A): the integral of the chance that x lies between them."""
+    tails = np.array([1e-13, 1 - 1e-13]).reshape(2, *[1] * len(first.shape))
+    ends = np.sort(np.concatenate([each.quantile(tails) for each in (first, second)]), axis=0)
+    nodes, weights = (each.reshape(-1, *[1] * ends.ndim) for each in _GAUSS)
+    half = np.diff(ends, axis=0) / 2
+    at = ends[:-1] + half * (1 + nodes)
+    return (weights * half * first.cdf(at) * second.sf(at)).sum(axis=(0, 1))
 
 
 def _shortfall(distribution, points):
@@ -112,106 +183,6 @@ def _shortfall(distribution, points):
     width = (points - low) / 2
     at = low + width[:, None] * (nodes + 1)
     return width * (distribution.cdf(at) @ weights)
-
-
-@dataclass(frozen=True, eq=False)
-class Discordant(Distribution):
-    """
-    W - L for (W, L, rest) ~ Dirichlet: two classifiers' shares of the same examples.
-
-    W is the share that only the first gets right, L the share that only the second does; what both
-    get right cancels out.
-
-    Attributes
-    ----------
-    wins, losses, rest : float
-        Dirichlet parameters > 0.
-
-    Examples
-    --------
-    >>> distribution = Discordant(12.5, 6.5, 83.0)
-    >>> distribution.eti(0.95).round(4), round(float(distribution.sf(0)), 4)
-    (array([-0.0229,  0.1433]), 0.9223)
-    """
-
-    how: ClassVar[str] = "quadrature"
-    wins: float
-    losses: float
-    rest: float
-    support = -1.0, 1.0
-    shape = ()
-    _start = near_normal
-
-    def cdf(self, x: ArrayLike) -> np.ndarray:
-        x = np.asarray(x, float)
-        won, lost = self._points
-        below = np.empty(x.shape)
-        below[x > 0] = _given(x[x > 0], lost, self.wins, self.rest)
-        below[x < 0] = 1 - _given(-x[x < 0], won, self.losses, self.rest)
-        below[x == 0] = Beta(self.wins, self.losses).cdf(0.5)
-        return below
-
-    def pdf(self, x: ArrayLike) -> np.ndarray:
-        x = np.asarray(x, float)
-        won, lost = self._points
-        density = np.empty(x.shape)
-        density[x >= 0] = _density(x[x >= 0], lost, self.wins, self.rest)
-        density[x < 0] = _density(-x[x < 0], won, self.losses, self.rest)
-        return density
-
-    def mean(self) -> np.ndarray:
-        return np.asarray((self.wins - self.losses) / self._total)
-
-    def sd(self) -> np.ndarray:
-        square = (self.wins + self.losses) / self._total - self.mean() ** 2
-        return np.sqrt(square / (self._total + 1))
-
-    def error_at(self, x: ArrayLike) -> np.ndarray:
-        return np.full(np.shape(x), 1e-9)
-
-    def shortfall(self) -> np.ndarray:
-        half = Beta(self.losses, self.wins)
-        share = (self.wins + self.losses) / self._total
-        mean = self.losses / (self.wins + self.losses)
-        # E max(0, 2b - 1) for a beta variable b, by its incomplete mean.
-        upper = Beta(self.losses + 1, self.wins).sf(0.5) * mean
-        return share * (2 * upper - half.sf(0.5))
-
-    @property
-    def _total(self):
-        return self.wins + self.losses + self.rest
-
-    @cached_property
-    def _points(self):
-        won = Beta(self.wins, self.losses + self.rest).quantile(_MASS)
-        lost = Beta(self.losses, self.wins + self.rest).quantile(_MASS)
-        return np.minimum(won, 1 - 1e-16), np.minimum(lost, 1 - 1e-16)
-
-
-def _given(x, points, shape, rest):
-    """P(one share - the other <= x) for x >= 0, as a mean over the points of the other share."""
-    scaled = np.clip((x[..., None] + points) / (1 - points), 0, 1)
-    return Beta(shape, rest).cdf(scaled) @ _WEIGHTS
-
-
-def _density(x, points, shape, rest):
-    scaled = (x[..., None] + points) / (1 - points)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        density = Beta(shape, rest).pdf(np.clip(scaled, 1e-300, 1 - 1e-16)) / (1 - points)
-    return np.where(scaled < 1, density, 0.0) @ _WEIGHTS
-
-
-def Beta(a: float, b: float) -> distributions.Beta:  # noqa: D103
-    return distributions.Beta(np.asarray(a), np.asarray(b))
-
-
-def discordant(wins: float, losses: float, rest: float):
-    """Return the distribution of the difference of two shares of the same examples."""
-    if wins > 0 and losses > 0 and rest > 0:
-        return Discordant(float(wins), float(losses), float(rest))
-    if wins == 0 and losses == 0:
-        return PointMass(np.asarray(0.0))
-    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from bayescm.distributions.beta_hdi import both_ends
-
 INTERIOR, LOWER, UPPER = "interior", "one-sided lower", "one-sided upper"
 FLAT, U_SHAPED, NOT_UNIMODAL = "flat", "U-shaped", "not unimodal"
 ONE_INTERVAL = (INTERIOR, LOWER, UPPER)
@@ -191,6 +189,22 @@ def _step(rows, y, prob, rough):
         excess, gap = below[:, 3] - below[:, 0] - prob, level[:, 3] - level[:, 0]
         move = np.stack(both_ends(gap, excess, masses, slopes), axis=-1)
     return y + np.clip(move, -0.4 * width[:, None], 0.4 * width[:, None])
+
+
+def both_ends(gap, excess, masses, slopes):
+    """
+    Return Newton's step of both ends towards equal levels and the mass that is asked for.
+
+    Parameters
+    ----------
+    gap, excess : ndarray
+        Log density at the upper end less that at the lower; mass less that asked for.
+    masses, slopes : pair of ndarray
+        At either end, the density and the slope of its log.
+    """
+    (low, high), (rise, fall) = masses, slopes
+    scale = 1 / (high * rise - low * fall)
+    return (gap * high - excess * fall) * scale, (gap * low - excess * rise) * scale
 
 
 def _from_low(rows, prob, start):

@@ -6,8 +6,9 @@ from reference_cases import cases
 from scipy.special import betainc
 
 from bayescm.distributions.beta import F1, Beta
-from bayescm.distributions.differences import Independent, discordant
+from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete
+from bayescm.distributions.paired import discordant
 
 SHARES = [
     (12.5, 6.5, 83.0),

@@ -9,10 +9,11 @@ from bayescm.direct.series.lattice import Lattice
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, Stack
 from bayescm.distributions.beta import F1, Beta, PointMass
-from bayescm.distributions.differences import Independent, StudentT, discordant
+from bayescm.distributions.differences import Independent, StudentT
 from bayescm.distributions.discrete import Discrete, Empirical, WeightedNodes
 from bayescm.distributions.hdi import FLAT, INTERIOR, LOWER, NOT_UNIMODAL, ONE_INTERVAL, U_SHAPED
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
+from bayescm.distributions.paired import discordant
 from bayescm.measures import resolve
 
 LEVELS = np.array([0.001, 0.1, 0.5, 0.8, 0.999])

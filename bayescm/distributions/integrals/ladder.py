@@ -30,11 +30,13 @@ class Parts(NamedTuple):
     outer: tuple
     forward: Any
     scale: Any
+    nodes: Any = None
 
     def take(self, index):
         """Return some of the rows."""
         inner, *outer = (each.take(index) for each in (self.inner, *self.outer))
-        return self._replace(inner=inner, outer=tuple(outer))
+        nodes = None if self.nodes is None else self.nodes.take(index)
+        return self._replace(inner=inner, outer=tuple(outer), nodes=nodes)
 
     @property
     def shares(self):
@@ -95,7 +97,7 @@ class Ladder:
     @cached_property
     def integral(self):
         """The integral over nodes of all variables but one."""
-        return Rows(*self.parts[:4])
+        return Rows(*self.parts[:4]) if self.parts.nodes is None else self.parts.nodes
 
     def drawn(self):
         """Yield the draws of one row after the other."""

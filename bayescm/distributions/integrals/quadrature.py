@@ -137,6 +137,11 @@ class Quadrature(Distribution):
             self._errors[prob] = found[..., 2:]
         return self._found[prob]
 
+    @property
+    def _nodes(self):
+        """What to ask instead of the integral over nodes of all variables but one."""
+        return None
+
     @cached_property
     def _errors(self):
         return {}
@@ -179,6 +184,6 @@ class Quadrature(Distribution):
         return self._some(slice(None))
 
     def _some(self, part):
-        parts = Parts(self.inverse, self.inner, self.outer, self.forward, self.scale)
+        parts = Parts(self.inverse, self.inner, self.outer, self.forward, self.scale, self._nodes)
         accuracy = self.accuracy or _ACCURACY[self._rung.size > _MANY]
         return Rungs(parts.take(part), accuracy, self._rung[part])

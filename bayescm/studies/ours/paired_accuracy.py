@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.special import gammaln, xlogy
 
 from bayescm.classical.paired import tango, wald
-from bayescm.distributions.differences import discordant
+from bayescm.distributions.paired import discordant
 
 SIZES = (20, 50, 100)
 DISAGREE = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
