@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayescm.answers.draws import Evidence, Joint, draw_measures
+from bayescm.distributions.base import joined
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete, Empirical
@@ -20,6 +21,7 @@ _COLUMNS += ["paired", "sentence"]
 _KNOWN = set(_COLUMNS)
 _ASSUMED = " Higher is assumed to be better."
 _NUMBERS = 2**20  # of all ranks at once
+_PAIRS = 2**12  # at once
 
 
 def compare(
@@ -108,13 +110,13 @@ def compare(
     rows = []
     for kernel, place, names in _places(drawn, dim):
         less = kernel.lower_is_better
-        for pair in _pairs(names, reference, dim):
-            distribution, tails = _distributions(
-                drawn, kernel, {**place, dim: pair}, dim, contrast, less
-            )
-            rope_ = (-region[1], -region[0]) if less else region
-            numbers = decide(distribution, rope=rope_, prob=prob, kind=kind, tails=tails)
-            row = _labels(drawn, kernel, place) | _turned(numbers, less, contrast)
+        pairs, labels = _pairs(names, reference, dim), _labels(drawn, kernel, place)
+        at = [{**place, dim: pair} for pair in pairs]
+        known = [_distributions(drawn, kernel, each, dim, contrast, less) for each in at]
+        rope_ = (-region[1], -region[0]) if less else region
+        numbers = _decided(known, rope=rope_, prob=prob, kind=kind)
+        for pair, each in zip(pairs, numbers, strict=True):
+            row = labels | _turned(each, less, contrast)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)
             row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
@@ -200,9 +202,9 @@ def _steps(values):
 def _places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:
     """Give every measure at every place of the dims that are not compared."""
     for kernel in drawn.measures:
-        values = drawn.values[kernel.__name__]
+        values = drawn.blanks[kernel.__name__]
         if dim not in values.dims:
-            having = ", ".join(str(each) for each in values.dims if each != "draw") or "none"
+            having = ", ".join(map(str, values.dims)) or "none"
             todo = "pass outcomes or counts with this dim, or a mapping from names to evidence"
             raise fail("no such dim to compare over", dim, having, todo)
         names = values.coords[dim].values.tolist() if dim in values.coords else None
@@ -210,7 +212,7 @@ def _places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]
         if len(names) < 2:
             todo = "add another, or use interval() for a single one"
             raise fail(f"only one {dim}", names, "two or more", todo)
-        others = [each for each in values.dims if each not in ("draw", dim)]
+        others = [each for each in values.dims if each != dim]
         for index in np.ndindex(*(values.sizes[each] for each in others)):
             yield kernel, dict(zip(others, index, strict=True)), names
 
@@ -229,9 +231,8 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
     """Return the distribution of how much the first is better, and a better source of its tails."""
     pair = place[dim][::-1] if less and contrast == "difference" else place[dim]
     at = [{**place, dim: each} for each in pair]
-    values = drawn.values[kernel.__name__]
-    first, second = (values.isel(each).values for each in at)
     if contrast == "ratio":
+        first, second = _draws(drawn, kernel, at)
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = first / second - 1
         return Empirical(-excess if less else excess), None
@@ -239,11 +240,16 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
     if known is not None:
         return known, None
     distributions = [] if drawn.paired else [drawn.distribution(kernel, each) for each in at]
-    if not distributions or any(each is None for each in distributions):
-        return Empirical(first - second), None
-    if all(each.how == "closed form" for each in distributions):
+    alone = not distributions or any(each is None for each in distributions)
+    if not alone and all(each.how == "closed form" for each in distributions):
         return Independent(*distributions), None
-    return Empirical(first - second), _tails(distributions)
+    first, second = _draws(drawn, kernel, at)
+    return Empirical(first - second), None if alone else _tails(distributions)
+
+
+def _draws(drawn, kernel, at):
+    values = drawn.values[kernel.__name__]
+    return [values.isel(each).values for each in at]
 
 
 def _tails(distributions):
@@ -252,6 +258,17 @@ def _tails(distributions):
         return Independent(*distributions)
     quick = all(isinstance(each, Quadrature) or each.how == "closed form" for each in distributions)
     return Independent(*distributions) if quick else None
+
+
+def _decided(known, **asked):
+    """Return what distributions say: at once where they are alike, else one after the other."""
+    if len(known) > 1 and not any(tails for _, tails in known):
+        parts = [known[start : start + _PAIRS] for start in range(0, len(known), _PAIRS)]
+        batches = [joined([each for each, _ in part]) for part in parts]
+        found = [decide(batch, **asked) for batch in batches if batch is not None]
+        if len(found) == len(parts):
+            return [row for rows in found for row in rows]
+    return [row for each, tails in known for row in decide(each, tails=tails, **asked)]
 
 
 def _turned(numbers, less, contrast):
@@ -266,8 +283,7 @@ def _turned(numbers, less, contrast):
 
 def _labels(drawn, kernel, place):
     """Return the names of the place: of its dims, and of the measure with its class."""
-    values = drawn.values[kernel.__name__]
-    named = values.isel(place)
+    named = drawn.blanks[kernel.__name__].isel(place)
     name = kernel.__name__
     if "class" in place:
         name = f"{name}[{named.coords['class'].item()}]"

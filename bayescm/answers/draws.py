@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -29,8 +29,11 @@ class Joint:
 
     Attributes
     ----------
-    values : Dataset
-        A variable per measure, dims ``(draw, ..., [class])``; NaN where undefined.
+    blanks : Dataset
+        A variable per measure, dims ``(..., [class])``: what the draws are of.
+    drawn : callable
+        Draws them, when they are needed: where the distribution of a difference is known, nothing
+        is drawn.
     measures : list of callables
     paired : bool
         Whether the draws along the dim compared belong together, being of the same examples.
@@ -44,12 +47,18 @@ class Joint:
         Whether only differences between members are known: a level is about their average.
     """
 
-    values: xr.Dataset
+    blanks: xr.Dataset
+    drawn: Callable[[], xr.Dataset]
     measures: list
     paired: bool
     distribution: Callable
     difference: Callable
     relative: bool = False
+
+    @cached_property
+    def values(self) -> xr.Dataset:
+        """A variable per measure, dims ``(draw, ..., [class])``; NaN where undefined."""
+        return self.drawn()
 
     def check_levels(self) -> None:
         """Raise where levels have no meaning by themselves."""
@@ -110,23 +119,26 @@ def draw_measures(
     if compared and not paired:
         _warn_if_paired(_classifiers(posterior.seen, dim))
     number = draws or posterior.draws_by_default(of, joint=True)
-    values = labelled_draws(posterior, found, number, rng, of=of, n=n)
+    blanks = xr.Dataset({each.__name__: template(posterior, each) for each in found})
+
+    def drawn():
+        return labelled_draws(posterior, found, number, rng, of=of, n=n)
 
     whole = cache(lambda measure: posterior.distribution(measure, of=of, n=n))
 
     def distribution(measure, place):
         if whole(measure) is None or whole(measure).how.startswith("draws"):
             return None
-        _, *dims = values[measure.__name__].dims
+        dims = blanks[measure.__name__].dims
         index = [place[each] for each in dims]
-        shape = [values.sizes[each] for each in dims]
+        shape = [blanks.sizes[each] for each in dims]
         found = whole(measure)
         return found.take(np.ravel_multi_index(index, shape)) if dims else found
 
     def difference(measure, first, second):
         return posterior.difference(measure, first, second, of=of)
 
-    return Joint(values, found, paired, distribution, difference, bool(posterior.measured))
+    return Joint(blanks, drawn, found, paired, distribution, difference, bool(posterior.measured))
 
 
 def labelled_draws(
@@ -160,30 +172,36 @@ def _of_members(members, measures, dim, rng, options):
     _check_positive(matrices)
     if options["compared"]:
         _warn_if_paired(matrices)
-    parts, values = {}, []
+    parts = {}
     for name, member in members.items():
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         part = draw_measures(member, measures, dim="", random_seed=seed, **options)
-        if dim in part.values.dims:
+        if dim in part.blanks.dims:
             todo = "select along it, or compare over another dim"
             raise fail(
                 f"only some members have the dim {dim}", name, "it in all members or in none", todo
             )
         parts[name] = part
-    size = min(part.values.sizes["draw"] for part in parts.values())
-    for part in parts.values():
-        order = rng.permutation(part.values.sizes["draw"])[:size]
-        values.append(part.values.isel(draw=order).drop_vars("positive", errors="ignore"))
-    index = xr.Variable(dim, list(parts))
-    joined = xr.concat(values, index, join="exact", coords="minimal", compat="override")
-    joined = joined.transpose("draw", dim, ...)
+
+    def joined(values):
+        values = [each.drop_vars("positive", errors="ignore") for each in values]
+        index = xr.Variable(dim, list(parts))
+        return xr.concat(values, index, join="exact", coords="minimal", compat="override")
+
+    def drawn():
+        values = [part.values for part in parts.values()]
+        size = min(each.sizes["draw"] for each in values)
+        orders = [rng.permutation(each.sizes["draw"])[:size] for each in values]
+        shuffled = [each.isel(draw=order) for each, order in zip(values, orders, strict=True)]
+        return joined(shuffled).transpose("draw", dim, ...)
 
     def distribution(measure, place):
         own = {each: where for each, where in place.items() if each != dim}
         return list(parts.values())[place[dim]].distribution(measure, own)
 
     found = next(iter(parts.values())).measures
-    return Joint(joined, found, False, distribution, lambda *_: None)
+    blanks = joined(part.blanks for part in parts.values()).transpose(dim, ...)
+    return Joint(blanks, drawn, found, False, distribution, lambda *_: None)
 
 
 def _check_positive(members):

@@ -45,7 +45,7 @@ class Beta(Distribution):
 
     @classmethod
     def joined(cls, members: Sequence) -> Distribution:
-        return cls(*np.array([(float(each.a), float(each.b)) for each in members]).T)
+        return cls(*_parameters(members))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -125,9 +125,12 @@ class F1(Distribution):
     b: np.ndarray
     support = 0.0, 1.0
     image = staticmethod(lambda u: Share(2 * u.v / (1 + u.v), u.c / (1 + u.v)))
-    joined = classmethod(Beta.joined.__func__)  # type: ignore[attr-defined]
     shape = Beta.shape
     take = Beta.take
+
+    @classmethod
+    def joined(cls, members: Sequence) -> Distribution:
+        return cls(*_parameters(members))
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         return betainc(self.a, self.b, _jaccard(x))
@@ -245,6 +248,10 @@ class PointMass(Distribution):
 
     def hdi_kind(self, prob: float) -> np.ndarray:
         return np.full(self.shape, INTERIOR)
+
+
+def _parameters(members):
+    return np.array([(float(each.a), float(each.b)) for each in members]).T
 
 
 def _jaccard(f1):

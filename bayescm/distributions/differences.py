@@ -44,12 +44,12 @@ class Independent(Distribution):
     """
 
     how: ClassVar[str] = "quadrature"
-    first: Distribution
-    second: Distribution
+    first: Any
+    second: Any
     _start = near_normal
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def shape(self) -> tuple[int, ...]:
         return np.broadcast_shapes(self.first.shape, self.second.shape)
 
     @property
@@ -110,14 +110,14 @@ class Independent(Distribution):
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         turned, better = self._turned
-        below = 0.0 if np.all(better) else self._over(self.first.cdf, x)
+        below: Any = 0.0 if np.all(better) else self._over(self.first.cdf, x)
         if not np.any(better):
             return below
         return np.where(better, 1 - turned._over(turned.first.cdf, np.negative(x)), below)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
         turned, better = self._turned
-        density = 0.0 if np.all(better) else self._density(x)
+        density: Any = 0.0 if np.all(better) else self._density(x)
         if not np.any(better):
             return density
         return np.where(better, turned._density(np.negative(x)), density)

@@ -42,7 +42,7 @@ class Discordant(Distribution):
     _start = near_normal
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def shape(self) -> tuple[int, ...]:
         return self.wins.shape
 
     @classmethod
@@ -124,7 +124,7 @@ class Discordant(Distribution):
         return np.minimum(won, 1 - 1e-16), np.minimum(lost, 1 - 1e-16)
 
 
-def discordant(wins: float, losses: float, rest: float) -> Discordant | PointMass | None:
+def discordant(wins: float, losses: float, rest: float) -> Any:
     """Return the distribution of the difference of two shares of the same examples."""
     if wins > 0 and losses > 0 and rest > 0:
         return Discordant(*(np.asarray(each, float) for each in (wins, losses, rest)))

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from reference_cases import cases
-from scipy.special import betainc
+from scipy.special import betainc, ndtr
 
+from bayescm.distributions.base import Distribution, joined
 from bayescm.distributions.beta import F1, Beta
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete
@@ -90,6 +91,54 @@ def test_the_difference_reversed_is_its_negative():
     assert distribution.mean() + distribution.shortfall() == pytest.approx(
         back.shortfall(), abs=1e-12
     )
+
+
+PAIRS = [
+    (beta(9, 4), beta(7, 7)),
+    (beta(90, 41), beta(1e5, 7e4)),  # by a rule over the narrower one
+    (beta(1e5, 7e4), beta(90, 41)),
+    (F1(np.asarray(65.5), np.asarray(51.0)), beta(40.5, 9.5)),
+    (beta(0.5, 20), beta(0.5, 3)),  # rays give it up
+]
+
+
+@pytest.mark.parametrize(
+    "distribution", [*(discordant(*each) for each in SHARES), *(Independent(*p) for p in PAIRS)]
+)
+def test_rays_are_as_good_as_they_say(distribution):
+    levels = np.array([0.025, 0.5, 0.975])
+    slowly = Distribution.quantile(distribution, levels)
+    np.testing.assert_allclose(distribution.quantile(levels), slowly, atol=1.1e-6)
+
+
+def test_a_normal_difference_of_a_wide_and_a_narrow_share():
+    distribution = Independent(beta(9e3, 4.1e3), beta(1e9, 7e8))
+    expected = ndtr(-(9 / 13.1 - 10 / 17) / np.sqrt(9 * 4.1 / 13.1**2 / 13.1e3))
+    assert distribution.cdf(0.0) == pytest.approx(expected, rel=0.05, abs=1e-12)
+    width = np.sqrt(9 * 4.1 / 13.1**2 / 13.1e3)
+    for turned in (distribution, Independent(distribution.second, distribution.first)):
+        assert np.ptp(turned.eti(0.95)) == pytest.approx(2 * 1.95996 * width, rel=1e-3)
+        assert np.diff(turned.cdf(turned.eti(0.95))) == pytest.approx(0.95, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [discordant(*each) for each in SHARES],
+        [Independent(*pair) for pair in PAIRS[:3]],
+    ],
+)
+def test_a_batch_is_one_by_one(members):
+    batch = joined(members)
+    for name in ("mean", "sd", "shortfall"):
+        apart = [getattr(each, name)() for each in members]
+        np.testing.assert_allclose(getattr(batch, name)(), apart, rtol=1e-9, err_msg=name)
+    for kind in ("hdi", "eti"):
+        apart = [getattr(each, kind)(0.9) for each in members]
+        np.testing.assert_allclose(getattr(batch, kind)(0.9), apart, atol=1e-9, err_msg=kind)
+    for x in (0.0, 0.01, -0.2):
+        np.testing.assert_allclose(batch.cdf(x), [each.cdf(x) for each in members], atol=1e-12)
+    assert joined([*members, beta(1, 2)]) is None
 
 
 def test_no_discordance_is_no_difference():
