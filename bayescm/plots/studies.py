@@ -6,19 +6,19 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
+from bayescm.answers.asking import answers_of
 from bayescm.answers.interval import interval
 from bayescm.answers.numbers import mean
 from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_keywords, check_kind, check_prob, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MODEL = "hierarchical_groups"
 _DRAWS = 4000
 _TOGETHER = {"typical study": "typical", "mean of studies": "population", "new study": "new"}
 _ROW, _MOST = 0.28, 80
@@ -158,14 +158,11 @@ def plot_studies(
         todo = "select some studies"
         raise fail("too many studies to read", counts.sizes["group"], f"at most {_MOST}", todo)
     names = [common.wrapped(each) for each in _labels(counts)]
-    asked = {"model": _MODEL, "random_seed": random_seed, **keywords}
+    together = _all_together(counts, prob, kind, random_seed, keywords)
     size = (10, _ROW * (len(names) + 4) + 1.4)
     with canvas(size, number=2, columns=2, sharey=True) as page:
         for axes, measure in zip(page.panels, ("recall", "specificity"), strict=True):
-            rows = _alone(counts, measure, prob, kind)
-            for label, of in _TOGETHER.items():
-                ends = interval(counts, measure, prob=prob, kind=kind, of=of, **asked).values
-                rows.append((label, mean(counts, measure, of=of, **asked).item(), ends))
+            rows = _alone(counts, measure, prob, kind) + together[measure]
             _forest(axes, rows, len(names))
             axes.set_xlabel(measure)
         labels = [*names, *(label for label, _, _ in rows[len(names) :])]
@@ -174,6 +171,19 @@ def plot_studies(
         page.axes.invert_yaxis()
         page.heading(f"bar: {common.words_for(prob, kind)}", common.positive_of(counts))
     return page.figure
+
+
+def _all_together(counts, prob, kind, random_seed, keywords):
+    """Return (label, mean, ends) of what one posterior says of all studies, by measure."""
+    check_kind(kind), check_keywords(hierarchical_groups, keywords)
+    posterior, names = hierarchical_groups(counts, **keywords), ["recall", "specificity"]
+    rows = {name: [] for name in names}
+    for label, of in _TOGETHER.items():
+        found = answers_of(posterior, names, of=of, random_seed=random_seed)
+        for name, (distribution, _) in zip(names, found, strict=True):
+            ends, _ = distribution.checked(prob, kind)
+            rows[name].append((label, distribution.mean(), ends))
+    return rows
 
 
 def _studies(counts):

@@ -30,6 +30,7 @@ def three():
 SCENARIOS = [(200, 0.5, (0.2, 0.25, 0.3), 0.5), (500, 0.1, (0.05, 0.07, 0.1), 0.5)]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_intervals_hold_jointly_as_often_as_they_say(scenario):

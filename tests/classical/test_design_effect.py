@@ -29,6 +29,7 @@ def test_independent_examples_have_no_effect(measure):
     assert np.median(found) < 1.15
 
 
+@pytest.mark.long
 def test_the_effect_is_that_of_the_variance():
     rng = np.random.default_rng(2)
     drawn = [sites(rng, 1.0) for _ in range(400)]
@@ -38,6 +39,7 @@ def test_the_effect_is_that_of_the_variance():
     assert np.mean(effects) == pytest.approx(shares.var() / alone, rel=0.2)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_shortcut_covers_where_the_plain_interval_does_not():
     rng = np.random.default_rng(3)

@@ -209,6 +209,7 @@ def test_paths_have_the_smoothed_distributions(trials, drift, steps):
     assert drifts.mean() == pytest.approx(weights @ ours._whole.drifts, rel=0.04)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_filtered_intervals_cover_when_the_truth_walks_as_the_model_says():
     rng = np.random.default_rng(8)

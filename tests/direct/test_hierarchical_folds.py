@@ -179,6 +179,7 @@ def ranks(simulated, **keywords):
     return [float(distribution.cdf(true)) for distribution, true in distributions]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ranks_of_the_truth_are_uniform_under_the_prior(simulated):
     assert stats.kstest(ranks(simulated, **LARGE), "uniform").pvalue > 1e-3

@@ -31,6 +31,7 @@ def test_every_part_has_metrics_of_its_own():
     assert "class=a/f1/lower" in classes
 
 
+@pytest.mark.long
 def test_mlflow_gets_metrics_report_and_tree(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.chdir(tmp_path)

@@ -186,6 +186,7 @@ def test_draws_have_the_variables_of_the_model(case):
         assert drawn[variable.name].size == 3 * np.prod(shape), variable.name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("case", SAMPLED, ids=lambda case: case.model)
 def test_nuts_draws_from_the_posterior_of_the_sibling(case):

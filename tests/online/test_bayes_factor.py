@@ -67,6 +67,7 @@ def test_by_definition_of_two_batches():
     assert float(found["log_bayes_factor"][0]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_false_alarms_are_as_rare_as_promised():
     """Ville: without a change the chance of ever exceeding 1 / a is at most a."""

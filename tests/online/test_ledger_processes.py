@@ -85,6 +85,7 @@ def test_kills_while_the_ledger_is_set_up_leave_it_usable(tmp_path):
         assert {batch for each in said for batch in each} <= set(check_whole(store))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_8_writers_at_once_lose_and_double_nothing(store):
     assert run("crowd", store, 8, 5 * KILLS) == [0] * 8

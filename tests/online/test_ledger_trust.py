@@ -43,6 +43,7 @@ def filled(store, number=6, who="classifier"):
     return store
 
 
+@pytest.mark.long
 def test_threads_and_forks_share_a_monitor(tmp_path):
     said = run("ledger_threads", "everything", tmp_path, 8, 20)
     assert (said["file"], said["memory"]) == ([], [])
@@ -57,6 +58,7 @@ def test_no_damage_goes_unseen(tmp_path):
     assert came["bit: right"] > 3
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler to log writes to the disk with")
 def test_power_loss_loses_nothing_acknowledged():
     steps, tried, acknowledged, lost, control = run("power_loss", 100, 1, 3)
@@ -141,6 +143,7 @@ def test_a_damaged_index_of_names_lets_no_batch_in_twice(tmp_path):
             ledger.record("first", "batch 38", counts(1, 38))
 
 
+@pytest.mark.long
 def test_backups_are_whole_under_writers(store, tmp_path):
     filled(store)
     code = f"import ledger_worker; ledger_worker.write({store!r}, 7, 10**9)"

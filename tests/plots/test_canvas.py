@@ -28,6 +28,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_notebook_shows_every_figure_once(monkeypatch):
     monkeypatch.delenv("MPLBACKEND", raising=False)

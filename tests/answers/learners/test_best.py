@@ -17,6 +17,7 @@ def answers(rng, number, n=120, right=0.7, common=0.3):
     return actual, dict(zip(names, np.where(correct, actual, 1 - actual), strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [5, 40])
 def test_the_selected_one_is_covered_where_the_naive_interval_is_too_high(number):
     hits = np.zeros(2)
