@@ -177,7 +177,7 @@ def _all_together(counts, prob, kind, random_seed, keywords):
     """Return (label, mean, ends) of what one posterior says of all studies, by measure."""
     check_kind(kind), check_keywords(hierarchical_groups, keywords)
     posterior, names = hierarchical_groups(counts, **keywords), ["recall", "specificity"]
-    rows = {name: [] for name in names}
+    rows: dict[str, list] = {name: [] for name in names}
     for label, of in _TOGETHER.items():
         found = answers_of(posterior, names, of=of, random_seed=random_seed)
         for name, (distribution, _) in zip(names, found, strict=True):

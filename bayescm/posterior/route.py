@@ -257,9 +257,8 @@ def direct_posterior(
 
 def _sibling(model) -> Callable | None:
     """Return the direct sibling of a model of the catalogue, given by name or itself, or None."""
-    if isinstance(model, str):
-        return getattr(direct, model) if model in direct.__all__ else None
-    return getattr(direct, model.__name__) if _is_ours(model) else None
+    name = model if isinstance(model, str) else model.__name__ if _is_ours(model) else None
+    return getattr(direct, name) if name in direct.__all__ else None
 
 
 def _is_ours(model):
@@ -297,6 +296,5 @@ def _plain(value):
     """Return a keyword as JSON takes it: numbers as they are, a function by its name."""
     if callable(value):
         return getattr(value, "__qualname__", repr(value))
-    if isinstance(value, xr.DataArray):
-        return value.values.tolist()
+    value = value.values if isinstance(value, xr.DataArray) else value
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

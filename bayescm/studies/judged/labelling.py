@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import bayescm as bcm
 from bayescm.answers.interval import interval
 from bayescm.evidence import from_partly_labelled
 from bayescm.measures.catalogue import resolve
-from bayescm.planning import choose, plan_labels
 from bayescm.simulation.coverage import Study
 from bayescm.studies.tables import Settings, case_of, run_chosen
 from bayescm.validate import check_choice
@@ -71,11 +71,13 @@ def planned(data: np.ndarray, sizes: Sequence[int]) -> Mapping[str, Any]:
     while known.sum() < max(sizes):
         evidence, _ = _interval(data, known)
         rest = max(sizes) - int(known.sum())
-        plan = plan_labels(evidence, "f1", rest, batch=min(_BATCH, rest))
+        plan = bcm.plan_labels(evidence, "f1", rest, batch=min(_BATCH, rest))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             options: dict[str, Any] = {"labels": [0, 1], "random_seed": int(known.sum())}
-            known[choose(plan, _human(data[0], known), data[1], data[2], **options)] = True
+            known[
+                bcm.planning.choose(plan, _human(data[0], known), data[1], data[2], **options)
+            ] = True
         if known.sum() in sizes:
             found[f"{known.sum()} labels"] = _interval(data, known)[1]
     return found
