@@ -127,7 +127,9 @@ class RepeatedItems(Posterior):
     def _rates(self, of, size, rng):
         """Draw the share of items at every rate, (size, K, M)."""
         items = self.right.shape[1]
-        weigh = rng.standard_exponential((size, items))
+        # Of one system alone only the sums over items of a kind matter, which are gamma numbers.
+        alone = len(self.right) == 1
+        weigh = None if alone else rng.standard_exponential((size, items))
         before = rng.gamma(self.prior, size=(size, len(SUPPORT)))
         drawn = np.empty((size, len(self.right), len(SUPPORT)))
         for place, (right, made) in enumerate(zip(self.right, self.made, strict=True)):
@@ -135,7 +137,15 @@ class RepeatedItems(Posterior):
                 np.stack([right, made], 1), axis=0, return_inverse=True, return_counts=True
             )
             likely = likelihood(kinds[:, 0], kinds[:, 1])
-            each = weigh @ np.eye(len(kinds))[own.ravel()]
+            each = (
+                rng.standard_gamma(count, (size, len(count)))
+                if weigh is None
+                else np.add.reduceat(
+                    weigh[:, np.argsort(own.ravel(), kind="stable")],
+                    np.cumsum(count) - count,
+                    axis=1,
+                )
+            )
             weight = maximised(likely, each, before)
             if self.estimands[of] == "share_item":
                 weight = self._at_hand(weight, likely, count, rng) / items
@@ -185,11 +195,15 @@ def maximised(likely: np.ndarray, each: np.ndarray, before: np.ndarray) -> np.nd
     before : ndarray, shape (S, M)
         Pseudo-items at every rate.
     """
+    # Single precision is a thousand times finer than the draws; only the last sum is set right.
+    likely = (likely / likely.max(1, keepdims=True)).astype(np.float32)
+    total = (each.sum(1) + before.sum(1))[:, None]
+    each, before = (each / total).astype(np.float32), (before / total).astype(np.float32)
+    across = np.ascontiguousarray(likely.T)
     weight = np.full_like(before, 1 / before.shape[1])
     for _ in range(_STEPS):
-        weight = weight * ((each / (weight @ likely.T)) @ likely) + before
-        weight /= weight.sum(1, keepdims=True)
-    return weight
+        weight = weight * ((each / (weight @ across)) @ likely) + before
+    return weight / weight.sum(1, keepdims=True, dtype=float)
 
 
 def _of_items(weight, likely, count, rng):
