@@ -1,12 +1,14 @@
 """Which is better, by how much, and how certainly: comparisons and ranks."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.answers.draws import Evidence, Joint, draw_measures
 from bayescm.distributions.base import joined
 from bayescm.distributions.decision import check_rope, decide, sentence
@@ -104,6 +106,10 @@ def compare(
     prob, region = check_prob(prob), check_rope(rope)
     check_kind(kind)
     check_choice("contrast", contrast, ["difference", "ratio"])
+    if is_lazy(evidence):
+        asked = {"dim": dim, "prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
+        asked |= {"reference": reference, "random_seed": random_seed}
+        return in_blocks(partial(compare, measures=measures, **asked, **options), evidence)
     drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
     if contrast == "ratio":
         drawn.check_levels()

@@ -2,12 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bayescm.answers.asking import common_template, distributions_of
+from bayescm.answers.blockwise import is_lazy, lazily
 from bayescm.direct.frames import frame
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.hdi import ONE_INTERVAL
@@ -32,7 +34,8 @@ def interval(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
+        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit. Of counts
+        that are an array of Dask the answer is one too, computed block by block when asked for.
     measure : str, callable or sequence of these
         A name, or a function of cells (..., C, C). Those of a sequence that have no direct
         distribution all come from the same draws.
@@ -70,6 +73,9 @@ def interval(
     array([0.644 , 0.1356])
     """
     check_prob(prob), check_kind(kind)
+    if is_lazy(evidence):
+        ask = partial(interval, measure=measure, prob=prob, kind=kind, **keywords)
+        return lazily(ask, evidence)
     found = distributions_of(evidence, measure, **keywords)
     answers = _answers([distribution for distribution, _ in found], prob, kind)
     template = common_template([each for _, each in found], measure)

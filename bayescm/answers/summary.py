@@ -1,6 +1,7 @@
 """Summaries as tables: what is known about each measure, and how it was computed."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.asking import ASKED, answers_of, wanted
+from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.measures.defaults import TABULATED, default_measures
@@ -31,7 +33,8 @@ def summary(
     Parameters
     ----------
     evidence, prob, kind, **keywords
-        See `bayescm.interval`.
+        See `bayescm.interval`. Counts that are an array of Dask are answered by its workers, block
+        by block.
     measures : str, callable or a sequence of these, optional
         The measures, one row each; by default, of counts and outcomes, the usual ones.
 
@@ -58,6 +61,9 @@ def summary(
     check_prob(prob), check_kind(kind)
     if measures is None:
         measures = _usual(evidence)
+    if is_lazy(evidence):
+        ask = partial(summary, measures=measures, prob=prob, kind=kind, **keywords)
+        return in_blocks(ask, evidence)
     asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
     posterior = posterior_of(evidence, **keywords)
     found = answers_of(posterior, measures, **asked)

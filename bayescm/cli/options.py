@@ -24,8 +24,9 @@ class Kind(StrEnum):
 
 
 _FILE = (
-    "CSV, Parquet or Arrow file with one row per example; in text files labels are text. Or a "
-    "confusion table: a row for each actual class, its label first."
+    "CSV, Parquet or Arrow file with one row per example, a folder of these, or a table of DuckDB "
+    "(answers.duckdb::table); in text files labels are text. Or a confusion table: a row for each "
+    "actual class, its label first."
 )
 File = Annotated[Path, typer.Argument(help=_FILE, show_default=False)]
 MaybeFile = Annotated[Path | None, typer.Argument(help=_FILE, show_default=False)]

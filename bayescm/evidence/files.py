@@ -9,7 +9,7 @@ import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +18,12 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
+from bayescm.evidence.stored.engines import TYPED, stored
 from bayescm.validate import fail
 
 # Rows in memory at a time; labels that a column may hold; bytes that a line of text may have.
 _PIECE, MOST_LABELS, LONGEST_LINE = 1_000_000, 100_000, 1 << 24
 _TEXT = (".csv", ".tsv", ".txt")
-_TYPED = (".parquet", ".feather", ".arrow")
 _PACKED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 
@@ -48,7 +48,8 @@ class File:
     ----------
     path : Path
         ``.csv``, ``.tsv`` or ``.txt``, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
-        ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``.
+        ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``, a folder of these, or
+        ``file.duckdb::table``.
 
     Attributes
     ----------
@@ -57,29 +58,40 @@ class File:
     """
 
     def __init__(self, path: Path):
-        self.path, self.kind = path, _kind(path)
+        self.path, self.table = path, stored(path)
         self.names: list[str] = []
+        if self.table is None:
+            _check_text(path)
         with _plainly(path):
-            if self.kind == "text":
+            if self.table is None:
                 self._look()
             else:
-                self.names = list(_dataset(path).schema.names)
+                self.names = list(self.table.names)
+
+    def counted(self, names: Sequence[str]) -> pd.DataFrame | None:
+        """Return how often each combination of labels occurs, where the table is typed."""
+        self._check_once(names)
+        with _plainly(self.path):
+            return None if self.table is None else self.table.counted(names)
+
+    def _check_once(self, names):
+        if twice := [name for name in names if self.names.count(name) > 1]:
+            todo = "rename one of the columns in the file"
+            raise fail("several columns have the same name", twice[0], "every name once", todo)
 
     def columns(self, wanted: Columns) -> pd.DataFrame:
         """Return some columns: labels of a text file as text, of any other in its own types."""
-        if twice := [name for name in wanted.names if self.names.count(name) > 1]:
-            todo = "rename one of the columns in the file"
-            raise fail("several columns have the same name", twice[0], "every name once", todo)
+        self._check_once(wanted.names)
         with _plainly(self.path):
-            if self.kind != "text":
-                return _dataset(self.path).to_table(columns=wanted.names).to_pandas()
+            if self.table is not None:
+                return self.table.columns(wanted.names)
             return self._stream(wanted)
 
     def whole(self, rows: int) -> pd.DataFrame:
         """Return all columns, of no more than so many rows."""
         with _plainly(self.path):
-            if self.kind != "text":
-                return _dataset(self.path).head(rows).to_pandas()
+            if self.table is not None:
+                return self.table.head(rows)
             with _open(self.path) as text:
                 missing: dict[str, Any] = {"keep_default_na": False, "na_values": [""]}
                 first = {self.names[0]: str} if self.names else {}
@@ -129,27 +141,21 @@ def _joined(pieces):
     return pd.Series(pd.api.types.union_categoricals(pieces, sort_categories=True))
 
 
-def _kind(path):
+def _check_text(path):
+    """Raise where a path is not that of an existing text file."""
     ends = [suffix.lower() for suffix in path.suffixes]
     last = ends[-1] if ends else ""
-    if last in _TYPED:
-        kind = "typed"
-    elif last in _TEXT or (last in (*_PACKED, ".zip") and set(ends[-2:-1]) & set(_TEXT)):
-        kind = "text"
-    else:
+    packed = last in (*_PACKED, ".zip") and set(ends[-2:-1]) & set(_TEXT)
+    if not (last in (*_TEXT, *TYPED) or packed):
         todo = "read it with pandas and pass it to from_frame or from_matrix"
-        allowed = f"{', '.join((*_TEXT, *_TYPED))}, or text in {', '.join(_PACKED)} or .zip"
+        allowed = (
+            f"{', '.join((*_TEXT, *TYPED))}, a folder of these, file.duckdb::table, or text in "
+            f"{', '.join(_PACKED)} or .zip"
+        )
         raise fail("unsupported file format", path.name, allowed, todo)
     if not path.is_file():
         todo = "check the path"
         raise fail("no such file", str(path), "an existing file", todo, FileNotFoundError)
-    return kind
-
-
-def _dataset(path):
-    from pyarrow import dataset
-
-    return dataset.dataset(path, format="parquet" if path.suffix.lower() == ".parquet" else "ipc")
 
 
 @contextmanager

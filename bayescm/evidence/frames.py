@@ -95,14 +95,19 @@ def _counted(frame, columns, weights, weights_are):
     if weights is not None:
         table = table.with_columns((nw.col(weights) % 1).alias(_REST))
     found = _collected(table.group_by(*keys).agg(*_sums(nw, weights)))
-    for name in keys:
-        missing = found.loc[found[name].isna(), _NUMBER].sum()
-        if missing:
-            todo = "drop these rows, or give abstentions a label of their own and pass abstain="
-            raise fail(f"{name} has missing values ({missing:.15g})", ..., "a value per row", todo)
+    check_labels(found, keys, _NUMBER)
     if weights is not None:
         _check(found, weights, weights_are)
     return found, _NUMBER
+
+
+def check_labels(counted: pd.DataFrame, keys: Sequence[str], number: str) -> None:
+    """Raise where a combination of labels lacks one; a column says how often each occurs."""
+    for name in keys:
+        missing = counted.loc[counted[name].isna(), number].sum()
+        if missing:
+            todo = "drop these rows, or give abstentions a label of their own and pass abstain="
+            raise fail(f"{name} has missing values ({missing:.15g})", ..., "a value per row", todo)
 
 
 def _sums(nw, weights):

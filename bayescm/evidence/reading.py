@@ -9,9 +9,10 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.files import Columns, File, as_numbers, as_places
-from bayescm.evidence.frames import from_frame
+from bayescm.evidence.frames import check_labels, from_frame
 from bayescm.evidence.matrices import from_cells, from_matrix
 from bayescm.evidence.predictions import column_of
+from bayescm.evidence.stored.engines import NUMBER
 from bayescm.validate import fail
 
 _CELLS, _MOST_STUDIES = {"tp", "fn", "fp", "tn"}, 1_000_000
@@ -40,7 +41,9 @@ def read(
     ----------
     path : str or Path
         ``.csv`` (also ``.tsv`` and ``.txt``; separated by commas, semicolons or tabs; may be
-        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``), ``.parquet``, ``.feather``, ``.arrow``.
+        compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``), ``.parquet``, ``.feather``, ``.arrow``, a
+        folder of these (also in parts, ``site=a/...``), or a table of a database of DuckDB,
+        ``answers.duckdb::table``. These count by themselves, and only the counts come into memory.
     actual, predicted : str, optional
         Columns of a file with one row per example; by default those of these names. Without them
         the file is a confusion table (one row per actual class, its label first, one column per
@@ -88,7 +91,11 @@ def read(
         by=list(by.values()),
         numbers=[weights] if weights else [],
         numeric_labels=_numeric(numeric_labels, labels, positive),
+        counted=not weights,
     )
+    if NUMBER in frame:
+        weights, weights_are = NUMBER, "counts"
+        check_labels(frame, [actual, predicted, *by.values()], NUMBER)
     kind = kind_of(frame[actual])
     return from_frame(
         frame,
@@ -110,6 +117,7 @@ def read_columns(
     by: Sequence[str] = (),
     numbers: Sequence[str] = (),
     numeric_labels: bool = False,
+    counted: bool = False,
 ) -> pd.DataFrame:
     """
     Return some columns of a file.
@@ -126,6 +134,9 @@ def read_columns(
         Columns of scores or weights.
     numeric_labels : bool
         Whether the labels are whole numbers.
+    counted : bool
+        Whether a typed table may count by itself: a row for each combination of labels, and how
+        often it occurs as the column ``stored.engines.NUMBER``.
 
     Raises
     ------
@@ -137,7 +148,9 @@ def read_columns(
     file = File(Path(path))
     for name in (*labels, *by, *numbers):
         column_of(pd.DataFrame(columns=file.names), name)
-    frame = file.columns(Columns((*labels, *by), tuple(numbers)))
+    frame = file.counted([*labels, *by]) if counted else None
+    if frame is None:
+        frame = file.columns(Columns((*labels, *by), tuple(numbers)))
     places = {name: as_places(frame[name]) for name in by if name not in labels}
     if numeric_labels:
         places |= {name: as_numbers(frame[name]) for name in labels}

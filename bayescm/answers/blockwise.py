@@ -1,0 +1,127 @@
+"""Counts that are arrays of Dask: answered block by block, and not before it is asked for."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS
+from bayescm.validate import fail
+
+# What the attributes of an answer say of its own numbers, which are not known yet.
+_OF_NUMBERS = ("error", "undefined")
+
+
+def is_lazy(evidence: Any) -> bool:
+    """Return whether evidence is counts that are arrays of Dask."""
+    return isinstance(evidence, xr.DataArray) and evidence.chunks is not None
+
+
+def lazily(ask: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) -> xr.DataArray:
+    """
+    Return what would be asked of counts, as an array of Dask.
+
+    Parameters
+    ----------
+    ask : callable
+        From counts to an answer that keeps some of their dims.
+    counts : DataArray
+        An array of Dask. The dims that the answer does not keep must lie in one block, and are
+        brought there.
+
+    Returns
+    -------
+    DataArray
+        Of the dims and blocks of the counts that are kept. The attributes ``error`` and
+        ``undefined`` are left out.
+    """
+    _check(counts)
+    one = _tried(ask, counts)
+    kept = [dim for dim in one.dims if dim in counts.dims and dim not in CELLS]
+    blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in kept})
+    return xr.map_blocks(_plain, blocks, args=[ask], template=_template(one, blocks, kept))
+
+
+def _plain(block, ask):
+    answer = ask(block)
+    return answer.drop_attrs()
+
+
+def _tried(ask, counts):
+    """Return what is answered to a few made-up counts of the same dims and labels."""
+    lead = [dim for dim in counts.dims if dim not in CELLS]
+    # Two of each, as far as there are: some models refuse a single fold or group.
+    few = counts.isel({dim: slice(0, 2) for dim in lead})
+    ones = np.arange(few.size).reshape(few.shape) % 7 + 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ask(few.copy(data=ones))
+
+
+def _template(one, blocks, kept):
+    import dask.array as lazy
+
+    sizes = {dim: blocks.sizes[dim] if dim in kept else one.sizes[dim] for dim in one.dims}
+    own = dict(zip(blocks.dims, blocks.chunks, strict=True))
+    chunks = tuple(own[dim] if dim in kept else (one.sizes[dim],) for dim in one.dims)
+    data = lazy.empty(tuple(sizes.values()), chunks=chunks, dtype=one.dtype)
+    coords = {name: each for name, each in one.coords.items() if not set(each.dims) & set(kept)}
+    coords |= {
+        name: each
+        for name, each in blocks.coords.items()
+        if each.dims and set(each.dims) <= set(kept) and name in one.coords
+    }
+    attrs = {name: each for name, each in one.attrs.items() if name not in _OF_NUMBERS}
+    return xr.DataArray(data, coords, one.dims, one.name, attrs)
+
+
+def in_blocks(ask: Callable[[xr.DataArray], pd.DataFrame], counts: xr.DataArray) -> pd.DataFrame:
+    """
+    Return a table of counts that are arrays of Dask, made block by block by its workers.
+
+    Parameters
+    ----------
+    ask : callable
+        From counts to a table with a column ``measure``, and one for each dim that it keeps.
+    counts : DataArray
+        An array of Dask; it is split along the first dim that the table keeps.
+
+    Returns
+    -------
+    DataFrame
+        The same as if asked at once; a table is computed in any case.
+    """
+    import dask
+
+    _check(counts)
+    kept = set(_tried(ask, counts).columns)
+    split = [dim for dim in counts.dims if dim in kept][:1]
+    blocks = counts.chunk({dim: -1 for dim in counts.dims if dim not in split})
+    if not split:
+        return ask(blocks.compute())
+    dim, start, parts = split[0], 0, []
+    ask_later = dask.delayed(_asked)
+    for size in blocks.chunksizes[dim]:
+        part = blocks.isel({dim: slice(start, start + size)})
+        if dim not in part.coords:
+            part = part.assign_coords({dim: np.arange(start, start + size)})
+        parts.append(ask_later(part, ask))
+        start += size
+    tables = dask.compute(*parts)
+    table = pd.concat(tables, ignore_index=True)
+    order = {name: place for place, name in enumerate(dict.fromkeys(tables[0]["measure"]))}
+    place = np.argsort(table["measure"].map(order).to_numpy(), kind="stable")
+    return table.iloc[place].reset_index(drop=True)
+
+
+def _asked(counts, ask):
+    return ask(counts)
+
+
+def _check(counts):
+    if not set(CELLS) <= set(counts.dims):
+        todo = "compute them first: counts.compute()"
+        raise fail("only counts may be arrays of Dask", counts.dims, CELLS, todo)

@@ -1,0 +1,1 @@
+"""Tables in folders and databases, counted where they are."""

@@ -1,0 +1,146 @@
+"""Typed tables: Parquet and Arrow files, folders of them, and DuckDB's files."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+from bayescm.validate import fail, suggest
+
+TYPED = (".parquet", ".feather", ".arrow")
+_DATABASE, _PARTING = ".duckdb", "::"
+NUMBER = "_bayescm_n"  # how often each combination of labels occurs
+_PIECE = 1 << 20  # rows at a time
+
+
+class Stored(Protocol):
+    """A table that need not be in memory."""
+
+    @property
+    def names(self) -> list[str]:
+        """Those of its columns."""
+
+    def columns(self, names: Sequence[str]) -> pd.DataFrame:
+        """Return some columns, in their own types."""
+
+    def head(self, rows: int) -> pd.DataFrame:
+        """Return all columns, of no more than so many rows."""
+
+    def counted(self, names: Sequence[str]) -> pd.DataFrame:
+        """Return how often each combination of labels occurs, as the column ``NUMBER``."""
+
+
+def stored(path: Path) -> Stored | None:
+    """Return the typed table at a path, or None where it is no such path."""
+    name, _, table = str(path).partition(_PARTING)
+    if name.lower().endswith(_DATABASE):
+        return _InDuckDB(Path(name), table)
+    if path.is_dir():
+        kinds = {each.suffix.lower() for each in path.rglob("*") if each.is_file()}
+        if found := [kind for kind in TYPED if kind in kinds]:
+            return _InArrow(path, found[0])
+        todo = "name the folder of the files themselves"
+        allowed = f"files ending in {', '.join(TYPED)}"
+        raise fail("a folder without tables", str(path), allowed, todo)
+    if path.suffix.lower() in TYPED and path.is_file():
+        return _InArrow(path, path.suffix.lower())
+    return None
+
+
+class _InArrow:
+    """One file or a folder of them, perhaps in parts (``site=a/...``)."""
+
+    def __init__(self, path: Path, kind: str):
+        self.path, self.kind = path, kind
+
+    @cached_property
+    def table(self):
+        """The data set, of which nothing is in memory yet."""
+        from pyarrow import dataset
+
+        form = "parquet" if self.kind == ".parquet" else "ipc"
+        if not self.path.is_dir():
+            return dataset.dataset(self.path, format=form)
+        files = sorted(str(each) for each in self.path.rglob(f"*{self.kind}"))
+        return dataset.dataset(
+            files, format=form, partitioning="hive", partition_base_dir=str(self.path)
+        )
+
+    @property
+    def names(self):
+        """Those of the columns, and of what the folders are parted by."""
+        return list(self.table.schema.names)
+
+    def columns(self, names):
+        return self.table.to_table(columns=list(names)).to_pandas()
+
+    def head(self, rows):
+        return self.table.head(rows).to_pandas()
+
+    def counted(self, names):
+        import pyarrow as pa
+
+        names, parts = list(dict.fromkeys(names)), []
+        for piece in self.table.to_batches(columns=names, batch_size=_PIECE, batch_readahead=4):
+            if piece.num_rows:
+                some = pa.Table.from_batches([piece])
+                parts.append(some.group_by(names).aggregate([([], "count_all")]).to_pandas())
+        if not parts:
+            return self.columns(names).assign(**{NUMBER: 0})
+        # Pieces may have dictionaries of their own: labels are compared as what they stand for.
+        every = pd.concat([_plain(each) for each in parts], ignore_index=True)
+        total = every.groupby(names, dropna=False, sort=False, observed=True)["count_all"].sum()
+        return total.rename(NUMBER).reset_index()
+
+
+def _plain(frame):
+    """Return a frame without categories."""
+    kinds = {
+        name: each.cat.categories.dtype
+        for name, each in frame.items()
+        if isinstance(each.dtype, pd.CategoricalDtype)
+    }
+    return frame.astype(kinds)
+
+
+class _InDuckDB:
+    """A table in a file of DuckDB, which counts by itself."""
+
+    def __init__(self, path: Path, table: str):
+        try:
+            import duckdb
+        except ModuleNotFoundError:
+            todo = 'install it: pip install "duckdb"'
+            what = "DuckDB is not installed"
+            raise fail(what, path.name, "duckdb", todo, ModuleNotFoundError) from None
+        if not path.is_file():
+            raise fail("no such file", str(path), "an existing file", "check it", FileNotFoundError)
+        try:
+            self.connection = duckdb.connect(str(path), read_only=True)
+        except duckdb.Error as problem:
+            todo = "check that it is one, and that nobody writes to it"
+            raise fail("not a database of DuckDB", str(problem), "a whole file", todo) from None
+        known = [row[0] for row in self.connection.execute("show tables").fetchall()]
+        if not table and len(known) == 1:
+            table = known[0]
+        if table not in known:
+            todo = f"{suggest(table, known)} write {path.name}{_PARTING}TABLE"
+            raise fail("no such table in the database", table or "none named", known, todo)
+        self.relation = self.connection.table(table)
+        self.names = list(self.relation.columns)
+
+    def columns(self, names):
+        return self.relation.select(*map(_quoted, names)).df()
+
+    def head(self, rows):
+        return self.relation.limit(rows).df()
+
+    def counted(self, names):
+        keys = ", ".join(map(_quoted, dict.fromkeys(names)))
+        return self.relation.aggregate(f"{keys}, count(*) as {NUMBER}", keys).df()
+
+
+def _quoted(name):
+    return '"' + name.replace('"', '""') + '"'
