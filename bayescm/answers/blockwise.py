@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from bayescm.validate import fail
 _OF_NUMBERS = ("error", "undefined")
 
 
-def is_lazy(evidence: Any) -> bool:
+def is_lazy(evidence: Any) -> TypeGuard[xr.DataArray]:
     """Return whether evidence is counts that are arrays of Dask."""
     return isinstance(evidence, xr.DataArray) and evidence.chunks is not None
 
