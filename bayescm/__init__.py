@@ -51,6 +51,7 @@ _HOME = {
     "answers.summary": ["summary"],
     "answers.check": ["check"],
     "answers.raters.agreement": ["agreement"],
+    "answers.raters.unseen": ["assumed_dependence", "true_classes"],
     "answers.evidence_for": ["evidence_for"],
     "answers.classification_report": ["classification_report"],
     "answers.compare": ["compare", "ranks"],

@@ -32,6 +32,8 @@ from bayescm.answers.numbers import sd as sd
 from bayescm.answers.numbers import skewness as skewness
 from bayescm.answers.proportion import proportion as proportion
 from bayescm.answers.raters.agreement import agreement as agreement
+from bayescm.answers.raters.unseen import assumed_dependence as assumed_dependence
+from bayescm.answers.raters.unseen import true_classes as true_classes
 from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary

@@ -14,7 +14,11 @@ of the prior. Examples with a gold label have no sum, only their own term.
 
 With three raters of one population everything is just identified, and whether they err together
 cannot be seen: if they do (a hard example is hard for all), they look better than they are. Four
-raters or some gold labels make it visible. Two raters alone say nothing about who is right.
+raters or some gold labels make it visible. Two raters alone say nothing about who is right, but two
+raters of two populations of different prevalence do (Hui & Walter), if they err alike in both.
+
+Errors together are modelled by ``dependence``: examples are hard or easy for all raters alike, on
+the normal scale, with :math:`\rho` the correlation. The rates stay those of all examples.
 
 The estimands are the measures of each rater against the truth that nobody has seen: ``theta`` is
 his confusion matrix.
@@ -28,27 +32,39 @@ Hui, S. L., Walter, S. D. (1980). Estimating the error rates of diagnostic tests
 167-171. doi:10.2307/2530508
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 
 
-def noisy_labels(evidence: xr.Dataset, *, concentration: float | None = None) -> pm.Model:
+def noisy_labels(
+    evidence: xr.Dataset,
+    *,
+    concentration: float | None = None,
+    dependence: float | tuple[float, float] | Callable = 0.0,
+) -> pm.Model:
     """Model the labels of several raters, the true class of each example summed out.
 
     Parameters
     ----------
     evidence : xarray.Dataset
         ``counts`` (pattern), ``votes`` (classifier, pattern, predicted) and ``gold`` (pattern),
-        the place of the truth or -1.
+        the place of the truth or -1; of several populations ``group`` (pattern), with the coord
+        ``population``.
     concentration : float, optional
         Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1.
+    dependence : float, tuple or callable, default 0
+        Of two classes: the correlation of two raters' errors on the normal scale; a number, (a, b)
+        for a Beta(a, b), or a function from a name to a PyMC variable.
 
     Returns
     -------
     pymc.Model
-        Free variables ``prevalence`` (actual) and ``rates`` (classifier, actual, predicted);
+        Free variables ``prevalence`` ([population], actual), ``rates`` (classifier, actual,
+        predicted) and, where it is not a number, ``dependence``;
         ``theta`` (classifier, actual, predicted); observed ``votes``, of which the log likelihood
         is one number: leaving out one example is not to be had of it.
 
@@ -70,44 +86,74 @@ def noisy_labels(evidence: xr.Dataset, *, concentration: float | None = None) ->
     weight = 1.0 if concentration is None else float(concentration)
     prior = np.tile(weight + np.eye(size), (len(names), 1, 1))
     coords = {"classifier": names, "actual": labels, "predicted": labels}
+    coords |= {"population": evidence["population"].values} if "group" in evidence else {}
     with pm.Model(coords=coords | {"pattern": np.arange(len(gold))}) as model:
         pm.Data("is_positive", _is_positive(evidence), dims="actual")
         dims = ("classifier", "actual", "predicted")
         counts = pm.Data("counts", evidence["counts"].values.astype(float), dims="pattern")
         known = pm.Data("possible", possible.astype(float), dims=("pattern", "actual"))
         votes = evidence["votes"].values
-        prevalence = pm.Dirichlet("prevalence", np.ones(size), dims="actual")
+        several = "group" in evidence
+        group = evidence["group"].values.astype(int) if several else np.zeros(len(gold), int)
+        lead = ("population",) if several else ()
+        flat = np.ones((len(evidence["population"]), size) if several else size)
+        prevalence = pm.Dirichlet("prevalence", flat, dims=(*lead, "actual"))
+        shared = _shared(dependence)
         rates = pm.Dirichlet("rates", pm.Data("concentration", prior, dims=dims), dims=dims)
         pm.CustomDist(
             "votes",
-            prevalence,
+            prevalence[group] if several else pt.tile(prevalence, (len(gold), 1)),
             rates,
+            pt.as_tensor(shared),
             votes.sum(-1),
             counts,
             known,
             logp=_summed_out,
             dist=_rated,
-            signature="(c),(r,c,c),(r,p),(p),(p,c)->(r,p,c)",
+            signature="(p,c),(r,c,c),(),(r,p),(p),(p,c)->(r,p,c)",
             dtype="float64",
             observed=votes.astype(float),
             dims=("classifier", "pattern", "predicted"),
         )
-        pm.Deterministic("theta", prevalence[:, None] * rates, dims=dims)
+        share = np.bincount(group, evidence["counts"].values) / evidence["counts"].values.sum()
+        whole = pt.dot(share, prevalence) if several else prevalence
+        pm.Deterministic("theta", whole[:, None] * rates, dims=dims)
     return model
 
 
-def _summed_out(votes, prevalence, rates, totals, counts, possible):
+def _shared(dependence):
+    """Return the dependence of raters: a number, or a variable."""
+    if callable(dependence):
+        return dependence("dependence")
+    return pm.Beta("dependence", *dependence) if isinstance(dependence, tuple) else dependence
+
+
+def _summed_out(votes, prevalence, rates, shared, totals, counts, possible):
     """Return the log probability of all ratings, the true class of each pattern summed out."""
-    given = pt.tensordot(votes, pt.log(rates), axes=[[0, 2], [0, 2]])  # (pattern, actual)
+    if isinstance(shared, pt.TensorConstant) and not shared.data:
+        given = pt.tensordot(votes, pt.log(rates), axes=[[0, 2], [0, 2]])  # (pattern, actual)
+    else:
+        given = _hard_or_easy(votes, rates, shared)
     terms = pt.switch(possible > 0, pt.log(prevalence) + given, -np.inf)
     right = pt.diagonal(rates, axis1=-2, axis2=-1).mean()
     whole = (counts * pt.logsumexp(terms, axis=-1)).sum()
-    return pt.switch(right > 1 / prevalence.shape[0], whole, -np.inf)
+    return pt.switch(right > 1 / prevalence.shape[1], whole, -np.inf)
 
 
-def _rated(prevalence, rates, totals, counts, possible, size=None):
-    """Draw the labels of one example of each pattern."""
-    truth = pm.Categorical.dist(p=prevalence, shape=(possible.shape[0],))
+def _hard_or_easy(votes, rates, shared):
+    """Return the log probability (pattern, actual) of ratings of which all share a difficulty."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(15)
+    right = pt.diagonal(rates, axis1=-2, axis2=-1)  # (rater, actual)
+    normal = -np.sqrt(2) * pt.erfcinv(2 * right)
+    level = (normal[..., None] + pt.sqrt(shared) * nodes) / pt.sqrt(1 - shared)
+    yes, no = (pt.log(0.5 * pt.erfc(sign * level / np.sqrt(2))) for sign in (-1, 1))
+    each = votes[..., None] * yes[:, None] + votes[:, :, ::-1, None] * no[:, None]
+    return pt.logsumexp(each.sum(0) + np.log(weights / weights.sum()), axis=-1)
+
+
+def _rated(prevalence, rates, shared, totals, counts, possible, size=None):
+    """Draw the labels of one example of each pattern, errors taken to be independent."""
+    truth = pm.Categorical.dist(p=prevalence)
     return pm.Multinomial.dist(n=totals, p=rates[:, truth]).astype("float64")
 
 

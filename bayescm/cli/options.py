@@ -72,6 +72,18 @@ Judge = Annotated[
         "labelled; repeat for several judges.",
     ),
 ]
+Raters = Annotated[
+    str | None,
+    typer.Option(
+        "--raters",
+        help="Columns of several raters' labels, ANN,BOB,LLM, where none need be the truth; "
+        "--predicted are raters, too.",
+    ),
+]
+Gold = Annotated[
+    str | None,
+    typer.Option("--gold", help="With --raters: column of the truth, empty where not known."),
+]
 Transfer = Annotated[
     str | None,
     typer.Option(

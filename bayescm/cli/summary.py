@@ -11,6 +11,7 @@ from bayescm.cli.options import (
     Fold,
     Format,
     FormatOption,
+    Gold,
     Group,
     Judge,
     Kind,
@@ -26,6 +27,7 @@ from bayescm.cli.options import (
     Positive,
     Prevalence,
     Prob,
+    Raters,
     SafeCsv,
     Transfer,
     Weights,
@@ -44,6 +46,8 @@ def summary(
     numeric_labels: NumericLabels = False,
     judge: Judge = None,
     transfer: Transfer = None,
+    raters: Raters = None,
+    gold: Gold = None,
     abstain: Abstain = None,
     weights: Weights = None,
     weights_are: WeightsAre = None,
@@ -62,25 +66,30 @@ def summary(
 ) -> None:
     """Table of posterior summaries from a file with one row per example, or a confusion table."""
     from bayescm.answers import summary as tables
-    from bayescm.cli import evidence, judged
+    from bayescm.cli import evidence, judged, rated
     from bayescm.cli.output import check_picture, save_picture, show
     from bayescm.evidence import at_prevalence
 
     check_picture(plot)
-    columns = {"actual": actual, "predicted": predicted, "fold": fold, "group": group}
+    options: dict[str, Any]
     labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
-    labels["abstain"] = abstain
-    if judge is None:
-        labels |= {"weights": weights, "weights_are": weights_are}
-        known = evidence.from_file(file, **columns, **labels)
+    more: dict[str, Any] = {"weights": weights, "weights-are": weights_are}
+    if raters is not None:
+        more |= {"actual": actual, "fold": fold, "judge": judge, "abstain": abstain}
+        options = {"gold": gold, "group": group, **labels}
+        known = rated.ratings(file, raters, predicted, more, **options)
+    elif judge is not None:
+        more |= {"fold": fold, "group": group, "gold": gold}
+        labels |= {"abstain": abstain, "transfer": transfer}
+        known = judged.partly_labelled(file, judge, predicted, actual, more, **labels)
     else:
-        further = {"fold": fold, "group": group, "weights": weights, "weights-are": weights_are}
-        labels["transfer"] = transfer
-        known = judged.partly_labelled(file, judge, predicted, actual, further, **labels)
+        columns = {"actual": actual, "predicted": predicted, "fold": fold, "group": group}
+        labels |= {"abstain": abstain, "weights": weights, "weights_are": weights_are}
+        known = evidence.from_file(file, **columns, **labels)
     if prevalence is not None:
         known = at_prevalence(known, prevalence)
     question = evidence.asked(model, of, n)
-    options: dict[str, Any] = {"prob": prob, "kind": kind.value, **question}
+    options = {"prob": prob, "kind": kind.value, **question}
     prior = evidence.prior(concentration, known) | evidence.label_error(label_error, known)
     options |= prior
     measures = measure or default_measures(known)
@@ -134,6 +143,10 @@ def _counts(evidence):
     """Return the counts of one classifier: all of them were tested on the same examples."""
     from bayescm.evidence.outcomes import matrices_of
 
+    if "votes" in evidence:
+        from bayescm.posterior.route import posterior_of
+
+        return posterior_of(evidence).counts.isel(classifier=0, drop=True)
     counts = matrices_of(evidence)
     return counts.isel(classifier=0, drop=True) if "classifier" in counts.dims else counts
 

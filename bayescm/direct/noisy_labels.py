@@ -19,16 +19,18 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp, xlogy
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.groups.importance import Weighted, explore
+from bayescm.direct.strata.votes import Votes
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.judged.raters import as_ratings
 from bayescm.validate import fail
 
-_FEW, _ROUNDS, _FAR = 400.0, 200, 12.0
+_FEW, _FAR = 400.0, 12.0
+_OUTSIDE = -1e9  # the log density of what the prior excludes: finite, for the search of the mode
 # Chains of the Gibbs sampler, sweeps left out first, and sweeps from one kept to the next.
 _CHAINS, _BURN, _THIN = 400, 100, 4
 
@@ -44,6 +46,8 @@ class NoisyLabels(Posterior):
         From `bayescm.from_raters`.
     prior : float
         Pseudo-count of a wrong answer.
+    dependence : float or tuple of two floats
+        The correlation of how hard an example is for two raters, or its Beta distribution.
     """
 
     takes = "ratings"
@@ -51,6 +55,12 @@ class NoisyLabels(Posterior):
     cell_prior = False
     ratings: xr.Dataset
     prior: float
+    dependence: float | tuple[float, float] = 0.0
+
+    @cached_property
+    def votes(self) -> Votes:
+        """The labels as arrays."""
+        return Votes.of(self.ratings)
 
     @property
     def how(self) -> str:  # type: ignore[override]
@@ -70,90 +80,75 @@ class NoisyLabels(Posterior):
     def counts(self) -> xr.DataArray:  # type: ignore[override]
         """Each rater's expected confusion matrix, (classifier, actual, predicted)."""
         prevalence, rates = self.plug_in
-        given = self._given(prevalence[None], rates[None])[0]
-        truth = self._weight * np.exp(given - logsumexp(given, axis=-1, keepdims=True)).T
-        cells = np.einsum("an,rnp->rap", truth, self._votes)
+        truth = self.votes.truth(prevalence[None], rates[None])[0]
+        cells = np.einsum("n,na,rnp->rap", self.votes.weight, truth, self.votes.votes)
         coords = {dim: self.ratings[dim].values for dim in ("classifier", *CELLS)}
         if "positive" in self.ratings.coords:
             coords["positive"] = self.ratings["positive"].item()
         return xr.DataArray(cells, dims=("classifier", *CELLS), coords=coords, name="counts")
 
-    @property
-    def _votes(self):
-        return self.ratings["votes"].values.astype(float)
+    def log_joint(
+        self, prevalence: np.ndarray, rates: np.ndarray, shared: Any = None
+    ) -> np.ndarray:
+        """
+        Return the log density (S,) of the ratings and of the rates, up to a constant.
 
-    @property
-    def _weight(self):
-        return self.ratings["counts"].values.astype(float)
-
-    @cached_property
-    def _possible(self):
-        gold = self.ratings["gold"].values[:, None]
-        return (gold < 0) | (gold == np.arange(self.ratings.sizes["actual"]))
-
-    def _given(self, prevalence, rates):
-        """Return the log probability (S, pattern, actual) of every pattern and class."""
-        votes, logs = self._votes, np.log(np.maximum(rates, 1e-300))
-        raters, patterns, classes = votes.shape
-        flat = logs.swapaxes(1, 2).reshape(len(logs), classes, raters * classes)
-        terms = flat @ votes.transpose(0, 2, 1).reshape(raters * classes, patterns)
-        terms = terms.swapaxes(1, 2) + np.log(np.maximum(prevalence, 1e-300))[:, None]
-        return np.where(self._possible, terms, -np.inf)
-
-    def log_joint(self, prevalence: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        """Return the log density (S,) of the ratings and of the rates, up to a constant."""
+        Parameters
+        ----------
+        prevalence : ndarray, shape (S, G, C)
+        rates : ndarray, shape (S, R, C, C)
+        shared : ndarray, shape (S,), optional
+            The dependence, where it is not known.
+        """
         classes = rates.shape[-1]
-        given = logsumexp(self._given(prevalence, rates), axis=-1) @ self._weight
+        known = self.dependence if shared is None else shared
+        given = logsumexp(self.votes.given(prevalence, rates, known), axis=-1) @ self.votes.weight
         powers = self.prior + np.eye(classes) - 1
         own = (powers * np.log(np.maximum(rates, 1e-300))).sum((1, 2, 3))
+        if shared is not None:
+            a, b = self.dependence  # type: ignore[misc]
+            own = own + xlogy(a - 1, shared) + xlogy(b - 1, 1 - shared)
         right = np.diagonal(rates, axis1=-2, axis2=-1).mean((1, 2))
-        return np.where(right > 1 / classes, given + own, -np.inf)
+        return np.where(right > 1 / classes, given + own, _OUTSIDE)
 
     @cached_property
     def plug_in(self) -> tuple[np.ndarray, np.ndarray]:
-        """The most probable prevalence (C,) and rates (R, C, C)."""
-        return self.most_likely(self.prior + np.eye(self.ratings.sizes["actual"]) - 1)
-
-    def most_likely(self, added: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return prevalence (C,) and rates (R, C, C) by EM from the votes, with pseudo-counts."""
-        votes, weight = self._votes, self._weight
-        truth = np.where(self._possible, votes.sum(0) + 1e-6, 0)
-        truth = truth / truth.sum(-1, keepdims=True)
-        for _ in range(_ROUNDS):
-            prevalence = weight @ truth / weight.sum()
-            rates = np.maximum(np.einsum("n,na,rnp->rap", weight, truth, votes) + added, 1e-9)
-            rates = rates / rates.sum(-1, keepdims=True)
-            given = self._given(prevalence[None], rates[None])[0]
-            new = np.exp(given - logsumexp(given, axis=-1, keepdims=True))
-            if np.abs(new - truth).max() < 1e-9:
-                break
-            truth = new
-        return prevalence, rates
+        """The most probable prevalence (G, C) and rates (R, C, C), the raters independent."""
+        return self.votes.most_likely(self.prior + np.eye(self.ratings.sizes["actual"]) - 1)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure at the most probable rates."""
+        """Return the measure at the most probable rates; of dependent raters, at the mean ones."""
         self.check_of(of)
         prevalence, rates = self.plug_in
-        return measure(prevalence[:, None] * rates)
+        if self.dependence != 0:
+            parts = self._unfold(self.points.points)[:2]
+            prevalence, rates = (np.tensordot(self.points.weights, each, 1) for each in parts)
+        return measure(self._theta(prevalence[None], rates[None])[0])
+
+    def _theta(self, prevalence, rates):
+        """Return the cells (S, R, C, C) of each rater, in all populations together."""
+        share = self.votes.sizes / self.votes.sizes.sum()
+        return np.einsum("g,sga->sa", share, prevalence)[:, None, :, None] * rates
 
     @property
     def batch(self) -> xr.DataArray:
         """The number of examples, of every rater the same."""
-        return self.blank.copy(data=np.full(self.blank.shape, self._weight.sum()))
+        return self.blank.copy(data=np.full(self.blank.shape, self.votes.weight.sum()))
 
     @cached_property
     def points(self) -> Weighted:
         """Points of the posterior on the logit scale: the prevalence, then two for each rater."""
         prevalence, rates = self.plug_in
         diagonal = np.diagonal(rates, axis1=-2, axis2=-1).ravel()
-        start = np.concatenate([prevalence[1:], diagonal])
+        shared = np.full(int(self._unknown), 0.1)
+        start = np.concatenate([prevalence[:, 1], diagonal, shared])
         start = np.clip(start, 1e-3, 1 - 1e-3)
         start = np.log(start / (1 - start))
 
         def log_density(points):
             # The change of variables: p (1 - p) for each logit.
             jacobian = (log_expit(points) + log_expit(-points)).sum(-1)
-            return self.log_joint(*_unfold(points)) + jacobian
+            return self.log_joint(*self._unfold(points)) + jacobian
 
         found = explore(log_density, start, [(-_FAR, _FAR)] * len(start))
         if found.effective < _FEW:
@@ -167,25 +162,46 @@ class NoisyLabels(Posterior):
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        found: dict[str, np.ndarray] = {}
         if self._two:
-            prevalence, rates = _unfold(self.points.draw(size, rng))
+            prevalence, rates, *shared = self._unfold(self.points.draw(size, rng))
+            found = dict(zip(["dependence"], shared, strict=False))
         else:
             prevalence, rates = self._in_turn(size, rng)
-        theta = prevalence[:, None, :, None] * rates
-        return {"prevalence": prevalence, "rates": rates, "theta": theta}
+        found |= {"rates": rates, "theta": self._theta(prevalence, rates)}
+        return found | {"prevalence": prevalence if self._grouped else prevalence[:, 0]}
+
+    @property
+    def _grouped(self):
+        return "group" in self.ratings
+
+    @property
+    def _unknown(self):
+        return isinstance(self.dependence, tuple)
+
+    def _unfold(self, points):
+        """Return prevalence (S, G, 2), rates (S, R, 2, 2) and any dependence from logits."""
+        shares, groups = expit(points), len(self.votes.sizes)
+        prevalence = np.stack([1 - shares[:, :groups], shares[:, :groups]], axis=-1)
+        rest = shares[:, groups : groups + 2 * len(self.votes.votes)]
+        right = rest.reshape(len(points), -1, 2)
+        rows = [np.stack([right[..., 0], 1 - right[..., 0]], -1)]
+        rows += [np.stack([1 - right[..., 1], right[..., 1]], -1)]
+        shared = [np.minimum(shares[:, -1], 0.999)] if self._unknown else []
+        return prevalence, np.stack(rows, axis=-2), *shared
 
     def _in_turn(self, size, rng):
         """Draw true classes and rates in turn, in chains that start at the most likely rates."""
-        classes, weight = self.ratings.sizes["actual"], self._weight.astype(int)
+        classes, votes = self.ratings.sizes["actual"], self.votes
+        weight, member = votes.weight.astype(int), np.eye(len(votes.sizes))[votes.group]
         prevalence, rates = (np.repeat(each[None], _CHAINS, axis=0) for each in self.plug_in)
         kept: list = []
         keep = -(-size // _CHAINS)
         for sweep in range(_BURN + keep * _THIN):
-            given = self._given(prevalence, rates)
-            chances = np.exp(given - logsumexp(given, axis=-1, keepdims=True))
-            truth = rng.multinomial(weight, chances)
-            prevalence = dirichlet.draw(truth.sum(1) + 1.0, 1, rng)[0]
-            cells = np.einsum("sna,rnp->srap", truth, self._votes)
+            truth = rng.multinomial(weight, votes.truth(prevalence, rates))
+            classed = np.einsum("sna,ng->sga", truth, member)
+            prevalence = dirichlet.draw(classed + 1.0, 1, rng)[0]
+            cells = np.einsum("sna,rnp->srap", truth, votes.votes)
             new = dirichlet.draw(cells + self.prior + np.eye(classes), 1, rng)[0]
             right = np.diagonal(new, axis1=-2, axis2=-1).mean((1, 2)) > 1 / classes
             rates = np.where(right[:, None, None, None], new, rates)
@@ -196,30 +212,28 @@ class NoisyLabels(Posterior):
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of prevalence and rates, up to a constant."""
-        return self.log_joint(variables["prevalence"][None], variables["rates"][None])[0]
+        prevalence = variables["prevalence"].reshape(1, len(self.votes.sizes), -1)
+        shared = [np.reshape(variables["dependence"], 1)] if self._unknown else []
+        return self.log_joint(prevalence, variables["rates"][None], *shared)[0]
 
     def true_classes(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return the probability (pattern, actual) of every class, the rates averaged out."""
         drawn = self.variables(size, rng)
-        given = self._given(drawn["prevalence"], drawn["rates"])
-        return np.exp(given - logsumexp(given, axis=-1, keepdims=True)).mean(0)
+        prevalence = drawn["prevalence"].reshape(size, len(self.votes.sizes), -1)
+        shared = drawn.get("dependence", self.dependence)
+        return self.votes.truth(prevalence, drawn["rates"], shared).mean(0)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: no more than the points are worth."""
         return 4_000
 
 
-def _unfold(points):
-    """Return prevalence (S, 2) and rates (S, R, 2, 2) from points on the logit scale."""
-    shares = expit(points)
-    prevalence = np.stack([1 - shares[:, 0], shares[:, 0]], axis=-1)
-    right = shares[:, 1:].reshape(len(points), -1, 2)
-    rows = [np.stack([right[..., 0], 1 - right[..., 0]], -1)]
-    rows += [np.stack([1 - right[..., 1], right[..., 1]], -1)]
-    return prevalence, np.stack(rows, axis=-2)
-
-
-def noisy_labels(evidence: xr.Dataset, *, concentration: float | None = None) -> NoisyLabels:
+def noisy_labels(
+    evidence: xr.Dataset,
+    *,
+    concentration: float | None = None,
+    dependence: float | tuple[float, float] = 0.0,
+) -> NoisyLabels:
     """
     Return the posterior of the rates of several raters without a gold standard.
 
@@ -229,6 +243,10 @@ def noisy_labels(evidence: xr.Dataset, *, concentration: float | None = None) ->
         From `bayescm.from_raters`.
     concentration : float, optional
         Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1.
+    dependence : float or tuple of two floats, default 0
+        Of two classes: how far examples are hard or easy for all raters alike. The correlation of
+        two raters' errors on the normal scale, in [0, 1): a number that is assumed, or ``(a, b)``
+        for a Beta(a, b), which four raters or gold labels can tell of.
 
     Returns
     -------
@@ -237,7 +255,8 @@ def noisy_labels(evidence: xr.Dataset, *, concentration: float | None = None) ->
     Raises
     ------
     ValueError
-        If the concentration is not positive.
+        If the concentration is not positive, or the dependence is out of range or of more than two
+        classes.
 
     Examples
     --------
@@ -254,4 +273,17 @@ def noisy_labels(evidence: xr.Dataset, *, concentration: float | None = None) ->
     prior = 1.0 if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:
         raise fail("concentration must be positive", prior, "a number > 0", "pass 1")
-    return NoisyLabels(ratings, float(prior))
+    return NoisyLabels(ratings, float(prior), _dependence(dependence, ratings.sizes["actual"]))
+
+
+def _dependence(given, classes):
+    """Return the dependence, or raise where it is none."""
+    pair = isinstance(given, tuple)
+    right = len(given) == 2 and min(given) > 0 if pair else np.ndim(given) == 0 and 0 <= given < 1
+    if not right:
+        todo = "pass 0.2, or (1, 4) to learn it"
+        raise fail("not a dependence of raters", given, "0 <= dependence < 1, or a Beta", todo)
+    if classes > 2 and given != 0:
+        todo = "take one class against the rest, or leave it out"
+        raise fail("dependence of raters is for two classes", classes, "two classes", todo)
+    return tuple(map(float, given)) if pair else float(given)

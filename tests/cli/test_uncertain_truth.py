@@ -64,3 +64,28 @@ def test_error_rates_are_carried_over(capsys, tmp_path):
     (row,) = json.loads(out)
     evidence = bcm.from_partly_labelled(human, judge=judge, positive="good", transfer="errors")
     assert row["mean"] == pytest.approx(bcm.summary(evidence, "prevalence")["mean"].item())
+
+
+def test_raters_are_summarized(capsys, tmp_path):
+    columns = {
+        "ann": ["good", "bad", "good", "good", "bad", "bad"] * 12,
+        "bob": ["good", "bad", "good", "bad", "bad", "bad"] * 12,
+        "llm": ["good", "bad", "good", "good", "bad", None] * 12,
+        "yhat": ["good", "bad", "bad", "good", "bad", "bad"] * 12,
+    }
+    file = tmp_path / "items.csv"
+    pd.DataFrame(columns).to_csv(file, index=False)
+    options = ["--raters", "ann,bob,llm", "--predicted", "yhat", "--positive", "good"]
+    status, out, _ = run(capsys, "summary", file, *options, "-m", "recall", "--format", "json")
+    assert status == 0
+    rows = {row["classifier"]: row for row in json.loads(out)}
+    assert list(rows) == ["ann", "bob", "llm", "yhat"]
+    assert rows["yhat"]["model"] == "noisy_labels"
+    given = {name: columns[name] for name in ("ann", "bob", "llm")}
+    predicted = {"yhat": columns["yhat"]}
+    evidence = bcm.from_raters(given, predicted=predicted, positive="good")
+    exact = bcm.summary(evidence, "recall").set_index("classifier")["mean"]
+    assert rows["yhat"]["mean"] == pytest.approx(exact["yhat"])
+    status, _, err = run(capsys, "summary", file, *options, "--fold", "ann")
+    assert status == 2
+    assert "raters go without" in err

@@ -37,7 +37,8 @@ def test_the_anaesthetists_of_dawid_and_skene():
     table = pd.read_csv(REFERENCE / "anaesthetists.csv", index_col="patient")
     others = table.columns[3:]
     raters = {"first": table[table.columns[:3]]} | {each: table[each] for each in others}
-    prevalence, rates = noisy_labels(bcm.from_raters(raters)).most_likely()
+    prevalence, rates = noisy_labels(bcm.from_raters(raters)).votes.most_likely()
+    (prevalence,) = prevalence
     np.testing.assert_allclose(prevalence, [0.40, 0.42, 0.11, 0.07], atol=0.0051)
     np.testing.assert_allclose(
         rates[0, 1:3], [[0.07, 0.88, 0.05, 0], [0, 0.34, 0.66, 0]], atol=0.01
@@ -103,3 +104,71 @@ def test_more_classes_are_drawn_in_turn():
 def test_bad_input_says_what_is_wrong(given, words):
     with pytest.raises(ValueError, match=words):
         bcm.from_raters(**given)
+
+
+def test_two_tests_in_two_populations_as_hui_and_walter_printed():
+    # Hui & Walter (1980), two tests for tuberculosis: their Table 1, and the estimates.
+    cells = {"one": [14, 4, 9, 528], "two": [887, 31, 37, 367]}
+    rows = [
+        (place, *pair)
+        for place, counts in cells.items()
+        for pair, count in zip(((1, 1), (1, 0), (0, 1), (0, 0)), counts, strict=True)
+        for _ in range(count)
+    ]
+    place, first, second = zip(*rows, strict=True)
+    with pytest.warns(UserWarning, match="err alike"):
+        evidence = bcm.from_raters({"first": first, "second": second}, group=place)
+    prevalence, rates = noisy_labels(evidence).votes.most_likely()
+    np.testing.assert_allclose(prevalence[:, 1], [0.0268, 0.7168], atol=2e-4)
+    np.testing.assert_allclose(rates[:, 0, 1], [0.0067, 0.0159], atol=2e-4)
+    np.testing.assert_allclose(rates[:, 1, 0], [0.0339, 0.0312], atol=2e-4)
+    ends = bcm.interval(evidence, "specificity")
+    assert (ends.sel(bound="lower") > 0.96).all()
+
+
+def test_errors_together_flatter_the_raters_and_four_of_them_show_it():
+    rng, size = np.random.default_rng(7), 1500
+    truth = rng.random(size) < 0.4
+    hard = np.sqrt(0.4) * rng.standard_normal(size)
+    said = {}
+    for name in "abcde":
+        right = hard + np.sqrt(0.6) * rng.standard_normal(size) < 0.84  # of four in five
+        said[name] = np.where(right, truth, ~truth)
+    evidence = bcm.from_raters(said)
+    table = bcm.assumed_dependence(evidence, "recall", dependence=(0, 0.4))
+    means = table.groupby("dependence")["mean"].mean()
+    assert means[0.0] > means[0.4] + 0.02
+    assert means[0.4] == pytest.approx(0.8, abs=0.04)
+    posterior = noisy_labels(evidence, dependence=(1, 3))
+    drawn = posterior.variables(1000, rng)
+    assert np.quantile(drawn["dependence"], 0.05) > 0.03
+    low, high = np.quantile(drawn["rates"][:, 0, 1, 1], [0.005, 0.995])
+    assert low - 0.03 < 0.8 < high + 0.03
+
+
+def test_the_model_knows_dependence_and_populations():
+    said = {name: each[:24] for name, each in SAID.items()}
+    evidence = bcm.from_raters(said, group=np.arange(24) % 2)
+    posterior = noisy_labels(evidence, dependence=(1, 4))
+    drawn = posterior.variables(2, RNG)
+    assert drawn["prevalence"].shape == (2, 2, 2)
+    model = bcm.models.noisy_labels(evidence, dependence=(1, 4))
+    logp = remove_value_transforms(model).compile_logp(jacobian=False, mode=Mode("py", None))
+    names = ("prevalence", "rates", "dependence")
+    points = [{name: drawn[name][place] for name in names} for place in range(2)]
+    assert np.ptp([logp(each) - posterior.log_density(each) for each in points]) < 1e-4
+
+
+def test_every_example_has_its_classes():
+    chances = bcm.true_classes(bcm.from_raters(SAID))
+    assert chances.dims == ("example", "actual")
+    np.testing.assert_allclose(chances.sum("actual"), 1)
+    most = chances.idxmax("actual").values
+    votes = np.mean([each == TRUTH for each in SAID.values()], axis=1).max()
+    assert np.mean(most == TRUTH) > votes - 0.02
+
+
+@pytest.mark.parametrize("given", [1.0, -0.1, (1, 0)])
+def test_dependence_out_of_range_is_refused(given):
+    with pytest.raises(ValueError, match="dependence"):
+        bcm.interval(bcm.from_raters(SAID), "recall", dependence=given)

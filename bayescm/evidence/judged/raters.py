@@ -18,6 +18,7 @@ def from_raters(
     *,
     predicted: Mapping[str, Any] | None = None,
     gold: Any = None,
+    group: Any = None,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
 ) -> xr.Dataset:
@@ -33,6 +34,9 @@ def from_raters(
         Predictions of classifiers, which are raters like any other.
     gold : array_like, shape (n,), optional
         The truth of some examples, missing for the others.
+    group : array_like, shape (n,), optional
+        The population each example is of, where prevalences differ and raters err alike: two
+        raters of two populations tell who is right.
     labels : sequence, optional
         All classes; by default those that were given, sorted.
     positive : label, optional
@@ -67,7 +71,8 @@ def from_raters(
     >>> dict(evidence.sizes)["classifier"], int(evidence.counts.sum())
     (4, 40)
     """
-    found = tabulated(raters, predicted=predicted, gold=gold, labels=labels, positive=positive)
+    options: dict[str, Any] = {"group": group, "labels": labels, "positive": positive}
+    found = tabulated(raters, predicted=predicted, gold=gold, **options)
     _check_design(found)
     return found
 
@@ -77,6 +82,7 @@ def tabulated(
     *,
     predicted: Mapping[str, Any] | None = None,
     gold: Any = None,
+    group: Any = None,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
 ) -> xr.Dataset:
@@ -92,20 +98,23 @@ def tabulated(
     known = _labels(given, labels, positive)
     votes = np.stack([_votes(name, each, known) for name, each in columns.items()])
     sure = _places("gold", truth, known) if truth is not None else np.full(votes.shape[1], -1)
-    flat = np.column_stack([votes.transpose(1, 0, 2).reshape(votes.shape[1], -1), sure])
+    place, names = _groups(group, votes.shape[1])
+    flat = np.column_stack([votes.transpose(1, 0, 2).reshape(votes.shape[1], -1), place, sure])
     rows, which, counts = np.unique(flat, axis=0, return_inverse=True, return_counts=True)
     found = xr.Dataset(
         {
             "counts": ("pattern", counts),
             "votes": (
                 ("classifier", "pattern", "predicted"),
-                rows[:, :-1].reshape(-1, len(votes), len(known)).swapaxes(0, 1),
+                rows[:, :-2].reshape(-1, len(votes), len(known)).swapaxes(0, 1),
             ),
             "gold": ("pattern", rows[:, -1]),
         },
         coords={"classifier": list(columns), "actual": known, "predicted": known},
     )
     found = found.assign_coords(pattern_of=("example", which.ravel()))
+    if names is not None:
+        found = found.assign(group=("pattern", rows[:, -2])).assign_coords(population=names)
     label = obvious(known.tolist()) if positive is None else positive
     return found if label is None else found.assign_coords(positive=label)
 
@@ -167,6 +176,17 @@ def _places(name, array, labels):
     return np.array([place[each] for each in array.ravel().tolist()], np.int64)
 
 
+def _groups(group, size):
+    """Return the place (n,) of every example's population, and their names, or None."""
+    if group is None:
+        return np.zeros(size, int), None
+    given = pd.Categorical(pd.Series(group).reset_index(drop=True))
+    if len(given) != size or (given.codes < 0).any():
+        todo = "name the population of every example"
+        raise fail("the groups do not fit the examples", len(given), f"{size}, none missing", todo)
+    return given.codes.astype(int), given.categories.to_numpy()
+
+
 def _check_design(evidence):
     """Refuse what does not identify the rates, and warn of what cannot show dependence."""
     if (evidence["gold"] >= 0).any():
@@ -174,6 +194,15 @@ def _check_design(evidence):
     votes = evidence["votes"].sum("predicted") > 0
     overlap = int((votes.sum("classifier").where(evidence["counts"] > 0)).max())
     number = evidence.sizes["classifier"]
+    populations = evidence.sizes.get("population", 1)
+    if overlap == 2 and populations > 1:
+        warnings.warn(
+            "Two raters of several populations tell who is right only where prevalences differ, "
+            "and if the raters err alike in all of them and independently of each other. None of "
+            "this can be seen: add a rater, or pass gold= for some examples.",
+            stacklevel=3,
+        )
+        return
     if overlap < 3 and int(evidence["votes"].sum("predicted").max()) < 2:
         allowed = "three raters of the same examples, or gold labels for some"
         todo = "add a rater or a judge, or pass gold= with the truth of 30 examples or more"

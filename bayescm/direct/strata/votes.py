@@ -1,0 +1,113 @@
+"""What raters say given the truth: the likelihood of their labels, the true class summed out."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import log_ndtr, logsumexp, ndtri
+
+_ROUNDS, _NODES = 200, 15
+_SURE = 1e-12  # a rate is no nearer to 0 and 1 than this
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """
+    The labels of raters, examples rated alike in one pattern.
+
+    Attributes
+    ----------
+    votes : ndarray, shape (R, P, C)
+        How often each rater gave each label.
+    weight : ndarray, shape (P,)
+        How many examples the pattern has.
+    possible : ndarray of bool, shape (P, C)
+        Which classes may be true: of a gold label that one.
+    group : ndarray of int, shape (P,)
+        The population that the examples are of.
+    """
+
+    votes: np.ndarray
+    weight: np.ndarray
+    possible: np.ndarray
+    group: np.ndarray
+
+    @classmethod
+    def of(cls, ratings: xr.Dataset) -> "Votes":
+        """Return the labels of `bayescm.from_raters`."""
+        gold = ratings["gold"].values[:, None]
+        votes, weight = (ratings[each].values.astype(float) for each in ("votes", "counts"))
+        places = np.zeros(len(weight), int)
+        if "group" in ratings:
+            places = ratings["group"].values.astype(int)
+        return cls(votes, weight, (gold < 0) | (gold == np.arange(votes.shape[-1])), places)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The number of examples of each population, (G,)."""
+        return np.bincount(self.group, self.weight)
+
+    def given(self, prevalence: np.ndarray, rates: np.ndarray, shared: Any = 0.0) -> np.ndarray:
+        """
+        Return the log probability (S, P, C) of every pattern together with every true class.
+
+        Parameters
+        ----------
+        prevalence : ndarray, shape (S, G, C)
+        rates : ndarray, shape (S, R, C, C)
+        shared : float or ndarray, shape (S,)
+            The correlation of how hard an example is for two raters, on the normal scale; of two
+            classes only.
+        """
+        said = self._apart(rates) if np.all(shared == 0) else self._together(rates, shared)
+        logs = np.log(np.maximum(prevalence, 1e-300))[:, self.group]
+        return np.where(self.possible, said + logs, -np.inf)
+
+    def _apart(self, rates):
+        """Return the log probability (S, P, C) of labels given the class, errors independent."""
+        raters, patterns, classes = self.votes.shape
+        logs = np.log(np.maximum(rates, 1e-300))
+        flat = logs.swapaxes(1, 2).reshape(len(logs), classes, raters * classes)
+        terms = flat @ self.votes.transpose(0, 2, 1).reshape(raters * classes, patterns)
+        return terms.swapaxes(1, 2)
+
+    def _together(self, rates, shared):
+        """Return the same where examples are hard or easy for all raters alike."""
+        right = np.diagonal(rates, axis1=-2, axis2=-1)  # (S, R, C)
+        right = np.clip(right, _SURE, 1 - _SURE)
+        nodes, weights = hermegauss(_NODES)
+        shared = np.broadcast_to(shared, len(rates))[:, None, None, None]
+        level = (ndtri(right)[..., None] + np.sqrt(shared) * nodes) / np.sqrt(1 - shared)
+        yes, no = log_ndtr(level), log_ndtr(-level)  # (S, R, C, Q)
+        own, other = self.votes, self.votes[..., ::-1]
+        terms = np.einsum("rpa,sraq->spaq", own, yes) + np.einsum("rpa,sraq->spaq", other, no)
+        return logsumexp(terms, axis=-1, b=weights / weights.sum())
+
+    def most_likely(self, added: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Return prevalence (G, C) and rates (R, C, C) by EM from the votes, with pseudo-counts."""
+        truth = np.where(self.possible, self.votes.sum(0) + 1e-6, 0)
+        truth = truth / truth.sum(-1, keepdims=True)
+        for _ in range(_ROUNDS):
+            prevalence = self.by_group(truth) / self.sizes[:, None]
+            rates = np.einsum("n,na,rnp->rap", self.weight, truth, self.votes) + added
+            rates = np.maximum(rates, 1e-9)
+            rates = rates / rates.sum(-1, keepdims=True)
+            new = self.truth(prevalence[None], rates[None])[0]
+            if np.abs(new - truth).max() < 1e-9:
+                break
+            truth = new
+        return prevalence, rates
+
+    def truth(self, prevalence: np.ndarray, rates: np.ndarray, shared: Any = 0.0) -> np.ndarray:
+        """Return the probability (S, P, C) of every true class."""
+        given = self.given(prevalence, rates, shared)
+        return np.exp(given - logsumexp(given, axis=-1, keepdims=True))
+
+    def by_group(self, truth: np.ndarray) -> np.ndarray:
+        """Return how many examples (G, C) of each population are of each class."""
+        found = np.zeros((len(self.sizes), truth.shape[-1]))
+        np.add.at(found, self.group, self.weight[:, None] * truth)
+        return found
