@@ -64,7 +64,7 @@ _HOME = {
     "integrations": ["as_metrics", "mlflow", "sklearn"],
     "answers.learners.learning": ["learning_curve"],
     "reporting": ["report"],
-    "reporting.bars": ["table"],
+    "reporting.formats.bars": ["table"],
     "planning": ["plan", "plan_auc", "plan_comparison", "plan_labels"],
     "plots": [
         "plot_posterior",

@@ -100,7 +100,7 @@ from bayescm.posterior.files import load as load
 from bayescm.posterior.files import save as save
 from bayescm.posterior.fit import fit as fit
 from bayescm.reporting import report as report
-from bayescm.reporting.bars import table as table
+from bayescm.reporting.formats.bars import table as table
 
 __version__: str
 __all__: list[str]

@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
             code = app(arguments, standalone_mode=False)
     except TyperException as error:
         code = _complain(error.format_message())
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, ImportError) as error:
         if os.environ.get("BAYESCM_TRACEBACK"):
             raise
         code = _complain(str(error))

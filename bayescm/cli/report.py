@@ -42,9 +42,16 @@ def report(
     classifier: Annotated[
         str | None, typer.Option("--classifier", help="Which classifier in the store.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Ends in .html, .md or .tex.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Ends in .html, .md, .tex or .docx.")
+    ] = None,
+    style: Annotated[
+        str | None, typer.Option("--format", help="html, md, tex or docx: report.html and so on.")
+    ] = None,
+    checklist: Annotated[
+        str | None,
+        typer.Option("--checklist", help="stard or tripod: where each item of it is."),
+    ] = None,
     judge: Judge = None,
     positive: Positive = None,
     abstain: Abstain = None,
@@ -61,12 +68,13 @@ def report(
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
 ) -> None:
-    """Report with tables, sentences and pictures: HTML, Markdown or LaTeX."""
+    """Report with tables, sentences and pictures: HTML, Markdown, LaTeX or Word."""
     from bayescm.cli import evidence, judged
     from bayescm.cli.output import say
     from bayescm.reporting import report
-    from bayescm.reporting.render import check_path
+    from bayescm.reporting.formats.render import check_path
 
+    out = _out(out, style)
     check_path(out)
     settings: dict[str, Any] = {
         "measures": measure,
@@ -98,5 +106,16 @@ def report(
         if known is not of_scores:
             settings |= {"scores": of_scores, **evidence.prior(concentration, known)}
         settings |= evidence.asked(model, of)
-        written = report(known, out, rope=rope, source=file, progressbar=True, **settings)
+        settings |= {"rope": rope, "source": file, "checklist": checklist}
+        written = report(known, out, progressbar=True, **settings)
     say(f"written to {written}")
+
+
+def _out(out, style):
+    """Return where to write: what is given, or report with the ending of the format."""
+    if out is None:
+        return Path(f"report.{style or 'html'}")
+    if style is not None and out.suffix != f".{style}":
+        todo = "leave --format out, or rename the file"
+        raise fail("two formats", f"{out.name}, --format {style}", "one format", todo)
+    return out

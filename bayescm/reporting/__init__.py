@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from bayescm.validate import check_kind, check_prob, fail
+from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 
 def report(
@@ -21,6 +21,7 @@ def report(
     scores: xr.Dataset | None = None,
     random_seed: int = 0,
     source: str | Path | None = None,
+    checklist: str | None = None,
     progressbar: bool | None = None,
     **keywords: Any,
 ) -> Path:
@@ -32,9 +33,9 @@ def report(
     evidence : DataArray, Dataset or DataTree
         Counts, outcomes of several classifiers, scores, or a fit of these.
     path : str or Path
-        Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``) or
-        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``). Existing files are
-        overwritten.
+        Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``),
+        ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``) or ``.docx`` (the extra
+        ``docx``). Existing files are overwritten.
     measures : str, callable or a sequence of these, optional
         The measures; by default a selection that suits the evidence.
     title : str, optional
@@ -49,6 +50,9 @@ def report(
         Seed of all random draws.
     source : path, optional
         The file that the evidence was read from; the report tells its name and its SHA-256.
+    checklist : {"stard", "tripod"}, optional
+        Says of each item of STARD 2015 or TRIPOD+AI where it is in the report, or that the authors
+        must write it.
     progressbar : bool, optional
         Whether to say which part is being made; by default in terminals and notebooks.
     **keywords
@@ -75,12 +79,15 @@ def report(
     ...     print(path.read_text().splitlines()[0])
     # Evaluation of a classifier
     """
-    from bayescm.reporting import facts, render
+    from bayescm.reporting import checklists, facts
     from bayescm.reporting.assemble import sections_of
+    from bayescm.reporting.formats import render
     from bayescm.reporting.progress import telling
 
     path = render.check_path(path)
     check_prob(prob), check_kind(kind)
+    if checklist is not None:
+        check_choice("checklist", checklist, checklists.CHECKLISTS)
     if not isinstance(evidence, (xr.DataArray, xr.Dataset, xr.DataTree)):
         raise fail(
             "not evidence",
@@ -94,5 +101,8 @@ def report(
     with telling(progressbar), render.own_figures():
         sections = sections_of(evidence, measures, scores, settings, keywords)
         sections[0].sentences += origin
+        checklists.methods(sections, prob, kind)
+        if checklist is not None:
+            sections.append(checklists.checklist(checklist, sections))
         render.write(path, title or "Evaluation of a classifier", sections)
     return path

@@ -198,7 +198,7 @@ def computed(table: pd.DataFrame, facts: dict[str, Any]) -> Section:
     worst = table["error"].max()
     if worst > 1e-6:
         said.append(f"The largest numerical error of an interval bound is {worst:.2g}.")
-    return Section("How it was computed", said)
+    return Section("How it was computed", said, facts=facts)
 
 
 def check_measures(measures: Sequence | None, counts: xr.DataArray) -> list:

@@ -5,8 +5,9 @@ from typing import Any
 
 from bayescm.answers.summary import summary
 from bayescm.online import Ledger, Monitor
-from bayescm.reporting import content, facts, render
+from bayescm.reporting import checklists, content, facts
 from bayescm.reporting.cautions import cautions
+from bayescm.reporting.formats import render
 from bayescm.reporting.parts import Picture, Section, Table
 from bayescm.reporting.settling import uncertain
 from bayescm.validate import fail
@@ -66,6 +67,7 @@ def monitor_report(
             content.computed(table, facts.of_counts(counts, "dirichlet_multinomial", prior, 0)),
             cautions(batches, table, prior=prior),
         ]
+        checklists.methods(sections, prob, kind)
         render.write(path, title or f"Online evaluation of {name}", sections)
     return path
 

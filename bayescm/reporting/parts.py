@@ -1,6 +1,7 @@
 """What a report is made of: sections of sentences, tables and pictures, whatever the format."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -30,3 +31,4 @@ class Section:
     sentences: list[str] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)  # what numbers were made by, where it says

@@ -7,7 +7,8 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.measures.defaults import TABULATED, default_measures
-from bayescm.reporting import content, render
+from bayescm.reporting import content
+from bayescm.reporting.formats import render
 from bayescm.reporting.parts import Section
 
 SECTIONS = [
@@ -108,7 +109,7 @@ def test_numbers_of_examples_are_written_out(number, said):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("r.docx", r"\.html, \.md, \.tex"),
+        ("r.pdf", r"\.html, \.md, \.tex, \.docx"),
         ("none/r.html", "no such folder"),
         ("r", "unknown report format"),
     ],

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import matplotlib
@@ -48,6 +49,10 @@ def check_path(path: str | Path) -> Path:
         raise fail(
             "unknown report format", path.name, f"a name ending in {known}", "rename the file"
         )
+    if path.suffix == ".docx":
+        from bayescm.reporting.formats import word
+
+        word.check()
     if not path.parent.is_dir():
         todo = "create the folder first"
         raise fail("no such folder", str(path.parent), "an existing folder", todo)
@@ -86,7 +91,7 @@ def _write(path, title, sections, folder):
             with replacing(target / picture.name) as part:
                 shutil.copyfile(picture, part)
     with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8"))
 
 
 @contextmanager
@@ -133,19 +138,27 @@ def _latex(title, sections, folder, files):
     return template.render(title=title, sections=sections, files=files)
 
 
-RENDERERS: dict[str, Callable] = {".html": _html, ".md": _markdown, ".tex": _latex}
+def _word(title, sections, folder, files):
+    from bayescm.reporting.formats.word import document
+
+    tell("writing")
+    return document(title, sections)
+
+
+RENDERERS: dict[str, Callable] = {".html": _html, ".md": _markdown, ".tex": _latex, ".docx": _word}
 
 
 def _environment(**options):
     environment = jinja2.Environment(
         loader=_TEMPLATES, trim_blocks=True, lstrip_blocks=True, **options
     )
-    environment.filters["number"] = _number
-    environment.globals["numeric_columns"] = _numeric_columns
+    environment.filters["number"] = number
+    environment.globals["numeric_columns"] = numeric_columns
     return environment
 
 
-def _numeric_columns(frame):
+def numeric_columns(frame: Any) -> set[int]:
+    """Return the places of the columns that are numbers, which stand to the right."""
     columns = (frame.iloc[:, index] for index in range(frame.shape[1]))
     return {index for index, column in enumerate(columns) if all(map(_looks_numeric, column))}
 
@@ -156,7 +169,7 @@ def _looks_numeric(value):
     return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
-def _number(value):
+def number(value: Any) -> str:
     """Return a cell as text: three decimals for what lies between 0.001 and 1000."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
@@ -181,7 +194,7 @@ def _save_pictures(sections, folder, ending):
     tell("writing")
     for picture in (each for section in sections for each in section.pictures):
         folder.mkdir(exist_ok=True)
-        with _drawing():
+        with drawing():
             picture.figure.savefig(
                 folder / f"{picture.name}.{ending}", dpi=150, bbox_inches="tight"
             )
@@ -190,7 +203,7 @@ def _save_pictures(sections, folder, ending):
 def _svg(picture):
     """Return a figure as inline SVG: text stays text, ids are those of this picture alone."""
     buffer = io.StringIO()
-    with _drawing(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}):
+    with drawing(), matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}):
         picture.figure.savefig(
             buffer, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None}
         )
@@ -208,7 +221,7 @@ def _svg(picture):
 
 
 @contextmanager
-def _drawing():
+def drawing():
     """Ignore that the fonts at hand lack a character: the reader's browser has it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")

@@ -1,0 +1,67 @@
+"""Reports for clinics: documents of Word, checklists, and the paragraph for a methods section."""
+
+import hashlib
+import sys
+
+import pytest
+
+import bayescm as bcm
+from bayescm.cli import main
+from bayescm.reporting import checklists
+
+ROWS = "actual,predicted\n" + "sick,sick\nwell,sick\nwell,well\nsick,well\nsick,sick\n" * 12
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(ROWS)
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(["report", "a.csv", "--positive", "sick", "-m", "recall", *arguments])
+        return left.value.code, capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.slow
+def test_a_document_says_what_the_page_says(run, tmp_path):
+    from docx import Document
+
+    title = "Spam <b>\x1b[31m שלום"
+    assert run("--format", "docx", "--checklist", "stard", "--title", title)[0] == 0
+    made = Document(tmp_path / "report.docx")
+    words = [each.text for each in made.paragraphs]
+    said = "\n".join(words)
+    assert words[0] == "Spam <b>\ufffd[31m שלום"
+    assert hashlib.sha256((tmp_path / "a.csv").read_bytes()).hexdigest() in said
+    assert "Read from a.csv" in said
+    assert "For a methods section: 95% highest-density intervals" in said
+    assert f"bayescm {bcm.__version__}" in said
+    known = bcm.summary(bcm.read("a.csv", positive="sick"), "recall").iloc[0]
+    cells = [[cell.text for cell in row.cells] for table in made.tables for row in table.rows]
+    assert any(f"{known['lower']:.3f}" in row and f"{known['upper']:.3f}" in row for row in cells)
+    items = [row for row in cells if row[0] == "24"]
+    assert items == [["24", "accuracy with its precision", "here: What is known"]]
+    assert len(made.inline_shapes) >= 2
+    assert all(each._inline.docPr.get("descr") for each in made.inline_shapes)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "report.docx"]
+
+
+@pytest.mark.parametrize(("name", "items"), [("stard", 34), ("tripod", 52)])
+def test_checklists_have_every_item_once(name, items):
+    section = checklists.checklist(name, [])
+    frame = section.tables[0].frame
+    assert len(frame) == frame["item"].nunique() == items
+    assert set(frame["where"]) == {"to be written by the authors"}
+
+
+def test_what_cannot_be_written_is_said(run, tmp_path, monkeypatch):
+    assert "two formats" in run("--format", "docx", "-o", "r.html")[1].err
+    assert "unknown checklist: 'prisma'" in run("--checklist", "prisma")[1].err
+    assert "unknown report format" in run("--format", "pdf")[1].err
+    monkeypatch.setitem(sys.modules, "docx", None)
+    with pytest.raises(ImportError, match=r"bayescm\[docx\]"):
+        bcm.report(bcm.from_cells(tp=6, fn=1, fp=3, tn=3), tmp_path / "r.docx")
+    assert [each.name for each in tmp_path.iterdir()] == ["a.csv"]
