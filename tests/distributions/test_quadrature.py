@@ -139,3 +139,10 @@ def test_infinite_moments_are_infinite():
     distribution = _distribution("positive_likelihood_ratio", [[30, 0], [3, 9]])
     assert np.isinf(distribution.mean())
     assert np.isinf(distribution.sd())
+
+
+def test_rays_that_are_cut_off_have_no_density():
+    distribution = _distribution("cohen_kappa", [[0.0, 0.0], [0.0, 1.0]], 0.15321855)
+    ends, _ = distribution.checked(0.99, "eti")
+    np.testing.assert_allclose(distribution.cdf(ends), [0.005, 0.995], atol=1e-4)
+    assert ends[0] == pytest.approx(-0.5553, abs=0.01)

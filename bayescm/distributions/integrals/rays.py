@@ -28,6 +28,7 @@ _TABLED, _GAP = 8.0, 0.125  # the scores of a table
 _NEGLIGIBLE = 1e-14  # weight of a node
 _STEPS = 12
 _SETTLED = 1e-9  # the last move of a score, where no less accuracy will do
+_FLAT = 1e-4  # slope of a ray, in parts of the middle one, that gives no density: it was cut off
 _SHORT, _NEAR = 1e-3, 0.05  # the steps of a difference and of a first slope
 
 
@@ -176,7 +177,8 @@ class Rays:
             if exactly:
                 slope = (self._line(score + _SHORT) - self._line(score - _SHORT)) / (2 * _SHORT)
             below = special.ndtr(score) @ self.weights
-            return below, np.where(slope > 0, _bell(score) / slope, 0.0) @ self.weights
+            rising = slope > _FLAT * self.slope
+            return below, np.where(rising, _bell(score) / slope, 0.0) @ self.weights
 
     def moments(self, link):
         """Return mean, standard deviation and skewness of the number itself, (m, 3)."""
