@@ -73,7 +73,8 @@ def summary(
         _rows(distribution, template, point, prob, kind)
         for (distribution, template), point in zip(found, points, strict=True)
     ]
-    table = pd.concat(parts, ignore_index=True)
+    names = dict.fromkeys(name for part in parts for name in part)
+    table = pd.DataFrame({name: _joined(parts, name) for name in names})
     said = posterior.says(of)
     if said != "parameter":
         table.insert(list(table).index("point"), "of", said)
@@ -103,7 +104,7 @@ def _rows(distribution, template, point, prob, kind):
         "error": error,
         "undefined": distribution.undefined,
     }
-    return _frame(template, columns)
+    return _columns(template, columns)
 
 
 def _with_kind(how, kinds):
@@ -112,18 +113,26 @@ def _with_kind(how, kinds):
     return np.where(plain, how, how + ", equal tails: " + kinds.astype(object))
 
 
-def _frame(template, columns):
+def _joined(parts, name):
+    """Return a column of all measures; those that have no classes have none there."""
+    if all(name in part for part in parts):
+        return np.concatenate([part[name] for part in parts])
+    blank = [np.full(len(part["measure"]), np.nan, object) for part in parts]
+    return np.concatenate([part.get(name, each) for part, each in zip(parts, blank, strict=True)])
+
+
+def _columns(template, columns):
     index = [
         template.coords[dim].values if dim in template.coords else range(size)
         for dim, size in template.sizes.items()
     ]
     grid = np.meshgrid(*index, indexing="ij") if index else []
-    frame = {"measure": np.full(template.size, template.name, dtype=object)}
-    frame |= {dim: each.ravel() for dim, each in zip(template.dims, grid, strict=True)}
-    frame |= {
+    found = {"measure": np.full(template.size, template.name, dtype=object)}
+    found |= {dim: each.ravel() for dim, each in zip(template.dims, grid, strict=True)}
+    found |= {
         name: np.broadcast_to(values, template.shape).ravel() for name, values in columns.items()
     }
-    return pd.DataFrame(frame)
+    return found
 
 
 def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:

@@ -5,9 +5,11 @@ import numpy as np
 from bayescm.distributions.hdi import INTERIOR, LOWER, ONE_INTERVAL, UPPER, both_ends
 from bayescm.distributions.incomplete import betainc, betainccinv, betaincinv, density_of_log_odds
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_RULES = [np.polynomial.legendre.leggauss(size) for size in (4, 8)]
+_SHORT = 0.25  # spreads: of moves that four nodes are enough for
 _CHUNK = 4096  # stays in the processor's cache
 _LIMIT = 600.0  # of the log odds: exp stays finite
+_STEPS, _SETTLED = 3, 1e-6  # steps before those are left out that have settled
 
 
 def beta_highest(a, b, prob, power=0):
@@ -102,10 +104,12 @@ class _Density:
             slope = slope + self.power * sign * v * c / factor
         return log, slope
 
-    def between(self, start, stop):
-        """Return the mass between two near points."""
-        half, middle = (stop - start) / 2, (stop + start) / 2
-        return half * (_WEIGHTS @ self.mass(middle + _NODES[:, None] * half))
+    def between(self, start, move):
+        """Return the mass of short moves, (2, m)."""
+        half = move / 2
+        nodes, weights = _RULES[bool((np.abs(move) > _SHORT * self.spread).any())]
+        masses = self.mass(start + half * (1 + nodes[:, None, None]))
+        return half * np.tensordot(weights, masses, 1)
 
     def solve(self, prob):
         """Return both ends in v, and which of them did not converge."""
@@ -113,14 +117,13 @@ class _Density:
         low = self.shift(betaincinv(self.p, self.q, tail))
         high = self.shift(betainccinv(self.p, self.q, tail))
         state = low, high, np.zeros_like(low), np.zeros(low.shape, bool), low
-        low, high, excess, far, size = self.walk(*self.around_mode(state), steps=3)
-        rest = ~(size < 1e-6)
+        low, high, _, far, size = state = self.walk(*self.around_mode(state), steps=_STEPS)
+        rest = ~(size < _SETTLED)
         if rest.any():
-            state = low, high, excess, far, size
             moved = self.take(rest).walk(*(each[rest] for each in state), steps=5)
             for each, new in zip(state, moved, strict=True):
                 each[rest] = new
-        lost = far | ~(size < 1e-6)
+        lost = far | ~(size < _SETTLED)
         if lost.any():
             low[lost], high[lost], lost[lost] = self.take(lost).polish(low[lost], high[lost], prob)
         return self.value(low), self.value(high), lost
@@ -134,22 +137,26 @@ class _Density:
 
     def moved(self, state, new_low, new_high, size):
         low, high, excess, far, _ = state
-        excess = excess + self.between(new_low, low) + self.between(high, new_high)
-        far = far | (np.abs(new_low - low) > 2) | (np.abs(new_high - high) > 2)
+        moves = np.stack([low - new_low, new_high - high])
+        excess = excess + self.between(np.stack([new_low, high]), moves).sum(axis=0)
+        far = far | (np.abs(moves) > 2).any(axis=0)
         return new_low, new_high, excess, far, size
 
     def walk(self, *state, steps):
         """Take some Newton steps, and keep account of the mass that they add."""
         for _ in range(steps):
             state = self.moved(state, *self.step(*state[:3]))
+            if (state[-1] < _SETTLED).all():
+                break
         return state
 
     def step(self, low, high, excess):
         """Take one Newton step that keeps the mode between the ends; return its size too."""
-        (level_low, rise), (level_high, fall) = self.level(low), self.level(high)
-        masses, gap = (self.mass(low), self.mass(high)), level_high - level_low
+        ends = np.stack([low, high])
+        level, slopes = self.level(ends)
         with np.errstate(divide="ignore", invalid="ignore"):
-            move_low, move_high = both_ends(gap, excess, masses, (rise, fall))
+            gap = level[1] - level[0]
+            move_low, move_high = both_ends(gap, excess, self.mass(ends), slopes)
         new_low, new_high = low + move_low, high + move_high
         new_low = np.where(new_low < self.mode, new_low, (low + self.mode) / 2)
         new_high = np.where(new_high > self.mode, new_high, (high + self.mode) / 2)
