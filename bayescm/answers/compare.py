@@ -218,7 +218,7 @@ def _places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]
         if len(names) < 2:
             todo = "add another, or use interval() for a single one"
             raise fail(f"only one {dim}", names, "two or more", todo)
-        others = [each for each in values.dims if each != dim]
+        others = [str(each) for each in values.dims if each != dim]
         for index in np.ndindex(*(values.sizes[each] for each in others)):
             yield kernel, dict(zip(others, index, strict=True)), names
 

@@ -29,8 +29,8 @@ class Joint:
 
     Attributes
     ----------
-    blanks : Dataset
-        A variable per measure, dims ``(..., [class])``: what the draws are of.
+    blanks : mapping of str to DataArray
+        By measure, dims ``(..., [class])``: what the draws are of.
     drawn : callable
         Draws them, when they are needed: where the distribution of a difference is known, nothing
         is drawn.
@@ -47,7 +47,7 @@ class Joint:
         Whether only differences between members are known: a level is about their average.
     """
 
-    blanks: xr.Dataset
+    blanks: Mapping[str, xr.DataArray]
     drawn: Callable[[], xr.Dataset]
     measures: list
     paired: bool
@@ -119,7 +119,7 @@ def draw_measures(
     if compared and not paired:
         _warn_if_paired(_classifiers(posterior.seen, dim))
     number = draws or posterior.draws_by_default(of, joint=True)
-    blanks = xr.Dataset({each.__name__: template(posterior, each) for each in found})
+    blanks = {each.__name__: template(posterior, each) for each in found}
 
     def drawn():
         return labelled_draws(posterior, found, number, rng, of=of, n=n)
@@ -129,9 +129,8 @@ def draw_measures(
     def distribution(measure, place):
         if whole(measure) is None or whole(measure).how.startswith("draws"):
             return None
-        dims = blanks[measure.__name__].dims
+        dims, shape = blanks[measure.__name__].dims, blanks[measure.__name__].shape
         index = [place[each] for each in dims]
-        shape = [blanks.sizes[each] for each in dims]
         found = whole(measure)
         return found.take(np.ravel_multi_index(index, shape)) if dims else found
 
@@ -176,7 +175,7 @@ def _of_members(members, measures, dim, rng, options):
     for name, member in members.items():
         seed = np.random.SeedSequence(int(rng.integers(2**63)))
         part = draw_measures(member, measures, dim="", random_seed=seed, **options)
-        if dim in part.blanks.dims:
+        if any(dim in each.dims for each in part.blanks.values()):
             todo = "select along it, or compare over another dim"
             raise fail(
                 f"only some members have the dim {dim}", name, "it in all members or in none", todo
@@ -200,7 +199,10 @@ def _of_members(members, measures, dim, rng, options):
         return list(parts.values())[place[dim]].distribution(measure, own)
 
     found = next(iter(parts.values())).measures
-    blanks = joined(part.blanks for part in parts.values()).transpose(dim, ...)
+    blanks = {
+        each.__name__: joined(part.blanks[each.__name__] for part in parts.values())
+        for each in found
+    }
     return Joint(blanks, drawn, found, False, distribution, lambda *_: None)
 
 
