@@ -54,7 +54,8 @@ _HOME = {
     "answers.raters.unseen": ["assumed_dependence", "true_classes"],
     "answers.evidence_for": ["evidence_for"],
     "answers.classification_report": ["classification_report"],
-    "answers.compare": ["compare", "ranks"],
+    "answers.compare": ["compare"],
+    "answers.ranking.ranks": ["ranks"],
     "answers.groups.gaps": ["gap"],
     "answers.groups.slices": ["worst_slices"],
     "answers.joint": ["joint_interval", "conclusions"],
@@ -69,6 +70,7 @@ _HOME = {
     "plots": [
         "plot_posterior",
         "plot_ranks",
+        "plot_tiers",
         "plot_forest",
         "plot_region",
         "plot_prior_posterior",

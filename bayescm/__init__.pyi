@@ -14,7 +14,6 @@ from bayescm import studies as studies
 from bayescm.answers.check import check as check
 from bayescm.answers.classification_report import classification_report as classification_report
 from bayescm.answers.compare import compare as compare
-from bayescm.answers.compare import ranks as ranks
 from bayescm.answers.evidence_for import evidence_for as evidence_for
 from bayescm.answers.groups.gaps import gap as gap
 from bayescm.answers.groups.slices import worst_slices as worst_slices
@@ -31,6 +30,7 @@ from bayescm.answers.numbers import quantile as quantile
 from bayescm.answers.numbers import sd as sd
 from bayescm.answers.numbers import skewness as skewness
 from bayescm.answers.proportion import proportion as proportion
+from bayescm.answers.ranking.ranks import ranks as ranks
 from bayescm.answers.raters.agreement import agreement as agreement
 from bayescm.answers.raters.unseen import assumed_dependence as assumed_dependence
 from bayescm.answers.raters.unseen import true_classes as true_classes
@@ -96,6 +96,7 @@ from bayescm.plots import plot_slices as plot_slices
 from bayescm.plots import plot_sroc as plot_sroc
 from bayescm.plots import plot_studies as plot_studies
 from bayescm.plots import plot_threshold as plot_threshold
+from bayescm.plots import plot_tiers as plot_tiers
 from bayescm.posterior.files import load as load
 from bayescm.posterior.files import save as save
 from bayescm.posterior.fit import fit as fit

@@ -1,4 +1,4 @@
-"""Which is better, by how much, and how certainly: comparisons and ranks."""
+"""Which is better, by how much, and how certainly: comparisons."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
@@ -22,7 +22,6 @@ _COLUMNS += ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_se
 _COLUMNS += ["paired", "sentence"]
 _KNOWN = set(_COLUMNS)
 _ASSUMED = " Higher is assumed to be better."
-_NUMBERS = 2**20  # of all ranks at once
 _PAIRS = 2**12  # at once
 
 
@@ -114,15 +113,15 @@ def compare(
     if contrast == "ratio":
         drawn.check_levels()
     rows = []
-    for kernel, place, names in _places(drawn, dim):
+    for kernel, place, names in places(drawn, dim):
         less = kernel.lower_is_better
-        pairs, labels = _pairs(names, reference, dim), _labels(drawn, kernel, place)
+        pairs, known_as = _pairs(names, reference, dim), labels(drawn, kernel, place)
         at = [{**place, dim: pair} for pair in pairs]
         known = [_distributions(drawn, kernel, each, dim, contrast, less) for each in at]
         rope_ = (-region[1], -region[0]) if less else region
         numbers = _decided(known, rope=rope_, prob=prob, kind=kind)
         for pair, each in zip(pairs, numbers, strict=True):
-            row = labels | _turned(each, less, contrast)
+            row = known_as | _turned(each, less, contrast)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)
             row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
@@ -131,81 +130,7 @@ def compare(
     return pd.DataFrame(rows, columns=[*leading, *_COLUMNS])
 
 
-def ranks(
-    evidence: Evidence,
-    measures: str | Callable | Sequence[str | Callable] | None = None,
-    *,
-    dim: str = "classifier",
-    random_seed: int = 0,
-    **options: Any,
-) -> pd.DataFrame:
-    """
-    Say which of several members is best, and how the others rank.
-
-    Parameters
-    ----------
-    evidence, measures, dim, random_seed, **options
-        As :func:`compare` takes them.
-
-    Returns
-    -------
-    DataFrame
-        One row per member and measure: the member (a column named as ``dim``), ``measure``,
-        ``mean``, ``p_best``, ``expected_rank`` (1 is best), ``expected_loss`` of choosing it
-        instead of the best one, and the probability of every rank, ``rank_1``, ... Tied members
-        share their ranks.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> actual = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
-    >>> answers = {"a": [1, 1, 1, 0, 0, 0, 0, 0, 0, 1], "b": [1, 0, 0, 0, 0, 0, 0, 1, 0, 1]}
-    >>> table = bcm.ranks(bcm.from_classifiers(actual, answers), "accuracy", random_seed=1)
-    >>> table[["classifier", "p_best"]].round(2).values.tolist()
-    [['a', 0.97], ['b', 0.03]]
-    """
-    drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
-    tables = []
-    for kernel, place, names in _places(drawn, dim):
-        values = drawn.values[kernel.__name__].isel(place).transpose("draw", dim).values
-        numbers = _rank(-values if kernel.lower_is_better else values)
-        columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers}
-        tables.append(pd.DataFrame(_labels(drawn, kernel, place) | columns))
-    return pd.concat(tables, ignore_index=True)
-
-
-def _rank(values):
-    """Return what the draws (size, J), higher is better, say about the ranks."""
-    values = values[~np.isnan(values).any(axis=1)]
-    size, number = values.shape
-    steps = np.zeros(number * (number + 1))  # of the share of each place, row by row
-    for start in range(0, size, max(1, _NUMBERS // number)):
-        steps += _steps(values[start : start + max(1, _NUMBERS // number)])
-    shares = np.cumsum(steps.reshape(number, -1), axis=1)[:, :-1].clip(0)
-    shares = shares / max(size, 1) + (0 if size else np.nan)
-    loss = (values.max(axis=1, keepdims=True) - values).mean(axis=0) if size else shares[:, 0]
-    place = np.arange(number) + 1
-    numbers = {"p_best": shares[:, 0], "expected_rank": shares @ place, "expected_loss": loss}
-    return numbers | {f"rank_{each}": shares[:, each - 1] for each in place}
-
-
-def _steps(values):
-    """Return where the share of a place rises and falls: those who tie share theirs evenly."""
-    number = values.shape[1]
-    order = np.argsort(-values, axis=1)
-    ranked = np.take_along_axis(values, order, axis=1)
-    other, place = ranked[:, 1:] != ranked[:, :-1], np.arange(number)
-    first, last = np.zeros(values.shape, int), np.full(values.shape, number)
-    first[:, 1:] = np.maximum.accumulate(np.where(other, place[1:], 0), axis=1)
-    ends = np.where(other, place[1:], number)
-    last[:, :-1] = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
-    share, rows = 1 / (last - first).ravel(), order * (number + 1)
-    size = number * (number + 1)
-    rise = np.bincount((rows + first).ravel(), share, size)
-    return rise - np.bincount((rows + last).ravel(), share, size)
-
-
-def _places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:
+def places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:
     """Give every measure at every place of the dims that are not compared."""
     for kernel in drawn.measures:
         values = drawn.blanks[kernel.__name__]
@@ -287,7 +212,7 @@ def _turned(numbers, less, contrast):
     return numbers
 
 
-def _labels(drawn, kernel, place):
+def labels(drawn: Joint, kernel: Any, place: dict[str, int]) -> dict[str, Any]:
     """Return the names of the place: of its dims, and of the measure with its class."""
     named = drawn.blanks[kernel.__name__].isel(place)
     name = kernel.__name__
@@ -300,7 +225,7 @@ def _labels(drawn, kernel, place):
 
 def _said(row, words):
     """Say where, if the row is about one place of the further dims."""
-    places = [f"{dim} {place}" for dim, place in row.items() if dim not in _KNOWN]
-    if not places:
+    where = [f"{dim} {place}" for dim, place in row.items() if dim not in _KNOWN]
+    if not where:
         return words
-    return f"For {', '.join(places)}, {words.replace('It is open', 'it is open', 1)}"
+    return f"For {', '.join(where)}, {words.replace('It is open', 'it is open', 1)}"

@@ -12,7 +12,7 @@ from bayescm.plots.online import plot_history
 from bayescm.plots.planning import plot_plan
 from bayescm.plots.priors import plot_priors
 from bayescm.plots.probabilities import plot_calibration, plot_decision_curve
-from bayescm.plots.ranks import plot_ranks
+from bayescm.plots.ranks import plot_ranks, plot_tiers
 from bayescm.plots.regions import plot_region
 from bayescm.plots.slices import plot_slices
 from bayescm.plots.studies import plot_sroc, plot_studies
@@ -43,4 +43,5 @@ __all__ = [
     "plot_sroc",
     "plot_studies",
     "plot_threshold",
+    "plot_tiers",
 ]

@@ -69,6 +69,7 @@ ONE_AXES = {
     "plan": lambda two, ax: bcm.plot_plan("recall", expect=0.8, n=50, ax=ax),
     "differences": lambda two, ax: bcm.plot_differences(bcm.compare(PAIR, "accuracy"), ax=ax),
     "ranks": lambda two, ax: bcm.plot_ranks(PAIR, "accuracy", draws=500, ax=ax),
+    "tiers": lambda two, ax: bcm.plot_tiers(PAIR, "accuracy", draws=500, ax=ax),
     "history": lambda two, ax: bcm.plot_history(bcm.online.history(WEEKS, "f1"), ax=ax),
     "omega": lambda two, ax: bcm.plot_omega(FOLDS, "recall", ax=ax),
     "roc": lambda two, ax: bcm.plot_roc(SCORES, ax=ax),

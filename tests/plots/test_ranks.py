@@ -27,3 +27,17 @@ def test_one_ranking_at_a_time():
     grouped = bcm.from_classifiers(ACTUAL, ANSWERS, by={"group": np.arange(200) % 2})
     with pytest.raises(ValueError, match="more than one ranking"):
         bcm.plot_ranks(grouped, "f1", draws=200, random_seed=0)
+
+
+def test_bars_are_sets_of_ranks_and_lines_are_tiers():
+    table = bcm.ranks(THREE, "f1", random_seed=0).sort_values("expected_rank")
+    axes = bcm.plot_tiers(THREE, "f1", random_seed=0).axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == table["classifier"].tolist()
+    ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
+    np.testing.assert_allclose(
+        np.round(ends), np.stack([table["best_rank"], table["worst_rank"]], axis=1)
+    )
+    lines = [line for line in axes.lines if line.get_linestyle() == "-"]
+    assert len(lines) == max(int(each) for row in table["tiers"] for each in row.split(", "))
+    with pytest.raises(ValueError, match="more than one ranking"):
+        bcm.plot_tiers(THREE, ["f1", "mcc"], draws=200)

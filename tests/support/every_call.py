@@ -291,6 +291,7 @@ ASKED = {
     "plot_forest": _of(bcm.plot_forest),
     "plot_region": _of(bcm.plot_region),
     "plot_ranks": _of(bcm.plot_ranks),
+    "plot_tiers": _of(bcm.plot_tiers),
     "plot_priors": _of(bcm.plot_priors, priors={"flat": 1.0, "Jeffreys": 0.5}),
     "priors.table": _of(priors.table, priors={"flat": 1.0, "Jeffreys": 0.5}),
     "gap": _of(bcm.gap),

@@ -1,0 +1,1 @@
+"""Several members in order: ranks, sets of ranks that hold jointly, and tiers."""

@@ -1,0 +1,18 @@
+"""
+Who is not told apart
+=====================
+
+The set of ranks of every classifier, all of which hold jointly, and the tiers: a line through those
+who are not told apart.
+"""
+
+import numpy as np
+
+import bayescm as bcm
+
+rng = np.random.default_rng(1)
+truth = rng.random(400) < 0.4
+rates = {f"model {number}": 0.08 + 0.025 * number for number in range(9)}
+answers = {name: truth ^ (rng.random(400) < rate) for name, rate in rates.items()}
+counts = bcm.from_classifiers(truth, answers, positive=True)
+figure = bcm.plot_tiers(counts, "f1", random_seed=1)

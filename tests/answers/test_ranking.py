@@ -1,0 +1,111 @@
+"""Sets of ranks that hold jointly, and tiers that agree with the pairs."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayescm as bcm
+from bayescm.answers.ranking.sets import rank_sets, tiers, told_apart
+
+TRUTH = np.arange(240) % 5 < 2
+RNG = np.random.default_rng(3)
+ERRORS = {"a": 0.06, "b": 0.1, "c": 0.14, "d": 0.2, "e": 0.3}
+ANSWERS = {name: TRUTH ^ (RNG.random(240) < share) for name, share in ERRORS.items()}
+OUTCOMES = bcm.from_classifiers(TRUTH, ANSWERS, positive=True)
+COUNTS = {
+    name: bcm.from_cells(tp=60 - each, fn=each, fp=each, tn=70 - each)
+    for name, each in zip("abcd", (2, 9, 13, 30), strict=True)
+}
+ROWS = [
+    (f"set {i}", name, fold, 0.8 - share + effect + RNG.normal(0, 0.03))
+    for i in range(8)
+    for name, share in ERRORS.items()
+    for effect in [RNG.normal(0, 0.03)]
+    for fold in range(5)
+]
+RESULTS = bcm.from_results(
+    pd.DataFrame(ROWS, columns=["data_set", "classifier", "fold", "error_rate"])
+)
+FOLDS = bcm.from_classifiers(TRUTH, ANSWERS, positive=True, by={"fold": np.arange(240) % 4})
+
+
+def apart(table):
+    """Return the pairs that share no tier, the better one first."""
+    rows = list(table.sort_values("expected_rank").itertuples())
+    return {
+        (one.classifier, two.classifier)
+        for one, two in combinations(rows, 2)
+        if not set(one.tiers.split(", ")) & set(two.tiers.split(", "))
+    }
+
+
+@pytest.mark.parametrize(
+    ("evidence", "measure", "options"),
+    [
+        (OUTCOMES, "f1", {"draws": 4000}),
+        (OUTCOMES, "error_rate", {"draws": 4000}),
+        (COUNTS, "recall", {"draws": 4000}),
+        (RESULTS, None, {}),
+        (FOLDS, "accuracy", {"draws": 4000}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*same class totals:UserWarning")
+def test_tiers_and_pairs_agree(evidence, measure, options):
+    table = bcm.ranks(evidence, measure, **options)
+    pairs = bcm.compare(evidence, measure, **options)
+    better = {(row.first, row.second): row.p_better for row in pairs.itertuples()}
+    better |= {(row.second, row.first): row.p_worse for row in pairs.itertuples()}
+    separate = apart(table)
+    assert separate
+    assert len(separate) < len(pairs)
+    assert min(better[pair] for pair in separate) > 0.95
+    named = table.set_index("classifier")
+    for name, row in named.iterrows():
+        assert row["best_rank"] == 1 + sum(two == name for _, two in separate)
+        assert row["worst_rank"] == len(named) - sum(one == name for one, _ in separate)
+        assert row["best_rank"] - 0.1 < row["expected_rank"] < row["worst_rank"] + 0.1
+
+
+def test_all_sets_hold_in_as_many_draws_as_asked():
+    rng = np.random.default_rng(1)
+    level = np.array([0, 0.1, 1.0, 3.0, 3.2, 7.0])
+    mixing = rng.normal(size=(6, 6)) * [[0.1], [0.3], [0.2], [1], [0.4], [0.5]]
+    draws = level + rng.gamma(2.0, size=(9000, 6)) @ mixing.T  # skewed, correlated, unequal
+    ranks = 1 + (draws[:, None] > draws[..., None]).sum(-1)
+    shares = []
+    for prob in (0.5, 0.95):
+        above = told_apart(draws, prob)
+        low, high = rank_sets(above)
+        shares.append(((low <= ranks) & (ranks <= high)).all(1).mean())
+        assert above.sum() > 3
+        assert not (above & above.T).any()
+    assert shares[0] >= 0.5
+    assert shares[1] >= 0.95
+
+
+def test_members_share_a_tier_exactly_where_they_are_not_told_apart():
+    rng = np.random.default_rng(4)
+    for number in (1, 2, 7, 12):
+        centre, reach = rng.normal(size=number), rng.uniform(0.05, 1.2, number)
+        above = (centre - reach)[:, None] > centre + reach
+        found = tiers(above, np.argsort(-centre))
+        shared = np.zeros(above.shape, bool)
+        for members in found:
+            shared[np.ix_(members, members)] = True
+        np.testing.assert_array_equal(shared, ~(above | above.T))
+        assert len(found) <= number
+
+
+def test_members_that_are_equal_or_certain():
+    values = np.random.default_rng(0).normal(size=(500, 1)) + np.array([0.0, 0.0, 2.0])
+    above = told_apart(values)
+    np.testing.assert_array_equal(above, [[0, 0, 0], [0, 0, 0], [1, 1, 0]])
+    assert not told_apart(np.empty((0, 3))).any()
+
+
+@pytest.mark.parametrize("prob", [0, 1.2])
+def test_other_probabilities_are_refused(prob):
+    with pytest.raises(ValueError, match="prob"):
+        bcm.ranks(OUTCOMES, "f1", prob=prob)
