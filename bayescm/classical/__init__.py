@@ -8,6 +8,8 @@ from bayescm.classical.delong import delong, delong_compare
 from bayescm.classical.delta import delta
 from bayescm.classical.fold_t import fold_t
 from bayescm.classical.judges.rates import prediction_powered, rogan_gladen
+from bayescm.classical.many.ranks import friedman, nemenyi
+from bayescm.classical.many.signed_rank import signed_rank
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.paired import cochran_q, mcnemar, paired_difference
 from bayescm.classical.probabilities.goodness import hosmer_lemeshow, spiegelhalter_z
@@ -26,16 +28,19 @@ __all__ = [
     "delong_compare",
     "delta",
     "fold_t",
+    "friedman",
     "hosmer_lemeshow",
     "hull_areas",
     "isotonic_band",
     "max_abs_z",
     "mcnemar",
+    "nemenyi",
     "paired_difference",
     "precision_recall_bands",
     "prediction_powered",
     "proportion",
     "roc_bands",
     "rogan_gladen",
+    "signed_rank",
     "spiegelhalter_z",
 ]

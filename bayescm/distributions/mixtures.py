@@ -9,6 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
 from bayescm.distributions.base import Distribution
+from bayescm.distributions.hdi import INTERIOR
+
+_BETWEEN = 32  # points from one node to the next
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,43 @@ class Gridded(Distribution):
         curve, _, total = self._curves
         inside = (np.asarray(x) >= self.nodes[0]) & (np.asarray(x) <= self.nodes[-1])
         return np.where(inside, curve(np.clip(x, *self.support)) / total, 0.0)
+
+    def quantile(self, q: ArrayLike) -> np.ndarray:
+        grid, below, _ = self._table
+        return np.interp(np.asarray(q, float), below, grid)
+
+    def mean(self) -> np.ndarray:
+        grid, _, mass = self._table
+        return np.asarray((grid[1:] + grid[:-1]) / 2 @ mass)
+
+    def sd(self) -> np.ndarray:
+        grid, _, mass = self._table
+        return np.sqrt(((grid[1:] + grid[:-1]) / 2 - self.mean()) ** 2 @ mass)
+
+    def shortfall(self) -> np.ndarray:
+        grid, _, mass = self._table
+        return np.asarray(np.maximum(-(grid[1:] + grid[:-1]) / 2, 0) @ mass)
+
+    def _highest(self, prob):
+        """Return the shortest interval, which is that of a single hump."""
+        rising = np.diff(self.density) > 0
+        if (np.diff(rising.astype(int)) > 0).any():
+            return super()._highest(prob)
+        grid, below, _ = self._table
+        at = int(np.argmin(self.quantile(below[below < 1 - prob] + prob) - grid[below < 1 - prob]))
+        lower = np.linspace(grid[max(at - 1, 0)], grid[at + 1], 65)
+        upper = self.quantile(self.cdf(lower) + prob)
+        best = int(np.argmin(upper - lower))
+        return np.array([lower[best], upper[best]]), np.asarray(INTERIOR)
+
+    @cached_property
+    def _table(self):
+        """Many points between the nodes, the mass below each, and between two."""
+        parts = np.arange(_BETWEEN) / _BETWEEN
+        inner = self.nodes[:-1, None] + np.diff(self.nodes)[:, None] * parts
+        grid = np.append(inner.ravel(), self.nodes[-1])
+        below = self.cdf(grid)
+        return grid, below, np.diff(below)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
         return np.full(np.shape(x), 1e-3 * float(self.sd()))

@@ -8,13 +8,16 @@ from scipy import special
 
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 
-_LOCATION, _SPREAD = np.linspace(-4, 4, 25), np.linspace(-3, 3, 13)
 _EXCESS, _PRIOR = (
     (np.polynomial.legendre.leggauss(5)[0] + 1) / 2,
     np.polynomial.legendre.leggauss(5)[1] / 2,
 )
-_MIXED = 11, 3  # normals that stand for the t between data sets, and for that within each
+_STEP, _FURTHEST = 1 / 2, (27, 6, 1e-6)  # between locations, in asinh; how far they go, and tail
+_MOST = 11  # normals that stand for the t between data sets
+_BEGIN = 10.0  # the excess at which the mode is looked for
 _RARE = 1e-5
+# Of few data sets everything is finer: spreads, normals within, and what is left out (in nats).
+_FEW, _FINE, _COARSE = 20, (13, 3, 18), (9, 2, 9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,60 +41,92 @@ class Pair:
     @cached_property
     def within(self) -> tuple[np.ndarray, np.ndarray]:
         """Variances (A, D) of the normals that make up each data set's t, and their weights."""
-        nodes, weights = _normal(_MIXED[1])
-        precision = _gamma(self.freedom / 2, nodes[:, None]) / (self.freedom / 2)
-        return self.error**2 / precision, weights
+        nodes, weights = _normal(self._finely[1])
+        freedom, place = np.unique(self.freedom, return_inverse=True)
+        precision = _gamma(freedom / 2, nodes[:, None]) / (freedom / 2)
+        return self.error**2 / precision[:, place], weights
 
     def log_density(self, location, spread, excess) -> np.ndarray:
-        """Return the log posterior density of (..., [L]) locations at one spread and excess."""
-        (inner, own), (nodes, other) = self.within, _normal(_MIXED[0])
-        half = 1 + excess / 2
-        between = spread**2 * half / _gamma(half, nodes)
-        variance = (inner[:, None] + between[:, None]).reshape(-1, len(self.mean))
-        weights = (own[:, None] * other).ravel()
-        gaps = (self.mean - np.asarray(location)[..., None]) ** 2
-        terms = np.exp(-gaps[..., None, :] / (2 * variance))
-        likely = np.einsum("...kd,kd->...d", terms, weights[:, None] / np.sqrt(variance))
-        logs = np.log(np.maximum(likely, 1e-300)).sum(-1)
-        prior = -((np.asarray(location) / self.scale) ** 2) / 200
-        return logs + prior - np.log1p((spread / self.scale) ** 2)
+        """Return the log posterior density, (L, S), of locations and spreads at one excess."""
+        location, spread = np.atleast_1d(location), np.atleast_1d(spread)
+        (inner, own), (between, other) = self.within, _between(float(excess))
+        unit = self.scale
+        parts = (inner[:, None] + (spread**2)[:, None, None, None] * between[:, None]) / unit**2
+        parts = parts.reshape(len(spread), -1, len(self.mean)).astype(np.float32)
+        weights = (own[:, None] * other).ravel().astype(np.float32)[:, None] / np.sqrt(parts)
+        gaps = ((self.mean - location[:, None]) / unit).astype(np.float32) ** 2
+        terms = gaps[:, None, None] * (-0.5 / parts)
+        np.exp(terms, out=terms)
+        likely = np.einsum("lskd,skd->lsd", terms, weights)
+        logs = np.log(np.maximum(likely, np.float32(1e-37))).sum(-1, dtype=float)
+        prior = -((location / unit) ** 2) / 200
+        return logs + prior[:, None] - np.log1p((spread / unit) ** 2)
 
     @cached_property
     def grid(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Locations (L), spreads (S), excesses (E) and the mass (L, S, E) of their cells."""
         middle, wide = self._mode
-        location = middle[0] + wide[0] * np.sinh(_LOCATION)
-        spread = np.exp(middle[1] + wide[1] * np.sinh(_SPREAD))
-        excess = _excess(_EXCESS)
-        logs = [[self.log_density(location, s, e) for e in excess] for s in spread]
-        cells = np.moveaxis(np.array(logs), -1, 0)
+        location = middle[0] + wide[0] * np.sinh(self._steps)
+        steps = np.linspace(-3, 3, self._finely[0])
+        spread, excess = np.exp(middle[1] + wide[1] * np.sinh(steps)), _excess(_EXCESS)
+        jacobian = np.log(spread * np.cosh(steps))
+        profile = np.array([self.log_density(middle[0], spread, e)[0] for e in excess]) + jacobian
+        kept = profile > profile.max() - self._finely[2]
+        cells = np.full((len(location), len(spread), len(excess)), -np.inf)
+        for place, each in enumerate(excess):
+            some = kept[place]
+            if some.any():
+                cells[:, some, place] = self.log_density(location, spread[some], each)
         mass = np.exp(cells - cells.max()) * _PRIOR
-        mass *= np.cosh(_LOCATION)[:, None, None] * (spread * np.cosh(_SPREAD))[:, None]
+        mass *= np.cosh(self._steps)[:, None, None] * np.exp(jacobian)[:, None]
         return location, spread, excess, mass / mass.sum()
+
+    @property
+    def _finely(self):
+        return _FINE if len(self.mean) < _FEW else _COARSE
+
+    @cached_property
+    def _steps(self):
+        """The locations, in asinh of standard deviations: the further the fewer data sets."""
+        far, near, tail = _FURTHEST
+        reach = np.clip(1.15 * -special.stdtrit(len(self.mean) - 1, tail), near, far)
+        half = int(np.ceil(np.arcsinh(reach) / _STEP))
+        return np.arange(-half, half + 1) * _STEP
 
     @cached_property
     def _mode(self):
-        """The mode in location and log spread, and the standard deviations there."""
-        from scipy import optimize
+        """The mode in location and log spread, about, and the standard deviations there."""
+        unit = self.scale
+        starts = np.quantile(self.mean, [0.1, 0.3, 0.5, 0.7, 0.9]) / unit, np.linspace(-4, 1, 6)
+        logs = self._logs(*starts)
+        one, two = np.unravel_index(logs.argmax(), logs.shape)
+        point, step = np.array([starts[0][one], starts[1][two]]), np.array([0.1, 0.3])
+        for _ in range(6):
+            logs = self._logs(*(point[:, None] + step[:, None] * np.array([-1, 0, 1])))
+            slope = np.array([logs[2, 1] - logs[0, 1], logs[1, 2] - logs[1, 0]]) / 2
+            bend = np.array([logs[2, 1] + logs[0, 1], logs[1, 2] + logs[1, 0]]) - 2 * logs[1, 1]
+            wide = step / np.sqrt(np.maximum(-bend, (step / 2) ** 2))
+            moved = np.clip(slope * (wide / step) ** 2, -1.5 * wide / step, 1.5 * wide / step)
+            point, step = point + step * moved, np.minimum(wide / 4, 0.3)
+            if np.abs(moved * step).max() < 0.1 * wide.min():
+                break
+        return (point[0] * unit, point[1] + np.log(unit)), (wide[0] * unit, wide[1])
 
-        def minus(point):
-            logs = self.log_density(point[0] * self.scale, self.scale * np.exp(point[1]), 10.0)
-            return -float(logs) - point[1]
-
-        start = np.median(self.mean) / self.scale, -0.5
-        found = optimize.minimize(minus, start, method="Nelder-Mead", options={"xatol": 1e-3})
-        step, wide = 0.02, []
-        for axis in np.eye(2) * step:
-            bend = minus(found.x + axis) + minus(found.x - axis) - 2 * found.fun
-            wide.append(min(2.0, step / np.sqrt(max(bend, 1e-6))))
-        middle = found.x[0] * self.scale, found.x[1] + np.log(self.scale)
-        return middle, (wide[0] * self.scale, wide[1])
+    def _logs(self, location, spread):
+        """Return the log density (L, S) of locations and log spreads, in units of the scale."""
+        found = self.log_density(location * self.scale, np.exp(spread) * self.scale, _BEGIN)
+        return found + spread
 
     @cached_property
     def location(self) -> Gridded:
         """Return the distribution of the mean difference over all data sets there may be."""
-        nodes, *_, mass = self.grid
-        return Gridded(nodes, mass.sum((1, 2)) / np.cosh(_LOCATION))
+        from scipy.interpolate import CubicSpline  # it loads much that others need not wait for
+
+        middle, wide = self._mode
+        density = self.grid[-1].sum((1, 2)) / np.cosh(self._steps)
+        finer = np.linspace(*self._steps[[0, -1]], 3 * len(self._steps) - 2)
+        logs = CubicSpline(self._steps, np.log(np.maximum(density, 1e-300)))(finer)
+        return Gridded(middle[0] + wide[0] * np.sinh(finer), np.exp(logs))
 
     @cached_property
     def new(self) -> StudentMixture:
@@ -107,9 +142,10 @@ class Pair:
         mass = self.grid[-1]
         place = np.unravel_index(rng.choice(mass.size, size, p=mass.ravel()), mass.shape)
         middle, wide = self._mode
+        both = self._steps, np.linspace(-3, 3, self._finely[0])
         steps = [
             nodes[at] + (rng.random(size) - 0.5) * (nodes[1] - nodes[0])
-            for nodes, at in zip((_LOCATION, _SPREAD), place, strict=False)
+            for nodes, at in zip(both, place, strict=False)
         ]
         location = middle[0] + wide[0] * np.sinh(steps[0])
         spread = np.exp(middle[1] + wide[1] * np.sinh(steps[1]))
@@ -119,7 +155,7 @@ class Pair:
 
     def _own(self, location, spread, excess, rng):
         """Draw the data sets' differences: which normals, then the difference given these."""
-        (inner, own), (nodes, other) = self.within, _normal(_MIXED[0])
+        (inner, own), (nodes, other) = self.within, _normal(_MOST)
         half = 1 + excess[:, None] / 2
         between = spread[:, None] ** 2 * half / _gamma(half, nodes)
         both = inner[None, :, None] + between[:, None, :, None]
@@ -132,6 +168,14 @@ class Pair:
         two = np.take_along_axis(between, second, axis=1)
         middle = location[:, None] + gaps * two / (one + two)
         return middle + np.sqrt(one * two / (one + two)) * rng.standard_normal(gaps.shape)
+
+
+@cache
+def _between(excess):
+    """Return variances, over the square of the spread, and weights of normals that make up a t."""
+    nodes, weights = _normal(_MOST if excess < 6 else 9 if excess < 20 else 7)
+    half = 1 + excess / 2
+    return half / _gamma(half, nodes), weights
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Several classifiers on several data sets: tests of ranks, and of signed ranks."""

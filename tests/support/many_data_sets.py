@@ -1,0 +1,22 @@
+"""Accuracies of five classifiers on 54 data sets, from baycomp's documentation (MIT licence)."""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+_FILE = Path(__file__).parents[3] / "shared" / "data" / "confusion" / "baycomp_accuracies.csv.gz"
+
+
+@cache
+def _table():
+    return pd.read_csv(_FILE)
+
+
+def accuracies(names):
+    """Return a wide table of the runs: ``data_set``, ``classifier`` and 100 columns, in percent."""
+    if not _FILE.exists():
+        pytest.skip(f"{_FILE.name} is not beside the checkout")
+    table = _table().set_index("classifier").loc[names].reset_index()
+    return table.drop(columns="dataset").rename(columns={"dataset_no": "data_set"})
