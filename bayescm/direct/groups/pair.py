@@ -124,7 +124,7 @@ class Pair:
 
         middle, wide = self._mode
         density = self.grid[-1].sum((1, 2)) / np.cosh(self._steps)
-        finer = np.linspace(*self._steps[[0, -1]], 3 * len(self._steps) - 2)
+        finer = np.linspace(self._steps[0], self._steps[-1], 3 * len(self._steps) - 2)
         logs = CubicSpline(self._steps, np.log(np.maximum(density, 1e-300)))(finer)
         return Gridded(middle[0] + wide[0] * np.sinh(finer), np.exp(logs))
 
