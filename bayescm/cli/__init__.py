@@ -22,6 +22,7 @@ from bayescm.cli.label import label
 from bayescm.cli.monitor import monitor
 from bayescm.cli.plan import plan
 from bayescm.cli.prob_above import prob_above
+from bayescm.cli.ranks import ranks
 from bayescm.cli.report import report
 from bayescm.cli.slices import slices
 from bayescm.cli.study import study
@@ -39,6 +40,7 @@ COMMANDS = (
     prob_above,
     summary,
     compare,
+    ranks,
     gap,
     slices,
     attempts,

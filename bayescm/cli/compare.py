@@ -7,8 +7,10 @@ import typer
 from bayescm.cli.options import (
     Abstain,
     Actual,
+    Classifier,
     Classifiers,
     Concentration,
+    DataSet,
     File,
     Fold,
     Format,
@@ -28,6 +30,7 @@ from bayescm.cli.options import (
     Positive,
     Prob,
     SafeCsv,
+    TestShare,
 )
 from bayescm.validate import fail
 
@@ -43,6 +46,9 @@ def compare(
     abstain: Abstain = None,
     label: Labels = None,
     numeric_labels: NumericLabels = False,
+    data_set: DataSet = None,
+    classifier: Classifier = "classifier",
+    test_share: TestShare = None,
     measure: Measures = None,
     model: Model = None,
     of: Of = "parameter",
@@ -71,6 +77,7 @@ def compare(
     from bayescm.answers.compare import compare
     from bayescm.cli import evidence, judged
     from bayescm.cli.output import check_picture, save_picture, say, show
+    from bayescm.cli.results import results, told
     from bayescm.cli.summary import facts, header
     from bayescm.measures.defaults import COMPARED
 
@@ -82,16 +89,22 @@ def compare(
     columns = {"actual": actual, "fold": fold, "group": group}
     labels = {"positive": positive, "labels": label, "numeric_labels": numeric_labels}
     labels["abstain"] = abstain
-    if judge is None:
+    question = evidence.asked("hierarchical_groups" if pool else model, of, n)
+    prior: dict = {}
+    if data_set is not None:
+        places = {"classifier": classifier, "measure": measure, "test_share": test_share}
+        known, measure = results(file, data_set, **places), None
+    elif judge is None:
         known = evidence.outcomes(file, predicted or ["predicted"], **columns, **labels)
     else:
         further = {"fold": fold, "group": group}
         known = judged.partly_labelled(file, judge, predicted, actual, further, **labels)
-    question = evidence.asked("hierarchical_groups" if pool else model, of, n)
-    prior = evidence.prior(concentration, known) | evidence.label_error(label_error, known)
+    if data_set is None:
+        prior = evidence.prior(concentration, known) | evidence.label_error(label_error, known)
+        measure = measure or list(COMPARED)
     table = compare(
         known,
-        measure or COMPARED,
+        measure,
         rope=region,
         reference=reference,
         prob=prob,
@@ -105,10 +118,13 @@ def compare(
 
         save_picture(plot_differences(table, rope=region, prob=prob, kind=kind.value), plot)
     people = style in (Format.table, Format.markdown)
-    told = facts(known, prob=prob, kind=kind.value, **question, **prior)
-    words = header(known, prob, kind.value)
+    if data_set is not None:
+        words, said = told(known, prob, kind.value, of)
+    else:
+        said = facts(known, prob=prob, kind=kind.value, **question, **prior)
+        words = header(known, prob, kind.value)
     shown = table.drop(columns=["sentence"]) if people else table
-    show(shown, style.value, words, facts=told, safe=safe_csv)
+    show(shown, style.value, words, facts=said, safe=safe_csv)
     if people:
         say("\n".join(table["sentence"]))
 

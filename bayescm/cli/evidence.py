@@ -201,3 +201,26 @@ def asked(model, of="parameter", n=None) -> dict[str, Any]:
     """Return the keywords of a question that were given."""
     given = {"model": model, "of": None if of == "parameter" else of, "n": n}
     return {name: value for name, value in given.items() if value is not None}
+
+
+def halves(file, actual, predicted, counts) -> dict[str, Any]:
+    """Return the keyword that ``--halves`` stands for: counts with the classes of the folds."""
+    if file is None:
+        return {}
+    from bayescm.evidence import read
+    from bayescm.evidence.counts import positive
+
+    if "fold" not in counts.dims or "classifier" in counts.dims:
+        todo = "pass --fold too, and one --predicted"
+        raise fail("halves are beside the folds of one classifier", str(file), "--fold", todo)
+    labels = counts["actual"].values.tolist()
+    found = read(
+        file,
+        actual=actual,
+        predicted=predicted[0] if predicted else None,
+        by=["repeat", "half"],
+        labels=labels,
+        positive=positive(counts),
+        numeric_labels=True if isinstance(labels[0], int) else None,
+    )
+    return {"halves": found}

@@ -94,6 +94,29 @@ Transfer = Annotated[
 ]
 Fold = Annotated[str | None, typer.Option("--fold", help="Column of the folds.")]
 Group = Annotated[str | None, typer.Option("--group", help="Column of the groups.")]
+DataSet = Annotated[
+    str | None,
+    typer.Option(
+        "--data-set",
+        help="Column of the data sets: the file is a table of results, long (columns of the "
+        "classifier, of repeat, fold or run, and of the score) or wide.",
+    ),
+]
+Classifier = Annotated[
+    str, typer.Option("--classifier", help="Column of the classifiers, with --data-set.")
+]
+TestShare = Annotated[
+    float | None,
+    typer.Option("--test-share", help="With --data-set: share of examples tested in a run."),
+]
+Halves = Annotated[
+    Path | None,
+    typer.Option(
+        "--halves",
+        help="File of predictions of classifiers trained on the other half, with columns repeat "
+        "and half and those of the first file: says how far training sets move the measures.",
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option("--model", help="The model; by default the one that fits the evidence."),

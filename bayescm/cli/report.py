@@ -10,8 +10,10 @@ from bayescm.cli.options import (
     Actual,
     Classifiers,
     Concentration,
+    DataSet,
     Fold,
     Group,
+    Halves,
     Judge,
     Kind,
     KindOption,
@@ -23,6 +25,7 @@ from bayescm.cli.options import (
     Of,
     Positive,
     Prob,
+    TestShare,
 )
 from bayescm.validate import fail
 
@@ -36,11 +39,17 @@ def report(
     ] = None,
     fold: Fold = None,
     group: Group = None,
+    halves: Halves = None,
+    data_set: DataSet = None,
+    test_share: TestShare = None,
     store: Annotated[
         str | None, typer.Option("--store", help="Ledger of a monitor, instead of a file.")
     ] = None,
     classifier: Annotated[
-        str | None, typer.Option("--classifier", help="Which classifier in the store.")
+        str | None,
+        typer.Option(
+            "--classifier", help="Which classifier in the store; with --data-set the column."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Ends in .html, .md, .tex or .docx.")
@@ -82,6 +91,7 @@ def report(
         "prob": prob,
         "kind": kind.value,
     }
+    known: Any
     if store is not None:
         from bayescm.reporting.monitors import monitor_report
 
@@ -89,10 +99,17 @@ def report(
     elif file is None:
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
         raise fail("nothing to report on", ..., "a file, or --store", todo)
+    elif data_set is not None:
+        from bayescm.cli.results import results
+
+        name = {"classifier": classifier or "classifier", "measure": measure}
+        known = results(file, data_set, test_share=test_share, **name)
+        settings |= {"measures": None, **evidence.asked(model, of)}
+        written = report(known, out, rope=rope, source=file, progressbar=True, **settings)
     else:
         labels = {"actual": actual, "positive": positive, "numeric_labels": numeric_labels}
         of_scores = evidence.scores(file, score, fold=fold, **labels) if score else None
-        known: Any = of_scores
+        known = of_scores
         more = {"labels": label, "abstain": abstain}
         if judge:
             further = {"fold": fold, "group": group, "score": score or None}
@@ -105,6 +122,7 @@ def report(
             known = evidence.from_file(file, **columns, **labels, **more)
         if known is not of_scores:
             settings |= {"scores": of_scores, **evidence.prior(concentration, known)}
+            settings |= evidence.halves(halves, actual, predicted, known)
         settings |= evidence.asked(model, of)
         settings |= {"rope": rope, "source": file, "checklist": checklist}
         written = report(known, out, progressbar=True, **settings)

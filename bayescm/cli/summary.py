@@ -13,6 +13,7 @@ from bayescm.cli.options import (
     FormatOption,
     Gold,
     Group,
+    Halves,
     Judge,
     Kind,
     KindOption,
@@ -41,6 +42,7 @@ def summary(
     predicted: Classifiers = None,
     fold: Fold = None,
     group: Group = None,
+    halves: Halves = None,
     positive: Positive = None,
     label: Labels = None,
     numeric_labels: NumericLabels = False,
@@ -91,6 +93,7 @@ def summary(
     question = evidence.asked(model, of, n)
     options = {"prob": prob, "kind": kind.value, **question}
     prior = evidence.prior(concentration, known) | evidence.label_error(label_error, known)
+    prior |= evidence.halves(halves, actual, predicted, known)
     options |= prior
     measures = measure or default_measures(known)
     frame = tables.summary(known, measures, **options)
@@ -98,6 +101,7 @@ def summary(
         from bayescm.plots import plot_forest
 
         save_picture(plot_forest(known, measures, **options), plot)
+    prior.pop("halves", None)
     told = facts(known, prob=prob, kind=kind.value, **question, **prior)
     show(frame, style.value, header(known, prob, kind.value), facts=told, safe=safe_csv)
 

@@ -31,7 +31,7 @@ def report(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, scores, or a fit of these.
+        Counts, outcomes of several classifiers, scores, results on several data sets, or a fit.
     path : str or Path
         Ends in ``.html`` (one self-contained file), ``.md`` (pictures in ``<name>_files/``),
         ``.tex`` (booktabs tables, PDF figures in ``<name>_files/``) or ``.docx`` (the extra

@@ -10,6 +10,7 @@ from bayescm.answers.asking import ASKED
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.scored.attempts import is_attempts
+from bayescm.evidence.scored.results import is_results
 from bayescm.posterior.route import default_model, members_of, posterior_of
 from bayescm.reporting import content, facts, pictures
 from bayescm.reporting.attempts import of_attempts
@@ -17,6 +18,7 @@ from bayescm.reporting.cautions import cautions
 from bayescm.reporting.groups import apart
 from bayescm.reporting.parts import Section
 from bayescm.reporting.progress import tell
+from bayescm.reporting.results import of_results
 from bayescm.reporting.settling import open_questions, uncertain
 from bayescm.validate import fail
 
@@ -33,6 +35,8 @@ def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]
 
     if "unlabelled" in evidence.coords:
         return of_partly_labelled(evidence, measures, settings, keywords)
+    if is_results(evidence):
+        return of_results(evidence, settings, keywords)
     if is_attempts(evidence):
         return of_attempts(evidence, measures, settings, keywords)
     if isinstance(evidence, xr.Dataset) and "outcome" not in evidence.dims:

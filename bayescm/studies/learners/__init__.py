@@ -1,0 +1,1 @@
+"""Learners of many kinds: what their halves show, and how they rank."""

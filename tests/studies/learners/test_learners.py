@@ -1,0 +1,38 @@
+"""The studies of halves and of ranks: their samples, and a few replications."""
+
+import numpy as np
+import pytest
+
+from bayescm.studies.learners import halves, ranks
+from bayescm.studies.learners.kinds import CASES, LEARNERS, Learning
+from bayescm.studies.tables import Settings
+
+
+def test_every_learner_has_a_case_with_the_positives_asked_for():
+    assert {case[0] for case in CASES.values()} == set(LEARNERS)
+    for case in CASES.values():
+        learning = Learning(*case)
+        features, actual = learning.sample(np.random.default_rng(1), 100)
+        assert len(features) == 100
+        assert actual.sum() == round(100 * learning.share)
+
+
+def test_folds_and_halves_are_counted_once():
+    evidence, _ = halves.study(2).generate(np.random.default_rng(1))
+    assert evidence["folds"].sum() == 200
+    assert (evidence["halves"].sum(["half", "actual", "predicted"]) == 200).all()
+    ends = halves.with_halves(evidence)
+    assert set(ends) == set(halves.MEASURES)
+    assert ends["recall"][0] < ends["recall"][1]
+
+
+@pytest.mark.parametrize(("case", "width"), [(3, 19), (6, 6), (9, 4)])
+def test_ranks_of_classifiers_apart(case, width):
+    found = ranks.table(case=case, settings=Settings(replications=2, seed=3)).iloc[0]
+    assert found["covered"] > 0
+    assert 1 <= found["width"] < width
+
+
+def test_a_case_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="no such case"):
+        halves.study(99)
