@@ -35,6 +35,14 @@ def test_two_classifiers_five_measures(benchmark, many):
     assert benchmark.stats.stats.median < 0.5
 
 
+def test_all_pairs_of_twenty_classifiers(benchmark):
+    rng = np.random.default_rng(0)
+    actual = rng.random(500) < 0.5
+    answers = {f"c{n}": np.where(rng.random(500) < 0.8, actual, ~actual) for n in range(20)}
+    twenty = bcm.from_classifiers(actual, answers)
+    assert len(benchmark(bcm.compare, twenty, "accuracy")) == 190
+
+
 def test_twelve_measures_jointly(benchmark):
     draws = np.random.default_rng(0).standard_normal((10_000, 12))
     benchmark(envelope, draws, 0.95)
