@@ -20,7 +20,9 @@ recall and specificity in opposite directions, take `hierarchical_groups`. Two c
 
 Limits: ``deviation`` near 0, or a share of 0, is `hierarchical_groups` without correlation.
 
-Not conjugate; the direct sibling integrates on a grid of logits. Non-centred.
+Not conjugate; the direct sibling integrates on a grid of logits. Non-centred. Chains of NUTS mix
+slowly here (above all ``effect_new``: its tails are as wide as the spread is small), so that a fit
+by ``method="nuts"`` needs many draws; the sibling needs none.
 
 References
 ----------

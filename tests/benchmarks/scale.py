@@ -57,12 +57,12 @@ ENGINES = {
         f"bcm.from_frame(pl.scan_parquet(chosen(folder, rows) / '*.parquet'), {COLUMNS})",
     ),
     "duckdb": (
-        "import duckdb",
+        "import duckdb; duckdb.sql('set enable_progress_bar = false')",
         "duckdb.sql(f\"select y, yhat, site, count(*) from '{chosen(folder, rows)}/*.parquet' "
         'group by all").fetchall()',
     ),
     "from_frame of duckdb": (
-        "import duckdb, bayescm as bcm; "
+        "import duckdb, bayescm as bcm; duckdb.sql('set enable_progress_bar = false'); "
         "bcm.from_frame(duckdb.sql(f\"from '{chosen(folder, PIECE)}/*.parquet'\"), "
         + COLUMNS
         + ")",

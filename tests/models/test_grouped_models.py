@@ -72,11 +72,15 @@ def test_the_model_computes_the_siblings_cells(name, evidence):
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_nuts_agrees_with_the_quadrature_of_groups():
-    fitted = sampled_by_nuts(models.hierarchical_groups(SITES), seed=1)
+@pytest.mark.parametrize(
+    ("name", "evidence", "own"),
+    [("hierarchical_groups", SITES, "theta_group"), ("crossed_groups", CROSSED, "theta")],
+)
+def test_nuts_agrees_with_the_quadrature_of_groups(name, evidence, own):
+    fitted = sampled_by_nuts(getattr(models, name)(evidence), seed=1)
     assert_converged(fitted)
-    quick = direct.hierarchical_groups(SITES.values).variables(8000, np.random.default_rng(0))
-    for name in ("rates", "spread"):
-        assert_same_distribution(fitted["posterior"][name], quick[name])
-    recall = measured(fitted["posterior"]["theta_group"], "recall")
-    assert_same_distribution(recall, resolve("recall")(quick["theta_group"]))
+    quick = getattr(direct, name)(evidence.values).variables(8000, np.random.default_rng(0))
+    for variable in ("rates", "spread"):
+        assert_same_distribution(fitted["posterior"][variable], quick[variable])
+    recall = measured(fitted["posterior"][own], "recall")
+    assert_same_distribution(recall, resolve("recall")(quick[own]))
