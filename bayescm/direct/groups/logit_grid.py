@@ -66,9 +66,20 @@ class LogitGrid:
         logs = hits * self.grid - totals * np.logaddexp(0, self.grid)
         return np.exp(logs - logs.max(1, keepdims=True))
 
+    @cached_property
+    def _whole(self):
+        """The likelihoods of all groups, which several questions are asked of."""
+        return self._likelihood(slice(None))
+
     def _pieces(self):
+        """Give groups and their likelihoods, as many at a time as memory has room for."""
         step = max(1, int(_HELD / len(self.grid) / 4))
-        return [slice(start, start + step) for start in range(0, len(self.hits), step)]
+        if step >= len(self.hits):
+            yield slice(None), self._whole
+            return
+        for start in range(0, len(self.hits), step):
+            piece = slice(start, start + step)
+            yield piece, self._likelihood(piece)
 
     @cached_property
     def shares(self) -> np.ndarray:
@@ -79,8 +90,7 @@ class LogitGrid:
         """Return the log likelihood (P, S) of middles and spreads (P,) at all shares."""
         alike, apart = self._hats(middle, spread), self._hats(middle, self._wide(spread))
         total = np.zeros((len(middle), _SHARES))
-        for piece in self._pieces():
-            likely = self._likelihood(piece)
+        for _, likely in self._pieces():
             one, other = (np.maximum(likely @ each.T, _TINY) for each in (alike, apart))
             for place, share in enumerate(self.shares):
                 total[:, place] += np.log((1 - share) * one + share * other).sum(0)
@@ -180,8 +190,8 @@ class LogitGrid:
         middle, spread = (getattr(self.points, name)[kinds[:, 0]] for name in ("middle", "spread"))
         mixed = self._mixed(middle, spread, self.shares[kinds[:, 1]])
         drawn = np.empty((len(place) * alike, len(self.hits)))
-        for piece in self._pieces():
-            likely, start = self._likelihood(piece), 0
+        for piece, likely in self._pieces():
+            start = 0
             for prior, times in zip(mixed, count * alike, strict=True):
                 drawn[start : start + times, piece] = self._inverted(likely, prior, times, rng)
                 start += times
