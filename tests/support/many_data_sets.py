@@ -18,5 +18,5 @@ def accuracies(names):
     """Return a wide table of the runs: ``data_set``, ``classifier`` and 100 columns, in percent."""
     if not _FILE.exists():
         pytest.skip(f"{_FILE.name} is not beside the checkout")
-    table = _table().set_index("classifier").loc[names].reset_index()
+    table = pd.concat(_table().query("classifier == @name") for name in names)
     return table.drop(columns="dataset").rename(columns={"dataset_no": "data_set"})
