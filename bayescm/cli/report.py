@@ -12,6 +12,7 @@ from bayescm.cli.options import (
     Concentration,
     DataSet,
     Fold,
+    Gold,
     Group,
     Halves,
     Judge,
@@ -25,6 +26,7 @@ from bayescm.cli.options import (
     Of,
     Positive,
     Prob,
+    Raters,
     TestShare,
 )
 from bayescm.validate import fail
@@ -37,6 +39,16 @@ def report(
     score: Annotated[
         list[str] | None, typer.Option("--score", help="Column of a classifier's scores.")
     ] = None,
+    probability: Annotated[
+        list[str] | None,
+        typer.Option("--probability", help="Column of a classifier's probabilities."),
+    ] = None,
+    threshold: Annotated[
+        list[float] | None,
+        typer.Option("--threshold", help="Of net benefit, with --probability; may be repeated."),
+    ] = None,
+    raters: Raters = None,
+    gold: Gold = None,
     fold: Fold = None,
     group: Group = None,
     halves: Halves = None,
@@ -78,7 +90,7 @@ def report(
     kind: KindOption = Kind.hdi,
 ) -> None:
     """Report with tables, sentences and pictures: HTML, Markdown, LaTeX or Word."""
-    from bayescm.cli import evidence, judged
+    from bayescm.cli import evidence, judged, rated
     from bayescm.cli.output import say
     from bayescm.reporting import report
     from bayescm.reporting.formats.render import check_path
@@ -111,7 +123,17 @@ def report(
         of_scores = evidence.scores(file, score, fold=fold, **labels) if score else None
         known = of_scores
         more = {"labels": label, "abstain": abstain}
-        if judge:
+        if probability:
+            from bayescm.evidence.scored.probabilities import from_probabilities
+
+            known = evidence.scores(file, probability, kind=from_probabilities, **labels)
+            settings |= {"thresholds": threshold} if threshold else {}
+        elif raters:
+            labels.pop("actual")
+            further = {"fold": fold, "score": score or None, "judge": judge, "abstain": abstain}
+            options = {"gold": gold, "group": group, "labels": label, **labels}
+            known = rated.ratings(file, raters, predicted, further, **options)
+        elif judge:
             further = {"fold": fold, "group": group, "score": score or None}
             labels.pop("actual")
             known = judged.partly_labelled(
@@ -120,7 +142,7 @@ def report(
         elif predicted or not score:
             columns = {"predicted": predicted, "fold": fold, "group": group}
             known = evidence.from_file(file, **columns, **labels, **more)
-        if known is not of_scores:
+        if known is not of_scores and not (probability or raters):
             settings |= {"scores": of_scores, **evidence.prior(concentration, known)}
             settings |= evidence.halves(halves, actual, predicted, known)
         settings |= evidence.asked(model, of)

@@ -32,6 +32,8 @@ def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]
     """Return the sections of the report, question first."""
     from bayescm.reporting.curves import beside, of_scores
     from bayescm.reporting.judged import of_partly_labelled
+    from bayescm.reporting.without_counts.probabilities import of_probabilities
+    from bayescm.reporting.without_counts.raters import of_raters
 
     if "unlabelled" in evidence.coords:
         return of_partly_labelled(evidence, measures, settings, keywords)
@@ -39,6 +41,10 @@ def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]
         return of_results(evidence, settings, keywords)
     if is_attempts(evidence):
         return of_attempts(evidence, measures, settings, keywords)
+    if "probabilities" in evidence.coords:
+        return of_probabilities(evidence, measures, settings, keywords)
+    if isinstance(evidence, xr.Dataset) and "votes" in evidence:
+        return of_raters(evidence, measures, settings, keywords)
     if isinstance(evidence, xr.Dataset) and "outcome" not in evidence.dims:
         return of_scores(evidence, settings)
     if isinstance(evidence, xr.DataTree):

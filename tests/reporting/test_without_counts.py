@@ -1,0 +1,41 @@
+"""Reports of probabilities and of raters."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayescm as bcm
+from bayescm.cli import main
+
+
+def test_the_table_of_a_prediction_model(tmp_path):
+    rng = np.random.default_rng(3)
+    risk = rng.beta(1, 3, 250)
+    died = np.where(rng.random(250) < risk, "yes", "no")
+    pd.DataFrame({"died": died, "risk": risk}).to_csv(tmp_path / "p.csv", index=False)
+    options = ["--actual", "died", "--positive", "yes", "--probability", "risk"]
+    options += ["--threshold", "0.15", "-o", str(tmp_path / "model.md")]
+    with pytest.raises(SystemExit) as stopped:
+        main(["report", str(tmp_path / "p.csv"), *options])
+    assert stopped.value.code == 0
+    text = (tmp_path / "model.md").read_text().replace("\\_", "_")
+    assert f"{(died == 'yes').sum()} events (yes)" in text
+    for name in ("auc", "calibration_slope", "calibration_intercept", "brier"):
+        assert f"| {name} " in text
+    evidence = bcm.from_probabilities(died, risk, positive="yes")
+    point = bcm.decision_curve(evidence, thresholds=[0.15])["net_benefit"].item()
+    (row,) = [line for line in text.splitlines() if "net benefit at 0.15" in line]
+    assert float(row.split("|")[2]) == pytest.approx(point, abs=5e-4)
+
+
+def test_raters_have_a_report(tmp_path):
+    truth = np.array(["good", "bad", "bad"] * 30)
+    rng = np.random.default_rng(4)
+    swap = {"good": "bad", "bad": "good"}
+    said = {name: [swap[each] if rng.random() < 0.15 else each for each in truth] for name in "abc"}
+    with pytest.warns(UserWarning, match="Three raters"):
+        evidence = bcm.from_raters(said, positive="good")
+    text = bcm.report(evidence, tmp_path / "raters.md").read_text().replace("\\_", "_")
+    for part in ("90 examples; 3 raters: a, b, c", "krippendorff_alpha", "If they err together"):
+        assert part in text
+    assert "cannot be seen" in text
