@@ -64,4 +64,6 @@ def test_what_cannot_be_written_is_said(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "docx", None)
     with pytest.raises(ImportError, match=r"bayescm\[docx\]"):
         bcm.report(bcm.from_cells(tp=6, fn=1, fp=3, tn=3), tmp_path / "r.docx")
+    code, said = run("--format", "docx")
+    assert (code, "bayescm[docx]" in said.err, said.err.count("\n")) == (2, True, 1)
     assert [each.name for each in tmp_path.iterdir()] == ["a.csv"]
