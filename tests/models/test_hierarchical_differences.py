@@ -10,10 +10,10 @@ from bayescm import direct, models
 
 RNG = np.random.default_rng(5)
 ROWS = [
-    (i, name, fold, level + effect + RNG.normal(0, 0.02))
+    (i, name, fold, level + effect + RNG.normal(0, 0.01))
     for i in range(14)
-    for name, level in {"a": 0.80, "b": 0.82, "c": 0.78}.items()
-    for effect in [RNG.normal(0, 0.02)]
+    for name, level in {"a": 0.80, "b": 0.82}.items()
+    for effect in [RNG.normal(0, 0.05)]
     for fold in range(8)
 ]
 RESULTS = bcm.from_results(pd.DataFrame(ROWS, columns=["data_set", "classifier", "fold", "score"]))
