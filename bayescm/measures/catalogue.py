@@ -665,6 +665,9 @@ def _tried(data, function):
     if values.dtype.kind not in "biufc":
         todo = f"it got {_called(data)}"
         raise fail(f"the measure {name} returned no numbers", values.dtype.name, "numbers", todo)
+    if not values.ndim and not isinstance(data, np.ndarray):
+        todo = f"it got {_called(data)}, of many draws"
+        raise fail(f"the measure {name} returned one number", values.item(), "a number each", todo)
     return values
 
 

@@ -69,9 +69,13 @@ class CorrelatedT(Posterior):
 
 
 def _multivariate(folds, rho, size, rng):
-    """Draw the members' means, (size, J), from the folds (J, n) in which all are defined."""
+    """
+    Draw the members' means, (size, J), from the folds (J, n) in which all are defined.
+
+    NaN where they are fewer than two, or one is infinite: then so is the mean.
+    """
     folds = folds[:, ~np.isnan(folds).any(axis=0)]
-    if folds.shape[1] < 2:
+    if folds.shape[1] < 2 or np.isinf(folds).any():
         return np.full((size, len(folds)), np.nan)
     freedom = folds.shape[1] - 1
     covariance = np.atleast_2d(np.cov(folds)) * (1 / folds.shape[1] + rho / (1 - rho))
