@@ -59,6 +59,11 @@ class Mislabelled(Strata):
     errors: LabelErrors
     shares: np.ndarray | None
 
+    @cached_property
+    def _several(self):
+        # Matrices of several classifiers have the dim too, but no answers that go together.
+        return self.counts.ndim > self.known.ndim
+
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
         """Quadrature where the rates are known, importance or Gibbs sampling where not."""
@@ -242,7 +247,7 @@ def mislabelled(
     >>> bcm.interval(counts, "recall").round(2).values
     array([0.72, 0.89])
     """
-    if "fold" in evidence.dims:
+    if "fold" in getattr(evidence, "dims", ()):
         todo = 'add the folds up: counts.sum("fold")'
         raise fail("label errors of a cross-validation", "fold", "counts without folds", todo)
     read = _of_outcomes if is_outcomes(evidence) else _of_counts

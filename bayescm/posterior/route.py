@@ -106,7 +106,7 @@ def posterior_of(
     if not isinstance(found, Posterior):
         todo = "pass its direct sibling, or fit(evidence, model) and ask the tree"
         raise fail("not a direct sibling", name_of(sibling), "a Posterior", todo)
-    if "design_effect" in evidence.coords and not found.knows_groups:
+    if "design_effect" in getattr(evidence, "coords", ()) and not found.knows_groups:
         warn_of_groups(getattr(sibling, "__name__", repr(sibling)))
     return found
 

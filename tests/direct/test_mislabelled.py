@@ -142,3 +142,11 @@ def test_labels_that_contradict_the_rates_are_said():
     clean = bcm.from_matrix([[500, 2], [3, 495]])
     assert "contradict" in bcm.interval(clean, "f1", label_error=0.2).attrs["caution"]
     assert "caution" not in bcm.interval(clean, "f1", label_error=(2, 98)).attrs
+
+
+def test_matrices_of_classifiers_are_a_batch():
+    cells = np.array([[[30, 35], [15, 65]], [[40, 25], [25, 55]]])
+    both = bcm.from_matrix(cells, dims=("classifier",))
+    found = bcm.interval(both, "recall", label_error=0.1)
+    alone = [bcm.interval(each, "recall", model="mislabelled", label_error=0.1) for each in cells]
+    np.testing.assert_allclose(found, alone, atol=1e-6)

@@ -179,7 +179,7 @@ def _newer():
     rng = np.random.default_rng(11)
     actual, answers = _predictions(2)
     chance = {name: np.clip(rng.beta(2 + 2 * actual, 4), 0.01, 0.99) for name in ("one", "two")}
-    known = np.where(rng.random(len(actual)) < 0.4, actual, np.nan)
+    known = np.where(rng.random(len(actual)) < 0.7, actual, np.nan)
     seen = pd.Series(known, dtype="Int64")
     learners = [f"learner {i}" for i in range(3)]
     results = pd.DataFrame(
