@@ -79,9 +79,9 @@ def report(
     ...     print(path.read_text().splitlines()[0])
     # Evaluation of a classifier
     """
-    from bayescm.reporting import checklists, facts
+    from bayescm.reporting import facts
     from bayescm.reporting.assemble import sections_of
-    from bayescm.reporting.formats import render
+    from bayescm.reporting.formats import checklists, render
     from bayescm.reporting.progress import telling
 
     path = render.check_path(path)

@@ -5,9 +5,9 @@ from typing import Any
 
 from bayescm.answers.summary import summary
 from bayescm.online import Ledger, Monitor
-from bayescm.reporting import checklists, content, facts
+from bayescm.reporting import content, facts
 from bayescm.reporting.cautions import cautions
-from bayescm.reporting.formats import render
+from bayescm.reporting.formats import checklists, render
 from bayescm.reporting.parts import Picture, Section, Table
 from bayescm.reporting.settling import uncertain
 from bayescm.validate import fail

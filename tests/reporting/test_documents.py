@@ -7,7 +7,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.cli import main
-from bayescm.reporting import checklists
+from bayescm.reporting.formats import checklists
 
 ROWS = "actual,predicted\n" + "sick,sick\nwell,sick\nwell,well\nsick,well\nsick,sick\n" * 12
 

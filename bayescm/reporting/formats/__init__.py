@@ -1,1 +1,1 @@
-"""How a report is written: HTML, Markdown, LaTeX, Word; tables for notebooks."""
+"""How a report is written: HTML, Markdown, LaTeX, Word, guidelines; tables for notebooks."""
