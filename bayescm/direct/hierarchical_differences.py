@@ -121,6 +121,10 @@ class HierarchicalDifferences(Posterior):
         levels = gaps.mean(axis=1) + rng.standard_normal((size, number)) @ factor.T
         return [measure(levels) for measure in measures]
 
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return those of one measure: levels are of ranks only, differences are not drawn."""
+        return super().draws_by_default(of)
+
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Draw the variables of the model; of every pair by itself."""
         drawn = [each.draw(size, rng) for each in self.pairs_of.values()]
