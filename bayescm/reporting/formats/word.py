@@ -78,7 +78,7 @@ def _widths(rows):
     longest = [
         min(max(len(str(value)) for value in column), 60) for column in zip(*rows, strict=True)
     ]
-    return [_WIDEST * (each + 2) / sum(most + 2 for most in longest) for each in longest]
+    return [_WIDEST * (each + 6) / sum(most + 6 for most in longest) for each in longest]
 
 
 def _picture(made, picture):
