@@ -5,18 +5,16 @@ import os
 import re
 import shutil
 import tempfile
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import matplotlib
-import numpy as np
 from markupsafe import Markup
 
 from bayescm.evidence.files import replacing
+from bayescm.reporting.formats.cells import drawing, number, numeric_columns
 from bayescm.reporting.parts import Section
 from bayescm.reporting.progress import tell
 from bayescm.validate import fail
@@ -157,30 +155,6 @@ def _environment(**options):
     return environment
 
 
-def numeric_columns(frame: Any) -> set[int]:
-    """Return the places of the columns that are numbers, which stand to the right."""
-    columns = (frame.iloc[:, index] for index in range(frame.shape[1]))
-    return {index for index, column in enumerate(columns) if all(map(_looks_numeric, column))}
-
-
-def _looks_numeric(value):
-    if isinstance(value, str):
-        return bool(re.fullmatch(r"[<>–]?[\d.]*", value))
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
-
-
-def number(value: Any) -> str:
-    """Return a cell as text: three decimals for what lies between 0.001 and 1000."""
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, (float, np.floating)):
-        value = float(value)
-        if np.isnan(value):
-            return "–"
-        return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
-    return str(value)
-
-
 def _escape_latex(value):
     return "".join(_LATEX.get(character, character) for character in str(value))
 
@@ -218,11 +192,3 @@ def _svg(picture):
     label = Markup.escape(picture.alt)
     # Matplotlib has escaped the names in it.
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
-
-
-@contextmanager
-def drawing():
-    """Ignore that the fonts at hand lack a character: the reader's browser has it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
-        yield

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from bayescm.reporting.formats.render import drawing, number, numeric_columns
+from bayescm.reporting.formats.cells import drawing, number, numeric_columns
 from bayescm.reporting.parts import Section
 from bayescm.validate import fail
 
