@@ -19,8 +19,7 @@ from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, fail, suggest
 
 CELLS = ("actual", "predicted")
-# Where examples come in groups, by how much they vary more than as many single ones: the rates of
-# a class, and the class totals. The first has one value for each classifier.
+# Of examples in groups, how much more the rates (one value for each classifier) and totals vary.
 CLUSTERED = ("design_effect", "totals_effect")
 # What the folds of a cross-validation know of its design, scalar coords.
 DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")
