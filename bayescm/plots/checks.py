@@ -1,7 +1,7 @@
 """Plots to check a fit: predictions against the counts, and the chains."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -115,7 +115,10 @@ def _draw_cells(axes, predicted, observed, prob, kind):
 
 
 def plot_diagnostics(
-    fitted: xr.DataTree, measures: str | Callable | Sequence[str | Callable] | None = None
+    fitted: xr.DataTree,
+    measures: str | Callable | Sequence[str | Callable] | None = None,
+    *,
+    positive: Any = None,
 ) -> "Figure":
     """
     Draw the chains of a fit: the density and the trace of each.
@@ -129,6 +132,8 @@ def plot_diagnostics(
         A fit by NUTS; independent draws need no such check.
     measures : str, callable or a sequence of these, optional
         Measures to look at; by default the cell probabilities.
+    positive : label, optional
+        The positive class, where the fit does not know it or another one is meant.
 
     Returns
     -------
@@ -153,7 +158,7 @@ def plot_diagnostics(
         raise fail("no chains to diagnose", ..., "a fit sampled by NUTS", todo)
     values = fitted["posterior"].to_dataset()[["theta"]]
     if measures is not None:
-        values = measure(fitted, measures)
+        values = measure(fitted, measures, positive=positive)
     rows = sum(len(common.places(each, ("chain", "draw"))) for each in values.values())
     if rows > _VARIABLES:
         todo = "name a few measures"
@@ -170,7 +175,7 @@ def plot_diagnostics(
     with closed_on_failure(figure):
         _title_chains(collection, values)
         words = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
-        Canvas(figure, figure.axes, True).heading(words, common.positive_of(fitted))
+        Canvas(figure, figure.axes, True).heading(words, common.positive_of(fitted, positive))
     show_once(figure)
     return figure
 

@@ -190,6 +190,7 @@ def plot_prior_posterior(
     fitted: xr.DataTree,
     measures: str | Callable | Sequence[str | Callable],
     *,
+    positive: Any = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
@@ -201,6 +202,8 @@ def plot_prior_posterior(
         A fit with a proper prior.
     measures : str, callable or a sequence of these
         One panel each, and one for every index of any other dims.
+    positive : label, optional
+        The positive class, where the fit does not know it or another one is meant.
     ax : matplotlib.axes.Axes, optional
         Where to draw, if there is one panel; by default a new figure.
 
@@ -227,7 +230,10 @@ def plot_prior_posterior(
             "the tree of a fit with a proper prior",
             "use fit(counts) with a concentration above 0",
         )
-    groups = {name: measure(fitted, measures, group=name) for name in ("prior", "posterior")}
+    groups = {
+        name: measure(fitted, measures, group=name, positive=positive)
+        for name in ("prior", "posterior")
+    }
     draws = ("chain", "draw")
     after = {name: each.transpose(*draws, ...)[0, 0] for name, each in groups["posterior"].items()}
     panels = _panels(list(after.values()))
@@ -251,7 +257,7 @@ def plot_prior_posterior(
             )
         else:
             page.axes.legend(frameon=False, fontsize=8)
-        page.heading("prior and posterior", common.positive_of(fitted))
+        page.heading("prior and posterior", common.positive_of(fitted, positive))
     return page.figure
 
 

@@ -30,6 +30,8 @@ def test_chains(chains):
     assert all(each.startswith("r-hat 1.0") for each in titles[1::2])
     assert figure.get_suptitle() == "4 chains, 0 divergences · positive class: sick"
     assert len(bcm.plot_diagnostics(chains).axes) == 8
+    other = bcm.plot_diagnostics(chains, "recall", positive="well")
+    assert other.get_suptitle().endswith("positive class: well")
 
 
 def test_what_cannot_be_drawn(tree, two):

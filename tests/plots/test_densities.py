@@ -90,6 +90,12 @@ def test_undefined_draws_are_left_out():
 
 
 def test_prior_over_posterior(tree):
+    other = bcm.plot_prior_posterior(tree, "recall", positive="well")
+    same = bcm.plot_prior_posterior(tree, "specificity")
+    np.testing.assert_allclose(
+        other.axes[0].lines[1].get_xdata(), same.axes[0].lines[1].get_xdata()
+    )
+    assert other.get_suptitle().endswith("positive class: well")
     figure = bcm.plot_prior_posterior(tree, ["precision", "f1"])
     assert titles(figure) == [["precision"], ["f1"]]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
