@@ -181,7 +181,7 @@ def transferred_errors(
     >>> counts = bcm.from_partly_labelled_counts([[90, 10], [20, 80]], [150, 50])
     >>> posterior = transferred_errors(counts)
     >>> posterior.point(bcm.measures.prevalence).round(2).item()  # (.25 + .9 - 1) / (.8 + .9 - 1)
-    0.22
+    0.21
     """
     if is_outcomes(evidence):
         todo = "take the classifiers one by one"

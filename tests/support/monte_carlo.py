@@ -28,12 +28,12 @@ def assert_converged(tree):
         assert (az.ess(sampled).where(varies, np.inf) > 100).all(), name
 
 
-def assert_quantiles(sampled, wanted, size=np.inf):
+def assert_quantiles(sampled, wanted, size=np.inf, levels=LEVELS):
     """Check that the share of a chain below each of a distribution's quantiles is their level.
 
     Within five standard errors, of the chain and of the ``size`` draws the quantiles come from.
     """
-    for level, end in zip(LEVELS, wanted, strict=True):
+    for level, end in zip(levels, wanted, strict=True):
         below = (sampled <= end).mean(DRAWN)
         effective = az.ess(sampled, method="quantile", prob=level)
         error = np.sqrt(level * (1 - level) * (1 / effective + 1 / size))
@@ -41,6 +41,6 @@ def assert_quantiles(sampled, wanted, size=np.inf):
         assert (gap.fillna(0) < 5).all(), f"{sampled.name}: {gap.values} errors off at {level}"
 
 
-def assert_same_distribution(sampled, draws):
+def assert_same_distribution(sampled, draws, levels=LEVELS):
     """Check a chain against independent draws, an array with the draws first."""
-    assert_quantiles(sampled, np.quantile(draws, LEVELS, axis=0), len(draws))
+    assert_quantiles(sampled, np.quantile(draws, levels, axis=0), len(draws), levels)
