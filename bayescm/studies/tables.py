@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bayescm.simulation import coverage
-from bayescm.validate import fail
+from bayescm.validate import check_choice, fail
 
 
 @dataclass(frozen=True)
@@ -171,3 +171,36 @@ def run_chosen(
     for place, column in enumerate(columns):
         frame.insert(place + 1, column, [cases[number][place] for number in frame["case"]])
     return frame
+
+
+def table_of(
+    study: Callable[[int], coverage.Study],
+    cases: Mapping[int, Any],
+    *,
+    columns: Sequence[str] = (),
+) -> Callable[..., pd.DataFrame]:
+    """Return the ``table`` of a study that has a single one; see `run_chosen`."""
+
+    def table(
+        name: str = "coverage", case: int | None = None, settings: Settings | None = None
+    ) -> pd.DataFrame:
+        """
+        Return the coverage and the length of intervals.
+
+        Parameters
+        ----------
+        name : {"coverage"}
+        case : int, optional
+            One case only; see `study`.
+        settings : Settings, optional
+            How much is simulated, and where.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As of `bayescm.simulation.coverage.run`, with the case in columns in front.
+        """
+        check_choice("table", name, ["coverage"])
+        return run_chosen(study, cases, case, settings, columns=columns)
+
+    return table

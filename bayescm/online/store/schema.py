@@ -43,33 +43,26 @@ batches = sa.Table(
     sa.UniqueConstraint("classifier", "batch_id"),
     sa.UniqueConstraint("classifier", "corrects"),
 )
-acknowledgements = sa.Table(
-    "bayescm_acknowledgements",
-    metadata,
-    sa.Column("classifier", sa.Text, sa.ForeignKey(classifiers.c.classifier), primary_key=True),
-    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("batch_id", sa.Text, nullable=False),
-    sa.Column("rule", sa.Text, nullable=False),
-    sa.Column("measure", sa.Text, nullable=False),
-    sa.Column("note", sa.Text, nullable=False),
-    sa.Column("recorded_at", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False),
-    sa.UniqueConstraint("classifier", "batch_id", "rule", "measure"),
-)
 
-deliveries = sa.Table(
-    "bayescm_deliveries",
-    metadata,
-    sa.Column("classifier", sa.Text, sa.ForeignKey(classifiers.c.classifier), primary_key=True),
-    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("batch_id", sa.Text, nullable=False),
-    sa.Column("rule", sa.Text, nullable=False),
-    sa.Column("measure", sa.Text, nullable=False),
-    sa.Column("hook", sa.Text, nullable=False),
-    sa.Column("recorded_at", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False),
-    sa.UniqueConstraint("classifier", "batch_id", "rule", "measure", "hook"),
-)
+
+def _about_alarms(name, *further, once):
+    """Return a table of what is noted about alarms, at most once for each of these columns."""
+    alarm = ("batch_id", "rule", "measure")
+    key = sa.ForeignKey(classifiers.c.classifier)
+    return sa.Table(
+        name,
+        metadata,
+        sa.Column("classifier", sa.Text, key, primary_key=True),
+        sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+        *[sa.Column(each, sa.Text, nullable=False) for each in (*alarm, *further)],
+        sa.Column("recorded_at", sa.Text, nullable=False),
+        sa.Column("hash", sa.Text, nullable=False),
+        sa.UniqueConstraint("classifier", *alarm, *once),
+    )
+
+
+acknowledgements = _about_alarms("bayescm_acknowledgements", "note", once=())
+deliveries = _about_alarms("bayescm_deliveries", "hook", once=("hook",))
 
 VERSION = 3  # of these tables; the steps to it are in `MIGRATIONS`, one file for each
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayescm.answers.compare import compare
@@ -20,8 +19,7 @@ from bayescm.evidence import at_prevalence, from_matrix
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, case_of, run_chosen
-from bayescm.validate import check_choice
+from bayescm.studies.tables import case_of, table_of
 
 TABLES = ("coverage",)
 _RATES = {"known .05": 0.05, "known .02, .15": {0: 0.02, 1: 0.15}, "Beta(5, 95)": (5, 95)}
@@ -152,24 +150,4 @@ def study(case: int) -> Study:
     return Study(f"label errors {n} {prevalence:.3g} {rates}", made, methods)
 
 
-def table(
-    name: str = "coverage", case: int | None = None, settings: Settings | None = None
-) -> pd.DataFrame:
-    """
-    Return the coverage and the length of intervals against the truth.
-
-    Parameters
-    ----------
-    name : {"coverage"}
-    case : int, optional
-        One case only; see `study`.
-    settings : Settings, optional
-        How much is simulated, and where.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of `bayescm.simulation.coverage.run`, with the case in columns in front.
-    """
-    check_choice("table", name, list(TABLES))
-    return run_chosen(study, CASES, case, settings, columns=("n", "prevalence", "rates"))
+table = table_of(study, CASES, columns=("n", "prevalence", "rates"))

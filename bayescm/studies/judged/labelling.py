@@ -12,15 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import bayescm as bcm
 from bayescm.answers.interval import interval
 from bayescm.evidence import from_partly_labelled
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, case_of, run_chosen
-from bayescm.validate import check_choice
+from bayescm.studies.tables import case_of, table_of
 
 TABLES = ("coverage",)
 _CLASSIFIER, _JUDGE = (0.8, 0.95), (0.85, 0.85)
@@ -106,25 +104,4 @@ def study(case: int) -> Study:
     return Study(f"labelling {case}", partial(generate, case=case), methods)
 
 
-def table(
-    name: str = "coverage", case: int | None = None, settings: Settings | None = None
-) -> pd.DataFrame:
-    """
-    Return the coverage and the length of intervals of F1, by how many labels there are.
-
-    Parameters
-    ----------
-    name : {"coverage"}
-    case : int, optional
-        One case only; see `study`.
-    settings : Settings, optional
-        How much is simulated, and where.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of `bayescm.simulation.coverage.run`, with the case and the share of positives in front;
-        ``measure`` says how many labels.
-    """
-    check_choice("table", name, list(TABLES))
-    return run_chosen(study, CASES, case, settings, columns=("prevalence",))
+table = table_of(study, CASES, columns=("prevalence",))

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayescm.answers.interval import interval
@@ -19,8 +18,7 @@ from bayescm.classical import rogan_gladen
 from bayescm.evidence import from_partly_labelled
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, case_of, run_chosen
-from bayescm.validate import check_choice
+from bayescm.studies.tables import case_of, table_of
 
 TABLES = ("coverage",)
 _CLASSIFIER = (0.85, 0.9)
@@ -98,24 +96,4 @@ def study(case: int) -> Study:
     return Study(f"transfer {case}", partial(generate, case=case), methods)
 
 
-def table(
-    name: str = "coverage", case: int | None = None, settings: Settings | None = None
-) -> pd.DataFrame:
-    """
-    Return the coverage and the length of intervals of a rate, and of F1, in another population.
-
-    Parameters
-    ----------
-    name : {"coverage"}
-    case : int, optional
-        One case only; see `study`.
-    settings : Settings, optional
-        How much is simulated, and where.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of `bayescm.simulation.coverage.run`, with the case in columns in front.
-    """
-    check_choice("table", name, list(TABLES))
-    return run_chosen(study, CASES, case, settings, columns=_COLUMNS)
+table = table_of(study, CASES, columns=_COLUMNS)

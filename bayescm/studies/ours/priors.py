@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayescm.direct import dirichlet_multinomial
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.tables import Settings, case_of, run_chosen
-from bayescm.validate import check_choice
+from bayescm.studies.tables import case_of, table_of
 
 MEASURES = ("accuracy", "f1_macro", "mcc")
 CASES = {
@@ -116,23 +114,4 @@ def study(case: int) -> Study:
     return Study(name, source.generate, METHODS)
 
 
-def table(
-    name: str = "coverage", case: int | None = None, settings: Settings | None = None
-) -> pd.DataFrame:
-    """
-    Return the coverage of accuracy, macro F1 and MCC under four rules for the concentration.
-
-    Parameters
-    ----------
-    name : {"coverage"}
-    case : int, optional
-        One case only; see `study`.
-    settings : Settings, optional
-        How much is simulated, and where.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
-    check_choice("table", name, list(TABLES))
-    return run_chosen(study, CASES, case, settings, columns=("classes", "n", "recall"))
+table = table_of(study, CASES, columns=("classes", "n", "recall"))

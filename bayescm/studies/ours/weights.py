@@ -11,14 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from bayescm.direct import dirichlet_multinomial, importance_weighted
 from bayescm.evidence import from_predictions
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.tables import Settings, case_of, run_chosen
-from bayescm.validate import check_choice
+from bayescm.studies.tables import case_of, table_of
 
 MEASURES = ("accuracy", "recall", "f1", "mcc")
 DRAWS = 1000
@@ -122,23 +120,4 @@ def study(case: int) -> Study:
     return Study(f"weights {name} n={size}", Sample(name, size).generate, METHODS)
 
 
-def table(
-    name: str = "coverage", case: int | None = None, settings: Settings | None = None
-) -> pd.DataFrame:
-    """
-    Return the coverage of three ways to take importance weights into account.
-
-    Parameters
-    ----------
-    name : {"coverage"}
-    case : int, optional
-        One case only; see `study`.
-    settings : Settings, optional
-        How much is simulated, and where.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
-    check_choice("table", name, list(TABLES))
-    return run_chosen(study, CASES, case, settings, columns=("weights", "n"))
+table = table_of(study, CASES, columns=("weights", "n"))

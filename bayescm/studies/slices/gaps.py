@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit
 
@@ -21,8 +20,7 @@ from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.posterior.route import members_of
 from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, case_of, run_chosen
-from bayescm.validate import check_choice
+from bayescm.studies.tables import case_of, table_of
 
 TABLES = ("coverage",)
 STATISTICS = ("range", "ratio", "worst")
@@ -132,24 +130,4 @@ def study(case: int) -> Study:
     return Study(name, partial(generate, setting=setting), methods | {"bootstrap": bootstrap})
 
 
-def table(
-    name: str = "coverage", case: int | None = None, settings: Settings | None = None
-) -> pd.DataFrame:
-    """
-    Return the coverage and the length of intervals of the gap, the ratio and the worst group.
-
-    Parameters
-    ----------
-    name : {"coverage"}
-    case : int, optional
-        One case only; see `study`.
-    settings : Settings, optional
-        How much is simulated, and where.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As of `bayescm.simulation.coverage.run`, with the setting in columns in front.
-    """
-    check_choice("table", name, list(TABLES))
-    return run_chosen(study, CASES, case, settings, columns=Setting._fields)
+table = table_of(study, CASES, columns=Setting._fields)
