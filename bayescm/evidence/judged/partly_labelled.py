@@ -87,56 +87,80 @@ def from_partly_labelled(
     True
     """
     if transfer is not None:
-        check_choice("transfer", transfer, ["errors"])
-        if isinstance(predicted, Mapping) or abstain is not None:
-            todo = "take the classifiers one by one, without abstentions"
-            raise fail("transferred errors", "several classifiers", "one at most", todo)
+        _check_transfer(transfer, predicted, abstain)
     if predicted is None and judge is None:
         todo = "pass predicted=, judge= or both; labels alone go to bcm.proportion"
         raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
-    truth = pd.Series(actual).reset_index(drop=True)
-    seen = truth.notna().to_numpy()
+    values, seen = _by_people(actual)
     if not seen.any():
-        raise fail("nobody labelled anything", len(truth), "some labels", "label some examples")
-    values = column("actual", _typed(truth[seen].infer_objects()))
+        raise fail("nobody labelled anything", len(seen), "some labels", "label some examples")
+    options = {"labels": labels, "positive": positive, "abstain": abstain}
     if isinstance(predicted, Mapping):
-        place, names = strata(judge, design, len(truth), seen.sum())
-        options = {"labels": labels, "positive": positive, "abstain": abstain}
+        place, names = strata(judge, design, len(seen), seen.sum())
         found = outcomes_of(values, seen, predicted, (place, names), **options)
         if judge is not None:
             warn_of_judge(*_strata_of(found), varies=len(names) > 1)
         return found
-    answers, classified = predicted, "classifier"
-    if predicted is None and _is_labels(judge, values, labels, abstain):
-        answers, judge, classified = judge, None, "judge"
-    place, names = strata(judge, design, len(truth), seen.sum())
-    if answers is None:  # what is predicted does not matter to a rate
-        answers, classified = np.full(len(truth), values[0]), "nothing"
+    answers, other, classified = _classified(predicted, judge, values, len(seen), labels, abstain)
+    place, names = strata(other, design, len(seen), seen.sum())
     given = column("predicted", answers)
-    check_sizes({"actual": len(truth), "predicted": len(given), "judge": len(place)})
-    known: Any = labels
-    if known is None:
-        present = {*pd.unique(values).tolist(), *pd.unique(np.asarray(given)).tolist()} - {abstain}
-        known = default_labels(sorted(present, key=str), present, values)
-    known = as_labels(known)
-    if abstain is not None and abstain not in known.tolist():
-        known = as_labels([*known.tolist(), abstain])
+    check_sizes({"actual": len(seen), "predicted": len(given), "judge": len(place)})
+    counts = _counted(values, seen, given, (place, names), **options)
+    counts = counts.assign_coords(classified=classified)
+    as_counts(counts)  # says so where the abstention is a class
+    if transfer is not None:
+        return counts.assign_coords(transfer=transfer)
+    if other is not None or predicted is None:
+        varies = len(names) > 1 or (other is None and len(pd.unique(np.asarray(given))) > 1)
+        warn_of_judge(*_strata_of(counts), varies=varies)
+    return counts
+
+
+def _check_transfer(transfer, predicted, abstain):
+    check_choice("transfer", transfer, ["errors"])
+    if isinstance(predicted, Mapping) or abstain is not None:
+        todo = "take the classifiers one by one, without abstentions"
+        raise fail("transferred errors", "several classifiers", "one at most", todo)
+
+
+def _by_people(actual):
+    """Return the labels that people gave, and which examples have one (n,)."""
+    truth = pd.Series(actual).reset_index(drop=True)
+    seen = truth.notna().to_numpy()
+    return column("actual", _typed(truth[seen].infer_objects())), seen
+
+
+def _classified(predicted, judge, values, n, labels, abstain):
+    """Return the predictions, the judge beside them, and whose predictions these are."""
+    if predicted is not None:
+        return predicted, judge, "classifier"
+    if _is_labels(judge, values, labels, abstain):
+        return judge, None, "judge"
+    return np.full(n, values[0]), judge, "nothing"  # what is predicted does not matter to a rate
+
+
+def _counted(values, seen, given, strata, *, labels, positive, abstain):
+    """Return the labelled examples by stratum, the others in the coord ``unlabelled``."""
+    place, names = strata
+    known = _all_classes(values, given, labels, abstain)
     table, _, _ = tabulate(values, given[seen], labels=known, by={"judge": place[seen]})
     full = np.zeros((len(names), len(known), len(known)), np.int64)
     full[np.unique(place[seen])] = table
     every, _, _ = tabulate(given, given, labels=known, by={"judge": place})
     others = np.einsum("jpp->jp", every) - full.sum(axis=1)
     counts = make_counts(full, known, positive, ("judge",), {"judge": names}, abstain)
-    counts = counts.assign_coords(
-        unlabelled=(("judge", "predicted"), others), classified=classified
-    )
-    as_counts(counts)  # says so where the abstention is a class
-    if transfer is not None:
-        return counts.assign_coords(transfer=transfer)
-    if judge is not None or predicted is None:
-        varies = len(names) > 1 or (judge is None and len(pd.unique(np.asarray(given))) > 1)
-        warn_of_judge(*_strata_of(counts), varies=varies)
-    return counts
+    return counts.assign_coords(unlabelled=(("judge", "predicted"), others))
+
+
+def _all_classes(values, given, labels, abstain):
+    """Return the labels of all classes, the abstention behind them."""
+    if labels is None:
+        present = {*pd.unique(values).tolist(), *pd.unique(np.asarray(given)).tolist()} - {abstain}
+        labels = default_labels(sorted(present, key=str), present, values)
+    known = as_labels(labels)
+    if abstain is not None and abstain not in known.tolist():
+        known = as_labels([*known.tolist(), abstain])
+    return known
 
 
 def from_partly_labelled_counts(
@@ -214,18 +238,14 @@ def said_of(
         ``predicted_`` and the name for every one of several classifiers.
     seen : ndarray of bool, shape (n,)
     """
-    truth = pd.Series(actual).reset_index(drop=True)
-    seen = truth.notna().to_numpy()
-    values = column("actual", _typed(truth[seen].infer_objects()))
-    given = predicted if isinstance(predicted, Mapping) else {}
-    if predicted is None:
-        told = _is_labels(judge, values, options.get("labels"), options.get("abstain"))
-        predicted, judge = (judge, None) if told else (np.full(len(truth), values[0]), judge)
-    place, names = strata(judge, design, len(truth), seen.sum())
-    answers = {f"predicted_{name}": each for name, each in given.items()}
-    answers = {
-        name: np.asarray(each) for name, each in (answers or {"predicted": predicted}).items()
-    }
+    values, seen = _by_people(actual)
+    several = isinstance(predicted, Mapping)
+    if not several:
+        known = options.get("labels"), options.get("abstain")
+        predicted, judge, _ = _classified(predicted, judge, values, len(seen), *known)
+    place, names = strata(judge, design, len(seen), seen.sum())
+    given = {f"predicted_{name}": each for name, each in predicted.items()} if several else None
+    answers = {name: np.asarray(each) for name, each in (given or {"predicted": predicted}).items()}
     check_sizes({"judge": len(place)} | {name: len(each) for name, each in answers.items()})
     return pd.DataFrame({"judge": np.array(names, object)[place]} | answers), seen
 
