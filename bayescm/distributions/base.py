@@ -190,7 +190,7 @@ class Distribution:
         """Return the interval of a kind and the numerical errors of its ends, (..., 2) each."""
         ends = self.hdi(prob) if kind == "hdi" else self.eti(prob)
         errors = np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1)
-        return _held(ends, errors)
+        return held(ends, errors)
 
     def to(self, accuracy: float) -> "Distribution":
         """Return the distribution with another error that is good enough, where it has one."""
@@ -238,7 +238,7 @@ def joined(members: Sequence[Distribution]) -> Distribution | None:
     return next(iter(kinds)).joined(members) if len(kinds) == 1 else None
 
 
-def _held(ends, errors):
+def held(ends, errors):
     """Return ends and errors, or raise where the ends are reversed or an error is not known."""
     wrong = (ends[..., 0] > ends[..., 1]) | (np.isnan(errors) & ~np.isnan(ends)).any(-1)
     if wrong.any():

@@ -231,8 +231,9 @@ def _is_highest(rows, ends):
     density = rows.probabilities(np.concatenate(parts, axis=-1), rough=True)[1]
     cuts = np.cumsum([part.shape[-1] for part in parts])[:-1]
     at_left, at_right, inner, before, beyond = np.split(density, cuts, axis=-1)
-    at_left = np.where(left > low, at_left, np.inf)
-    at_right = np.where(right < high, at_right, np.inf)
+    at_left = np.where((left > low) | ~rows.link.from_low, at_left, np.inf)
+    at_right = np.where((right < high) | ~rows.link.to_high, at_right, np.inf)
+    known &= ((at_left > 0) & (at_right > 0)).all(axis=-1)  # else the density is not known there
     higher = inner >= np.minimum(at_left, at_right) * (1 - _TOLERANCE)
     lower = [before <= at_left * (1 + _TOLERANCE), beyond <= at_right * (1 + _TOLERANCE)]
     return known & higher.all(axis=-1) & np.concatenate(lower, axis=-1).all(axis=-1)

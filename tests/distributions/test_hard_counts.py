@@ -45,6 +45,25 @@ def test_counts_that_were_once_wrong(name, kind):
     _check_tails(name, posterior.weights, ends, tails, 0.0025)
 
 
+@pytest.mark.parametrize(
+    ("name", "cells", "prior", "kind", "prob"),
+    [
+        ("diagnostic_odds_ratio", (3, 0, 0, 0), 0.011, "eti", 0.999),
+        ("diagnostic_odds_ratio", (0, 8, 482, 45380), 0.043, "hdi", 0.99),
+        ("balanced_accuracy", (0, 0, 244386867, 4171879), 0.041, "hdi", 0.5),
+        ("negative_likelihood_ratio", (0, 10, 0, 0), 0.024, "eti", 0.5),
+    ],
+)
+def test_the_error_is_known_where_a_share_is_next_to_unknown(name, cells, prior, kind, prob):
+    """Once NaN, infinite, or wrong by two grids that failed in the same way."""
+    posterior = dirichlet_multinomial(np.reshape(cells, (2, 2)), concentration=prior)
+    ends, error = posterior.distribution(measures.resolve(name)).checked(prob, kind)
+    assert 0 <= ends[0] < ends[1]
+    assert np.isfinite(error).all()
+    tails = np.array([1, 1]) * (1 - prob) / 2 if kind == "eti" else [1 - prob]
+    _check_tails(name, posterior.weights, ends, tails, 0.01 * (1 - prob) + 0.004)
+
+
 def test_alone_and_in_a_batch_the_same():
     cells = np.array([[640, 6455, 28139951, 4817], [9, 1, 0, 3], [40, 10, 10, 40]])
     batch = dirichlet_multinomial(cells.reshape(-1, 2, 2))

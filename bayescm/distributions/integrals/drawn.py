@@ -3,6 +3,7 @@
 import numpy as np
 
 SIZE = 2**18
+TAIL = 0.02  # the error of a tail that is good enough, in parts of it
 
 
 class Drawn:
@@ -29,22 +30,29 @@ class Drawn:
     def quantiles(self, q):
         """Return quantiles of any shape and their Monte Carlo standard errors."""
         q = np.asarray(q, float)
-        return self._at(q), self._error(q)
+        width = np.sqrt(np.maximum(q * (1 - q), 1 / SIZE) / SIZE)
+        low, x, high = (self._at(q + step) for step in (-width, 0.0, width))
+        with np.errstate(over="ignore"):  # none is above the largest float
+            below, above = np.diff(np.minimum([low, x, high], np.finfo(float).max), axis=0)
+        return x, np.maximum(below, above)
 
     def _at(self, q):
-        return np.quantile(self.x, np.clip(q, 0, 1))
-
-    def _error(self, q):
-        width = np.sqrt(np.maximum(q * (1 - q), 1 / SIZE) / SIZE)
-        return (self._at(q + width) - self._at(q - width)) / 2
+        """Return quantiles; between two draws in the scale of the link, where both are finite."""
+        with np.errstate(over="ignore"):
+            return self.link.to_x(np.quantile(self.y, np.clip(q, 0, 1)))
 
     def highest(self, prob):
         """Return the shortest interval and the standard errors of its ends."""
         count = int(np.ceil(prob * SIZE))
         with np.errstate(invalid="ignore"):
             start = np.nanargmin(self.x[count - 1 :] - self.x[: SIZE - count + 1])
-        q = np.array([start, start + count - 1]) / (SIZE - 1)
-        return self._at(q), self._error(q)
+        return self.quantiles(np.array([start, start + count - 1]) / (SIZE - 1))
+
+    def agree(self, x, q):
+        """Say whether the masses below x, (P,), are q, but for chance and some of the tail."""
+        allowed = 5 * np.sqrt(q * (1 - q) / SIZE) + TAIL * np.minimum(q, 1 - q)
+        below, reached = (np.searchsorted(self.x, x, side) / SIZE for side in ("left", "right"))
+        return bool(((below <= q + allowed) & (reached >= q - allowed)).all())
 
     def masses(self, x):
         """Return the distribution function, and the density by differences."""

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.distributions.base import Distribution
+from bayescm.distributions.base import Distribution, held
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.integrals.inverses import Inverse
 from bayescm.distributions.integrals.ladder import DRAWS, Parts
@@ -102,10 +102,10 @@ class Quadrature(Distribution):
 
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         if kind == "hdi":
-            return self._highest(prob)[0], self._errors[prob]
+            return held(self._highest(prob)[0], self._errors[prob])
         tails = np.array([[(1 - prob) / 2, (1 + prob) / 2]])
         found = self._by_rows(lambda rows: np.concatenate(rows.equal_tailed(tails), -1), 4)
-        return found[..., :2], found[..., 2:]
+        return held(found[..., :2], found[..., 2:])
 
     def mode(self) -> np.ndarray:
         return self._by_rows(lambda rows: rows.modes())

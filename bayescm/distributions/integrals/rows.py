@@ -214,10 +214,10 @@ class Rows:
 
 
 def _at(a, b, t):
-    """Return the mass of Beta(a, b) below t, and the density there, from the small side."""
-    swapped = a > b
-    small, large = np.where(swapped, b, a), np.where(swapped, a, b)
+    """Return the mass of Beta(a, b) below t, and the density there, from the small side of t."""
+    swapped = np.where(t.v == t.c, a > b, ~(t.v < t.c))
+    first, other = np.where(swapped, b, a), np.where(swapped, a, b)
     v = np.clip(np.where(swapped, t.c, t.v), 0, 1)
-    mass = betainc(small, large, v)
-    density = np.where((t.v <= 0) | (t.c <= 0), 0.0, np.exp(logpdf(small, large, v)))
+    mass = betainc(first, other, v)
+    density = np.where((t.v <= 0) | (t.c <= 0), 0.0, np.exp(logpdf(first, other, v)))
     return np.where(swapped, 1 - mass, mass), density

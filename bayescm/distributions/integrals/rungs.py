@@ -10,9 +10,10 @@ from scipy import special
 
 from bayescm.distributions.hdi import INTERIOR, LOWER, NOT_UNIMODAL, UPPER, highest
 from bayescm.distributions.integrals import curves
+from bayescm.distributions.integrals.drawn import TAIL
 from bayescm.distributions.integrals.ladder import DRAWS, INTEGRAL, Ladder
 
-_TAIL = 0.02  # the error of a tail that is good enough, in parts of it
+_THIN = 0.3  # pseudo-counts below which log odds run over hundreds, and nodes may miss a peak
 _MASS = 1e-7  # that of a distribution function
 _PROBED = np.array([[0.005, 0.5, 0.995]])
 
@@ -65,17 +66,34 @@ class Rungs(Ladder):
             error = np.maximum(*(np.abs(self.link.to_x(y + move + s * most) - x) for s in (-1, 1)))
             error = np.where(np.isinf(x), 0.0, error) + np.spacing(np.abs(x))
             good = error <= self.accuracy * np.maximum(1, np.abs(x))
-            good &= np.abs(below - q) <= _TAIL * np.minimum(q, 1 - q)
+            good &= np.abs(below - q) <= TAIL * np.minimum(q, 1 - q)
             good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) >= 0).all(-1)
         return np.concatenate([x, error], -1), good, y + move, density
 
     def check_by_nodes(self, x, q):
-        """Return bounds and errors, (m, 2P), and whether they have their mass by another grid."""
+        """
+        Return bounds and errors, (m, 2P), and whether they have their mass by another grid.
+
+        Two grids may fail in the same way where a share is next to unknown, so draws have to agree
+        there too. A bound at an end of the support needs no integral.
+        """
         error, mass = self.integral.checked(x, q)
+        low, high = self.parts.inverse.support
+        at_end = (x <= low) | (x >= high)
+        error, mass = np.where(at_end, 0.0, error), np.where(at_end, 0.0, mass)
         with np.errstate(invalid="ignore"):
-            good = (mass <= _TAIL * np.minimum(q, 1 - q)) & np.isfinite(error)
+            good = (mass <= TAIL * np.minimum(q, 1 - q)) & np.isfinite(error)
             good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) > 0).all(-1)
+        tried = np.flatnonzero(good & self.thin)
+        drawn = zip(self.take(tried).drawn(), x[tried], q[tried], strict=True)
+        good[tried] = [each.agree(*own) for each, *own in drawn]
         return np.concatenate([x, error], -1), good
+
+    @property
+    def thin(self):
+        """Say of each row whether a share of it is next to unknown, (m,)."""
+        counts = [count for share in self.parts.shares for count in share if share[1] is not None]
+        return np.min(counts, axis=0) < _THIN
 
     # Intervals of highest density
 
@@ -128,15 +146,12 @@ class Rungs(Ladder):
     def highest_by_nodes(self, prob):
         """Return what `try_highest` does, by the integral over nodes."""
         ends, kinds = highest(self.integral, prob)
-        low, high = self.parts.inverse.support
+        ends = np.clip(ends, *self.parts.inverse.support)
         q = self.integral.probabilities(ends)[0]
-        values, good = self.check_by_nodes(np.clip(ends, low, high), q)
+        values, good = self.check_by_nodes(ends, q)
         tail = np.minimum(q[:, 0], 1 - q[:, 1])
-        held = np.abs(q[:, 1] - q[:, 0] - prob) <= _TAIL * np.maximum(tail, (1 - prob) / 2)
-        lower, upper = ends[:, 0] <= low, ends[:, 1] >= high
-        values[lower, 2], values[upper, 3] = 0.0, 0.0
-        one_sided = (lower | upper) & (ends[:, 0] < ends[:, 1])
-        return values, held & (good | one_sided), kinds
+        held = np.abs(q[:, 1] - q[:, 0] - prob) <= TAIL * np.maximum(tail, (1 - prob) / 2)
+        return values, held & good, kinds
 
     # Distribution function, density, moments
 

@@ -78,7 +78,8 @@ def table(
     DataFrame
         One row per measure and kind: ``matrices``; ``missing``, ``reversed``, ``outside`` and
         ``unknown_error``, how many intervals are none; ``wrong``, how many have a tail that is not
-        that of draws; and ``largest_error``, in parts of the bound where it
+        that of draws; ``understated``, how many are off by more than twice the error that is
+        stated; and ``largest_error``, in parts of the bound where it
         is above 1.
     """
     check_choice("table", name, list(TABLES))
@@ -111,21 +112,31 @@ def _checked(name, kind, prob, cells, concentration, rng):
     distribution = posterior.distribution(measure)
     ends, error = distribution.checked(prob, kind)
     (low, high), (least, most) = ends.T, distribution.support
-    tails = [
-        tail_is_wrong(measure(dirichlet.draw(weights, _DRAWS, rng, axes=2)), own, prob, kind)
-        for weights, own in zip(posterior.weights, ends, strict=True)
-    ]
+    wrong, understated = [], []
+    for weights, own, its in zip(posterior.weights, ends, error, strict=True):
+        values = measure(dirichlet.draw(weights, _DRAWS, rng, axes=2))
+        wrong.append(tail_is_wrong(values, own, prob, kind))
+        understated.append(tail_is_wrong(values, own, prob, kind, slack=2 * its, share=0.0))
     return {
         "missing": np.isnan(ends).any(-1),
         "reversed": low > high,
         "outside": (low < least) | (high > most),
         "unknown_error": ~np.isfinite(error).all(-1),
-        "wrong": np.array(tails),
+        "wrong": np.array(wrong),
+        "understated": np.array(understated),
         "error": (error / np.maximum(1, np.abs(ends))).max(-1),
     }
 
 
-def tail_is_wrong(values: np.ndarray, ends: np.ndarray, prob: float, kind: str) -> bool:
+def tail_is_wrong(
+    values: np.ndarray,
+    ends: np.ndarray,
+    prob: float,
+    kind: str,
+    *,
+    slack: np.ndarray | float = 0.0,
+    share: float = 0.1,
+) -> bool:
     """
     Say whether tails differ from those of draws by a tenth and five standard errors.
 
@@ -137,13 +148,17 @@ def tail_is_wrong(values: np.ndarray, ends: np.ndarray, prob: float, kind: str) 
     prob : float
     kind : {"eti", "hdi"}
         Of the latter only the sum of the tails is known.
+    slack : ndarray (2,) or float
+        By how much an end may be off.
+    share : float
+        By how much of itself a tail may be.
     """
     values = values[~np.isnan(values)]
-    (low, high), same = ends, 1e-12 * np.maximum(1, np.abs(ends))  # the rounding of a measure
+    (low, high), same = ends, slack + 1e-12 * np.maximum(1, np.abs(ends))  # a measure's rounding
     beyond: Any = np.array([(values < low - same[0]).mean(), (values > high + same[1]).mean()])
     reached: Any = np.array([(values <= low + same[0]).mean(), (values >= high - same[1]).mean()])
     tail: Any = np.full(2, (1 - prob) / 2)
     if kind == "hdi":
         beyond, reached, tail = beyond.sum(), reached.sum(), 1 - prob
-    allowed = 0.1 * tail + 5 * np.sqrt(tail / len(values))
+    allowed = share * tail + 5 * np.sqrt(tail / len(values))
     return bool((beyond > tail + allowed).any() or (reached < tail - allowed).any())
