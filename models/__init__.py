@@ -4,6 +4,7 @@ from bayescm.models.averaged_folds import averaged_folds
 from bayescm.models.binormal import binormal
 from bayescm.models.calibration import calibration
 from bayescm.models.crossed_groups import crossed_groups
+from bayescm.models.dirichlet_calibration import dirichlet_calibration
 from bayescm.models.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.models.drifting import drifting
 from bayescm.models.fixed_totals import fixed_totals
@@ -28,6 +29,7 @@ __all__ = [
     "binormal",
     "calibration",
     "crossed_groups",
+    "dirichlet_calibration",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

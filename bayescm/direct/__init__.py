@@ -4,6 +4,7 @@ from bayescm.direct.averaged_folds import averaged_folds
 from bayescm.direct.binormal import binormal
 from bayescm.direct.calibration import calibration
 from bayescm.direct.crossed_groups import crossed_groups
+from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.drifting import drifting
 from bayescm.direct.fixed_totals import fixed_totals
@@ -28,6 +29,7 @@ __all__ = [
     "binormal",
     "calibration",
     "crossed_groups",
+    "dirichlet_calibration",
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",

@@ -8,57 +8,40 @@ same draws for all classifiers. The calibration curve is smooth, in
 `bayescm.direct.probabilities.smooth`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 
 import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
-from bayescm.direct.base import Posterior
-from bayescm.direct.probabilities.distance import Distance, around
+from bayescm.direct.probabilities.distance import around, least
 from bayescm.direct.probabilities.population import draw_shares, grouped
+from bayescm.direct.probabilities.posterior import OfForecasts
 from bayescm.direct.probabilities.smooth import SCALE, Smooth
 from bayescm.direct.roc.prevalence import class_weights
-from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import as_probabilities
-from bayescm.measures.forms import Curved
-from bayescm.measures.probabilities import Forecasts, log_odds
+from bayescm.measures.forecasts import Forecasts, log_odds
 from bayescm.validate import fail
 
 _END = 0.5  # examples at each end of the forecasts, in each class
 _FEW = 20  # examples of a class from which on coverage was measured
-_DRAWS = 4000
-_AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
 
 
-class Calibration(Posterior):
+class Calibration(OfForecasts):
     """
     The posterior of the forecasts of one or more classifiers on the same examples.
 
     Attributes
     ----------
-    names : list of str, or None
-        The classifiers.
     probability : ndarray, shape (K, n)
     outcome, weight : ndarray, shape (n,)
         1 for the positive class; how many examples each one stands for.
     """
 
-    takes = "scores"
-    gives = "probabilities"
-    pairs = ("classifier",)
-    cell_prior = False
-    estimands = {"parameter": "curve"}  # noqa: RUF012
-    sampling_method = "importance"
-    how = "draws by the Bayesian bootstrap"
-
     def __init__(self, evidence, spread=SCALE):
         self.evidence, self.spread = evidence, spread
-        score = evidence["score"]
-        self.names = score["classifier"].values.tolist() if "classifier" in score.dims else None
-        self.probability = np.atleast_2d(score.transpose(..., "example").values)
+        self.probability = np.atleast_2d(evidence["score"].transpose(..., "example").values)
         self.outcome = (evidence["actual"] == evidence["positive"]).values.astype(float)
         given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.outcome))
         self.weight = given.astype(float)
@@ -80,39 +63,6 @@ class Calibration(Posterior):
             return []
         side = "positive" if self._totals[1] < self._totals[0] else "negative"
         return [f"{few:.3g} {side} examples are few: the intervals may be too short."]
-
-    @property
-    def seen(self):
-        """The scores."""
-        return self.evidence["score"]
-
-    @property
-    def blank(self):
-        """NaN for every classifier."""
-        dims = [] if self.names is None else ["classifier"]
-        coords: dict[str, Any] = {} if self.names is None else {"classifier": self.names}
-        coords |= {"positive": self.evidence["positive"].item()}
-        return xr.DataArray(np.full([len(coords[dim]) for dim in dims], np.nan), coords, dims)
-
-    @cached_property
-    def batch(self):
-        """The number of examples, for every classifier."""
-        return self.blank.copy(data=np.full(self.blank.shape, self.weight.sum()))
-
-    @property
-    def width(self):
-        """The numbers of one draw."""
-        return self.probability.size
-
-    held = width
-
-    def classes_of(self, measure):
-        """Return None: the measures are of two classes."""
-        return None
-
-    def draws_by_default(self, of, *, joint=False):
-        """Return how many draws are made where nothing else is asked for."""
-        return int(np.clip(_LARGEST / self.width, 500, _DRAWS))
 
     @cached_property
     def odds(self) -> np.ndarray:
@@ -158,67 +108,30 @@ class Calibration(Posterior):
     def population(self, size: int, rng: np.random.Generator) -> Forecasts:
         """Draw the population of forecasts and outcomes."""
         forecast, outcome, weight = self._units
-        shares = draw_shares(outcome, weight, self._prevalence(size, rng), size, rng)
+        share = self._prevalence(size, rng)
+        shares = draw_shares(outcome, weight, np.concatenate([1 - share, share], 1), size, rng)
+        odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
+        return Forecasts(forecast, outcome, shares, partial(self.curves, odds, size, rng))
 
-        def curve():
-            odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
-            return np.stack(
-                [
-                    expit(at + each.departure(*each.draw(size, rng)[:2], at))
-                    for each, at in zip(self.smooth, odds, strict=True)
-                ],
-                axis=1,
-            )
-
-        return Forecasts(forecast, outcome, shares, curve)
+    def curves(self, odds: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the curve of each classifier at log odds (K, u), (size, K, u)."""
+        drawn = [
+            expit(at + each.departure(*each.draw(size, rng)[:2], at))
+            for each, at in zip(self.smooth, odds, strict=True)
+        ]
+        return np.stack(drawn, axis=1)
 
     def _ends(self, rows):
         return np.stack([rows.min(axis=1), rows.max(axis=1)], axis=1)
 
-    def draw(
-        self,
-        measures: Sequence[Callable],
-        size: int,
-        rng: np.random.Generator,
-        *,
-        of: str = "parameter",
-        n: Any = None,
-    ) -> list[np.ndarray]:
-        """Draw several measures jointly, (size, [K])."""
-        step = max(1, int(_AT_ONCE / self.width))
-        sizes = np.diff([*range(0, size, step), size])
-        parts = []
-        for each in sizes:
-            drawn = self.population(each, rng)
-            shape = (each, len(self.probability))
-            parts.append([np.broadcast_to(measure(drawn), shape) for measure in measures])
-        every = [np.concatenate(values) for values in zip(*parts, strict=True)]
-        for measure, values in zip(measures, every, strict=True):
-            if np.isinf(values).any():
-                what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
-                todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
-                raise fail(what, ..., "forecasts inside (0, 1)", todo)
-        return [values.reshape(size, *self.blank.shape) for values in every]
+    def sampled(self) -> Forecasts:
+        """Return the sample as a population, the forecasts for the curve."""
+        probability = self.probability
+        return Forecasts(probability, self.outcome, self.shares[None], lambda: probability[None])
 
-    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample; of what needs the curve, the median of the posterior."""
-        self.check_of(of)
-        form = getattr(measure, "form", None)
-        if isinstance(form, Curved):
-            return np.median(self.draw([measure], _DRAWS, np.random.default_rng(0))[0], axis=0)
-        seen = Forecasts(
-            self.probability, self.outcome, self.shares[None], lambda: self.probability[None]
-        )
-        value = np.broadcast_to(measure(seen), (1, len(self.probability)))
-        return value.reshape(self.blank.shape)
-
-    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws; of a distance from calibration with its own limits."""
-        form = getattr(measure, "form", None)
-        if not isinstance(form, Curved) or not form.zero:
-            return super().drawn(measure, draws)
-        how = "draws; the lower limit is that of the curve's band"
-        return Distance(draws, how=how, posterior=self, measure=measure)
+    def least(self, measure: Callable, prob: float) -> np.ndarray:
+        """Return a distance from calibration of the curve in the band nearest to it, (K,)."""
+        return least(self, measure, prob)
 
     def band(
         self, places: np.ndarray, prob: float, *, simultaneous: bool = True

@@ -448,11 +448,15 @@ _CATALOGUE = {
     for name, each in list(entries.items())
     if isinstance(each, Measure)
 }
-_NAMED = {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")} | {
-    name: each.called(name)
-    for each in _CATALOGUE.values()
-    for name in (each.canonical, *each.aliases)
-}
+_NAMED = (
+    {"f0.5": fbeta(0.5).called("f0.5"), "f2": fbeta(2).called("f2")}
+    | {
+        name: each.called(name)
+        for each in _CATALOGUE.values()
+        for name in (each.canonical, *each.aliases)
+    }
+    | probabilities.AVERAGES
+)
 
 
 def names(variable: str = "cells") -> list[str]:

@@ -23,6 +23,9 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
     if len(chosen) > 1 and not measure.average:
         todo = f"name one, or average: {measure.__name__}_macro[{','.join(chosen)}]"
         raise fail("several classes of a measure that is no average", chosen, "one class", todo)
+    if measure.takes != "cells":
+        todo = "ask for the measure and select the class of the answer"
+        raise fail("classes by name are of counts", measure.__name__, "a measure of cells", todo)
     if measure.abstentions != "left out":
         todo = "take the measure of the answered examples"
         raise fail("a measure of all examples has no chosen classes", measure.__name__, "", todo)

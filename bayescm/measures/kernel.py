@@ -248,7 +248,7 @@ def over_all(cells: np.ndarray, formula: Callable, how: str) -> np.ndarray:
 
 def averaged(measure: Measure, how: str) -> Measure:
     """Return the average over the classes of a measure of one class."""
-    if not measure.one_class:
+    if not measure.one_class or measure.takes != "cells":
         todo = f"use {measure.__name__} itself"
         allowed = "a measure of one class, e.g. f1_macro"
         raise fail("this measure has no average over classes", measure.__name__, allowed, todo)

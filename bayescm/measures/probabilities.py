@@ -2,96 +2,116 @@
 Measures of probabilities: proper scores, calibration, and what Brier's score is made of.
 
 They are functions of draws of the population of forecasts and outcomes (`Forecasts`), (S, K): a
-value for every draw and classifier.
+value for every draw and classifier. Of more than two classes (`ClassForecasts`) most are of each
+class against the rest, (S, K, C); proper scores are of all classes, and ``_full`` measures of the
+whole forecast. ``_macro`` is the mean over the classes, ``_top_label`` that of the highest
+probability.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from scipy.special import expit, rel_entr
+from scipy.special import rel_entr
 
+from bayescm.measures.forecasts import ClassForecasts, Forecasts, area, recalibration
 from bayescm.measures.forms import Curved
 from bayescm.measures.kernel import Measure
+from bayescm.validate import fail
 
-_CACHED = 30_000  # numbers that a processor's cache holds several arrays of
 _BINS = 15  # of the expected calibration error as it is printed in the literature
 
 
-@dataclass(frozen=True, eq=False)
-class Forecasts:
-    """
-    Draws of a population of forecasts and outcomes.
-
-    Attributes
-    ----------
-    probability : ndarray, shape (K, u)
-        The forecasts of each classifier.
-    outcome : ndarray of float, shape (u,)
-        1 for the positive class.
-    weight : ndarray, shape (S, u)
-        The share of each forecast and outcome in the population; each row sums to 1.
-    curve : callable
-        Draws (S, K, u) of the probability of the positive class given each forecast.
-    """
-
-    probability: np.ndarray
-    outcome: np.ndarray
-    weight: np.ndarray
-    curve: Callable[[], np.ndarray]
-
-    @cached_property
-    def truth(self) -> np.ndarray:
-        """The probability of the positive class given each forecast, (S, K, u)."""
-        return self.curve()
-
-    @cached_property
-    def prevalence(self) -> np.ndarray:
-        """The share of the positive class, (S, 1)."""
-        return (self.weight @ self.outcome)[:, None]
-
-    def mean(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean over the population of values (K, u), or (S, K, u)."""
-        if values.ndim == 2:
-            return self.weight @ values.T
-        return np.einsum("su,sku->sk", self.weight, values)
-
-
 def _measure(**facts):
+    """Make a measure of a formula; without ``compute`` it is of each class against the rest."""
+
     def make(formula):
         name = formula.__name__
         formula.__qualname__ = f"{name}.formula"
         facts.setdefault("range", (0.0, 1.0))
+        facts.setdefault("one_class", "compute" not in facts)
+        compute = partial(facts.pop("compute", _each), formula=formula)
         known = {"canonical": name, "takes": "probabilities", "needs_positive": True}
-        return Measure(formula, formula, name, **known, **facts)
+        return Measure(compute, formula, name, **known, **facts)
 
     return make
 
 
-@_measure(lower_is_better=True, aliases=("brier_score_loss", "brier_score"))
+def _each(forecasts, formula):
+    """Return a formula of two classes for every class against the rest, (S, K, C)."""
+    if isinstance(forecasts, Forecasts):
+        return formula(forecasts)
+    return np.stack(np.broadcast_arrays(*map(formula, forecasts.each)), axis=-1)
+
+
+def _sum(forecasts, formula):
+    """Return the sum over the classes of a formula of two, which counts both classes once."""
+    if isinstance(forecasts, Forecasts):
+        return formula(forecasts)
+    return sum(map(formula, forecasts.each))
+
+
+def _whole(forecasts, formula):
+    """Return a formula of all the classes at once."""
+    return formula(forecasts)
+
+
+def _macro(forecasts, formula):
+    """Return the mean over the classes."""
+    _check_classes(forecasts, "macro", formula)
+    return _each(forecasts, formula).mean(axis=-1)
+
+
+def _weighted(forecasts, formula):
+    """Return the mean over the classes, weighted by their shares."""
+    _check_classes(forecasts, "weighted", formula)
+    return (_each(forecasts, formula) * forecasts.prevalence[:, None]).sum(axis=-1)
+
+
+def _top(forecasts, formula):
+    """Return a formula of two classes for the highest probability of each classifier."""
+    _check_classes(forecasts, "top_label", formula)
+    return np.concatenate([formula(one) for one in forecasts.top], axis=-1)
+
+
+def _check_classes(forecasts, how, formula):
+    if isinstance(forecasts, Forecasts):
+        name = formula.__name__
+        todo = f"ask for {name}"
+        raise fail("two classes have one curve", f"{name}_{how}", "more than two classes", todo)
+
+
+@_measure(
+    lower_is_better=True,
+    aliases=("brier_score_loss", "brier_score"),
+    compute=_sum,
+    range=(0.0, 2.0),
+)
 def brier(forecasts):
-    """Mean squared distance of the probability from the outcome."""
+    """Mean squared distance of the probability from the outcome; of classes their sum."""
     return forecasts.mean((forecasts.probability - forecasts.outcome) ** 2)
 
 
-@_measure(lower_is_better=True, aliases=("cross_entropy",), range=(0.0, np.inf))
+@_measure(lower_is_better=True, aliases=("cross_entropy",), compute=_whole, range=(0.0, np.inf))
 def log_loss(forecasts):
     """Mean of minus the log of the probability given to what came true."""
+    if isinstance(forecasts, ClassForecasts):
+        chosen = forecasts.probability[:, np.arange(len(forecasts.code)), forecasts.code]
+        return forecasts.weight @ -np.log(chosen).T
     chosen = np.where(forecasts.outcome == 1, forecasts.probability, 1 - forecasts.probability)
     return forecasts.mean(-np.log(chosen))
 
 
-@_measure(aliases=("brier_skill_score", "scaled_brier"), range=(-np.inf, 1.0))
+@_measure(aliases=("brier_skill_score", "scaled_brier"), compute=_whole, range=(-np.inf, 1.0))
 def brier_skill(forecasts):
     """Share of the Brier score of forecasting the prevalence that the forecasts do away with."""
-    return 1 - brier.formula(forecasts) / uncertainty.formula(forecasts)
+    return 1 - brier(forecasts) / uncertainty(forecasts)
 
 
 @_measure(aliases=("roc_auc", "c_statistic"))
 def auc(forecasts):
     """Probability that a random positive example has the higher forecast; ties count one half."""
-    return np.stack([_area(forecasts, row) for row in forecasts.probability], axis=-1)
+    return np.stack([area(forecasts, row) for row in forecasts.probability], axis=-1)
 
 
 @_measure(range=(-1.0, 1.0))
@@ -103,16 +123,16 @@ def calibration_in_the_large(forecasts):
 @_measure(range=(-np.inf, np.inf))
 def calibration_intercept(forecasts):
     """Log odds by which all the forecasts are too low on average; 0 where they are right."""
-    return _recalibration(forecasts, fixed=True)[0]
+    return recalibration(forecasts, fixed=True)[0]
 
 
 @_measure(range=(-np.inf, np.inf))
 def calibration_slope(forecasts):
     """Slope of the log odds of the outcome on those of the forecast; below 1 if too extreme."""
-    return _recalibration(forecasts, fixed=False)[1]
+    return recalibration(forecasts, fixed=False)[1]
 
 
-@_measure()
+@_measure(compute=_sum)
 def uncertainty(forecasts):
     """Brier score of forecasting the prevalence for everybody."""
     return forecasts.prevalence * (1 - forecasts.prevalence)
@@ -159,82 +179,45 @@ def refinement(forecasts):
     return forecasts.mean(forecasts.truth * (1 - forecasts.truth))
 
 
-def _area(forecasts, row):
-    """Return the area under the ROC curve of one classifier, (S,)."""
-    order = np.argsort(row)
-    starts = np.flatnonzero(np.diff(row[order], prepend=-1))
-    outcome = forecasts.outcome[order]
-
-    def area(weight):
-        sides = [weight[:, order] * each for each in (1 - outcome, outcome)]
-        negative, positive = (np.add.reduceat(each, starts, axis=1) for each in sides)
-        below = np.cumsum(negative, axis=1)
-        pairs = below[:, -1] * positive.sum(axis=1)
-        return (positive * (below - negative / 2)).sum(axis=1) / pairs
-
-    return in_blocks(area, forecasts.weight, len(row))
+@_measure(lower_is_better=True, form=Curved(zero=True, whole=True), compute=_whole)
+def ece_full(forecasts):
+    """Mean distance of the whole forecast from the chances of all classes where it is given."""
+    if isinstance(forecasts, Forecasts):
+        return ece(forecasts)
+    return forecasts.mean(np.abs(forecasts.truth - forecasts.probability).sum(axis=-1) / 2)
 
 
-def _recalibration(forecasts, *, fixed):
-    """Return intercept and slope of the logistic regression on the forecasts' log odds, (S, K)."""
-    weight, outcome = forecasts.weight, forecasts.outcome
-    mean, found = weight.mean(axis=0, keepdims=True), []
-    for odds in log_odds(forecasts.probability):
-        start = _logistic(mean, outcome=outcome, odds=odds, fixed=fixed, start=(0.0, 1.0))
-        fit = partial(_logistic, outcome=outcome, odds=odds, fixed=fixed, start=start)
-        found.append(in_blocks(fit, weight, len(odds)))
-    return np.moveaxis(np.array(found), 0, -1)
+@_measure(
+    lower_is_better=True, form=Curved(zero=True, whole=True), compute=_whole, range=(0.0, 2.0)
+)
+def miscalibration_full(forecasts):
+    """Part of the Brier score that recalibrating the whole forecast would take away."""
+    if isinstance(forecasts, Forecasts):
+        return miscalibration(forecasts)
+    return forecasts.mean(((forecasts.truth - forecasts.probability) ** 2).sum(axis=-1))
 
 
-def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
-    """Apply a function to so many rows (S, ...) at a time as a cache holds arrays (s, width) of."""
-    step = max(1, _CACHED // width)
-    parts = [function(rows[first : first + step]) for first in range(0, len(rows), step)]
-    return np.concatenate(parts, axis=-1)
+@_measure(
+    lower_is_better=True, form=Curved(zero=True, whole=True), compute=_whole, range=(0.0, np.inf)
+)
+def log_miscalibration_full(forecasts):
+    """Part of the log loss that recalibrating the whole forecast would take away."""
+    if isinstance(forecasts, Forecasts):
+        return log_miscalibration(forecasts)
+    return forecasts.mean(rel_entr(forecasts.truth, forecasts.probability).sum(axis=-1))
 
 
-def _logistic(weight, *, outcome, odds, fixed, start, steps=40):
-    """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
-    level, slope = (np.full(len(weight), each) for each in start)
-    for _ in range(steps):
-        truth = expit(level[:, None] + slope[:, None] * odds)
-        rest, spread = weight * (outcome - truth), weight * truth * (1 - truth)
-        step = _newton(rest, spread, odds, fixed)
-        level, slope = level + step[0], slope + step[1]
-        if max(np.abs(each).max() for each in step) < 1e-4:  # the next one would be its square
-            break
-    return np.stack([level, slope])
+def _averages():
+    """Return the means over the classes, and the measures of the highest probability, by name."""
+    found = {}
+    ways = {"macro": _macro, "weighted": _weighted, "top_label": _top}
+    for each in [each for each in globals().values() if getattr(each, "one_class", False)]:
+        for how, compute in ways.items():
+            name = f"{each.canonical}_{how}"
+            facts = {"canonical": name, "average": how, "one_class": False, "aliases": ()}
+            compute = partial(compute, formula=each.formula)
+            found[name] = replace(each, compute=compute, __name__=name, **facts)
+    return found | {"roc_auc_ovr": found["auc_macro"].called("roc_auc_ovr")}
 
 
-def _newton(rest, spread, odds, fixed):
-    """Return a step of level and slope, no longer than 2."""
-    score, info = rest.sum(axis=1), spread.sum(axis=1)
-    if fixed:
-        return np.clip(score / info, -2, 2), np.zeros(len(score))
-    along, cross, square = rest @ odds, spread @ odds, spread @ odds**2
-    scale = info * square - cross**2
-    level = (square * score - cross * along) / scale
-    slope = (info * along - cross * score) / scale
-    length = np.maximum(1, np.maximum(np.abs(level), np.abs(slope)) / 2)
-    return level / length, slope / length
-
-
-def log_odds(probability: np.ndarray) -> np.ndarray:
-    """
-    Return the log odds of forecasts (K, u), finite.
-
-    An exact 0 or 1 lies one standard deviation of the others beyond the most extreme of them.
-    """
-    with np.errstate(divide="ignore"):
-        odds = np.log(probability) - np.log1p(-probability)
-    finite = np.isfinite(odds)
-    kept = np.where(finite, odds, 0.0)
-    number = np.maximum(finite.sum(axis=-1, keepdims=True), 1)
-    mean = kept.sum(axis=-1, keepdims=True) / number
-    spread = np.sqrt((finite * (kept - mean) ** 2).sum(axis=-1, keepdims=True) / number)
-    spread = np.where(spread > 0, spread, 1.0)
-    low = np.where(finite, odds, np.inf).min(axis=-1, keepdims=True)
-    high = np.where(finite, odds, -np.inf).max(axis=-1, keepdims=True)
-    none = ~finite.any(axis=-1, keepdims=True)
-    low, high = np.where(none, 0.0, low), np.where(none, 0.0, high)
-    return np.clip(odds, low - spread, high + spread)
+AVERAGES = _averages()

@@ -50,7 +50,9 @@ def default_model(evidence: xr.DataArray | xr.Dataset, keywords: Iterable[str] =
             return "repeated_items"
         if is_results(evidence):
             return "hierarchical_differences"
-        return "calibration" if "probabilities" in evidence.coords else "scores"
+        if "probabilities" in evidence.coords:
+            return "dirichlet_calibration" if "class" in evidence.dims else "calibration"
+        return "scores"
     if not isinstance(evidence, xr.DataArray):
         evidence = as_counts(evidence)  # says what it is not
     alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"

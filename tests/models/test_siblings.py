@@ -60,6 +60,9 @@ SCORES = bcm.from_scores(TRUTH, SCORE)
 PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
 WEIGHTED = bcm.from_scores(TRUTH, OTHER, weights=np.arange(10) % 3 + 1)
 CHANCES = bcm.from_probabilities(TRUTH, np.linspace(0.05, 0.9, 10))
+THREE_CHANCES = bcm.from_probabilities(
+    RNG.permutation(list("abc") * 4), RNG.dirichlet([1, 1, 1], 12), weights=np.arange(12) % 3 + 1
+)
 ATTEMPTS = bcm.from_attempts([[1, 0, 1], [0, 0, np.nan], [1, 1, 1], [0, 1, 1]])
 RESULTS = bcm.from_results(
     pd.DataFrame(RNG.normal(size=(9, 8)), columns=range(8)).assign(
@@ -124,6 +127,7 @@ OPEN = [
     Case("mislabelled", THREE, {"label_error": {"a": {"b": 0.2}}}),
     Case("transferred_errors", JUDGED, {}),
     Case("calibration", CHANCES, {}),
+    Case("dirichlet_calibration", THREE_CHANCES, {}),
     Case("repeated_items", ATTEMPTS, {}),
     Case("hierarchical_differences", RESULTS, {}),
 ]

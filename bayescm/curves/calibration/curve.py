@@ -1,11 +1,13 @@
 """The calibration curve with its band, and the probability that it is near the diagonal."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.curves.calibration.views import in_views, views
 from bayescm.direct.calibration import calibration
 from bayescm.direct.probabilities.steps import jump
 from bayescm.evidence.scored.probabilities import check_chances
@@ -23,6 +25,7 @@ def curve(
     at: Any = None,
     prob: float = 0.95,
     simultaneous: bool = True,
+    top_label: bool = False,
 ) -> xr.Dataset:
     """
     Return the calibration curve of each classifier with its band.
@@ -30,17 +33,21 @@ def curve(
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities, see :func:`bayescm.from_probabilities`; of more than two classes each class
+        against the rest.
     at : array_like, shape (T,), optional
         Probabilities at which to evaluate the curve; by default 50 between the 1 % and the 99 %
         quantile of the forecasts. Beyond the forecasts the departure stays as it is at their end.
     prob : float, default 0.95
         Probability that the band holds the whole curve or, if pointwise, any one of its points.
     simultaneous : bool, default True
+        Of more than two classes, the band of each by itself.
+    top_label : bool, default False
+        Of more than two classes, that of the highest probability: how often it is right.
 
     Returns
     -------
-    Dataset, dims ([classifier], probability, bound)
+    Dataset, dims ([classifier], [class], probability, bound)
         ``interval``, the band; ``median`` of the curve, without ``bound``; scalar coords ``prob``
         and ``band``.
 
@@ -63,8 +70,16 @@ def curve(
     ('probability', 'bound')
     """
     check_prob(prob)
+    every = views(evidence, top_label)
+    forecasts = np.concatenate([view["score"].values.ravel() for _, view in every])
+    places = _default(forecasts) if at is None else check_chances(at, *_BAD)
+    options = {"places": places, "prob": prob, "simultaneous": simultaneous}
+    return in_views(every, partial(_curve, **options))
+
+
+def _curve(evidence, *, places, prob, simultaneous):
+    """Return the curves of two classes, with their cautions."""
     posterior = calibration(evidence)
-    places = _default(posterior.probability) if at is None else check_chances(at, *_BAD)
     ends, median = posterior.band(places, prob, simultaneous=simultaneous)
     dims = [*posterior.blank.dims, "probability"]
     shape = [*posterior.blank.shape, len(places)]
@@ -79,23 +94,30 @@ def curve(
     return xr.Dataset(columns, coords | {"bound": ["lower", "upper"]}, attrs)
 
 
-def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:  # noqa: PT028
+def test(
+    evidence: xr.Dataset,
+    delta: float = 0.05,  # noqa: PT028
+    *,
+    top_label: bool = False,  # noqa: PT028
+) -> pd.DataFrame:
     """
     Return how probable it is that what comes true is near what was forecast, everywhere.
 
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes.
+        Probabilities; of more than two classes each class against the rest.
     delta : float, default 0.05
         How far the curve may be from the diagonal, as a difference of probabilities.
+    top_label : bool, default False
+        Of more than two classes, of the highest probability.
 
     Returns
     -------
     DataFrame
-        For each classifier ``p_calibrated``, the probability that the curve is within ``delta`` of
-        the diagonal between the 1 % and the 99 % quantile of the forecasts, and the median of the
-        largest ``departure``.
+        For each classifier (and ``class``) ``p_calibrated``, the probability that the curve is
+        within ``delta`` of the diagonal between the 1 % and the 99 % quantile of the forecasts, and
+        the median of the largest ``departure``.
 
     Examples
     --------
@@ -109,6 +131,13 @@ def test(evidence: xr.Dataset, delta: float = 0.05) -> pd.DataFrame:  # noqa: PT
     """
     if not 0 < delta < 1:
         raise fail("delta must be a probability", delta, "0 < delta < 1", "pass delta=0.05")
+    tables = [_tested(view, delta).assign(**of) for of, view in views(evidence, top_label)]
+    table = pd.concat(tables, ignore_index=True)
+    leading = [name for name in ("classifier", "class") if name in table]
+    return table[[*leading, "p_calibrated", "departure"]]
+
+
+def _tested(evidence, delta):
     posterior = calibration(evidence)
     largest = posterior.departures(_default(posterior.probability))
     near, middle = (largest < delta).mean(axis=0), np.median(largest, axis=0)

@@ -5,11 +5,13 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.direct.calibration import calibration
+from bayescm.direct.dirichlet_calibration import dirichlet_calibration
+from bayescm.evidence.scored.probabilities import as_forecasts
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed
 
 # Proper scores, and the part of each that recalibration takes away.
-_PARTS = {"brier": "miscalibration", "log_loss": "log_miscalibration"}
+_PARTS = {"brier": "miscalibration_full", "log_loss": "log_miscalibration_full"}
 
 
 def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int = 0) -> pd.DataFrame:
@@ -23,7 +25,8 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     Parameters
     ----------
     evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+        Probabilities, see :func:`bayescm.from_probabilities`. Of more than two classes it is the
+        whole forecast that is recalibrated, by the Dirichlet calibration.
     prob : float, default 0.95
         Mass of the interval of the gain.
     random_seed : int, default 0
@@ -58,7 +61,8 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     (['brier', 'log_loss'], True)
     """
     check_prob(prob)
-    posterior = calibration(evidence)
+    evidence = as_forecasts(evidence)
+    posterior = (dirichlet_calibration if "class" in evidence.dims else calibration)(evidence)
     gains = [resolve(part) for part in _PARTS.values()]
     rng = np.random.default_rng(check_seed(random_seed))
     drawn = posterior.draw(gains, posterior.draws_by_default("parameter"), rng)

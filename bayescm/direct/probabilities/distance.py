@@ -1,5 +1,6 @@
 """The posterior of a distance from calibration: draws, with the lower limit of the curve's band."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from bayescm.distributions.discrete import Empirical
-from bayescm.measures.probabilities import Forecasts
+from bayescm.measures.forecasts import Forecasts
 
 _PLACES = 50  # of a band
 
@@ -29,7 +30,7 @@ class Distance(Empirical):
     def eti(self, prob: float) -> np.ndarray:
         """Return lower and upper limit, (..., 2)."""
         upper = self.quantile((1 + prob) / 2)
-        lower = _least(self.posterior, self.measure, prob).reshape(np.shape(upper))
+        lower = self.posterior.least(self.measure, prob).reshape(np.shape(upper))
         return np.stack([np.minimum(lower, upper), upper], axis=-1)
 
     hdi = eti
@@ -39,7 +40,7 @@ class Distance(Empirical):
         return np.broadcast_to("eti", self.shape)
 
 
-def _least(posterior, measure, prob):
+def least(posterior: Any, measure: Callable, prob: float) -> np.ndarray:
     """Return the measure of the curve inside the band that is nearest to the diagonal, (K,)."""
     weight = posterior.shares[None]
     nearest = []

@@ -37,18 +37,18 @@ def draw_shares(
     ----------
     outcome, weight : ndarray, shape (u,)
         The class of each unit, and how many examples it stands for.
-    prevalence : ndarray, shape (size, 1)
-        Draws of the share of class 1.
+    prevalence : ndarray, shape (size, C)
+        Draws of the share of each class.
 
     Returns
     -------
     ndarray, shape (size, u)
-        Each row adds up to 1, and those of class 1 to the prevalence.
+        Each row adds up to 1, and those of a class to its share.
     """
     shares = _gammas(weight, size, rng)
-    for side, share in ((0, 1 - prevalence), (1, prevalence)):
+    for side in range(prevalence.shape[1]):
         own = outcome == side
-        shares[:, own] *= share / shares[:, own].sum(axis=1, keepdims=True)
+        shares[:, own] *= prevalence[:, [side]] / shares[:, own].sum(axis=1, keepdims=True)
     return shares
 
 

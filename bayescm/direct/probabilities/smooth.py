@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from bayescm.measures.probabilities import in_blocks
+from bayescm.measures.forecasts import in_blocks
 
 # Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'
 # log odds, and of the scale of the walk (half-normal).
@@ -163,7 +163,7 @@ class Smooth:
         logs = self.log_density(coefficients, scale) + np.log(scale) - proposed
         share = np.exp(logs - logsumexp(logs))
         efficiency = 1 / (share**2).sum() / size
-        kept = _systematic(share, size, rng)
+        kept = systematic(share, size, rng)
         return coefficients[kept], scale[kept], float(efficiency)
 
     @cached_property
@@ -194,8 +194,8 @@ def _mode(start, columns, odds, hits, total, precision):
     return mode, hessian
 
 
-def _systematic(share, size, rng):
-    """Return indices resampled by their shares, in a random order."""
+def systematic(share: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return indices (size,) resampled by their shares, in a random order."""
     points = (np.arange(size) + rng.random()) / size
     kept = np.minimum(np.searchsorted(np.cumsum(share), points), size - 1)
     return rng.permutation(kept)

@@ -103,6 +103,25 @@ def check_chances(given: Any, what: str, todo: str, *, inside: bool = False) -> 
     return at
 
 
+def as_forecasts(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check probabilities of two classes or more, one sample, on entry.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not probabilities, or in folds.
+    """
+    evidence = as_scores(evidence)
+    if "probabilities" not in evidence.coords:
+        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+    if "fold" in evidence:
+        todo = "select a fold, or drop_vars('fold') to take them for one sample"
+        raise fail("probabilities of several folds", ..., "a single sample", todo)
+    return evidence
+
+
 def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
     """
     Check probabilities of two classes, one sample, on entry.
@@ -112,14 +131,8 @@ def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
     TypeError, ValueError
         If these are not probabilities, of more than two classes, in folds, or at a set prevalence.
     """
-    evidence = as_scores(evidence)
-    if "probabilities" not in evidence.coords:
-        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
-        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+    evidence = as_forecasts(evidence)
     if "class" in evidence.dims:
         todo = "take one class against the rest: curves.one_vs_rest(evidence, label)"
         raise fail("more than two classes", evidence["class"].values, "two classes", todo)
-    if "fold" in evidence:
-        todo = "select a fold, or drop_vars('fold') to take them for one sample"
-        raise fail("probabilities of several folds", ..., "a single sample", todo)
     return evidence

@@ -110,6 +110,53 @@ def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
     return chosen.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
 
 
+def top_label(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Return the highest probability of each example as that of being right, of one classifier.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of more than two classes, see `from_probabilities`.
+
+    Returns
+    -------
+    Dataset
+        Probabilities of two classes: positive is an example whose class had the highest
+        probability (the first one of those that tie).
+
+    Raises
+    ------
+    ValueError
+        If there are two classes, several classifiers, or every example is right, or wrong.
+
+    Examples
+    --------
+    >>> from bayescm import from_probabilities
+    >>> proba = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]]
+    >>> found = top_label(from_probabilities(["a", "b", "c", "b"], proba))
+    >>> found.score.values, found.actual.values
+    (array([0.7, 0.4, 0.6, 0.5]), array([ True,  True,  True, False]))
+    """
+    evidence = as_scores(evidence)
+    if "class" not in evidence.dims:
+        todo = "take them as they are: both classes have one curve"
+        raise fail("there are only two classes", ..., "three classes or more", todo)
+    if "classifier" in evidence.dims:
+        got = evidence["classifier"].values.tolist()
+        todo = f"select one: evidence.sel(classifier={got[0]!r})"
+        raise fail("each classifier has a highest probability of its own", got, "one", todo)
+    score = evidence["score"]
+    right = score["class"].values[score.values.argmax(axis=-1)] == evidence["actual"].values
+    if right.all() or not right.any():
+        got = f"{'right' if right.all() else 'wrong'} in all {len(right)} examples"
+        todo = "ask for measures of each class, or collect more examples"
+        raise fail("nothing to tell forecasts by", got, "some of both", todo)
+    chosen = evidence.drop_dims("class").assign(score=score.max("class"))
+    told = chosen.assign(actual=("example", right)).assign_coords(positive=True)
+    return as_scores(told)
+
+
 def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
     """
     Pool the scores of all folds into one sample.

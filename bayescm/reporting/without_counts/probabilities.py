@@ -14,6 +14,8 @@ from bayescm.reporting.progress import tell
 
 _CALIBRATION = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
 _NAMES = ("auc", *_CALIBRATION, "brier", "brier_skill", "ece")
+_CLASSES = ("auc_macro", "brier", "brier_skill", "ece_macro", "ece_top_label", "ece_full")
+_PANELS = 11  # classes of a picture
 _THRESHOLDS = (0.1, 0.2, 0.5)
 
 
@@ -28,20 +30,20 @@ def of_probabilities(
     thresholds = list(keywords.pop("thresholds", _THRESHOLDS))
     asked = {"prob": settings["prob"], "kind": "eti", "random_seed": settings["random_seed"]}
     asked |= keywords
-    wanted = list(measures) if measures else list(_NAMES)
+    several = "class" in evidence.dims
+    wanted = list(measures) if measures else list(_CLASSES if several else _NAMES)
     tell("intervals")
     table = bcm.summary(evidence, wanted, **asked)
     known = content.known(table, settings["prob"], "eti")
-    tell("decisions")
-    benefit = _benefit(evidence, thresholds, settings)
-    both = {"classifier"} & {*table} & {*benefit}
-    columns = ["measure", *both, "point", "mean", "lower", "upper"]
-    whole = pd.concat([table[columns], benefit[columns]], ignore_index=True)
     model = Section("The prediction model", known.sentences)
-    caption = (
-        f"Discrimination, calibration and net benefit, {100 * settings['prob']:.4g}% intervals"
-    )
-    model.tables = [Table(caption, whole)]
+    columns = ["measure", *{"classifier", "class"} & {*table}, "point", "mean", "lower", "upper"]
+    whole, of = table[columns], "Discrimination and calibration"
+    if not several:
+        tell("decisions")
+        benefit = _benefit(evidence, thresholds, settings)
+        whole = pd.concat([whole, benefit[columns]], ignore_index=True)
+        of = "Discrimination, calibration and net benefit"
+    model.tables = [Table(f"{of}, {100 * settings['prob']:.4g}% intervals", whole)]
     sections = [Section("What was evaluated", _evaluated(evidence)), model]
     if evidence.sizes.get("classifier", 1) > 1:
         tell("comparison")
@@ -49,17 +51,29 @@ def of_probabilities(
         sections.append(content.better(better, settings["rope"], settings["prob"]))
     tell("pictures")
     prob = settings["prob"]
-    model.pictures = [
-        Picture("calibration", "Calibration curve.", bcm.plot_calibration(evidence, prob=prob)),
-        Picture("decision-curve", "Net benefit.", bcm.plot_decision_curve(evidence, prob=prob)),
-    ]
-    told = {"Model": "calibration", "Seed": settings["random_seed"]} | versions()
+    model.pictures = _pictures(evidence, prob)
+    told = {
+        "Model": "dirichlet_calibration" if several else "calibration",
+        "Seed": settings["random_seed"],
+    } | versions()
     said = bcm.interval(evidence, wanted[0], **asked).attrs.get("caution", "")
     return [
         *sections,
         content.computed(table, told),
         Section("Cautions", [said or "No cautions."]),
     ]
+
+
+def _pictures(evidence, prob):
+    """Return the calibration curves, and of two classes the net benefit."""
+    if evidence.sizes.get("class", 0) > _PANELS:
+        return []
+    found = bcm.plot_calibration(evidence, prob=prob)
+    pictures = [Picture("calibration", "Calibration curve.", found)]
+    if "class" not in evidence.dims:
+        found = bcm.plot_decision_curve(evidence, prob=prob)
+        pictures.append(Picture("decision-curve", "Net benefit.", found))
+    return pictures
 
 
 def _benefit(evidence, thresholds, settings):
@@ -75,9 +89,14 @@ def _benefit(evidence, thresholds, settings):
 
 
 def _evaluated(evidence):
-    number, label = evidence.sizes["example"], evidence["positive"].item()
-    events = int((evidence["actual"] == label).sum())
-    share = f"{events:,} events ({label}), {100 * events / number:.3g}%"
+    number, actual = evidence.sizes["example"], evidence["actual"].values
+    if "class" in evidence.dims:
+        each = [f"{int((actual == k).sum()):,} {k}" for k in evidence["class"].values.tolist()]
+        share = f"{len(each)} classes: {', '.join(each)}"
+    else:
+        label = evidence["positive"].item()
+        events = int((actual == label).sum())
+        share = f"{events:,} events ({label}), {100 * events / number:.3g}%"
     said = [f"{number:,} examples with probabilities, {share}."]
     if "classifier" in evidence.dims:
         names = ", ".join(str(name) for name in evidence["classifier"].values)

@@ -23,7 +23,7 @@ from bayescm.classical.probabilities.isotonic import isotonic_band
 from bayescm.direct.calibration import calibration
 from bayescm.evidence.scored.probabilities import from_probabilities
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.probabilities import Forecasts
+from bayescm.measures.forecasts import Forecasts
 from bayescm.simulation.coverage import Study
 from bayescm.simulation.journal import generator
 from bayescm.studies.tables import Settings, case_of, run_chosen
@@ -50,7 +50,15 @@ CASES = dict(
     )
 )
 BAND_CASES = dict(
-    enumerate([(shape, 0.5, size) for size in (250, 500, 1000) for shape in SHAPES[:6]], start=1)
+    enumerate(
+        [
+            (shape, 0.5, size)
+            for shapes in (SHAPES[:6], SHAPES[6:])
+            for size in (250, 500, 1000)
+            for shape in shapes
+        ],
+        start=1,
+    )
 )
 TABLES = ("coverage", "bands")
 _PAIRS = ("paired", "unpaired")
@@ -234,7 +242,8 @@ def bands(case: int) -> Study:
     Parameters
     ----------
     case : int
-        1 to 18: 250, 500 and 1,000 examples at the prevalence .5, each in the six smooth shapes.
+        1 to 18: 250, 500 and 1,000 examples at the prevalence .5, each in the six smooth shapes;
+        19 to 21: with the spike.
     """
     shape, prevalence, size = case_of(BAND_CASES, case)
     methods = {"smooth": smooth, "isotonic": isotonic}

@@ -1,0 +1,136 @@
+"""What the posteriors of probabilities share: draws of a population, and measures of it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.direct.base import Posterior
+from bayescm.direct.probabilities.distance import Distance
+from bayescm.distributions.discrete import Empirical
+from bayescm.measures.forms import Curved
+from bayescm.validate import fail
+
+_AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
+
+
+class OfForecasts(Posterior):
+    """
+    The posterior of the forecasts of one or more classifiers on the same examples.
+
+    A subclass has ``evidence``, ``probability`` (K, n, ...), ``weight`` (n,), and says what its
+    population is.
+    """
+
+    takes = "scores"
+    gives = "probabilities"
+    pairs = ("classifier",)
+    cell_prior = False
+    estimands = {"parameter": "curve"}  # noqa: RUF012
+    sampling_method = "importance"
+    how = "draws by the Bayesian bootstrap"
+    most = 4000  # draws
+    evidence: xr.Dataset
+    probability: np.ndarray
+    weight: np.ndarray
+
+    def population(self, size: int, rng: np.random.Generator) -> Any:
+        """Draw the population of forecasts and outcomes."""
+        raise NotImplementedError
+
+    def sampled(self) -> Any:
+        """Return the sample as a population."""
+        raise NotImplementedError
+
+    def least(self, measure: Any, prob: float) -> np.ndarray:
+        """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> list | None:
+        """The classifiers, None where there is no such dim."""
+        score = self.evidence["score"]
+        return score["classifier"].values.tolist() if "classifier" in score.dims else None
+
+    @property
+    def seen(self):
+        """The scores."""
+        return self.evidence["score"]
+
+    @property
+    def blank(self):
+        """NaN for every classifier."""
+        dims = [] if self.names is None else ["classifier"]
+        coords: dict[str, Any] = {} if self.names is None else {"classifier": self.names}
+        if "positive" in self.evidence.coords:
+            coords["positive"] = self.evidence["positive"].item()
+        return xr.DataArray(np.full([len(coords[dim]) for dim in dims], np.nan), coords, dims)
+
+    @property
+    def batch(self):
+        """The number of examples, for every classifier."""
+        return self.blank.copy(data=np.full(self.blank.shape, self.weight.sum()))
+
+    @property
+    def width(self):
+        """The numbers of one draw."""
+        return self.probability.size
+
+    held = width
+
+    def classes_of(self, measure):
+        """Return None: the measures are of two classes."""
+        return None
+
+    def draws_by_default(self, of, *, joint=False):
+        """Return how many draws are made where nothing else is asked for."""
+        return int(np.clip(_LARGEST / self.width, 500, self.most))
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, [K], [C])."""
+        step = max(1, int(_AT_ONCE / self.width))
+        sizes = np.diff([*range(0, size, step), size])
+        parts = []
+        for each in sizes:
+            drawn = self.population(each, rng)
+            parts.append([self._shaped(measure, drawn, each) for measure in measures])
+        every = [np.concatenate(values) for values in zip(*parts, strict=True)]
+        for measure, values in zip(measures, every, strict=True):
+            if np.isinf(values).any():
+                what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
+                todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
+                raise fail(what, ..., "forecasts inside (0, 1)", todo)
+        return every
+
+    def _shaped(self, measure, population, size):
+        """Return values of a measure of a population, (size, [K], [C])."""
+        labels = self.classes_of(measure)
+        further = () if labels is None else (len(labels),)
+        values = np.broadcast_to(measure(population), (size, len(self.probability), *further))
+        return values.reshape(size, *self.blank.shape, *further)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the value in the sample; of what needs the curve, the median of the posterior."""
+        self.check_of(of)
+        form = getattr(measure, "form", None)
+        if isinstance(form, Curved):
+            drawn = self.draw([measure], self.draws_by_default(of), np.random.default_rng(0))
+            return np.median(drawn[0], axis=0)
+        return self._shaped(measure, self.sampled(), 1)[0]
+
+    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws; of a distance from calibration with its own limits."""
+        form = getattr(measure, "form", None)
+        if not isinstance(form, Curved) or not form.zero:
+            return super().drawn(measure, draws)
+        how = "draws; the lower limit is that of the curve's band"
+        return Distance(draws, how=how, posterior=self, measure=measure)

@@ -1,0 +1,173 @@
+"""Populations of forecasts and outcomes, of two classes or more; logistic recalibration."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.special import expit
+
+_CACHED = 30_000  # numbers that a processor's cache holds several arrays of
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """
+    Draws of a population of forecasts and outcomes.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (K, u)
+        The forecasts of each classifier.
+    outcome : ndarray of float, shape (u,)
+        1 for the positive class.
+    weight : ndarray, shape (S, u)
+        The share of each forecast and outcome in the population; each row sums to 1.
+    curve : callable
+        Draws (S, K, u) of the probability of the positive class given each forecast.
+    """
+
+    probability: np.ndarray
+    outcome: np.ndarray
+    weight: np.ndarray
+    curve: Callable[[], np.ndarray]
+
+    @cached_property
+    def truth(self) -> np.ndarray:
+        """The probability of the positive class given each forecast, (S, K, u)."""
+        return self.curve()
+
+    @cached_property
+    def prevalence(self) -> np.ndarray:
+        """The share of the positive class, (S, 1)."""
+        return (self.weight @ self.outcome)[:, None]
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean over the population of values (K, u), or (S, K, u)."""
+        if values.ndim == 2:
+            return self.weight @ values.T
+        return np.einsum("su,sku->sk", self.weight, values)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassForecasts:
+    """
+    Draws of a population of forecasts and outcomes of more than two classes.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (K, u, C)
+        The forecasts of each classifier.
+    code : ndarray of int, shape (u,)
+        The place of the class that came true.
+    weight : ndarray, shape (S, u)
+        As of `Forecasts`.
+    each : tuple of Forecasts
+        Every class against the rest.
+    top : tuple of Forecasts
+        For each classifier its highest probability, and whether that class came true.
+    recalibrated : callable
+        Draws (S, K, u, C) of the probability of every class given the whole forecast.
+    """
+
+    probability: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+    each: tuple[Forecasts, ...]
+    top: tuple[Forecasts, ...]
+    recalibrated: Callable[[], np.ndarray]
+
+    @cached_property
+    def truth(self) -> np.ndarray:
+        """The probability of every class given the whole forecast, (S, K, u, C)."""
+        return self.recalibrated()
+
+    @cached_property
+    def prevalence(self) -> np.ndarray:
+        """The share of each class, (S, C)."""
+        return self.weight @ np.eye(self.probability.shape[-1])[self.code]
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean over the population of values (S, K, u)."""
+        return np.einsum("su,sku->sk", self.weight, values)
+
+
+def area(forecasts: Forecasts, row: np.ndarray) -> np.ndarray:
+    """Return the area under the ROC curve of one classifier with forecasts (u,), (S,)."""
+    order = np.argsort(row)
+    starts = np.flatnonzero(np.diff(row[order], prepend=-1))
+    outcome = forecasts.outcome[order]
+
+    def of(weight):
+        sides = [weight[:, order] * each for each in (1 - outcome, outcome)]
+        negative, positive = (np.add.reduceat(each, starts, axis=1) for each in sides)
+        below = np.cumsum(negative, axis=1)
+        pairs = below[:, -1] * positive.sum(axis=1)
+        return (positive * (below - negative / 2)).sum(axis=1) / pairs
+
+    return in_blocks(of, forecasts.weight, len(row))
+
+
+def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
+    """Return intercept and slope of the logistic regression on the forecasts' log odds, (S, K)."""
+    weight, outcome = forecasts.weight, forecasts.outcome
+    mean, found = weight.mean(axis=0, keepdims=True), []
+    for odds in log_odds(forecasts.probability):
+        start = _logistic(mean, outcome=outcome, odds=odds, fixed=fixed, start=(0.0, 1.0))
+        fit = partial(_logistic, outcome=outcome, odds=odds, fixed=fixed, start=start)
+        found.append(in_blocks(fit, weight, len(odds)))
+    return np.moveaxis(np.array(found), 0, -1)
+
+
+def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
+    """Apply a function to so many rows (S, ...) at a time as a cache holds arrays (s, width) of."""
+    step = max(1, _CACHED // width)
+    parts = [function(rows[first : first + step]) for first in range(0, len(rows), step)]
+    return np.concatenate(parts, axis=-1)
+
+
+def _logistic(weight, *, outcome, odds, fixed, start, steps=40):
+    """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
+    level, slope = (np.full(len(weight), each) for each in start)
+    for _ in range(steps):
+        truth = expit(level[:, None] + slope[:, None] * odds)
+        rest, spread = weight * (outcome - truth), weight * truth * (1 - truth)
+        step = _newton(rest, spread, odds, fixed)
+        level, slope = level + step[0], slope + step[1]
+        if max(np.abs(each).max() for each in step) < 1e-4:  # the next one would be its square
+            break
+    return np.stack([level, slope])
+
+
+def _newton(rest, spread, odds, fixed):
+    """Return a step of level and slope, no longer than 2."""
+    score, info = rest.sum(axis=1), spread.sum(axis=1)
+    if fixed:
+        return np.clip(score / info, -2, 2), np.zeros(len(score))
+    along, cross, square = rest @ odds, spread @ odds, spread @ odds**2
+    scale = info * square - cross**2
+    level = (square * score - cross * along) / scale
+    slope = (info * along - cross * score) / scale
+    length = np.maximum(1, np.maximum(np.abs(level), np.abs(slope)) / 2)
+    return level / length, slope / length
+
+
+def log_odds(probability: np.ndarray) -> np.ndarray:
+    """
+    Return the log odds of forecasts (K, u), finite.
+
+    An exact 0 or 1 lies one standard deviation of the others beyond the most extreme of them.
+    """
+    with np.errstate(divide="ignore"):
+        odds = np.log(probability) - np.log1p(-probability)
+    finite = np.isfinite(odds)
+    kept = np.where(finite, odds, 0.0)
+    number = np.maximum(finite.sum(axis=-1, keepdims=True), 1)
+    mean = kept.sum(axis=-1, keepdims=True) / number
+    spread = np.sqrt((finite * (kept - mean) ** 2).sum(axis=-1, keepdims=True) / number)
+    spread = np.where(spread > 0, spread, 1.0)
+    low = np.where(finite, odds, np.inf).min(axis=-1, keepdims=True)
+    high = np.where(finite, odds, -np.inf).max(axis=-1, keepdims=True)
+    none = ~finite.any(axis=-1, keepdims=True)
+    low, high = np.where(none, 0.0, low), np.where(none, 0.0, high)
+    return np.clip(odds, low - spread, high + spread)

@@ -1,0 +1,146 @@
+"""Probabilities of more than two classes: scikit-learn's points, one density, what is found."""
+
+import numpy as np
+import pytest
+from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
+from pymc.model.transform.conditioning import remove_value_transforms
+from pytensor.compile.mode import Mode
+from scipy.special import softmax
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+
+import bayescm as bcm
+
+LABELS = np.array(["a", "b", "c"])
+
+
+def drawn(size, slope=1.0, seed=1, level=(0.0, 0.0, 0.0)):
+    """Return labels and forecasts that are right where the slope is 1 and the level 0."""
+    rng = np.random.default_rng(seed)
+    logs = rng.normal(0, 1.3, (size, 3))
+    right = softmax(level + slope * logs, axis=1)
+    code = (rng.random((size, 1)) > right.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    return LABELS[code], softmax(logs, axis=1), right
+
+
+@pytest.fixture(scope="module")
+def bold():
+    actual, forecast, right = drawn(400, slope=0.4)
+    evidence = bcm.from_probabilities(actual, {"bold": forecast, "right": right})
+    return actual, forecast, right, evidence
+
+
+def test_points_are_scikit_learns(bold):
+    actual, forecast, _, evidence = bold
+    one = evidence.isel(classifier=0, drop=True)
+    posterior = bcm.direct.dirichlet_calibration(one)
+    points = [
+        posterior.point(bcm.measures.resolve(name)).item()
+        for name in ("brier", "log_loss", "auc_macro", "auc_weighted", "auc_top_label")
+    ]
+    highest = forecast.max(axis=1), LABELS[forecast.argmax(axis=1)] == actual
+    wanted = [
+        brier_score_loss(actual, forecast),
+        log_loss(actual, forecast),
+        roc_auc_score(actual, forecast, multi_class="ovr"),
+        roc_auc_score(actual, forecast, multi_class="ovr", average="weighted"),
+        roc_auc_score(highest[1], highest[0]),
+    ]
+    np.testing.assert_allclose(points, wanted, rtol=1e-12)
+
+
+def test_each_class_is_that_class_against_the_rest(bold):
+    one = bold[3].isel(classifier=0, drop=True)
+    names = ["auc", "calibration_slope", "ece"]
+    whole = bcm.interval(one, names, draws=500, kind="eti")
+    assert whole.dims == ("measure", "class", "bound")
+    rest = bcm.interval(bcm.curves.one_vs_rest(one, "b"), names, draws=500, kind="eti")
+    np.testing.assert_allclose(whole.sel({"class": "b"}), rest, atol=0.02)
+    top = bcm.interval(bcm.curves.top_label(one), "calibration_slope", draws=500, kind="eti")
+    ours = bcm.interval(one, "calibration_slope_top_label", draws=500, kind="eti")
+    np.testing.assert_allclose(ours, top, atol=0.05)
+
+
+def test_the_full_error_is_found_and_may_be_0(bold):
+    _, forecast, right, evidence = bold
+    names = ["ece_full", "miscalibration_full"]
+    ends = bcm.interval(evidence, names, draws=500).transpose("classifier", "measure", ...).values
+    truth = [np.abs(forecast - right).sum(axis=1).mean() / 2, ((forecast - right) ** 2).sum() / 400]
+    assert ((ends[0, :, 0] < truth) & (truth < ends[0, :, 1]) & (ends[0, :, 0] > 0)).all()
+    assert (ends[1, :, 0] == 0).all()
+    found = bcm.recalibrated(evidence).set_index(["classifier", "measure"])
+    gain = found.loc[("bold", "brier")]
+    assert gain["lower"] < truth[1] < gain["upper"]
+    rows = bcm.compare(evidence, ["log_loss", "ece_full"], draws=500)
+    assert rows["paired"].all()
+    assert (rows["p_better"] < 0.01).all()
+
+
+def test_curves_are_of_classes_and_of_the_highest(bold):
+    evidence = bold[3]
+    curves = bcm.calibration.curve(evidence, at=[0.2, 0.6])
+    assert curves["interval"].dims == ("classifier", "class", "probability", "bound")
+    ends = curves["interval"].sel(classifier="right", probability=0.2)
+    assert ((ends[..., 0] < 0.2) & (ends[..., 1] > 0.2)).all()
+    highest = bcm.calibration.curve(evidence, at=[0.9], top_label=True)["interval"]
+    assert highest.sel(classifier="bold", bound="upper").item() < 0.9
+    tested = bcm.calibration.test(evidence.isel(classifier=0, drop=True), 0.1)
+    assert tested["class"].tolist() == ["a", "b", "c"]
+    few = evidence.isel(classifier=0, example=slice(60), drop=True)
+    assert len(bcm.plot_calibration(few).axes) == 4
+
+
+def test_what_is_refused():
+    actual, forecast, _ = drawn(50)
+    evidence = bcm.from_probabilities(actual, forecast)
+    assert "examples of class" in bcm.interval(evidence, "brier", draws=100).attrs["caution"]
+    with pytest.raises(ValueError, match="has no average over classes"):
+        bcm.interval(evidence, "ece_micro")
+    with pytest.raises(ValueError, match="classes by name are of counts"):
+        bcm.interval(evidence, "ece[a]")
+    two = bcm.from_probabilities([0, 1, 1, 0], [0.1, 0.4, 0.8, 0.3])
+    with pytest.raises(ValueError, match="two classes have one curve"):
+        bcm.interval(two, "ece_macro")
+    sure = np.eye(3)[np.searchsorted(LABELS, actual)]
+    with pytest.raises(ValueError, match="right in all 50 examples"):
+        bcm.curves.top_label(bcm.from_probabilities(actual, sure))
+
+
+def test_weights_stand_for_examples():
+    actual, forecast, _ = drawn(40)
+    times = np.arange(40) % 3 + 1
+    heavy = bcm.from_probabilities(actual, forecast, weights=times, weights_are="counts")
+    long = bcm.from_probabilities(np.repeat(actual, times), np.repeat(forecast, times, axis=0))
+    every = [bcm.summary(each, ["brier", "auc_macro"], draws=1000) for each in (heavy, long)]
+    np.testing.assert_allclose(every[0]["point"], every[1]["point"], rtol=1e-12)
+    np.testing.assert_allclose(every[0]["sd"], every[1]["sd"], rtol=0.12)
+
+
+@pytest.mark.slow
+def test_model_and_sibling_have_one_density():
+    actual, forecast, _ = drawn(30)
+    forecast[3] = [0.0, 0.4, 0.6]
+    actual[3] = "b"
+    evidence = bcm.from_probabilities(
+        actual, forecast, weights=np.arange(30) % 3 + 1, weights_are="counts"
+    )
+    posterior = bcm.direct.dirichlet_calibration(evidence)
+    values = posterior.variables(4, np.random.default_rng(2))
+    model = remove_value_transforms(bcm.models.dirichlet_calibration(evidence))
+    log_joint = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    theirs = [float(log_joint({name: each[k] for name, each in values.items()})) for k in range(4)]
+    assert np.ptp(theirs - posterior.log_density(values)) < 1e-8
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_nuts_draws_from_the_posterior_of_the_sibling():
+    actual, forecast, _ = drawn(150, slope=0.6)
+    evidence = bcm.from_probabilities(actual, forecast)
+    tree = sampled_by_nuts(bcm.models.dirichlet_calibration(evidence), seed=3)
+    assert_converged(tree)
+    posterior = bcm.direct.dirichlet_calibration(evidence)
+    values = posterior.variables(8000, np.random.default_rng(0))
+    across = tree["posterior"]["slope"] + tree["posterior"]["spread"] * tree["posterior"]["step"]
+    assert_same_distribution(tree["posterior"]["level"], values["level"])
+    ours = values["slope"][:, None, None] + values["spread"][:, None, None] * values["step"]
+    assert_same_distribution(across, ours)
