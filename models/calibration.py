@@ -65,6 +65,11 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
     >>> [variable.name for variable in model.free_RVs]
     ['level', 'slope', 'spread', 'step']
     """
+    if "fold" in evidence:
+        raise ValueError(
+            "the model is of one sample, not of folds. Expected forecasts of one classifier; "
+            "select a fold, or drop_vars('fold') to take them for one sample."
+        )
     if "classifier" in evidence.dims:
         many = evidence["classifier"].values.tolist()
         raise ValueError(

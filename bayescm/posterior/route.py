@@ -13,6 +13,7 @@ from bayescm import direct
 from bayescm.direct.arguments import shares_of
 from bayescm.direct.base import Posterior
 from bayescm.direct.folds.correlated_t import CorrelatedT
+from bayescm.direct.probabilities.folds import FoldForecasts
 from bayescm.evidence.counts import align, as_counts, is_outcomes
 from bayescm.evidence.judged.raters import as_ratings
 from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
@@ -29,8 +30,6 @@ _POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
 _MEMBERS = _POOLING | {"group": "robust_groups"}
 # Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
 _ENOUGH = 3
-
-
 # Keywords that are of one model alone, and so name it.
 _NAMED_BY = {"label_error": "mislabelled"}
 
@@ -42,17 +41,15 @@ def default_model(evidence: xr.DataArray | xr.Dataset, keywords: Iterable[str] =
     if "unlabelled" in getattr(evidence, "coords", ()):
         return "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
     if isinstance(evidence, xr.Dataset):
-        if is_outcomes(evidence):
-            return "paired_outcomes"
-        if "votes" in evidence:
-            return "noisy_labels"
-        if is_attempts(evidence):
-            return "repeated_items"
-        if is_results(evidence):
-            return "hierarchical_differences"
-        if "probabilities" in evidence.coords:
-            return "dirichlet_calibration" if "class" in evidence.dims else "calibration"
-        return "scores"
+        kinds = {
+            "paired_outcomes": is_outcomes(evidence),
+            "noisy_labels": "votes" in evidence,
+            "repeated_items": is_attempts(evidence),
+            "hierarchical_differences": is_results(evidence),
+            "scores": "probabilities" not in evidence.coords,
+            "dirichlet_calibration": "class" in evidence.dims,
+        }
+        return next((model for model, fits in kinds.items() if fits), "calibration")
     if not isinstance(evidence, xr.DataArray):
         evidence = as_counts(evidence)  # says what it is not
     alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
@@ -98,7 +95,8 @@ def posterior_of(
             keywords = {"halves": halves_of(evidence)} | keywords
         evidence = matrices_of(evidence)  # there is no pooling of pairs but by name
     if model is None:
-        model = default_model(evidence)
+        folds = {"fold", "probabilities"} <= set(getattr(evidence, "variables", ()))
+        model = FoldForecasts if folds else default_model(evidence)
     sibling = _sibling(model) or model
     if not callable(sibling):
         todo = f"{suggest(model, direct.__all__)} for other models use fit"

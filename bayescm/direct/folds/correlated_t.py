@@ -64,11 +64,13 @@ class CorrelatedT(Posterior):
         values = np.moveaxis(values, (lead, lead + 1), (-2, -1))
         drawn = np.empty((size, *values.shape[:-1]))
         for index in np.ndindex(values.shape[:-2]):
-            drawn[(slice(None), *index)] = _multivariate(values[index], self.rho, size, rng)
+            drawn[(slice(None), *index)] = correlated_draws(values[index], self.rho, size, rng)
         return np.moveaxis(drawn, -1, 1 + lead)
 
 
-def _multivariate(folds, rho, size, rng):
+def correlated_draws(
+    folds: np.ndarray, rho: float, size: int, rng: np.random.Generator
+) -> np.ndarray:
     """
     Draw the members' means, (size, J), from the folds (J, n) in which all are defined.
 
