@@ -57,6 +57,7 @@ _HOME = {
     "answers.compare": ["compare"],
     "answers.ranking.ranks": ["ranks"],
     "answers.groups.gaps": ["gap"],
+    "answers.groups.heterogeneity": ["heterogeneity", "study_covariates"],
     "answers.groups.slices": ["worst_slices"],
     "answers.joint": ["joint_interval", "conclusions"],
     "answers.region": ["region", "correlation"],

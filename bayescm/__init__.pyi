@@ -16,6 +16,8 @@ from bayescm.answers.classification_report import classification_report as class
 from bayescm.answers.compare import compare as compare
 from bayescm.answers.evidence_for import evidence_for as evidence_for
 from bayescm.answers.groups.gaps import gap as gap
+from bayescm.answers.groups.heterogeneity import heterogeneity as heterogeneity
+from bayescm.answers.groups.heterogeneity import study_covariates as study_covariates
 from bayescm.answers.groups.slices import worst_slices as worst_slices
 from bayescm.answers.interval import interval as interval
 from bayescm.answers.joint import conclusions as conclusions

@@ -26,6 +26,10 @@ the direct sibling draws them. With few groups (below five or so) the spread is 
 its prior more than from them. Do not use it for folds of a cross-validation
 (`hierarchical_folds`), nor for pairs of classifiers on the same examples (`paired_outcomes`).
 
+Meta-regression: with covariates :math:`x_g` of the groups, such as the year of a study or the kind
+of its test, every logit moves by :math:`x_g^\top \beta`, with normal slopes :math:`\beta`. The
+typical group, the average and a new one are then those whose covariates are 0.
+
 Limits: a spread of 0 is pooling, the `dirichlet_multinomial` of all groups together; an infinite
 one leaves every group to itself.
 
@@ -57,6 +61,8 @@ def hierarchical_groups(
     concentration: ArrayLike | None = None,
     spread: float | Callable = 1.0,
     prevalence: float | None = None,
+    covariates: xr.DataArray | None = None,
+    slope: float = 2.0,
 ) -> pm.Model:
     """Model the confusion matrices of groups that differ, partially pooled.
 
@@ -76,13 +82,18 @@ def hierarchical_groups(
     prevalence : float, optional
         Share of the positive class in the population, where it is known and two classes; it takes
         the place of the groups' own in ``theta``, ``theta_typical`` and ``theta_new``.
+    covariates : xarray.DataArray, dims (group, covariate), optional
+        Numbers that the logits of the groups may depend on, two classes; 0 is the typical group.
+    slope : float, default 2
+        Scale of the normal prior of what a covariate adds to a logit for each unit.
 
     Returns
     -------
     pymc.Model
         Two classes: free variables ``rates``, ``spread``, ``correlation`` (0 to 1 stands for -1
         to 1), and the standardised effects ``effect`` and ``effect_new``; ``theta``,
-        ``theta_typical``, ``theta_group``, ``theta_new``; observed ``cell_counts``. More classes:
+        ``theta_typical``, ``theta_group``, ``theta_new``; observed ``cell_counts``; with covariates
+        also ``slope``, dims (covariate, rate). More classes:
         ``shares``, ``rows`` and ``spread``; ``theta`` and ``theta_typical``, which are the same;
         observed ``class_counts`` and ``cell_counts``.
 
@@ -111,14 +122,28 @@ def hierarchical_groups(
             "concentration", _pseudo_counts(concentration, counts), dims=("actual", "predicted")
         )
         if classes == 2:
-            _two(data, weight, spread, prevalence, lead)
+            moved = None if covariates is None else _moved(covariates, counts, slope, lead)
+            _two(data, weight, (spread, moved), prevalence, lead)
         else:
             _many(data, weight, spread, lead)
     return model
 
 
-def _two(data, weight, spread, prevalence, lead):
+def _moved(covariates, counts, slope, lead):
+    """Add slopes, and return what the covariates add to the logits of every group."""
+    if "group" in covariates.coords and "group" in counts.coords:
+        covariates = covariates.sel(group=counts["group"].values)
+    design = covariates.transpose("group", "covariate").values.astype(float)
+    model = pm.modelcontext(None)
+    model.add_coord("covariate", covariates["covariate"].values)
+    design = pm.Data("covariates", design, dims=("group", "covariate"))
+    beta = pm.Normal("slope", 0, slope, dims=(*lead, "covariate", "rate"))
+    return (design[:, :, None] * beta[..., None, :, :]).sum(-2)
+
+
+def _two(data, weight, between, prevalence, lead):
     """Add logit-normal effects of the prevalence, and bivariate ones of recall and specificity."""
+    spread, shift = between
     hits = pm.math.stack([weight[1].sum(), weight[1, 1], weight[0, 0]])
     misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
     rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
@@ -134,7 +159,7 @@ def _two(data, weight, spread, prevalence, lead):
     moved = middle + spread * _correlated(new, rho)
     pm.Deterministic("theta_new", _table(moved, prevalence), dims=dims)
     own = middle[..., None, :] + spread[..., None, :] * _correlated(effect, rho[..., None])
-    theta = _table(own, None)
+    theta = _table(own if shift is None else own + shift, None)
     pm.Deterministic("theta_group", theta, dims=(*lead, "group", "actual", "predicted"))
     shape = data.shape
     cells = data.reshape((*shape[:-2], 4))

@@ -17,6 +17,7 @@ from bayescm.cli.decide import decide
 from bayescm.cli.demo import demo
 from bayescm.cli.elicit import elicit
 from bayescm.cli.gap import gap
+from bayescm.cli.heterogeneity import heterogeneity
 from bayescm.cli.interval import interval
 from bayescm.cli.label import label
 from bayescm.cli.monitor import monitor
@@ -43,6 +44,7 @@ COMMANDS = (
     ranks,
     gap,
     slices,
+    heterogeneity,
     attempts,
     check,
     curve,

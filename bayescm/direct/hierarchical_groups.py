@@ -9,7 +9,7 @@ doi:10.1016/j.jclinepi.2005.02.022
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -21,8 +21,9 @@ from scipy.special import gammaln
 from bayescm.direct.arguments import labelled, prior_of, shares_of
 from bayescm.direct.base import Posterior
 from bayescm.direct.groups.collections import Many, Two
+from bayescm.direct.groups.covariates import design_of
 from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
-from bayescm.direct.groups.plug_in import average_cells, typical_cells
+from bayescm.direct.groups.plug_in import at_reference, average_cells, typical_cells
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.matrices import with_shares
@@ -50,6 +51,10 @@ class HierarchicalGroups(Posterior):
         scale.
     prevalence : float or None
         Share of the positive class in the population, where it is known.
+    covariates : ndarray, shape (G, Q), or None
+        Of the groups; every estimand but ``"finite"`` is of groups that have zeros.
+    slope : float
+        Scale of the normal prior of what a covariate adds to a logit.
     """
 
     uses = ("group",)
@@ -66,6 +71,8 @@ class HierarchicalGroups(Posterior):
     concentration: np.ndarray
     spread: float
     prevalence: float | None
+    covariates: np.ndarray | None = field(default=None, kw_only=True)
+    slope: float = field(default=2.0, kw_only=True)
 
     @property
     def how(self) -> str:  # type: ignore[override]
@@ -85,6 +92,8 @@ class HierarchicalGroups(Posterior):
         if self.check_of(of) == "finite":
             return self.mean_of_members(measure)
         cells = np.moveaxis(self.counts.values.astype(float), -3, 0)
+        if self.covariates is not None:
+            cells = at_reference(cells, self.covariates)
         average = self.estimands[of] == "theta" or cells.shape[-1] > 2
         theta = average_cells(cells) if average else typical_cells(cells)
         if self.prevalence is not None:
@@ -142,7 +151,8 @@ class HierarchicalGroups(Posterior):
         cells = self.counts.values.astype(float)
         kind = Two if cells.shape[-1] == 2 else Many
         flat = cells.reshape(-1, *cells.shape[-3:])
-        return [kind(each, self.concentration, self.spread, self.prevalence) for each in flat]
+        prior, regression = (self.concentration, self.spread), (self.covariates, self.slope)
+        return [kind(each, *prior, self.prevalence, regression) for each in flat]
 
 
 def hierarchical_groups(
@@ -151,6 +161,8 @@ def hierarchical_groups(
     concentration: Any = None,
     spread: float = 1.0,
     prevalence: float | None = None,
+    covariates: xr.DataArray | None = None,
+    slope: float = 2.0,
 ) -> Posterior:
     """
     Return the posterior of the confusion matrices of groups that differ.
@@ -168,6 +180,11 @@ def hierarchical_groups(
     prevalence : float, optional
         Share of the positive class in the population, inside (0, 1), where it is known; by default
         that of the scalar coord ``prevalence``.
+    covariates : DataArray, dims (group, covariate), optional
+        Numbers that the logits of the groups may depend on, two classes; 0 is the typical group.
+        See `bayescm.study_covariates`.
+    slope : float, default 2
+        Scale of the normal prior of what a covariate adds to a logit for each unit; > 0.
 
     Returns
     -------
@@ -189,8 +206,15 @@ def hierarchical_groups(
     """
     if isinstance(counts, xr.Dataset):
         _check(spread, prevalence)
+        if covariates is not None:
+            todo = "take the counts of one classifier"
+            raise fail("covariates are for counts", "outcomes", "counts of two classes", todo)
         return grouped_outcomes(counts, concentration=concentration, spread=spread)
-    return HierarchicalGroups(*groups_of(counts, concentration, spread, prevalence))
+    known = groups_of(counts, concentration, spread, prevalence)
+    if covariates is None:
+        return HierarchicalGroups(*known)
+    design = design_of(covariates, slope, known[0])
+    return HierarchicalGroups(*known, covariates=design, slope=float(slope))
 
 
 def groups_of(counts, concentration, spread, prevalence) -> tuple:

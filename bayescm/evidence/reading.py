@@ -223,9 +223,12 @@ def _from_studies(file, labels, positive):
     if positive is not None and positive != counts["positive"].item():
         todo = f"pass labels=[..., {positive!r}], the positive one last"
         raise fail("TP are of another class", positive, counts["positive"].item(), todo)
-    names = next((name for name in frame if frame[name].is_unique), None)
+    numbers = list(frame.select_dtypes("number"))  # they may be covariates: last, and kept
+    ordered = [*(name for name in frame if name not in numbers), *numbers]
+    names = next((name for name in ordered if frame[name].is_unique), None)
     if names is not None:
-        counts = counts.assign_coords(group=frame.pop(names).to_numpy())
+        named = frame[names] if names in numbers else frame.pop(names)
+        counts = counts.assign_coords(group=named.to_numpy())
     taken = [name for name in frame if name in (*counts.coords, *counts.dims)]
     if taken:
         raise fail("columns with names of our own", taken, "others", "rename them")

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
@@ -31,6 +32,11 @@ SITES = bcm.from_matrix(
     labels=["well", "sick"],
     positive="sick",
     dims=("group",),
+)
+YEARS = xr.DataArray(
+    [[-2.0, 0], [1, 1], [3, 0], [0, 1]],
+    dims=("group", "covariate"),
+    coords={"covariate": ["year", "test=new"]},
 )
 CROSSED = bcm.from_matrix(RNG.integers(0, 5, (2, 3, 2, 2)), dims=("sex", "age"))
 MANY = bcm.from_matrix(
@@ -118,6 +124,7 @@ OPEN = [
     Case("hierarchical_folds", THREE_FOLDS, {"halves": THREE_HALVES}),
     Case("paired_folds", FOLDED_PAIRS, {}),
     Case("hierarchical_groups", SITES, {}),
+    Case("hierarchical_groups", SITES, {"covariates": YEARS}),
     Case("hierarchical_groups", MANY, {}),
     Case("robust_groups", SITES, {}),
     Case("crossed_groups", CROSSED, {}),

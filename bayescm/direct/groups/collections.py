@@ -13,16 +13,18 @@ _NODES = 61
 class Two:
     """Two classes: logit-normal prevalence, bivariate logit-normal recall and specificity."""
 
-    parameters = ("rates", "spread", "correlation")
-
-    def __init__(self, cells, concentration, spread, prevalence):
+    def __init__(self, cells, concentration, spread, prevalence, regression=(None, 2.0)):
         (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
         hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
         rates = np.array([concentration[1, ::-1], concentration[0]])
-        self.rates = Block(hits, totals, rates, spread)
+        moved: dict = dict(zip(("design", "slope"), regression, strict=True))
+        self.rates = Block(hits, totals, rates, spread, **moved)
         shares = concentration.sum(1)[::-1][None]
-        self.shares = Block(totals[:, :1], totals.sum(1, keepdims=True), shares, spread)
+        self.shares = Block(totals[:, :1], totals.sum(1, keepdims=True), shares, spread, **moved)
         self.prevalence = prevalence
+        self.parameters: tuple[str, ...] = ("rates", "spread", "correlation")
+        if regression[0] is not None:
+            self.parameters += ("slope",)
 
     @property
     def effective(self):
@@ -42,9 +44,12 @@ class Two:
             "theta": self._average(means, spread),
             "theta_typical": self._theta(means, self.prevalence),
         }
+        if "slope" in self.parameters:
+            slopes = [block.slopes(p) for block, p in zip(blocks, parts, strict=True)]
+            found["slope"] = np.concatenate(slopes, axis=-1)
         new = rng.standard_normal((size, 1, 3))
         found |= {"effect_new": new[:, 0]}
-        found["theta_new"] = self._theta(self._logits(parts, new)[:, 0], self.prevalence)
+        found["theta_new"] = self._theta(self._new(found, means, new[:, 0]), self.prevalence)
         if groups:
             own = [b.draw_effects(p, rng) for b, p in zip(blocks, parts, strict=True)]
             found["effect"] = np.concatenate(own, axis=-1)
@@ -56,8 +61,11 @@ class Two:
         means = logit(np.clip(drawn["rates"], 1e-300, 1 - 1e-16))
         spread = np.log(drawn["spread"])
         turned = np.arctanh(np.clip(2 * drawn["correlation"] - 1, -1 + 1e-12, 1 - 1e-12))
-        shares = np.concatenate([means[:, :1], spread[:, :1]], axis=1)
-        rates = np.concatenate([means[:, 1:], spread[:, 1:], turned[:, None]], axis=1)
+        size = len(means)
+        slopes = drawn.get("slope", np.zeros((size, 0, 3)))
+        own, other = slopes[..., :1].reshape(size, -1), slopes[..., 1:].reshape(size, -1)
+        shares = np.concatenate([means[:, :1], spread[:, :1], own], axis=1)
+        rates = np.concatenate([means[:, 1:], spread[:, 1:], turned[:, None], other], axis=1)
         return self.shares.log_likelihood(shares) + self.rates.log_likelihood(rates)
 
     def _average(self, means, spread):
@@ -67,6 +75,13 @@ class Two:
         yes, no = (expit(sign * turned) @ (weights / weights.sum()) for sign in (1, -1))
         # Prevalence and rates are independent between groups, and each cell is linear in a rate.
         return self._cells(yes, no, self.prevalence)
+
+    @staticmethod
+    def _new(found, means, effects):
+        """Return the logits (S, 3) of a group like the typical one, but for its effects."""
+        rho = 2 * found["correlation"] - 1
+        last = rho * effects[:, 1] + np.sqrt(np.maximum(1 - rho**2, 1e-12)) * effects[:, 2]
+        return means + found["spread"] * np.stack([*effects.T[:2], last], axis=-1)
 
     def _logits(self, parts, effects):
         shares = self.shares.logits(parts[0], effects[..., :1])
@@ -91,7 +106,10 @@ class Many:
 
     parameters = ("shares", "rows", "spread")
 
-    def __init__(self, cells, concentration, spread, prevalence):
+    def __init__(self, cells, concentration, spread, prevalence, regression=(None, 2.0)):
+        if regression[0] is not None:
+            todo = "leave them out, or compare one class with the rest"
+            raise fail("covariates are for two classes", ..., "two classes", todo)
         if prevalence is not None:
             todo = "leave it out, or compare one class with the rest"
             raise fail("prevalence is for two classes", prevalence, "two classes", todo)

@@ -88,3 +88,38 @@ def _middle(hits, misses):
         between = np.maximum(np.nan_to_num(excess / spare), 0)
         weight = seen / (own + between)
         return expit((weight * at).sum(0) / weight.sum(0))
+
+
+def at_reference(cells: np.ndarray, design: np.ndarray) -> np.ndarray:
+    """
+    Return the cells of groups as they would be if their covariates were 0.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (G, ..., 2, 2)
+    design : ndarray, shape (G, Q)
+
+    Returns
+    -------
+    ndarray, shape (G, ..., 2, 2)
+        As many examples in every group; its logits moved along least-squares slopes.
+    """
+    size = cells.sum((-2, -1))
+    positives = size * _moved(cells[..., 1, :].sum(-1), cells[..., 0, :].sum(-1), design)
+    found = positives * _moved(cells[..., 1, 1], cells[..., 1, 0], design)
+    left = (size - positives) * _moved(cells[..., 0, 0], cells[..., 0, 1], design)
+    rows = [[left, size - positives - left], [positives - found, found]]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _moved(hits, misses, design):
+    """Return the rates (G, ...) where the covariates are 0."""
+    at = logit((hits + 0.5) / (hits + misses + 1))
+    weight = np.sqrt((hits + misses > 0) / (1 / (hits + 0.5) + 1 / (misses + 0.5)))
+    wide = np.concatenate([np.ones((len(design), 1)), design], axis=1)
+    flat, root = at.reshape(len(at), -1), weight.reshape(len(at), -1)
+    slopes = [
+        np.linalg.lstsq(own[:, None] * wide, own * each, rcond=None)[0][1:]
+        for each, own in zip(flat.T, root.T, strict=True)
+    ]
+    return expit(flat - design @ np.array(slopes).T).reshape(at.shape)

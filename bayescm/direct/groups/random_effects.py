@@ -5,7 +5,7 @@ are jointly normal between groups. The few parameters of that distribution are e
 importance sampling, the effects of each group integrated out by adaptive Gauss-Hermite quadrature.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -31,12 +31,18 @@ class Block:
         Beta parameters of the rate of a typical group.
     scale : float
         Scale of the half-normal prior of the standard deviations of the logits.
+    design : ndarray, shape (G, Q), optional
+        Covariates of the groups; the typical group has zeros.
+    slope : float
+        Scale of the normal prior of what a covariate adds to a logit.
     """
 
     hits: np.ndarray
     totals: np.ndarray
     prior: np.ndarray
     scale: float
+    design: np.ndarray | None = field(default=None, kw_only=True)
+    slope: float = field(default=2.0, kw_only=True)
 
     @property
     def rates(self) -> int:
@@ -47,8 +53,13 @@ class Block:
         """Return means of the logits (S, D), standard deviations (S, D), correlation (S,)."""
         size = self.rates
         deviations = np.exp(points[:, size : 2 * size])
-        rho = np.tanh(points[:, -1]) if size == 2 else np.zeros(len(points))
+        rho = np.tanh(points[:, 4]) if size == 2 else np.zeros(len(points))
         return points[:, :size], deviations, rho
+
+    def slopes(self, points: np.ndarray) -> np.ndarray:
+        """Return what each of the Q covariates adds to the logits, (S, Q, D)."""
+        first = 3 * self.rates - 1  # after D means, D deviations and, of two, their correlation
+        return points[:, first:].reshape(len(points), -1, self.rates)
 
     def log_prior(self, points: np.ndarray) -> np.ndarray:
         """Return the log prior density of unconstrained points (S, P), up to no constant."""
@@ -58,10 +69,12 @@ class Block:
         half = np.log(2 / np.pi) / 2 - np.log(self.scale) - (deviations / self.scale) ** 2 / 2
         total = total + (half + np.log(deviations)).sum(1)
         if self.rates == 2:  # (1 + rho) / 2 ~ Beta(2, 2), times the slope of tanh
-            turned = np.abs(points[:, -1])
+            turned = np.abs(points[:, 4])
             log_rest = 2 * (np.log(2) - turned - np.log1p(np.exp(-2 * turned)))  # 1 - rho**2
             total = total + np.log(0.75) + 2 * log_rest
-        return total
+        standard = self.slopes(points) / self.slope
+        each = -(standard**2) / 2 - np.log(2 * np.pi) / 2 - np.log(self.slope)
+        return total + each.sum((1, 2))
 
     def log_posterior(self, points: np.ndarray) -> np.ndarray:
         """Return the log posterior density at points (S, P), the effects integrated out."""
@@ -97,14 +110,18 @@ class Block:
         return _log_sum(heights) + volume
 
     def _distribution(self, points):
-        """Return means, D of (S, 1), and the lower Cholesky factor, D rows of (S, 1)."""
+        """Return means, D of (S, 1 or G), and the lower Cholesky factor, D rows of (S, 1)."""
         means, deviations, rho = self.split(points)
+        moved = means[:, None]
+        if self.design is not None:
+            moved = moved + self.design @ self.slopes(points)
+        middles = list(np.moveaxis(moved, -1, 0))
         first = deviations[:, :1]
         if self.rates == 1:
-            return [means], [[first]]
+            return middles, [[first]]
         rho, second = rho[:, None], deviations[:, 1:]
         rest = np.sqrt(np.maximum(1 - rho**2, 1e-12))
-        return [means[:, :1], means[:, 1:]], [[first], [rho * second, rest * second]]
+        return middles, [[first], [rho * second, rest * second]]
 
     def _logits(self, means, factor, at):
         """Return the logits at standardised effects, both as D arrays (S, G, ...)."""
@@ -171,6 +188,10 @@ class Block:
         bounds = [(-20.0, 20.0)] * self.rates + [(spread - 6, spread + 2)] * self.rates
         if self.rates == 2:
             start, bounds = np.append(start, 0.0), [*bounds, (-3.0, 3.0)]
+        if self.design is not None:
+            slopes = self.design.shape[1] * self.rates
+            start = np.append(start, np.zeros(slopes))
+            bounds = [*bounds, *[(-20.0, 20.0)] * slopes]
         return explore(self.log_posterior, start, bounds)
 
     def draw_effects(self, points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -202,7 +223,7 @@ class Block:
         return np.stack(at, axis=-1)
 
     def logits(self, points: np.ndarray, effects: np.ndarray) -> np.ndarray:
-        """Return logits (S, G, D) of groups with standardised effects (S, G, D)."""
+        """Return logits (S, G, D) of the groups with standardised effects (S, G, D)."""
         means, factor = self._distribution(points)
         return np.stack(self._logits(means, factor, list(np.moveaxis(effects, -1, 0))), axis=-1)
 

@@ -1,0 +1,202 @@
+"""Studies that differ: how much of it is more than chance, and what goes with it."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import logit
+
+from bayescm.answers.asking import check_draws
+from bayescm.direct.hierarchical_groups import HierarchicalGroups, hierarchical_groups
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.counts import as_counts
+from bayescm.validate import check_keywords, check_kind, check_prob, check_seed, fail, suggest
+
+_RATES = ("prevalence", "recall", "specificity")
+
+
+def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.DataArray:
+    """
+    Return covariates of studies as numbers for a meta-regression by `hierarchical_groups`.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., group, actual, predicted)
+        With the covariates as coords along ``group``, as `read` leaves them.
+    reference : mapping of str to number or label
+        The covariates by the value that the typical study is to have. A number is counted from
+        there; every other label is a column of its own, 1 for the studies that have it.
+
+    Returns
+    -------
+    DataArray, dims (group, covariate)
+        For ``covariates=`` of every function that takes keywords of a model; a coord ``covariate``
+        such as ``year`` or ``test=ELISA``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such coord, a value is missing, or no study has the label.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> studies = bcm.from_cells(tp=[30, 25, 41], fn=[3, 9, 5], fp=[4, 8, 2], tn=[50, 61, 33])
+    >>> studies = studies.rename(batch="group").assign_coords(year=("group", [1998, 2004, 2010]))
+    >>> bcm.study_covariates(studies, {"year": 2000}).values.ravel()
+    array([-2.,  4., 10.])
+    """
+    counts = as_counts(counts)
+    known = [str(name) for name, each in counts.coords.items() if each.dims == ("group",)]
+    columns: dict[Hashable, np.ndarray] = {}
+    if not isinstance(reference, Mapping) or not reference:
+        todo = "pass e.g. {'year': 2000}"
+        raise fail("no covariates", reference, "names and values of the typical study", todo)
+    for name, value in reference.items():
+        if name not in known:
+            raise fail("no such covariate", name, known, suggest(str(name), known))
+        columns |= _columns(name, counts[name].values, value)
+    group = {"group": counts["group"].values} if "group" in counts.coords else {}
+    return xr.DataArray(
+        np.stack(list(columns.values()), axis=1),
+        dims=("group", "covariate"),
+        coords={"covariate": [str(name) for name in columns], **group},
+    )
+
+
+def _columns(name, values, reference):
+    missing = pd.isna(values)
+    if missing.any():
+        todo = "leave out the studies where it is missing"
+        raise fail(f"{name} is missing", f"{missing.sum()} times", "a value of every study", todo)
+    if np.issubdtype(values.dtype, np.number) and not np.issubdtype(values.dtype, np.bool_):
+        if isinstance(reference, (bool, str)) or not isinstance(reference, (int, float, np.number)):
+            todo = "pass the value of the typical study"
+            raise fail(f"{name} is a number", reference, "a number", todo)
+        return {name: values.astype(float) - float(reference)}
+    labels = sorted(set(values.tolist()), key=str)
+    if reference not in labels:
+        raise fail(f"no study has this {name}", reference, labels, "pass one of them")
+    others = [label for label in labels if label != reference]
+    return {f"{name}={label}": (values == label).astype(float) for label in others}
+
+
+def heterogeneity(
+    counts: xr.DataArray,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    draws: int = 20_000,
+    random_seed: int = 0,
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Return how much studies differ beyond chance, and how that goes with their covariates.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (group, actual, predicted)
+        Counts of two classes, a group for each study.
+    prob : float in (0, 1), default 0.95
+    kind : {"hdi", "eti"}
+    draws : int, default 20,000
+    random_seed : int, default 0
+    **keywords
+        Those of `bayescm.models.hierarchical_groups`; with ``covariates=`` what is left beside
+        them is told, and what each adds to the logits.
+
+    Returns
+    -------
+    DataFrame
+        One row each, with columns ``median``, ``lower`` and ``upper``: ``sd_recall`` and
+        ``sd_specificity``, the standard deviations of the logits between studies; ``correlation``;
+        ``i2_recall``, ``i2_specificity`` and ``i2``, the share of the variation between estimates
+        that is not chance, of each and of both together; and ``odds_ratio_recall`` and
+        ``odds_ratio_specificity`` of every covariate, for each unit of it (column ``covariate``),
+        with the column ``p_above_1``.
+
+    Raises
+    ------
+    ValueError
+        If the counts are not of studies and two classes.
+
+    Notes
+    -----
+    The variance of an estimated logit within a study of n examples is taken at its mean over the
+    studies there may be, (exp(t**2 / 2 + m) + exp(t**2 / 2 - m) + 2) times the mean of 1 / n, with
+    m and t the mean and the standard deviation of the logits. The share of both together is that of
+    the square roots of the determinants. Large studies make it large however little they differ:
+    look at the standard deviations, and at the region of a new study, first.
+
+    References
+    ----------
+    Zhou, Y. & Dendukuri, N. (2014). Statistics for quantifying heterogeneity in univariate and
+    bivariate meta-analyses of binary data: the case of meta-analyses of diagnostic accuracy.
+    Statistics in Medicine 33, 2701-2717. doi:10.1002/sim.6115
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> studies = bcm.from_cells(
+    ...     tp=[47, 126, 19, 36, 130], fn=[9, 51, 10, 3, 19],
+    ...     fp=[101, 272, 12, 78, 211], tn=[738, 1543, 192, 276, 959],
+    ... ).rename(batch="group")
+    >>> table = bcm.heterogeneity(studies)
+    >>> list(table.index[:4])
+    ['sd_recall', 'sd_specificity', 'correlation', 'i2_recall']
+    """
+    known = as_counts(counts)
+    if known.sizes["actual"] != 2 or known.dims[:-2] != ("group",):
+        todo = "pass the counts of one classifier, a group for each study"
+        raise fail("not studies of two classes", known.dims, "group, actual, predicted", todo)
+    check_prob(prob)
+    check_kind(kind)
+    check_draws(draws)
+    check_seed(random_seed)
+    check_keywords(hierarchical_groups, keywords)
+    posterior = cast(HierarchicalGroups, hierarchical_groups(known, **keywords))
+    (studies,) = posterior.each_collection
+    drawn = studies.draws(draws, np.random.default_rng(random_seed), False)
+    values = _variation(posterior.counts.values, drawn)
+    rows = [_row(name, each, prob, kind) for name, each in values.items()]
+    if "slope" in drawn:
+        rows += _slopes(drawn["slope"], keywords["covariates"], prob, kind)
+    return pd.DataFrame(rows).set_index("quantity")
+
+
+def _variation(cells, drawn):
+    """Return draws of what says how much the studies differ."""
+    sd, rho = drawn["spread"][:, 1:], 2 * drawn["correlation"] - 1
+    middle = logit(np.clip(drawn["rates"][:, 1:], 1e-300, 1 - 1e-16))
+    totals = cells.sum(-1).T[::-1]  # the positive class is the last one
+    few = np.array([np.mean(1 / each[each > 0]) for each in totals])
+    within = (np.exp(sd**2 / 2 + middle) + np.exp(sd**2 / 2 - middle) + 2) * few
+    alone = sd**2 / (sd**2 + within)
+    both = np.sqrt(1 - rho**2) * sd.prod(-1)
+    return {
+        "sd_recall": sd[:, 0],
+        "sd_specificity": sd[:, 1],
+        "correlation": rho,
+        "i2_recall": alone[:, 0],
+        "i2_specificity": alone[:, 1],
+        "i2": both / (both + np.sqrt(within.prod(-1))),
+    }
+
+
+def _row(name, values, prob, kind):
+    lower, upper = Empirical(values).checked(prob, kind)[0]
+    return {"quantity": name, "median": np.median(values), "lower": lower, "upper": upper}
+
+
+def _slopes(drawn, covariates, prob, kind):
+    """Return rows of the odds ratios of every covariate."""
+    names = getattr(covariates, "coords", {}).get("covariate", np.arange(drawn.shape[1]))
+    found = []
+    for place, name in enumerate(np.asarray(names).tolist()):
+        for rate in (1, 2):
+            values = drawn[:, place, rate]
+            row = _row(f"odds_ratio_{_RATES[rate]}", np.exp(values), prob, kind)
+            found.append(row | {"covariate": str(name), "p_above_1": float((values > 0).mean())})
+    return found
