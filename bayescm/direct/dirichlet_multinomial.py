@@ -21,11 +21,15 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from bayescm.direct.arguments import labelled, prior_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import DRAWS, Posterior
 from bayescm.direct.predictive import enumerated
 from bayescm.distributions import dirichlet, lookup
+from bayescm.distributions.batches import LazyDraws
+from bayescm.distributions.integrals.averages import Guarded, mean_of
 from bayescm.evidence.counts import abstains
 from bayescm.measures.kernel import one_vs_rest
+
+_TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +57,7 @@ class DirichletMultinomial(Posterior):
 
     def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...) or (..., C), or None."""
-        weights = self.weights
+        weights, asked = self.weights, measure
         if measure.part is not None:
             reduce, measure = measure.part
             weights = reduce(weights)
@@ -66,7 +70,17 @@ class DirichletMultinomial(Posterior):
         if of == "predictive":
             share = self.weights.sum(axis=-1)[..., ::-1]
             return enumerated(measure, self.weights, share, self.batch.values if n is None else n)
-        return lookup.distribution(measure, weights)
+        known = lookup.distribution(measure, weights)
+        return self._over_classes(asked, measure, weights) if known is None else known
+
+    def _over_classes(self, asked, measure, weights):
+        """Return the distribution of a mean over classes by moments, or None."""
+        parts, shared = lookup.of_every_class(measure, weights)
+        if parts is None:
+            return None
+        fast = mean_of(parts, weights if shared else None)
+        found = Guarded(fast, lambda k: LazyDraws(self.part(k), asked, DRAWS, 0), _TAIL)
+        return found if found.good.any() else None
 
     def check_proper(self) -> None:
         """Raise where the posterior is improper: a cell has neither counts nor prior."""

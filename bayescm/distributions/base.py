@@ -36,7 +36,8 @@ class Distribution:
     support : pair of float or ndarray
         Smallest and largest value. The mass between them is 1.
     how : str
-        How the numbers are made: ``closed form``, ``quadrature``, ``enumeration``, ``draws``.
+        How the numbers are made: ``closed form``, ``quadrature``, ``moments``, ``enumeration``,
+        ``draws``.
     undefined : float or ndarray
         The mass on which the measure is 0/0, which is left out.
     image : callable, optional

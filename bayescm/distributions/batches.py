@@ -22,7 +22,7 @@ def _asking(name):
     return method
 
 
-class _Members(Distribution):
+class InTurn(Distribution):
     """Every question goes to ``_ask(name, *points)``, where a point belongs to its member."""
 
     cdf, sf, mass_at = _asking("cdf"), _asking("sf"), _asking("mass_at")
@@ -36,7 +36,7 @@ class _Members(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class Stack(_Members):
+class Stack(InTurn):
     """
     A batch of distributions that share no arrays.
 
@@ -80,7 +80,7 @@ class Stack(_Members):
 
 
 @dataclass(frozen=True, eq=False)
-class LazyDraws(_Members):
+class LazyDraws(InTurn):
     """
     The distribution of draws of many matrices that are never all in memory.
 

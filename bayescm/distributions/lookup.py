@@ -13,7 +13,7 @@ from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
 from bayescm.distributions.integrals import at_prevalence, inverses, scales
 from bayescm.distributions.integrals.quadrature import Quadrature
-from bayescm.measures.forms import Cost, Function, Overlap, Proportion
+from bayescm.measures.forms import Cost, Function, MeanOverClasses, Overlap, Proportion
 from bayescm.measures.kernel import off_diagonal
 
 _CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}
@@ -58,7 +58,7 @@ def distribution(measure, weights):
     form = measure.form
     if isinstance(form, Proportion) and (weights.shape[-1] == 2 or "right" in form):
         return _beta(weights, form)
-    if form is None or weights.shape[-1] > 2:
+    if form is None or weights.shape[-1] > 2 or isinstance(form, MeanOverClasses):
         return None
     if isinstance(form, Cost):
         return _of_cost(form.matrix, weights)
@@ -67,6 +67,27 @@ def distribution(measure, weights):
     if form == Overlap(0.5, 0.5):
         return F1(_sum(weights, "tp"), _sum(weights, "fp+fn"))
     return _integral(measure, weights)
+
+
+def of_every_class(measure, weights):
+    """
+    Return the distribution, (..., C), of what a measure is the mean over classes of, or None.
+
+    And whether the classes have cells in common. Proportions of rows and of columns have none.
+    """
+    form = measure.form
+    if form == Function("rates", "mean") and weights.shape[-1] > 2:
+        form = MeanOverClasses(Proportion("tp", "fn"))
+    if not isinstance(form, MeanOverClasses) or not (weights > 0).all():
+        return None, False
+    tp = np.einsum("...ii->...i", weights)
+    other = 1 - np.eye(weights.shape[-1])
+    fn, fp = (np.einsum(f"...ij,ij->...{axis}", weights, other) for axis in "ij")
+    known = {"tp": tp, "fn": fn, "fp": fp}
+    if isinstance(form.form, Proportion) and set(form.form) in ({"tp", "fn"}, {"tp", "fp"}):
+        return Beta(*(known[each] for each in form.form)), False
+    kinds = {Overlap(0.5, 0.5): F1, Overlap(1, 1): Beta}
+    return (kinds[form.form](tp, fn + fp) if form.form in kinds else None), True
 
 
 def is_proper(measure, weights):

@@ -32,6 +32,12 @@ class Cost(NamedTuple):
     matrix: tuple[tuple[float, ...], ...]
 
 
+class MeanOverClasses(NamedTuple):
+    """The form of the mean over the classes of a measure of one class of a form of its own."""
+
+    form: "Proportion | Overlap"
+
+
 class Curved(NamedTuple):
     """
     The form of a function of the calibration curve.
@@ -65,11 +71,15 @@ class Repeated(NamedTuple):
     answers: int
 
 
-type Form = Proportion | Overlap | Cost | Function | Curved | Repeated
+type Form = Proportion | Overlap | Cost | Function | MeanOverClasses | Curved | Repeated
 
 
-def over_all_classes(form: Form | None) -> Form | None:
-    """Return the form of a micro average, of which misses and false alarms are the same number."""
+def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
+    """Return the form of an average; of a micro one misses and false alarms are the same number."""
+    if how == "macro" and isinstance(form, Proportion | Overlap):
+        return MeanOverClasses(form)
+    if how != "micro":
+        return None
     sums = {"tp": "right", "fn": "wrong", "fp": "wrong"}
     if isinstance(form, Proportion) and form.part in sums and form.rest in sums:
         return Proportion(sums[form.part], sums[form.rest])

@@ -261,6 +261,6 @@ def averaged(measure: Measure, how: str) -> Measure:
         one_class=False,
         needs_positive=False,
         unit=None,
-        form=over_all_classes(measure.form) if how == "micro" else None,
+        form=over_all_classes(measure.form, how),
     )
     return mean.called(f"{measure.__name__}_{how}")

@@ -1,0 +1,75 @@
+"""Averages over classes by moments, against draws and the exact convolution."""
+
+import numpy as np
+import pytest
+
+import bayescm as bcm
+from bayescm.direct import dirichlet_multinomial
+from bayescm.distributions import dirichlet
+from bayescm.distributions.beta import Beta
+from bayescm.distributions.integrals.near_beta import NearBeta, excess
+from bayescm.measures import resolve
+
+DRAWS = 100_000
+SHARES = np.array([0.005, 0.025, 0.5, 0.975, 0.995])
+
+
+def cells(classes, size, right, seed):
+    rng = np.random.default_rng(seed)
+    wrong = rng.dirichlet(np.full(classes**2, 0.5)).reshape(classes, classes)
+    wrong *= 1 - np.eye(classes)
+    hit = np.diag(rng.dirichlet(np.full(classes, 4.0)))
+    shares = right * hit + (1 - right) * wrong / wrong.sum()
+    return rng.multinomial(size, shares.ravel()).reshape(classes, classes)
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "size", "right"),
+    [
+        ("f1_macro", 3, 150, 0.8),
+        ("jaccard_macro", 2, 200, 0.7),
+        ("precision_macro", 3, 60, 0.8),
+        ("f1_macro", 6, 400, 0.9),
+    ],
+)
+def test_bounds_are_those_of_draws(name, classes, size, right):
+    posterior = dirichlet_multinomial(cells(classes, size, right, classes))
+    found = posterior.distribution(resolve(name)).to(1e-2)
+    assert found.how == "moments"
+    theta = dirichlet.draw(posterior.weights, DRAWS, np.random.default_rng(1), axes=2)
+    drawn = resolve(name)(theta)
+    ends = found.quantile(SHARES)
+    # The share of draws below, within four Monte Carlo errors and twice what is stated.
+    sure = 4 * np.sqrt(SHARES * (1 - SHARES) / DRAWS) + 2 * found.error_at(ends) * found.pdf(ends)
+    assert (np.abs((drawn[:, None] < ends).mean(0) - SHARES) <= sure).all()
+    assert found.mean() == pytest.approx(drawn.mean(), abs=4 * drawn.std() / np.sqrt(DRAWS))
+    assert found.sd() == pytest.approx(drawn.std(), rel=0.02)
+
+
+def test_more_classes_than_two_have_recall_for_balanced_accuracy():
+    counts = bcm.from_matrix(cells(4, 200, 0.8, 1))
+    recall, balanced = (
+        bcm.interval(counts, name, kind="eti") for name in ("recall_macro", "balanced_accuracy")
+    )
+    np.testing.assert_array_equal(recall, balanced)
+    assert recall.attrs["how"] == "moments"
+
+
+@pytest.mark.parametrize("name", ["f1_macro", "precision_macro"])
+def test_a_hopeless_matrix_in_a_batch_is_asked_of_the_slow_way(name):
+    hopeless = np.diag([0, 1, 60])
+    every = bcm.from_matrix(np.stack([cells(3, 300, 0.8, 2), hopeless, cells(3, 300, 0.9, 3)]))
+    for kind in ("eti", "hdi"):
+        found = bcm.interval(every, name, accuracy=1e-3, kind=kind)
+        assert found.attrs["how"].startswith("moments, draws for 1 of 3")
+        alone = bcm.interval(every[1], name, draws=20_000, kind=kind)
+        np.testing.assert_allclose(found[1], alone, atol=0.04)
+        assert found.attrs["error"] < 0.04
+
+
+def test_a_beta_is_near_itself():
+    beta = Beta(np.array([20.0, 3.0]), np.array([7.0, 0.9]))
+    near = NearBeta(beta.mean(), beta.sd(), beta.skewness(), excess(beta.mean(), beta.sd()))
+    for kind in ("eti", "hdi"):
+        np.testing.assert_allclose(getattr(near, kind)(0.95), getattr(beta, kind)(0.95), rtol=1e-6)
+    assert near.hdi_kind(0.95).tolist() == beta.hdi_kind(0.95).tolist()
