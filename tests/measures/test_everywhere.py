@@ -52,10 +52,10 @@ def test_a_measure_is_the_same_under_every_name(alias, name):
         same_tables(ANSWERS[answer](alias), ANSWERS[answer](name), alias, name)
 
 
-@pytest.mark.parametrize("alias", ["sensitivity", "error", "g_score", "ppv_macro"])
-@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("alias", ["error", "ppv_macro"])
+@pytest.mark.parametrize("answer", ["compare", "ranks", "joint", "history", "alarms"])
 def test_every_answer_is_the_same_under_every_name(answer, alias):
-    """Of one measure with each kind of form."""
+    """Of a measure with a distribution of its own, and of one that is drawn."""
     name = dict(NAMES)[alias]
     same_tables(ANSWERS[answer](alias), ANSWERS[answer](name), alias, name)
 

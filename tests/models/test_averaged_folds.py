@@ -30,8 +30,10 @@ def test_stretch_is_that_of_the_sibling(counts, keywords):
     assert stretch == pytest.approx(direct.averaged_folds(counts, **keywords).stretch)
 
 
-@pytest.mark.parametrize("average", ["correlated", "independent", "mixture"])
-@pytest.mark.parametrize("counts", [FOLDS, REPEATED])
+@pytest.mark.parametrize(
+    ("counts", "average"),
+    [(FOLDS, "correlated"), (FOLDS, "independent"), (FOLDS, "mixture"), (REPEATED, "correlated")],
+)
 def test_measure_of_a_fit_is_the_average_over_folds(counts, average):
     settings = {"average": average, "draws": 1000, "chains": 1, "random_seed": 1}
     tree = bcm.fit(counts, "averaged_folds", **settings)

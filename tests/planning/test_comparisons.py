@@ -29,6 +29,7 @@ def test_planned_probability_is_the_one_that_compare_gives():
     assert p_better == pytest.approx(Beta(wins + 0.5, losses + 0.5).sf(0.5), abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("difference", "agreement"), [(0.03, 0.9), (0.1, 0.7), (0.05, 0.85)])
 def test_plan_is_near_connors_size_of_a_mcnemar_test(difference, agreement):
     # Connor (1987), doi:10.2307/2531961: one-sided level .05, power .8.

@@ -8,6 +8,7 @@ from bayescm.distributions.beta import Beta
 from bayescm.planning import width_curve
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("measure", "kind", "expect", "width", "prior"),
     [

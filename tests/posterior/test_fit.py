@@ -267,7 +267,8 @@ def test_only_the_same_computation_reuses_a_sampler(one, two, same):
 
 @pytest.mark.slow
 def test_a_prior_of_another_family_goes_to_nuts():
-    fitted = fit(COUNTS, "fixed_totals", prevalence=lambda name: pm.Beta(name, 2, 8))
+    few = {"chains": 2, "draws": 500, "tune": 500, "random_seed": 1}
+    fitted = fit(COUNTS, "fixed_totals", prevalence=lambda name: pm.Beta(name, 2, 8), **few)
     assert fitted.attrs["sampling_method"] == "nuts"
     assert fitted.attrs["sampling_reason"] == "prevalence has a prior of another family"
     assert fitted["posterior"]["prevalence"].mean() == pytest.approx(0.2, abs=0.02)

@@ -5,7 +5,7 @@ from browsers import STRANGE, opened_browser, quiet_page
 
 import bayescm as bcm
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

@@ -66,6 +66,7 @@ def test_parts_that_differ_more_than_chance(dim):
     assert "differ" not in " ".join(cautions(even, table).sentences)
 
 
+@pytest.mark.long
 def test_folds_that_differ_by_chance_alone_are_seldom_named():
     rng = np.random.default_rng(5)
     table = bcm.summary(bcm.from_cells(**PLENTY), "recall")

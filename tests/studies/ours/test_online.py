@@ -26,7 +26,7 @@ def test_batches_are_of_twenty_and_the_recall_is_that_of_the_path():
     assert (truth["recall at 20"], truth["recall at 21"]) == pytest.approx((0.9, 0.7))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_truth_of_the_prior_is_covered_and_a_jump_is_not_by_what_pools():
     frame = online.table("truth from the prior", 1, Settings(replications=80, seed=4))
     nominal = frame["method"].str.rstrip("%").astype(float) / 100

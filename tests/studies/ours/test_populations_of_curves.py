@@ -38,7 +38,7 @@ def plain_bootstrap(evidence):
     return {"roc band": populations.as_interval(bounds, evidence.attrs["tpr"])}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_band_holds_the_curve_where_the_bayesian_bootstrap_does_not():
     study = populations.study("binormal", 0.8, 50, 0.3, draws=500)
     methods = {"posterior": study.methods["posterior"], "bootstrap": plain_bootstrap}
@@ -50,7 +50,7 @@ def test_the_band_holds_the_curve_where_the_bayesian_bootstrap_does_not():
     assert doc["roc band", "bootstrap"] < 0.7
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_differences_and_choices_have_studies_too():
     paired = coverage.run(
         answers.paired_study((0.8, 0.85), 0.3, 50, 0.3, draws=300), replications=20, seed=1

@@ -17,6 +17,7 @@ def test_cells_are_probabilities_and_counts_add_up(case):
     assert all(-1 <= value <= 1 for value in truth.values())
 
 
+@pytest.mark.long
 def test_two_examples_cover_and_half_an_example_a_cell_does_not():
     table = priors.table("coverage", 14, Settings(replications=30, seed=2))
     doc = table.set_index(["measure", "method"])["doc"]

@@ -5,7 +5,7 @@ from bayescm.studies.ours import run_length
 from bayescm.studies.tables import Settings
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_drops_are_seen_and_quiet_series_are_quiet():
     frame = run_length.table(settings=Settings(replications=6, seed=1))
     assert len(frame) == 32

@@ -53,6 +53,7 @@ def test_ten_per_cent_is_ten_per_cent_and_the_next_100_is_not():
     assert frame.loc["10 % of the next 100, equal tails", "doc"] > 0.75
 
 
+@pytest.mark.long
 def test_the_table():
     frame = sequential.table(settings=Settings(replications=2))
     assert frame["batches"].unique().tolist() == list(sequential.STEPS)

@@ -111,6 +111,7 @@ def test_yuan_and_jiangs_first_simulation():
     assert every["individual"] < every["joint"]
 
 
+@pytest.mark.long
 def test_the_first_population_is_symmetric():
     known = yuan_jiang.population("4", None)
     positives = known.shares[known.cells[0] == 1].sum()

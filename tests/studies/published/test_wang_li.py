@@ -98,6 +98,7 @@ def test_case_1_of_table_5_comes_out_as_printed():
         assert abs(row["doc"] - theirs.loc[key, "doc"]) < 4 * row["doc_se"]
 
 
+@pytest.mark.long
 def test_point_estimates_of_table_3():
     frame = wang_li.table("3", 1, Settings(replications=40, seed=1))
     centers = frame.set_index(["measure", "method"])["center"]
