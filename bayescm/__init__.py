@@ -21,6 +21,7 @@ _HOME = {
     ],
     "evidence.outcomes": ["from_classifiers"],
     "evidence.scored.attempts": ["from_attempts"],
+    "evidence.scored.frames": ["from_scored_frame"],
     "evidence.scored.results": ["from_results"],
     "evidence.scored.probabilities": ["from_probabilities"],
     "evidence.scored.scores": ["from_scores"],

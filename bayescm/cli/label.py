@@ -71,7 +71,7 @@ def _write(file, places, out, safe):
     from bayescm.evidence.files import File, replacing
     from bayescm.evidence.reading import read_columns
 
-    rows = read_columns(file, File(Path(file)).names).iloc[places]
+    rows = read_columns(file, File(file).names).iloc[places]
     if "row" not in rows:
         rows.insert(0, "row", places + 1)
     with replacing(out) as part:

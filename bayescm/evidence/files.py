@@ -18,6 +18,7 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
+from bayescm.evidence.stored.addresses import at_hand
 from bayescm.evidence.stored.engines import TYPED, stored
 from bayescm.validate import fail
 
@@ -46,10 +47,10 @@ class File:
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
         ``.csv``, ``.tsv`` or ``.txt``, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
-        ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``, a folder of these, or
-        ``file.duckdb::table``.
+        ``.zip``), ``.parquet``, ``.feather`` or ``.arrow``, also ``https://...``; a folder of
+        these, or ``file.duckdb::table``.
 
     Attributes
     ----------
@@ -57,7 +58,8 @@ class File:
         Those of its columns.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: str | Path):
+        path = at_hand(path)
         self.path, self.table = path, stored(path)
         self.names: list[str] = []
         if self.table is None:

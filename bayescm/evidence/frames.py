@@ -6,9 +6,11 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.predictions import column_of, from_predictions
 from bayescm.validate import fail, suggest
 
+MOST = 2_000_000  # combinations of labels, or of scores, that come back
 _NUMBER, _SMALLEST, _REST = "_bayescm_n", "_bayescm_min", "_bayescm_rest"
 
 
@@ -16,14 +18,14 @@ def from_frame(
     frame: Any,
     *,
     actual: str = "actual",
-    predicted: str = "predicted",
+    predicted: str | Sequence[str] | Mapping[str, str] = "predicted",
     by: str | Sequence[str] | Mapping[str, str] = (),
     weights: str | None = None,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
     abstain: Hashable | None = None,
     weights_are: str | None = None,
-) -> xr.DataArray:
+) -> xr.DataArray | xr.Dataset:
     """
     Return counts from the columns of a table with one row per example.
 
@@ -33,8 +35,10 @@ def from_frame(
         Of pandas, Polars (eager or lazy), PyArrow, DuckDB (a relation), Dask, or any other engine
         that narwhals knows: the engine counts, and only the counts are brought into memory. Or
         anything that ``pandas.DataFrame`` accepts.
-    actual, predicted : str
-        Names of the columns.
+    actual : str
+        Name of the column of true labels.
+    predicted : str, sequence of str, or mapping of classifier to column
+        Name of the column of predictions; of several columns the classifiers are compared.
     by : str, sequence of str, or mapping of dim to column, optional
         Columns that become leading dims.
     weights : str, optional
@@ -44,7 +48,8 @@ def from_frame(
 
     Returns
     -------
-    DataArray, dims (..., actual, predicted)
+    DataArray, dims (..., actual, predicted), or Dataset for several classifiers
+        As of ``from_predictions`` and ``from_classifiers``.
 
     Raises
     ------
@@ -57,27 +62,56 @@ def from_frame(
     >>> from_frame(frame, actual="y", predicted="yhat", by="fold").dims
     ('fold', 'actual', 'predicted')
     """
-    if not isinstance(by, Mapping):
-        by = {name: name for name in ([by] if isinstance(by, str) else by)}
-    columns = [actual, predicted, *by.values()]
+    dims, answers = named(by), named(predicted)
+    several = not isinstance(predicted, str)
+    if several and weights_are == "importance":
+        todo = "compare the classifiers by their own counts"
+        raise fail("importance weights of several classifiers", weights, "counts", todo)
     if not isinstance(frame, pd.DataFrame):
-        frame, weights = _counted(frame, columns, weights, weights_are)
+        columns = [actual, *answers.values(), *dims.values()]
+        frame, weights = counted(frame, columns, weights, weights_are)
         weights_are = weights_are if weights_are == "importance" else None
         weights_are = "counts" if weights is not None and weights_are is None else weights_are
-    return from_predictions(
-        column_of(frame, actual),
-        column_of(frame, predicted),
-        by={dim: column_of(frame, name) for dim, name in by.items()},
-        weights=None if weights is None else column_of(frame, weights),
-        labels=labels,
-        positive=positive,
-        abstain=abstain,
-        weights_are=weights_are,
-    )
+    said = {name: column_of(frame, each) for name, each in answers.items()}
+    options: dict[str, Any] = {
+        "by": {dim: column_of(frame, name) for dim, name in dims.items()},
+        "weights": None if weights is None else column_of(frame, weights),
+        "labels": labels,
+        "positive": positive,
+        "abstain": abstain,
+    }
+    truth = column_of(frame, actual)
+    if several:
+        return from_classifiers(truth, said, **options)
+    return from_predictions(truth, *said.values(), weights_are=weights_are, **options)
 
 
-def _counted(frame, columns, weights, weights_are):
-    """Return how often each combination occurs, and the column that says it."""
+def named(columns: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Return columns by name, their own where they have no other."""
+    if isinstance(columns, Mapping):
+        return dict(columns)
+    return {name: name for name in ([columns] if isinstance(columns, str) else columns)}
+
+
+def counted(
+    frame: Any, columns: Sequence[str], weights: str | None = None, weights_are: str | None = None
+) -> tuple[pd.DataFrame, str | None]:
+    """
+    Return how often each combination occurs, which the frame's engine counts.
+
+    Returns
+    -------
+    DataFrame
+        A row for each combination; of importance weights, or where it is no frame of an engine, a
+        row for each example.
+    str or None
+        The column that says how often, or what was given as ``weights``.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or has missing values, or there are too many combinations.
+    """
     import narwhals as nw  # nothing else needs it
 
     table = nw.from_native(frame, pass_through=True)
@@ -94,7 +128,10 @@ def _counted(frame, columns, weights, weights_are):
     keys = list(dict.fromkeys(columns))
     if weights is not None:
         table = table.with_columns((nw.col(weights) % 1).alias(_REST))
-    found = _collected(table.group_by(*keys).agg(*_sums(nw, weights)))
+    found = _collected(table.group_by(*keys).agg(*_sums(nw, weights)).head(MOST + 1))
+    if len(found) > MOST:
+        todo = "name columns of labels; scores go to from_scored_frame, with edges="
+        raise fail(f"too many combinations of {keys}", "more", f"at most {MOST}", todo)
     check_labels(found, keys, _NUMBER)
     if weights is not None:
         _check(found, weights, weights_are)

@@ -17,13 +17,8 @@ from bayescm.evidence.counts import is_outcomes, make_counts
 from bayescm.evidence.folds import with_design
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.labels import as_labels, default_labels, obvious
-from bayescm.evidence.tabulate import (
-    check_sizes,
-    column,
-    factorize,
-    group_axis,
-)
-from bayescm.validate import check_counts, fail, suggest
+from bayescm.evidence.tabulate import check_sizes, column, factorize, group_axis
+from bayescm.validate import check_counts, fail, suggest, unmasked
 
 
 def from_classifiers(
@@ -34,6 +29,7 @@ def from_classifiers(
     positive: Hashable | None = None,
     abstain: Hashable | None = None,
     by: Mapping[str, Any] | None = None,
+    weights: Any = None,
 ) -> xr.Dataset:
     """
     Return the outcomes of several classifiers on the same examples.
@@ -55,6 +51,8 @@ def from_classifiers(
         by the examples that it answered, and ``coverage`` says how many these are.
     by : mapping of str to array_like (n,), optional
         Leading dims: ``{"group": site}``, ``{"fold": fold}``.
+    weights : array_like of int, shape (n,), optional
+        How many examples each row stands for.
 
     Returns
     -------
@@ -82,10 +80,13 @@ def from_classifiers(
         columns[f"predicted by {name}"] = column(f"predicted by {name}", answers)
     axes = {name: group_axis(name, values) for name, values in (by or {}).items()}
     sizes = {name: len(each) for name, each in columns.items()}
+    if weights is not None:
+        weights = check_counts(unmasked(weights, "weights"), name="a weight")
+        sizes["weights"] = len(weights)
     check_sizes(sizes | {name: len(axis.codes) for name, axis in axes.items()})
     codes, labels = _encode(columns, labels, abstain)
     outcome, first = _outcomes(codes)
-    table, coords = _tally(outcome, len(first), axes)
+    table, coords = _tally(outcome, len(first), axes, weights)
     labels, codes, positive = _canonical(labels, codes, positive, abstain)
     coords |= {
         "actual": ("outcome", labels[codes[0, first]]),
@@ -156,15 +157,15 @@ def _outcomes(codes):
     return outcome, first
 
 
-def _tally(outcome, number, axes):
+def _tally(outcome, number, axes, weights):
     """Count the outcomes along the leading axes."""
     index, shape = np.zeros_like(outcome), []
     for axis in axes.values():
         index = index * len(axis.values) + (axis.codes - axis.low)
         shape.append(len(axis.values))
     shape.append(number)
-    table = np.bincount(index * number + outcome, minlength=int(np.prod(shape))).reshape(shape)
-    return table, {name: axis.values for name, axis in axes.items()}
+    table = np.bincount(index * number + outcome, weights, int(np.prod(shape))).reshape(shape)
+    return table.astype(np.int64), {name: axis.values for name, axis in axes.items()}
 
 
 def _canonical(labels, codes, positive, abstain):

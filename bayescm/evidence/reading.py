@@ -44,6 +44,7 @@ def read(
         compressed: ``.gz``, ``.bz2``, ``.xz``, ``.zip``), ``.parquet``, ``.feather``, ``.arrow``, a
         folder of these (also in parts, ``site=a/...``), or a table of a database of DuckDB,
         ``answers.duckdb::table``. These count by themselves, and only the counts come into memory.
+        Or the address of a file, ``https://...``, which is fetched first.
     actual, predicted : str, optional
         Columns of a file with one row per example; by default those of these names. Without them
         the file is a confusion table (one row per actual class, its label first, one column per
@@ -77,7 +78,7 @@ def read(
     >>> read(path)["actual"].values.tolist()
     ['01', '1']
     """
-    file = File(Path(path))
+    file = File(path)
     if actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names):
         if {name.lower() for name in file.names} >= _CELLS:
             return _from_studies(file, labels, positive)
@@ -97,7 +98,7 @@ def read(
         weights, weights_are = NUMBER, "counts"
         check_labels(frame, [actual, predicted, *by.values()], NUMBER)
     kind = kind_of(frame[actual])
-    return from_frame(
+    counts: Any = from_frame(
         frame,
         actual=actual,
         predicted=predicted,
@@ -108,6 +109,7 @@ def read(
         positive=as_label(positive, kind),
         abstain=as_label(abstain, kind),
     )
+    return counts
 
 
 def read_columns(
@@ -145,7 +147,7 @@ def read_columns(
     ValueError
         If it cannot be read, or lacks a column; the message lists those available.
     """
-    file = File(Path(path))
+    file = File(path)
     for name in (*labels, *by, *numbers):
         column_of(pd.DataFrame(columns=file.names), name)
     frame = file.counted([*labels, *by]) if counted else None

@@ -12,6 +12,7 @@ import xarray as xr
 
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import align
+from bayescm.evidence.stored.addresses import at_hand
 
 _VERSIONS = ["bayescm", "numpy", "scipy", "xarray"]
 
@@ -60,9 +61,12 @@ def origin(source: str | Path | None) -> list[str]:
     """Say which file the evidence was read from."""
     if source is None:
         return []
-    with Path(source).open("rb") as file:
+    path = at_hand(str(source).partition("::")[0])
+    if path.is_dir():
+        return [f"Read from the folder {path.name}."]
+    with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return [f"Read from {Path(source).name} (SHA-256 {digest})."]
+    return [f"Read from {path.name} (SHA-256 {digest})."]
 
 
 def _called(model):

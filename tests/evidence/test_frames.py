@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import bayescm as bcm
+from bayescm.evidence.outcomes import counts_of
 
 RNG = np.random.default_rng(2)
 FRAME = pd.DataFrame(
@@ -23,6 +25,11 @@ def _engine(name):
     return module
 
 
+def _spark():
+    session = _engine("pyspark.sql").SparkSession.builder.master("local[2]")
+    return session.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+
+
 ENGINES = {
     "pyarrow": lambda frame: pa.Table.from_pandas(frame),
     "polars": lambda frame: _engine("polars").from_pandas(frame),
@@ -30,11 +37,15 @@ ENGINES = {
     "duckdb": lambda frame: _engine("duckdb").from_df(frame),
     "dask": lambda frame: _engine("dask.dataframe").from_pandas(frame, npartitions=3),
     "columns": lambda frame: frame.to_dict("list"),
+    "ibis": lambda frame: _engine("ibis").memtable(frame),
+    "spark": lambda frame: _spark().createDataFrame(frame),
 }
 ASKED = {"actual": "y", "predicted": "p", "by": {"group": "site"}}
 
 
 @pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
+@pytest.mark.filterwarnings("ignore:The .future.infer_string:Warning")
+@pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_counts_the_same(engine):
     table = ENGINES[engine](FRAME)
@@ -66,3 +77,58 @@ def test_importance_weights_are_those_of_the_rows():
     one, two = (bcm.from_frame(each, **asked) for each in (frame, pa.Table.from_pandas(frame)))
     np.testing.assert_allclose(one, two)
     np.testing.assert_allclose(one["effective"], two["effective"])
+
+
+SCORED = pd.DataFrame({"y": RNG.integers(0, 2, 400), "fold": RNG.integers(0, 2, 400)})
+SCORED["a"], SCORED["b"] = RNG.normal(SCORED["y"]), RNG.normal(SCORED["y"] / 2)
+EDGES = [-0.5, 0.25, 0.5, 2.0]
+
+
+@pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
+@pytest.mark.filterwarnings("ignore:The .future.infer_string:Warning")
+@pytest.mark.filterwarnings("ignore:PySpark does not yet:FutureWarning")
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "columns"])
+def test_every_engine_counts_classifiers_and_scores(engine):
+    table = ENGINES[engine](FRAME.assign(q=FRAME["y"]))
+    asked = {"actual": "y", "by": {"group": "site"}, "weights": "n"}
+    both = bcm.from_frame(table, predicted={"p": "p", "perfect": "q"}, **asked)
+    rows = FRAME.loc[FRAME.index.repeat(FRAME["n"])]
+    expected = bcm.from_classifiers(
+        rows["y"], {"p": rows["p"], "perfect": rows["y"]}, by={"group": rows["site"]}
+    )
+    assert counts_of(both).identical(counts_of(expected))
+    binned = bcm.from_scored_frame(ENGINES[engine](SCORED), ["a", "b"], actual="y", edges=EDGES)
+    assert binned.identical(bcm.from_scored_frame(SCORED, ["a", "b"], actual="y", edges=EDGES))
+
+
+def test_bins_are_exact_at_their_edges_and_say_what_an_area_may_miss():
+    rows = bcm.from_scores(SCORED["y"], {"a": SCORED["a"]}, fold=SCORED["fold"])
+    exact = bcm.from_scored_frame(SCORED, {"a": "a"}, actual="y", fold="fold")
+    np.testing.assert_allclose(bcm.curves.auc(exact), bcm.curves.auc(rows))
+    binned = bcm.from_scored_frame(SCORED, "a", actual="y", edges=EDGES)
+    for edge in EDGES:
+        cases = binned["weight"].where((binned["score"] >= edge) & (binned["actual"] == 1), 0)
+        assert cases.sum() == ((SCORED["a"] >= edge) & (SCORED["y"] == 1)).sum()
+    areas = [
+        roc_auc_score(each["actual"], each["score"].clip(-9), sample_weight=weight)
+        for each, weight in (
+            (binned, binned["weight"]),
+            (SCORED.assign(actual=SCORED["y"], score=SCORED["a"]), None),
+        )
+    ]
+    assert 0 < abs(np.diff(areas)[0]) <= binned["area_error"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "asked", "message"),
+    [
+        (SCORED, {"scores": "c"}, "no such column"),
+        (SCORED.assign(a="x"), {"scores": "a"}, "holds no scores"),
+        (SCORED, {"scores": "a", "edges": [1, 0]}, "increasing numbers"),
+        (SCORED.assign(a=np.nan), {"scores": "a", "edges": EDGES}, "a has missing values"),
+        ([1, 2], {"scores": "a"}, "not a table"),
+    ],
+)
+def test_scores_that_cannot_be_counted(frame, asked, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        bcm.from_scored_frame(frame, actual="y", **asked)
