@@ -57,6 +57,7 @@ _HOME = {
     "answers.classification_report": ["classification_report"],
     "answers.compare": ["compare"],
     "answers.ranking.ranks": ["ranks"],
+    "answers.tables.bars": ["table"],
     "answers.groups.gaps": ["gap"],
     "answers.groups.heterogeneity": ["heterogeneity", "study_covariates"],
     "answers.groups.slices": ["worst_slices"],
@@ -67,7 +68,6 @@ _HOME = {
     "integrations": ["as_metrics", "mlflow", "sklearn"],
     "answers.learners.learning": ["learning_curve"],
     "reporting": ["report"],
-    "reporting.formats.bars": ["table"],
     "planning": ["plan", "plan_auc", "plan_comparison", "plan_labels"],
     "plots": [
         "plot_posterior",

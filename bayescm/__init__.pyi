@@ -39,6 +39,7 @@ from bayescm.answers.raters.unseen import true_classes as true_classes
 from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
+from bayescm.answers.tables.bars import table as table
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
 from bayescm.curves import calibration as calibration
@@ -104,7 +105,6 @@ from bayescm.posterior.files import load as load
 from bayescm.posterior.files import save as save
 from bayescm.posterior.fit import fit as fit
 from bayescm.reporting import report as report
-from bayescm.reporting.formats.bars import table as table
 
 __version__: str
 __all__: list[str]

@@ -10,6 +10,7 @@ import pandas as pd
 
 from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.answers.draws import Evidence, Joint, draw_measures
+from bayescm.answers.tables.bars import Intervals
 from bayescm.distributions.base import joined
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import Independent
@@ -127,7 +128,7 @@ def compare(
             row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
             rows.append(row)
     leading = [key for key in rows[0] if key not in _KNOWN]
-    return pd.DataFrame(rows, columns=[*leading, *_COLUMNS])
+    return Intervals(rows, columns=[*leading, *_COLUMNS])
 
 
 def places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:

@@ -10,6 +10,7 @@ import xarray as xr
 
 from bayescm.answers.asking import ASKED, answers_of, wanted
 from bayescm.answers.blockwise import in_blocks, is_lazy
+from bayescm.answers.tables.bars import Intervals
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.measures.defaults import TABULATED, default_measures
@@ -74,7 +75,7 @@ def summary(
         for (distribution, template), point in zip(found, points, strict=True)
     ]
     names = dict.fromkeys(name for part in parts for name in part)
-    table = pd.DataFrame({name: _joined(parts, name) for name in names})
+    table = Intervals({name: _joined(parts, name) for name in names})
     said = posterior.says(of)
     if said != "parameter":
         table.insert(list(table).index("point"), "of", said)

@@ -1,6 +1,6 @@
 """Tables for notebooks and pages: every interval is a small bar beside its numbers."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -75,10 +75,42 @@ def table(
     return style if caption is None else style.set_caption(_escaped(caption))
 
 
+class Intervals(pd.DataFrame):
+    """
+    A DataFrame that notebooks show with a bar for every interval, as `table` does.
+
+    It is one in everything else. Where the columns ``lower`` and ``upper`` are gone, the rows have
+    names or are more than pandas shows, or jinja2 is missing, it is shown as pandas does.
+    """
+
+    @property
+    def _constructor(self):
+        return Intervals
+
+    def _repr_html_(self):
+        most: Any = pd.get_option("display.max_rows")
+        if not pd.get_option("display.notebook_repr_html") or not _plain(self, most):
+            return super()._repr_html_()
+        try:
+            return table(pd.DataFrame(self), technical=True).to_html()
+        except ImportError:
+            return super()._repr_html_()
+
+
+def _plain(frame: pd.DataFrame, most: int | None) -> bool:
+    """Say whether a frame is small, has intervals, and rows without names."""
+    columns = frame.columns
+    known = columns.nlevels == 1 and columns.is_unique and {"lower", "upper"} <= set(columns)
+    numbered = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
+    few = 0 < len(frame) <= (most or len(frame))
+    return known and "interval" not in columns and numbered and few
+
+
 def _text(digits):
     def text(value):
         if isinstance(value, float | np.floating):
-            return "–" if np.isnan(value) else f"{value:.{digits}f}"
+            small = 0 < abs(float(value)) < 0.5 * 10.0**-digits  # all digits would be 0
+            return "–" if np.isnan(value) else f"{value:.0e}" if small else f"{value:.{digits}f}"
         return value
 
     return text

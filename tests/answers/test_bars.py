@@ -1,5 +1,7 @@
 """Tables with a bar for every interval."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,3 +48,24 @@ def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
             bcm.table(given)
     with pytest.raises(ValueError, match="digits must be a whole number: -1"):
         bcm.table(frame, digits=-1)
+
+
+def test_notebooks_show_summaries_and_comparisons_with_bars():
+    counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    summary, compared = bcm.summary(counts, ["recall", "f1"]), bcm.compare(pairs(), "accuracy")
+    assert [each._repr_html_().count("<svg") for each in (summary, compared)] == [2, 3]
+    assert "<script" not in compared._repr_html_()
+    # A DataFrame in all else, and shown as one where there are no intervals or rows have names.
+    assert summary[["measure", "lower", "upper"]]._repr_html_().count("<svg") == 2
+    others = summary[["measure", "mean"]], summary.set_index("measure"), summary[:0]
+    assert not any("<svg" in each._repr_html_() for each in others)
+    with pd.option_context("display.notebook_repr_html", False):
+        assert summary._repr_html_() is None
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(summary)), summary)
+    assert str(summary) == str(pd.DataFrame(summary))
+
+
+def test_small_numbers_are_not_shown_as_nothing():
+    frame = pd.DataFrame({"lower": [0.0], "upper": [0.5], "p": [3e-9], "q": [0.0], "r": [0.0006]})
+    text = bcm.table(frame).to_html()
+    assert all(f">{shown}<" in text for shown in ("3e-09", "0.000", "0.001"))

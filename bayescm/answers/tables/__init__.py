@@ -1,0 +1,1 @@
+"""Tables of intervals, and how notebooks show them."""
