@@ -95,6 +95,9 @@ _HOME = {
         "plot_omega",
         "plot_calibration",
         "plot_decision_curve",
+        "plot_corp",
+        "plot_expected_cost",
+        "plot_risk_coverage",
     ],
 }
 _MODULES = [

@@ -77,10 +77,12 @@ from bayescm.planning import plan_comparison as plan_comparison
 from bayescm.planning import plan_labels as plan_labels
 from bayescm.planning.labels_worth import labels_worth as labels_worth
 from bayescm.plots import plot_calibration as plot_calibration
+from bayescm.plots import plot_corp as plot_corp
 from bayescm.plots import plot_curve_numbers as plot_curve_numbers
 from bayescm.plots import plot_decision_curve as plot_decision_curve
 from bayescm.plots import plot_diagnostics as plot_diagnostics
 from bayescm.plots import plot_differences as plot_differences
+from bayescm.plots import plot_expected_cost as plot_expected_cost
 from bayescm.plots import plot_folds as plot_folds
 from bayescm.plots import plot_forest as plot_forest
 from bayescm.plots import plot_history as plot_history
@@ -95,6 +97,7 @@ from bayescm.plots import plot_prior_posterior as plot_prior_posterior
 from bayescm.plots import plot_priors as plot_priors
 from bayescm.plots import plot_ranks as plot_ranks
 from bayescm.plots import plot_region as plot_region
+from bayescm.plots import plot_risk_coverage as plot_risk_coverage
 from bayescm.plots import plot_roc as plot_roc
 from bayescm.plots import plot_slices as plot_slices
 from bayescm.plots import plot_sroc as plot_sroc

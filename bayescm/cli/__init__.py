@@ -10,6 +10,7 @@ from typer.exceptions import TyperException
 
 from bayescm import __version__
 from bayescm.cli.attempts import attempts
+from bayescm.cli.calibration import calibration
 from bayescm.cli.check import check
 from bayescm.cli.compare import compare
 from bayescm.cli.curve import curve
@@ -48,6 +49,7 @@ COMMANDS = (
     attempts,
     check,
     curve,
+    calibration,
     decide,
     plan,
     label,

@@ -37,13 +37,17 @@ def decide(
         float | None, typer.Option("--false-alarm", help="Cost of a false alarm.")
     ] = None,
     miss: Annotated[float | None, typer.Option("--miss", help="Cost of a missed positive.")] = None,
+    promise: Annotated[
+        float | None,
+        typer.Option("--promise", help="Answer only when sure: a risk to keep to, such as 0.05."),
+    ] = None,
     prevalence: Prevalence = None,
     prob: Prob = 0.95,
     style: FormatOption = Format.table,
     safe_csv: SafeCsv = False,
     plot: Plot = None,
 ) -> None:
-    """Net benefit of acting on probabilities by threshold; with two costs the expected cost."""
+    """Net benefit of acting on probabilities; with costs the cost, with a promise the coverage."""
     from bayescm.cli.evidence import scores
     from bayescm.cli.output import check_picture, save_picture, show
     from bayescm.curves import at_prevalence
@@ -54,23 +58,26 @@ def decide(
     evidence = scores(file, probability, kind=from_probabilities, **labels)
     if prevalence is not None:
         evidence = at_prevalence(evidence, prevalence)
-    at = list(threshold or _THRESHOLDS)
-    table = _benefits if false_alarm is None and miss is None else _costs
-    frame, said = table(evidence, at, prob, {"fp": false_alarm, "fn": miss})
+    asked = {"thresholds": list(threshold or _THRESHOLDS), "prob": prob}
+    given = {"fp": false_alarm, "fn": miss}
+    if promise is not None:
+        frame, said, picture = _answers(evidence, promise, prob)
+    elif false_alarm is None and miss is None:
+        frame, said, picture = _benefits(evidence, **asked)
+    else:
+        frame, said, picture = _costs(evidence, given, **asked)
     if plot is not None:
-        from bayescm.plots import plot_decision_curve
-
-        save_picture(plot_decision_curve(evidence, prob=prob), plot)
+        save_picture(picture(), plot)
     header = f"{_header(evidence)}; {prob:.4g} eti{said}"
     facts = {"prob": prob, "kind": "eti", "n": evidence.sizes["example"]}
     facts |= {"positive": evidence["positive"].item()}
     show(frame, style.value, header, facts=facts, safe=safe_csv)
 
 
-def _benefits(evidence, at, prob, _):
+def _benefits(evidence, thresholds, prob):
     from bayescm.curves.deciding.decisions import decision_curve
 
-    found = decision_curve(evidence, thresholds=at, prob=prob)
+    found = decision_curve(evidence, thresholds=thresholds, prob=prob)
     names = ("net_benefit", "mean", "treat_all", "avoided", "p_useful")
     columns = {name: found[name] for name in names}
     columns |= {end: found["interval"].sel(bound=end, drop=True) for end in ("lower", "upper")}
@@ -78,22 +85,70 @@ def _benefits(evidence, at, prob, _):
         best = found["p_best"].sel(strategy=found["classifier"].values)
         columns["p_best"] = best.rename(strategy="classifier")
     order = ["net_benefit", "mean", "lower", "upper", *names[2:], "p_best"]
-    return _frame(columns, [name for name in order if name in columns]), ""
+
+    def picture():
+        from bayescm.plots import plot_decision_curve
+
+        return plot_decision_curve(evidence, prob=prob)
+
+    frame = _frame(columns, [name for name in order if name in columns])
+    return frame, "", picture
 
 
-def _costs(evidence, at, prob, given):
+def _costs(evidence, given, thresholds, prob):
     from bayescm.curves.deciding.costs import expected_cost
     from bayescm.validate import fail
 
     if None in given.values():
         todo = "give the other one too: only their ratio matters for the threshold"
         raise fail("one cost alone", given, "--false-alarm and --miss", todo)
-    found = expected_cost(evidence, given, thresholds=at, prob=prob)
+    found = expected_cost(evidence, given, thresholds=thresholds, prob=prob)
     names = ("cost", "mean", "p_best", "regret")
     columns = {name: found[name] for name in names}
     columns |= {end: found["interval"].sel(bound=end, drop=True) for end in ("lower", "upper")}
     said = f"; costs imply the threshold {found['implied'].item():.3g}"
-    return _frame(columns, ["cost", "mean", "lower", "upper", "p_best", "regret"]), said
+
+    def picture():
+        from bayescm.plots import plot_expected_cost
+
+        return plot_expected_cost(evidence, given, prob=prob)
+
+    frame = _frame(columns, ["cost", "mean", "lower", "upper", "p_best", "regret"])
+    return frame, said, picture
+
+
+def _answers(evidence, promise, prob):
+    """Return from where on to answer, how many that are, and the area under the risk."""
+    from bayescm.curves.deciding.selective import risk_coverage
+
+    found = risk_coverage(evidence, promise=promise, prob=prob)
+    names = ("promised_threshold", "promised_coverage", "area", "p_best")
+    columns = {name: found[name].reset_coords(drop=True) for name in names if name in found}
+    for end in ("lower", "upper"):
+        columns[end] = found["area_interval"].sel(bound=end, drop=True).reset_coords(drop=True)
+    order = ["promised_threshold", "promised_coverage", "area", "lower", "upper", "p_best"]
+
+    def picture():
+        from bayescm.plots import plot_risk_coverage
+
+        return plot_risk_coverage(evidence, promise=promise, prob=prob)
+
+    frame = _single(columns)[
+        [*(d for d in found["area"].dims), *[n for n in order if n in columns]]
+    ]
+    said = f"; risk below {promise:g} with probability {found['assurance'].item():g}"
+    return frame, said, picture
+
+
+def _single(columns):
+    """Return arrays by classifier, or numbers, as a table."""
+    import pandas as pd
+    import xarray as xr
+
+    data = xr.Dataset(columns)
+    if data.dims:
+        return data.to_dataframe().reset_index()
+    return pd.DataFrame({name: [each.item()] for name, each in columns.items()})
 
 
 def _frame(columns, order):

@@ -3,6 +3,7 @@
 from bayescm.plots.checks import plot_diagnostics, plot_predictive
 from bayescm.plots.comparison import plot_differences
 from bayescm.plots.curves import plot_curve_numbers, plot_precision_recall, plot_roc
+from bayescm.plots.decisions import plot_corp, plot_expected_cost, plot_risk_coverage
 from bayescm.plots.densities import plot_posterior, plot_prior_posterior
 from bayescm.plots.folds import plot_folds, plot_omega
 from bayescm.plots.forest import plot_forest
@@ -20,10 +21,12 @@ from bayescm.plots.thresholds import plot_threshold
 
 __all__ = [
     "plot_calibration",
+    "plot_corp",
     "plot_curve_numbers",
     "plot_decision_curve",
     "plot_diagnostics",
     "plot_differences",
+    "plot_expected_cost",
     "plot_folds",
     "plot_forest",
     "plot_history",
@@ -38,6 +41,7 @@ __all__ = [
     "plot_priors",
     "plot_ranks",
     "plot_region",
+    "plot_risk_coverage",
     "plot_roc",
     "plot_slices",
     "plot_sroc",

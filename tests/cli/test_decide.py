@@ -57,3 +57,19 @@ def test_costs_and_what_is_refused(capsys, file):
         code, _, err = run(capsys, file, "--probability", column, *more)
         assert code == 2
         assert words in err
+
+
+def test_answering_only_when_sure(capsys, file, tmp_path):
+    asked = ["--probability", "p", "--probability", "q", "--promise", 0.3]
+    code, out, err = run(capsys, file, *asked, "--plot", tmp_path / "risk.png")
+    assert code == 0, err
+    frame = pd.read_parquet(file)
+    evidence = bcm.from_probabilities(frame["y"], dict(frame[["p", "q"]]), positive="sick")
+    found = bcm.risk_coverage(evidence, promise=0.3)
+    for row in json.loads(out):
+        one = found.sel(classifier=row["classifier"])
+        for name in ("promised_coverage", "area"):
+            assert row[name] == pytest.approx(one[name].item())
+    costs = ["--probability", "p", "--miss", 4, "--false-alarm", 1]
+    assert run(capsys, file, *costs, "--plot", tmp_path / "cost.png")[0] == 0
+    assert {each.name for each in tmp_path.iterdir()} == {"risk.png", "cost.png"}

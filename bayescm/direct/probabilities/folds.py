@@ -16,6 +16,8 @@ from bayescm.distributions.differences import StudentT
 from bayescm.measures.forms import Curved
 from bayescm.validate import fail
 
+_FEW = 20  # examples of a class in a fold
+
 
 class FoldForecasts(OfForecasts):
     """
@@ -53,6 +55,15 @@ class FoldForecasts(OfForecasts):
         fold = self.evidence["fold"].values
         plain = self.evidence.drop_vars("fold")
         return [door(plain.isel(example=fold == each)) for each in self.folds]
+
+    def doubts(self) -> list[str]:
+        """Say so where a fold has so few examples of a class that its slope says little."""
+        truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
+        few = int(pd.crosstab(fold, truth).to_numpy().min())
+        if few >= _FEW:
+            return []
+        said = f"A fold has {few} examples of a class"
+        return [f"{said}: slopes and intercepts of single folds say little."]
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of a measure of each class against the rest, or None."""

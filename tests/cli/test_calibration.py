@@ -1,0 +1,84 @@
+"""``bayescm calibration`` as its users meet it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayescm as bcm
+from bayescm.cli import main
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    p = rng.beta(1, 2, 120)
+    rows = rng.dirichlet([1, 1, 1], 120)
+    code = (rng.random((120, 1)) > rows.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    columns = {"y": np.where(rng.random(120) < p, "sick", "well"), "p": p, "fold": range(120)}
+    columns |= {"pet": np.array(["cat", "dog", "fox"])[code], "half": p / 2, "over": 2 * p}
+    frame = pd.DataFrame(columns | dict(zip("abc", rows.T, strict=True)))
+    path = tmp_path_factory.mktemp("data") / "p.csv"
+    frame.assign(fold=frame["fold"] % 4).to_csv(path, index=False)
+    return path
+
+
+def run(capsys, file, *more):
+    with pytest.raises(SystemExit) as stopped:
+        main(["calibration", str(file), "--format", "json", *map(str, more)])
+    out = capsys.readouterr()
+    return stopped.value.code, out.out, out.err
+
+
+SICK = ("--actual", "y", "--positive", "sick")
+PETS = ("--actual", "pet", *(f"--probability={each}" for each in ("cat=a", "dog=b", "fox=c")))
+HALVES = ("--actual", "pet", *(f"--probability={each}=half" for each in ("cat", "dog", "fox")))
+
+
+def test_two_classes_and_what_recalibration_gains(capsys, file, tmp_path):
+    one = (*SICK, "--probability", "p", "-m", "brier")
+    code, out, err = run(capsys, file, *one, "--corp", "--plot", tmp_path / "corp.png")
+    assert code == 0, err
+    frame = pd.read_csv(file)
+    evidence = bcm.from_probabilities(frame["y"], frame["p"], positive="sick")
+    (row,) = json.loads(out)
+    assert row["point"] == pytest.approx(bcm.summary(evidence, "brier")["point"].item())
+    assert (tmp_path / "corp.png").stat().st_size > 0
+    code, out, err = run(capsys, file, *SICK, "--probability", "p", "--recalibrated")
+    assert code == 0, err
+    assert [each["measure"] for each in json.loads(out)] == ["brier", "log_loss"]
+
+
+def test_folds_are_not_one_sample(capsys, file):
+    code, out, err = run(capsys, file, *SICK, "--probability", "p", "--fold", "fold")
+    assert code == 0, err
+    assert "ece" not in {each["measure"] for each in json.loads(out)}
+    code, _, err = run(capsys, file, *SICK, "--probability", "p", "--fold", "fold", "-m", "ece")
+    assert code == 2
+    assert "ece is of one sample, not of folds" in err
+
+
+def test_more_than_two_classes(capsys, file):
+    code, out, err = run(capsys, file, *PETS, "-m", "brier", "-m", "auc_macro")
+    assert code == 0, err
+    frame = pd.read_csv(file)
+    evidence = bcm.from_probabilities(frame["pet"], frame[list("abc")].to_numpy())
+    points = bcm.summary(evidence, ["brier", "auc_macro"])["point"]
+    assert [each["point"] for each in json.loads(out)] == pytest.approx(points.tolist())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((*SICK, "--probability", "over"), "a probability is outside [0, 1]"),
+        (HALVES, "do not sum to 1"),
+        (("--actual", "pet", "--probability", "cat=a"), "three classes or more"),
+        ((*PETS[:-1], "--probability=cow=c"), "'fox'"),
+    ],
+)
+def test_bad_input_is_named(capsys, file, options, words):
+    code, _, err = run(capsys, file, *options)
+    assert code == 2
+    assert words in err
+    assert "Traceback" not in err
