@@ -105,13 +105,13 @@ def draw(
         keep = None if thresholds is None else [each.place(thresholds) for each in first]
         curves += posterior.curves(draws, rng, resolution=resolution, keep=keep)
         views += first
-    return DrawnCurves(curves, views, *_labels(evidence, pooled))
+    return DrawnCurves(curves, views, *labels(evidence, pooled))
 
 
 def _draw_binormal(evidence, draws, random_seed):
     rng = np.random.default_rng(check_seed(random_seed))
     parts = [binormal(part).curves(draws, rng) for part in samples(evidence)]
-    return DrawnCurves([each for part in parts for each in part], [], *_labels(evidence, False))
+    return DrawnCurves([each for part in parts for each in part], [], *labels(evidence, False))
 
 
 def observe(evidence: xr.Dataset, *, pooled: bool = False) -> DrawnCurves:
@@ -129,7 +129,7 @@ def observe(evidence: xr.Dataset, *, pooled: bool = False) -> DrawnCurves:
             else:
                 pairs = [(each, codes == index, weights) for index, each in enumerate(row)]
             curves += [_empirical(part, *pair) for pair in pairs]
-    return DrawnCurves(curves, [], *_labels(evidence, pooled))
+    return DrawnCurves(curves, [], *labels(evidence, pooled))
 
 
 def _empirical(part, scores, positive, weights):
@@ -152,11 +152,12 @@ def _folds(evidence):
     return sorted(pd.unique(evidence["fold"].values).tolist())
 
 
-def _labels(evidence, pooled):
+def labels(evidence: xr.Dataset, pooled: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the dims of curves, and their coords with the scalar ones."""
     coords: dict[str, Any] = {"fold": _folds(evidence)} if "fold" in evidence else {}
     names = ("classifier",) if pooled else ("classifier", "class")
     coords |= {dim: evidence[dim].values for dim in names if dim in evidence.dims}
-    scalars = {key: each.values for key, each in evidence.coords.items() if each.ndim == 0}
+    scalars = {str(key): each.values for key, each in evidence.coords.items() if each.ndim == 0}
     return tuple(coords), {**scalars, **coords}
 
 

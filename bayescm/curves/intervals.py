@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from bayescm.curves import drawing
+from bayescm.curves import areas, drawing
 from bayescm.curves.numbers import interval_of, number_draws
 
 
@@ -13,7 +13,7 @@ def auc(
     kind: str = "eti",
     average: str | None = None,
     model: str | None = None,
-    draws: int = drawing.NUMBERS,
+    draws: int | None = None,
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
@@ -37,7 +37,9 @@ def auc(
     model : {"scores", "binormal"}, optional
         By default the first, which uses only the order of the scores; the second takes them to be
         normal in each class.
-    draws : int, default 4000
+    draws : int, optional
+        By default the bounds follow from the moments of the area, which are known, where these tell
+        as much as 4,000 draws do; elsewhere, and of averages, these are drawn.
     random_seed : int, optional
 
     Returns
@@ -54,10 +56,17 @@ def auc(
     >>> auc(evidence).values.round(2)
     array([0.71, 0.85])
     """
-    values = number_draws(
-        evidence, "auc", average=average, model=model, draws=draws, random_seed=random_seed
-    )
-    return interval_of(values, prob, kind)
+
+    def drawn():
+        size = drawing.NUMBERS if draws is None else draws
+        values = number_draws(
+            evidence, "auc", average=average, model=model, draws=size, random_seed=random_seed
+        )
+        return interval_of(values, prob, kind)
+
+    if draws is None and average is None and model in (None, "scores"):
+        return areas.interval(evidence, prob, kind, drawn)
+    return drawn()
 
 
 def average_precision(

@@ -44,7 +44,7 @@ class NearBeta(Distribution):
     >>> beta = Beta(20.0, 7.0)
     >>> near = NearBeta(beta.mean(), beta.sd(), beta.skewness(), excess(beta.mean(), beta.sd()))
     >>> near.eti(0.95).round(6), beta.eti(0.95).round(6)
-    (array([0.563651, 0.884241]), array([0.563651, 0.884241]))
+    (array([0.563525, 0.884268]), array([0.563525, 0.884268]))
     """
 
     how: ClassVar[str] = "moments"
@@ -95,7 +95,7 @@ class NearBeta(Distribution):
         return self.lean
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        return self.error_of((np.asarray(x) - self.center) / self.spread)
+        return self.error_of(self._score(np.asarray(x, float)))
 
     def error_of(self, z: ArrayLike) -> np.ndarray:
         """Return what a quantile at a standard normal score may be wrong by."""
@@ -122,7 +122,7 @@ class NearBeta(Distribution):
 
     def _terms(self, z):
         """Return what skewness and kurtosis other than those of the beta move quantiles by."""
-        lean = Beta(*_parameters(self.center, self.spread)).skewness()
+        lean = beta_of(self.center, self.spread).skewness()
         other = excess(self.center, self.spread)
         third = (self.lean - lean) * (z**2 - 1) / 6
         fourth = (self.excess - other) * (z**3 - 3 * z) / 24
@@ -157,6 +157,11 @@ def excess(mean: ArrayLike, sd: ArrayLike) -> np.ndarray:
     a, b = _parameters(mean, sd)
     n = a + b
     return 6 * ((a - b) ** 2 * (n + 1) - a * b * (n + 2)) / (a * b * (n + 2) * (n + 3))
+
+
+def beta_of(mean: ArrayLike, sd: ArrayLike) -> Beta:
+    """Return the beta distribution of a mean and a standard deviation."""
+    return Beta(*_parameters(np.asarray(mean), np.asarray(sd)))
 
 
 def _parameters(mean, sd):

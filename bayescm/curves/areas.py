@@ -1,0 +1,41 @@
+"""Intervals of areas by their moments, and by draws where these are not enough."""
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from bayescm.curves.drawing import NUMBERS, DrawnCurves, labels, samples
+from bayescm.direct.roc.area import area
+from bayescm.direct.scores import scores
+from bayescm.distributions.integrals.near_beta import NearBeta
+from bayescm.evidence.scored.scores import as_scores
+from bayescm.validate import check_kind, check_prob
+
+_LEAST = 2.7 / NUMBERS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
+
+
+def interval(
+    evidence: xr.Dataset, prob: float, kind: str, drawn: Callable[[], xr.DataArray]
+) -> xr.DataArray:
+    """
+    Return the intervals of the areas under all curves, dims ([fold], [classifier], [class], bound).
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores.
+    prob, kind
+        See `bayescm.curves.auc`.
+    drawn : callable
+        Returns the intervals by draws; asked where the moments tell less than these.
+    """
+    check_prob(prob), check_kind(kind)
+    evidence = as_scores(evidence)
+    every = [area(view) for part in samples(evidence) for view in scores(part).views]
+    found = NearBeta(*np.array([(x.center, x.spread, x.lean, x.excess) for x in every]).T)
+    labelled = DrawnCurves([], [], *labels(evidence, False))
+    ends = labelled.label(list(getattr(found, kind)(prob)), "auc")
+    ends = ends.rename(draw="bound").transpose(..., "bound").assign_coords(bound=["lower", "upper"])
+    good = (found.error_of(1.96) <= _LEAST * found.spread).reshape(ends.shape[:-1])
+    return ends if good.all() else ends.where(xr.DataArray(good, dims=ends.dims[:-1]), drawn())
