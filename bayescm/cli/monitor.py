@@ -22,7 +22,7 @@ from bayescm.cli.monitor_options import (
     floors,
 )
 from bayescm.cli.monitor_serve import serve
-from bayescm.cli.monitor_upkeep import backup, export, restore, verify
+from bayescm.cli.monitor_upkeep import backup, export, restore, roll_up, verify
 from bayescm.cli.options import (
     Concentration,
     Format,
@@ -229,5 +229,5 @@ def plot(
         save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)
 
 
-for command in (challenge, notify, serve, verify, backup, restore, export):
+for command in (challenge, notify, serve, verify, backup, restore, roll_up, export):
     monitor.command()(command)

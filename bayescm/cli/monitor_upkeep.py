@@ -1,4 +1,4 @@
-"""``bayescm monitor verify``, ``backup``, ``restore`` and ``export``: the ledger itself."""
+"""``bayescm monitor verify``, ``backup``, ``restore``, ``roll-up`` and ``export``: the ledger."""
 
 from pathlib import Path
 from typing import Annotated
@@ -35,6 +35,22 @@ def restore(path: Annotated[Path, typer.Argument(help="What backup wrote.")], st
 
     found = copy(path, store)
     print(f"{found['entries'].sum()} entries of {len(found)} classifiers restored, each checked")
+
+
+def roll_up(
+    store: Store,
+    path: Annotated[Path, typer.Argument(help="A new file, itself a ledger.")],
+    before: Annotated[str, typer.Option("--before", help="What is older is summed.")],
+    by: Annotated[str, typer.Option("--by", help="One batch a day, month or year.")] = "month",
+) -> None:
+    """Make a new ledger that keeps the sums of early batches; the old one is not touched."""
+    from bayescm.online import roll_up as summed
+
+    found = summed(store, path, before=before, by=by)
+    print(
+        f"{found['rolled_up'].sum()} batches summed, {found['entries'].sum()} entries of "
+        f"{len(found)} classifiers in {path}, each checked"
+    )
 
 
 def export(store: Store, style: FormatOption = Format.csv) -> None:

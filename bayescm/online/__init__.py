@@ -18,6 +18,7 @@ _HOME = {
     "probabilities": ["prob_below", "prob_worse"],
     "rules": ["alarms"],
     "store.copies": ["backup", "restore", "verify"],
+    "store.rolling": ["roll_up"],
     "series": ["accumulate", "history", "with_room"],
     "updating": ["intervals", "update"],
     "web.serving": ["dashboard", "serve"],

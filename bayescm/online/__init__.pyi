@@ -18,6 +18,7 @@ from bayescm.online.store.copies import backup as backup
 from bayescm.online.store.copies import restore as restore
 from bayescm.online.store.copies import verify as verify
 from bayescm.online.store.ledger import Ledger as Ledger
+from bayescm.online.store.rolling import roll_up as roll_up
 from bayescm.online.updating import intervals as intervals
 from bayescm.online.updating import update as update
 from bayescm.online.web.serving import dashboard as dashboard

@@ -2,7 +2,8 @@
 
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -146,25 +147,36 @@ def backup(store: str | os.PathLike | Ledger, path: str | os.PathLike) -> pd.Dat
     >>> bool(copy["whole"].all())
     True
     """
-    path = Path(path).absolute()
-    _refuse_existing(path)
-    opened = store if isinstance(store, Ledger) else Ledger(store, create=False)
-    folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    part = folder / path.name
-    try:
+    with new_file(path) as part:
+        opened = store if isinstance(store, Ledger) else Ledger(store, create=False)
         if opened.is_sqlite:
             _copy_pages(opened, part)
         with Ledger(part) as copy:
             if not opened.is_sqlite:
                 _copy_rows(opened, copy)
-            found = verify(copy)
-        if not found["whole"].all():
-            raise chain.damage("; ".join(found["damage"]))
-        publish(part, path)
+            return check_whole(copy)
+
+
+@contextmanager
+def new_file(path: str | os.PathLike) -> Iterator[Path]:
+    """Give a file to write to, which gets its name when all went well, and is gone if not."""
+    path = Path(path).absolute()
+    _refuse_existing(path)
+    folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield folder / path.name
+        publish(folder / path.name, path)
     finally:
         for each in folder.iterdir():
             each.unlink()
         folder.rmdir()
+
+
+def check_whole(ledger: Ledger) -> pd.DataFrame:
+    """Return what `verify` says, or raise where anything is damaged."""
+    found = verify(ledger)
+    if not found["whole"].all():
+        raise chain.damage("; ".join(found["damage"]))
     return found
 
 
@@ -201,9 +213,7 @@ def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
     True
     """
     with Ledger(path, create=False) as copy:
-        found = verify(copy)
-        if not found["whole"].all():
-            raise chain.damage("; ".join(found["damage"]))
+        check_whole(copy)
         if (file := file_of(parse(store))) is not None:
             return backup(copy, file)
         with Ledger(store) as opened:
