@@ -4,13 +4,18 @@ Each of the three rates of a group (prevalence, recall, specificity) has a logit
 
 .. math::
 
-    x_g \sim (1 - \omega)\, \mathrm{N}(m, \tau^2) + \omega\, \mathrm{N}(m, \tau^2 + d^2)
+    x_g \sim (1 - \omega)\, \mathrm{N}(m, \tau^2)
+        + \tfrac{\omega}{2}\, \mathrm{N}(m - d, \tau^2 + d^2/4)
+        + \tfrac{\omega}{2}\, \mathrm{N}(m + d, \tau^2 + d^2/4)
 
 around that of the typical group, :math:`m`. Most groups are alike, as far as :math:`\tau` says; a
-share :math:`\omega \sim \mathrm{Beta}(1, 9)` deviates, by about ``deviation`` more on the logit
-scale. Where no group does, the share is learned to be small, and the groups are pooled as by normal
-effects; where one does, it is not drawn towards the others, nor does it make these look unlike one
-another.
+share :math:`\omega \sim \mathrm{Beta}(1, 9)` deviates, by about ``deviation`` up or down on the
+logit scale. Where no group does, the share is learned to be small, and the groups are pooled as by
+normal effects; where one does, it is not drawn towards the others, nor does it make these look
+unlike one another. That who deviates does so by much, and not by next to nothing, is what tells the
+two apart early. Half of the prior of :math:`\tau` is narrow, a half-normal distribution of scale
+``spread / 25``, and says that groups are equal for all that one could ever see; the other half has
+the scale ``spread``.
 
 Use it to find out which groups are bad and how far they are apart; it is the default of `gap` and
 `worst_slices`. ``theta`` is the average over all groups there may be, ``theta_typical`` the group
@@ -18,7 +23,7 @@ in the middle, ``theta_new`` a group not seen yet, ``theta_group`` each one at h
 deviate independently of each other: for the summary of a meta-analysis, where a threshold moves
 recall and specificity in opposite directions, take `hierarchical_groups`. Two classes.
 
-Limits: ``deviation`` near 0, or a share of 0, is `hierarchical_groups` without correlation.
+Limit: a share of 0 is `hierarchical_groups` without correlation, but for the prior of the spread.
 
 Not conjugate; the direct sibling integrates on a grid of logits. Non-centred. Chains of NUTS mix
 slowly here (above all ``effect_new``: its tails are as wide as the spread is small), so that a fit
@@ -45,8 +50,8 @@ def robust_groups(
     counts: xr.DataArray,
     *,
     concentration: ArrayLike | None = None,
-    spread: float | Callable = 1.0,
-    deviation: float = 1.0,
+    spread: float | Callable = 0.5,
+    deviation: float = 1.2,
     prevalence: float | None = None,
 ) -> pm.Model:
     """Model the confusion matrices of groups of which a few may be unlike all others.
@@ -58,12 +63,13 @@ def robust_groups(
         collection of groups of its own. A group may lack a class.
     concentration : float, array_like or xarray.DataArray, optional
         Prior pseudo-counts of the typical group, > 0, one number or ``(2, 2)``; by default .5.
-    spread : float or callable, default 1
-        Scale of the half-normal prior of the standard deviations between groups that are alike, on
-        the logit scale. A function from a name to a PyMC variable of the dim ``rate`` is another
-        prior: ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
-    deviation : float, default 1
-        How much farther a group that deviates may lie, a standard deviation on the logit scale.
+    spread : float or callable, default 0.5
+        Scale of the half-normal prior of the standard deviations between groups that do not
+        deviate, on the logit scale; half of the prior has a scale of one 25th of it. A function
+        from a name to a PyMC variable of the dim ``rate`` is another prior:
+        ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
+    deviation : float, default 1.2
+        How far a group that deviates lies, up or down, on the logit scale; half of it more or less.
     prevalence : float, optional
         Share of the positive class in the population, where it is known; it takes the place of the
         groups' own in ``theta``, ``theta_typical`` and ``theta_new``.
@@ -101,13 +107,14 @@ def robust_groups(
         rates = pm.Beta("rates", hits, misses, dims=(*lead, "rate"))
         spread = _spread(spread, (*lead, "rate"))
         outlying = pm.Beta("outlying", 1, 9, dims=(*lead, "rate"))
-        wide = pm.math.sqrt(1 + (deviation / spread) ** 2)
-        effect = _effects("effect", outlying[..., None, :], wide[..., None, :], (*lead, "group"))
-        new = _effects("effect_new", outlying, wide, lead)
+        apart = deviation / spread
+        effect = _effects("effect", outlying[..., None, :], apart[..., None, :], (*lead, "group"))
+        new = _effects("effect_new", outlying, apart, lead)
 
         middle = pm.math.logit(rates)
         dims = (*lead, "actual", "predicted")
-        pm.Deterministic("theta", _average(middle, spread, wide, outlying, prevalence), dims=dims)
+        average = _average(middle, spread, (outlying, deviation), prevalence)
+        pm.Deterministic("theta", average, dims=dims)
         pm.Deterministic("theta_typical", _table(middle, prevalence), dims=dims)
         pm.Deterministic("theta_new", _table(middle + spread * new, prevalence), dims=dims)
         theta = _table(middle[..., None, :] + spread[..., None, :] * effect, None)
@@ -123,24 +130,28 @@ def robust_groups(
     return model
 
 
-def _effects(name, outlying, wide, dims):
-    """Add effects in units of the spread: a few of them wider than the others."""
-    weights = pm.math.stack([1 - outlying, outlying], axis=-1)
-    sigma = pm.math.stack([pm.math.ones_like(wide), wide], axis=-1)
-    return pm.NormalMixture(name, w=weights, mu=0, sigma=sigma, dims=(*dims, "rate"))
+def _effects(name, outlying, apart, dims):
+    """Add effects in units of the spread: a few of them lie apart, up or down."""
+    weights = pm.math.stack([1 - outlying, outlying / 2, outlying / 2], axis=-1)
+    mu = pm.math.stack([0 * apart, -apart, apart], axis=-1)
+    wide = pm.math.sqrt(1 + (apart / 2) ** 2)
+    sigma = pm.math.stack([pm.math.ones_like(wide), wide, wide], axis=-1)
+    return pm.NormalMixture(name, w=weights, mu=mu, sigma=sigma, dims=(*dims, "rate"))
 
 
-def _average(middle, spread, wide, outlying, prevalence):
+def _average(middle, spread, odd, prevalence):
     """Return the cell probabilities averaged over all groups, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     weights = weights / weights.sum()
+    outlying, deviation = odd
+    wide = pm.math.sqrt(spread**2 + (deviation / 2) ** 2)
 
     def rates(sign):
-        alike, apart = (
-            pm.math.sigmoid(sign * (middle[..., None] + scale[..., None] * nodes)) @ weights
-            for scale in (spread, spread * wide)
+        alike, down, up = (
+            pm.math.sigmoid(sign * ((middle + off)[..., None] + scale[..., None] * nodes)) @ weights
+            for off, scale in ((0, spread), (-deviation, wide), (deviation, wide))
         )
-        return (1 - outlying) * alike + outlying * apart
+        return (1 - outlying) * alike + outlying * (down + up) / 2
 
     return _cells(rates(1), rates(-1), prevalence)
 
@@ -162,7 +173,9 @@ def _cells(yes, no, prevalence):
 def _spread(spread, dims):
     if callable(spread):
         return spread("spread")
-    return pm.HalfNormal("spread", pm.Data("spread_scale", float(spread)), dims=dims)
+    scale = pm.Data("spread_scale", float(spread))
+    alike, apart = pm.HalfNormal.dist(scale / 25), pm.HalfNormal.dist(scale)
+    return pm.Mixture("spread", w=[0.5, 0.5], comp_dists=[alike, apart], dims=dims)
 
 
 def _pseudo_counts(concentration, counts):

@@ -17,11 +17,10 @@ from scipy.special import expit, logit
 
 from bayescm.direct.base import FINITE_DRAWS
 from bayescm.direct.groups.collections import Two
-from bayescm.direct.groups.logit_grid import LogitGrid, mean_rates
+from bayescm.direct.groups.logit_grid import LogitGrid, mean_rates, wider
 from bayescm.direct.hierarchical_groups import HierarchicalGroups, groups_of
 from bayescm.validate import fail
 
-_RATES = 3
 _FEWEST, _MOST = 500, 1e6  # draws of all groups; draws times groups
 
 
@@ -50,9 +49,7 @@ class RobustTwo:
             for name in ("middle", "spread", "outlying")
         )
         yes, no = np.array([mean_rates(each, self.deviation) for each in drawn]).transpose(1, 2, 0)
-        odd = rng.random((size, _RATES)) < outlying
-        new = rng.standard_normal((size, _RATES))
-        new *= np.where(odd, np.sqrt(1 + (self.deviation / spread) ** 2), 1.0)
+        new = self._effects(spread, outlying, rng)
         found = {
             "rates": expit(middle),
             "spread": spread,
@@ -67,6 +64,13 @@ class RobustTwo:
             found["effect"] = (logits - middle[:, None]) / spread[:, None]
             found["theta_group"] = Two._theta(logits)
         return found
+
+    def _effects(self, spread, outlying, rng):
+        """Draw the effects of a new group (S, R), in units of the spread."""
+        odd = rng.random(spread.shape) < outlying
+        off = self.deviation * rng.choice([-1, 1], spread.shape)
+        scale = np.where(odd, wider(spread, self.deviation), spread)
+        return (odd * off + scale * rng.standard_normal(spread.shape)) / spread
 
     def log_likelihood(self, drawn):
         """Return that of every group (S, G), its effects integrated out, without coefficients."""
@@ -84,7 +88,7 @@ class RobustGroups(HierarchicalGroups):
     Attributes
     ----------
     deviation : float
-        How much farther a group that deviates may lie, on the logit scale.
+        How far a group that deviates lies, up or down, on the logit scale.
     """
 
     sampling_method = "quadrature"
@@ -110,8 +114,8 @@ def robust_groups(
     counts: xr.DataArray | ArrayLike,
     *,
     concentration: Any = None,
-    spread: float = 1.0,
-    deviation: float = 1.0,
+    spread: float = 0.5,
+    deviation: float = 1.2,
     prevalence: float | None = None,
 ) -> RobustGroups:
     """
@@ -123,11 +127,11 @@ def robust_groups(
         Counts of G >= 2 groups of two classes; a group may lack a class, or be empty.
     concentration : float, array_like or DataArray, shape (2, 2), optional
         Prior pseudo-counts > 0 of the typical group; by default .5.
-    spread : float, default 1
-        Scale of the half-normal prior of the standard deviations between groups that are alike, on
-        the logit scale; > 0.
-    deviation : float, default 1
-        How much farther a group that deviates may lie, on the logit scale; > 0.
+    spread : float, default 0.5
+        Scale of the half-normal prior of the standard deviations between groups that do not
+        deviate, on the logit scale; > 0. Half of the prior has a scale of one 25th of it.
+    deviation : float, default 1.2
+        How far a group that deviates lies, up or down, on the logit scale; > 0.
     prevalence : float, optional
         Share of the positive class in the population, inside (0, 1), where it is known; by default
         that of the scalar coord ``prevalence``.
@@ -153,7 +157,7 @@ def robust_groups(
         todo = "take hierarchical_groups for several classifiers on the same examples"
         raise fail("robust groups are of one classifier", "outcomes", "counts", todo)
     if not isinstance(deviation, (int, float, np.number)) or not 0 < deviation < np.inf:
-        todo = "pass e.g. deviation=1.0"
+        todo = "pass e.g. deviation=1.2"
         raise fail("deviation must be a positive scale", deviation, "a number > 0", todo)
     known = groups_of(counts, concentration, spread, prevalence)
     if known[0].sizes["actual"] != 2:

@@ -13,8 +13,9 @@ import numpy as np
 from scipy.special import betaincinv, betaln, expit, logit, ndtr
 
 _COARSE, _FINE, _TAIL = 0.12, 0.4, 8.0  # steps of the grid, the second in standard errors; its ends
-_SPREADS, _MIDDLES, _SHARES = 22, 9, 6
-_NARROW, _WIDE = 0.02, 4.0  # the spreads, in units of their prior's scale
+_SPREADS, _MIDDLES, _SHARES = 24, 9, 6
+_NARROW, _WIDE = 0.008, 4.0  # the spreads, in units of their prior's scale
+_ALIKE = 25  # how many times narrower the half of the prior is that says that groups are alike
 _SHARE = (1.0, 9.0)  # the prior of the share of groups that deviate
 _HELD = 4e7  # numbers held at once
 _TINY = 1e-300
@@ -40,9 +41,10 @@ class LogitGrid:
     prior : ndarray, shape (2,)
         Beta parameters of the rate of a typical group.
     scale : float
-        Scale of the half-normal prior of the standard deviation of groups that are alike.
+        Scale of the half-normal prior of the standard deviation between groups that do not deviate;
+        half of the prior is narrower, see ``models.robust_groups``.
     deviation : float
-        How much farther those that deviate may lie.
+        How far those that deviate lie, up or down, half of it more or less.
     """
 
     hits: np.ndarray
@@ -88,7 +90,7 @@ class LogitGrid:
 
     def log_likelihood(self, middle: np.ndarray, spread: np.ndarray) -> np.ndarray:
         """Return the log likelihood (P, S) of middles and spreads (P,) at all shares."""
-        alike, apart = self._hats(middle, spread), self._hats(middle, self._wide(spread))
+        alike, apart = self._hats(middle, spread), self._apart(middle, spread)
         total = np.zeros((len(middle), _SHARES))
         for _, likely in self._pieces():
             one, other = (np.maximum(likely @ each.T, _TINY) for each in (alike, apart))
@@ -112,10 +114,12 @@ class LogitGrid:
         """Return the prior of a logit on the grid (P, M)."""
         share = outlying[:, None]
         alike = (1 - share) * self._hats(middle, spread)
-        return alike + share * self._hats(middle, self._wide(spread))
+        return alike + share * self._apart(middle, spread)
 
-    def _wide(self, spread):
-        return np.sqrt(spread**2 + self.deviation**2)
+    def _apart(self, middle, spread):
+        """Return the prior of a group that deviates: half of them up, half of them down."""
+        wide = wider(spread, self.deviation)
+        return sum(self._hats(middle + off, wide) for off in (-self.deviation, self.deviation)) / 2
 
     def _hats(self, middle, spread):
         return hats(self.grid, middle, spread)
@@ -154,7 +158,9 @@ class LogitGrid:
         """Return that of the logit in the middle and of the logarithm of the spread."""
         a, b = self.prior
         beta = a * middle - (a + b) * np.logaddexp(0, middle) - betaln(a, b)
-        return beta - (spread / self.scale) ** 2 / 2 + np.log(spread)
+        scale = np.array([self.scale, self.scale / _ALIKE])
+        either = (np.exp(-((spread[:, None] / scale) ** 2) / 2) / scale).sum(1)
+        return beta + np.log(either) + np.log(spread)
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
         """
@@ -230,17 +236,23 @@ def hats(grid: np.ndarray, middle: np.ndarray, spread: np.ndarray) -> np.ndarray
     return np.maximum(weights, 0)
 
 
+def wider(spread: np.ndarray, deviation: float) -> np.ndarray:
+    """Return the standard deviation of groups that deviate around where they mostly lie."""
+    return np.sqrt(spread**2 + (deviation / 2) ** 2)
+
+
 def mean_rates(drawn: dict[str, np.ndarray], deviation: float) -> tuple[np.ndarray, np.ndarray]:
     """Return a rate and its complement (size,), averaged over all groups there may be."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     weights = weights / weights.sum()
-    wide = np.sqrt(drawn["spread"] ** 2 + deviation**2)
+    middle, spread, share = (drawn[name] for name in ("middle", "spread", "outlying"))
+    wide = wider(spread, deviation)
+    parts = [(0.0, spread, 1 - share), (-deviation, wide, share / 2), (deviation, wide, share / 2)]
 
     def averaged(sign):
-        alike, apart = (
-            expit(sign * (drawn["middle"][:, None] + scale[:, None] * nodes)) @ weights
-            for scale in (drawn["spread"], wide)
+        return sum(
+            mass * (expit(sign * ((middle + off)[:, None] + scale[:, None] * nodes)) @ weights)
+            for off, scale, mass in parts
         )
-        return (1 - drawn["outlying"]) * alike + drawn["outlying"] * apart
 
     return averaged(1), averaged(-1)

@@ -2,7 +2,7 @@
 Coverage of gaps between groups, beside the bootstrap over examples.
 
 Recall and specificity of groups differ on the logit scale, with a standard deviation tau; sizes
-are log-uniform. In one setting a single group deviates from others that are nearly equal, and in
+are log-uniform. In three settings a single group deviates from others that are nearly equal, and in
 two all are equal: the true gap is 0 there, which the upper limit alone can hold.
 """
 
@@ -50,6 +50,8 @@ CASES = {
     10: Setting(12, 0.1, 50, 200, -1.2),
     11: Setting(6, 0.0, 30, 100),
     12: Setting(20, 0.0, 30, 100),
+    13: Setting(8, 0.05, 60, 300, -1.5),
+    14: Setting(30, 0.2, 40, 200, -1.5),
 }
 
 
@@ -113,7 +115,7 @@ def study(case: int) -> Study:
     Parameters
     ----------
     case : int
-        1 to 12, as in ``CASES``; all groups are equal in the last two.
+        1 to 14, as in ``CASES``; all groups are equal in 11 and 12, one deviates in 10, 13, 14.
 
     Returns
     -------
