@@ -24,7 +24,7 @@ _HOME = {
         "run_length",
         "weights",
     ],
-    "learners": ["halves", "ranks"],
+    "learners": ["best", "halves", "ranks"],
     "judged": ["label_errors", "labelling", "raters", "transfer"],
     "slices": ["attempts", "gaps", "worst"],
 }

@@ -3,6 +3,7 @@ from bayescm.studies.judged import label_errors as label_errors
 from bayescm.studies.judged import labelling as labelling
 from bayescm.studies.judged import raters as raters
 from bayescm.studies.judged import transfer as transfer
+from bayescm.studies.learners import best as best
 from bayescm.studies.learners import halves as halves
 from bayescm.studies.learners import ranks as ranks
 from bayescm.studies.ours import challengers as challengers

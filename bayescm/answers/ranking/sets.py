@@ -13,7 +13,8 @@ def told_apart(
 
     The differences of all pairs lie within so many of their standard deviations of their means
     jointly; a pair is told apart where that leaves out 0. What follows from two such pairs holds
-    with them.
+    with them. Where pairs are known by themselves (``scores``), they lie within at least as many as
+    those of independent members do, which is Tukey's range.
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ def told_apart(
     if scores is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = (mean[:, None] - mean) / spread
+    else:
+        bound = max(bound, _range_of_independent(number, used, prob))
     return _closed(np.nan_to_num(scores, posinf=np.inf, neginf=-np.inf) > bound)
 
 
@@ -55,6 +58,12 @@ def _furthest(moved, spread):
         gaps *= scale[one, one + 1 :]
         np.maximum(found, np.maximum(gaps.max(axis=1), -gaps.min(axis=1)), out=found)
     return found
+
+
+def _range_of_independent(number, size, prob):
+    """Return how far apart independent members lie at most, in standard deviations of a pair."""
+    drawn = np.random.default_rng(0).standard_normal((size, number))
+    return np.quantile(np.ptp(drawn, axis=1), prob) / np.sqrt(2)
 
 
 def _closed(above):

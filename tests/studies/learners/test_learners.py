@@ -1,9 +1,9 @@
-"""The studies of halves and of ranks: their samples, and a few replications."""
+"""The studies of halves, of ranks and of the best of many: samples, and a few replications."""
 
 import numpy as np
 import pytest
 
-from bayescm.studies.learners import halves, ranks
+from bayescm.studies.learners import best, halves, ranks
 from bayescm.studies.learners.kinds import CASES, LEARNERS, Learning
 from bayescm.studies.tables import Settings
 
@@ -31,6 +31,17 @@ def test_ranks_of_classifiers_apart(case, width):
     found = ranks.table(case=case, settings=Settings(replications=2, seed=3)).iloc[0]
     assert found["covered"] > 0
     assert 1 <= found["width"] < width
+
+
+def test_nested_selection_counts_every_example_once():
+    truth, answers, levels = best.generate(np.random.default_rng(1), best.CASES[5])
+    cells = best.cells_by_fold(truth, answers)
+    assert cells.shape == (10, 100, 2, 2)
+    assert (cells.sum((2, 3)) == 20).all()
+    right = np.trace(cells.sum(0), axis1=-2, axis2=-1) / 200
+    np.testing.assert_allclose(right, (answers == truth).mean(1))
+    low, high = best.nested(truth, answers, "accuracy")
+    assert low < levels[0] < high < right.max() + 0.07
 
 
 def test_a_case_that_is_none_is_refused():
