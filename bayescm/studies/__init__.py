@@ -26,7 +26,7 @@ _HOME = {
     ],
     "learners": ["best", "halves", "ranks"],
     "judged": ["label_errors", "labelling", "raters", "transfer"],
-    "slices": ["attempts", "gaps", "worst"],
+    "slices": ["attempts", "crossed", "gaps", "worst"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
 __all__ = sorted([*_FOLDERS, "run_study"])

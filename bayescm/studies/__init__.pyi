@@ -27,6 +27,7 @@ from bayescm.studies.published import wang_2015 as wang_2015
 from bayescm.studies.published import wang_li as wang_li
 from bayescm.studies.published import yuan_jiang as yuan_jiang
 from bayescm.studies.slices import attempts as attempts
+from bayescm.studies.slices import crossed as crossed
 from bayescm.studies.slices import gaps as gaps
 from bayescm.studies.slices import worst as worst
 
