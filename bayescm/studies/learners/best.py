@@ -89,7 +89,7 @@ def _judged(setting, rng):
         "nested": nested(truth, answers, setting.measure),
         "naive": row[["naive_lower", "naive_upper"]].to_numpy(float),
     }
-    found = {}
+    found: dict[str, Any] = {}
     for name, (low, high) in ends.items():
         found |= {f"{name}_doc": low <= true <= high, f"{name}_il": high - low}
         found |= {f"{name}_bias": (low + high) / 2 - true}

@@ -49,7 +49,7 @@ def generate(
     logits = _MIDDLE + setting.interaction * rng.standard_normal(_SHAPE)
     for axis, levels in enumerate(_SHAPE):
         main = setting.main * rng.standard_normal(levels)
-        logits = logits + np.expand_dims(main, [each for each in range(3) if each != axis])
+        logits = logits + (np.zeros(_SHAPE).swapaxes(axis, -1) + main).swapaxes(axis, -1)
     low, high = np.log(setting.smallest), np.log(setting.largest)
     totals = np.exp(rng.uniform(low, high, (2, *_SHAPE))).round().astype(int)
     recall = expit(logits)
