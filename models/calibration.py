@@ -77,6 +77,11 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
             f"evidence.sel(classifier={many[0]!r}), or ask bcm.summary, which answers all of them."
         )
     odds = _log_odds(np.asarray(evidence["score"], float).ravel())
+    if len(np.unique(odds)) < 3:
+        raise ValueError(
+            f"a calibration curve needs forecasts that differ: {np.unique(evidence['score'])}. "
+            "Expected three different ones; ask bcm.summary for brier or log_loss."
+        )
     actual = (evidence["actual"].values == evidence["positive"].values).astype(float)
     weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(odds)), float)
     knots = np.unique(np.quantile(odds, np.arange(16) / 15, method="nearest"))

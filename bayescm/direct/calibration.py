@@ -72,7 +72,7 @@ class Calibration(OfForecasts):
     @cached_property
     def smooth(self) -> list[Smooth]:
         """The posterior of the curve of each classifier."""
-        for row in self.odds:
+        for row in self.probability:
             if len(np.unique(row)) < 3:
                 todo = "ask for brier, log_loss or calibration_in_the_large"
                 what = "a calibration curve needs forecasts that differ"

@@ -14,6 +14,7 @@ TRUTH = [0, 1, 0, 1, 1]
         ([0.1, 0.2, 0.3, 1.2, 0.5], r"outside \[0, 1\]: 1.2"),
         ({"a": [0.5] * 5, "b": [0.1, -0.2, 0.3, 0.4, 0.5]}, "a probability of 'b' is outside"),
         ([0.1, np.nan, 0.3, 0.2, 0.5], "missing"),
+        ([10, 20, 30, 99, 50], "divide percentages by 100"),
     ],
 )
 def test_impossible_probabilities_are_named(given, words):

@@ -41,8 +41,9 @@ def test_an_intercept_and_a_slope_are_found():
 
 def test_forecasts_all_alike_have_no_curve():
     evidence = bcm.from_probabilities([0, 1, 1, 0], [0.4] * 4)
-    with pytest.raises(ValueError, match="needs forecasts that differ"):
-        bcm.interval(evidence, "ece")
+    for ask in (lambda: bcm.interval(evidence, "ece"), lambda: bcm.fit(evidence)):
+        with pytest.raises(ValueError, match=r"needs forecasts that differ: \[0.4\]"):
+            ask()
     assert bcm.interval(evidence, "brier").sizes == {"bound": 2}
 
 

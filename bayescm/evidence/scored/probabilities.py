@@ -71,6 +71,8 @@ def from_probabilities(
     outside = values.values[(values.values < 0) | (values.values > 1)]
     if outside.size:
         todo = "pass predict_proba, or decision values as scores: from_scores(actual, scores)"
+        if values.min() >= 0 and 2 < values.max() <= 100:
+            todo = "divide percentages by 100"
         raise fail(f"a probability{name} is outside [0, 1]", outside[0], "[0, 1]", todo)
     if "class" in values.dims:
         total = values.sum("class").values.ravel()

@@ -249,7 +249,8 @@ def _weighted(evidence):
 def _check_classes(evidence):
     """Every fold needs examples inside and outside of every class."""
     truth = evidence["actual"].values
-    wanted = evidence["class"].values if "class" in evidence.dims else [evidence["positive"].item()]
+    several = "class" in evidence.dims
+    wanted = evidence["class"].values.tolist() if several else [evidence["positive"].item()]
     folds = evidence["fold"].values if "fold" in evidence else np.zeros(len(truth), int)
     for fold in pd.unique(folds):
         of = truth[folds == fold]

@@ -1,0 +1,1 @@
+"""Studies of forecasts of more than two classes."""

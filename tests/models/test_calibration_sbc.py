@@ -1,0 +1,68 @@
+"""Simulation-based calibration of the siblings of the calibration models, and NUTS beside one."""
+
+import numpy as np
+import pytest
+from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
+from scipy.special import expit, softmax
+from scipy.stats import kstest
+
+import bayescm as bcm
+from bayescm.direct.probabilities import linear, smooth
+
+TIMES, DRAWS = 300, 199
+
+
+def of_two(rng):
+    """Return the rank of the true departure at three forecasts among draws of the posterior."""
+    odds = rng.normal(0, 1.3, 150)
+    blank = smooth.Smooth(odds, np.zeros(150), np.ones(150))
+    sizes = np.sqrt(1 / blank.precision)
+    truth = rng.normal(0, sizes)[None], np.abs(rng.normal(0, smooth.SCALE, 1))
+    chance = expit(odds + blank.departure(*truth, odds)[0])
+    seen = (rng.random(150) < chance).astype(float)
+    posterior = smooth.Smooth(odds, seen, np.ones(150))
+    at = np.array([-1.0, 0.2, 1.5])
+    drawn = posterior.departure(*posterior.draw(DRAWS, rng)[:2], at)
+    return (drawn < blank.departure(*truth, at)[0]).sum(axis=0)
+
+
+def of_three(rng):
+    """Return the rank of the true chances of a class at two forecasts of three classes."""
+    logs = rng.normal(0, 1.3, (120, 3))
+    blank = linear.Linear(logs, np.zeros(120, int), np.ones(120), linear.SCALE, np.zeros(3))
+    sizes = np.sqrt(1 / blank.precision)
+    truth = blank.matrices(rng.normal(0, sizes)[None], np.abs(rng.normal(0, linear.SCALE, 1)))
+    chance = blank.chances(truth, logs)[0]
+    code = (rng.random((120, 1)) > chance.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    posterior = linear.Linear(logs, code, np.ones(120), linear.SCALE, np.zeros(3))
+    drawn = posterior.matrices(*posterior.draw(DRAWS, rng)[:2])
+    at = np.log(softmax([[1.0, 0.0, -1.0], [-0.5, 0.5, 0.5]], axis=1))
+    own = blank.chances(truth, at)[0, :, 0]
+    return (posterior.chances(drawn, at)[..., 0] < own).sum(axis=0)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("simulate", [of_two, of_three])
+def test_ranks_of_the_truth_are_uniform(simulate):
+    rng = np.random.default_rng(5)
+    ranks = np.array([simulate(rng) for _ in range(TIMES)])
+    for each in ((ranks + 0.5) / (DRAWS + 1)).T:
+        assert kstest(each, "uniform").pvalue > 0.001
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_nuts_draws_from_the_posterior_of_the_sibling():
+    rng = np.random.default_rng(2)
+    p = rng.random(150)
+    evidence = bcm.from_probabilities((rng.random(150) < p**1.5).astype(int), p)
+    tree = sampled_by_nuts(bcm.models.calibration(evidence), seed=3)
+    assert_converged(tree)
+    posterior = bcm.direct.calibration(evidence)
+    drawn = posterior.variables(8000, np.random.default_rng(0))
+    for name in ("level", "slope"):
+        assert_same_distribution(tree["posterior"][name], drawn[name])
+    curve = posterior.curves(posterior.odds, 4000, np.random.default_rng(1))[:, 0]
+    chosen = tree["posterior"]["curve"].isel(example=slice(0, 150, 30))
+    assert_same_distribution(chosen, curve[:, ::30])
