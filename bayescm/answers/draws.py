@@ -94,7 +94,7 @@ def draw_measures(
     model : str or callable, optional
         See `bayescm.interval`; by default that of `posterior.route.comparison_of`.
     draws : int, optional
-        Default 50,000 for small tables, 10,000 for large ones.
+        Default 50,000 for up to 64 cells (16 classifiers of two classes), 10,000 for more.
     random_seed : int, default 0
     of, n
         See `bayescm.interval`.

@@ -24,7 +24,7 @@ from bayescm.validate import fail
 DRAWS = 20_000
 PAIRED_DRAWS, LARGE_DRAWS = 50_000, 10_000
 FINITE_DRAWS = 4_000
-_SMALL = 256  # numbers of one draw
+_SMALL = 64  # numbers of one draw: 16 classifiers of two classes
 
 
 class Posterior:

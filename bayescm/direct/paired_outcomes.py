@@ -256,8 +256,8 @@ def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
     639-650.
     """
     outcomes = as_outcomes(outcomes)
-    matrices = tables_of(outcomes)
-    counts, actual, predicted = arrays(outcomes)
+    counts, actual, predicted = parts = arrays(outcomes)
+    matrices = tables_of(outcomes, parts)
     first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
     own = prior_of(concentration, first)
     prior = own_priors(own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes))

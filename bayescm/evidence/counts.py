@@ -34,18 +34,16 @@ def make_counts(
     abstain: Any = None,
 ) -> xr.DataArray:
     """Return the labelled table with its positive class, given or obvious, if any."""
-    cells = {dim: np.asarray(labels) for dim in CELLS}
-    counts = xr.DataArray(
-        table, dims=(*dims, *CELLS), coords={**(coords or {}), **cells}, name="counts"
-    )
+    every = {**(coords or {}), **{dim: np.asarray(labels) for dim in CELLS}}
+    real = np.asarray(labels).tolist()
     if abstain is not None:
-        counts = counts.assign_coords(abstain=find_label(abstain, labels.tolist(), "abstention"))
-    real = classes(counts).tolist()
+        every["abstain"] = find_label(abstain, real, "abstention")
+        real = [label for label in real if label != every["abstain"]]
     if positive is None and len(real) == 2:
         positive = obvious(real)
-    if positive is None:
-        return counts
-    return counts.assign_coords(positive=find_label(positive, real))
+    if positive is not None:
+        every["positive"] = find_label(positive, real)
+    return xr.DataArray(table, dims=(*dims, *CELLS), coords=every, name="counts")
 
 
 def positive(counts: xr.DataArray) -> Any:

@@ -271,10 +271,10 @@ def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
     return tables_of(as_outcomes(outcomes))
 
 
-def tables_of(outcomes: xr.Dataset) -> xr.DataArray:
-    """Return each classifier's own confusion matrix, of outcomes in canonical form."""
+def tables_of(outcomes: xr.Dataset, parts: tuple | None = None) -> xr.DataArray:
+    """Return each classifier's own confusion matrix, of outcomes in canonical form or `arrays`."""
     labels = outcomes["label"].values
-    counts, actual, predicted = arrays(outcomes)
+    counts, actual, predicted = parts or arrays(outcomes)
     leading = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
     dims = (*leading, "classifier")
     coords = {dim: outcomes[dim].values for dim in dims if dim in outcomes.coords}
