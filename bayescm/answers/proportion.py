@@ -64,7 +64,7 @@ def proportion(
 
 
 def _side(name, values):
-    checked = check_counts(getattr(values, "values", values), fractional=True, name=name)
+    checked = check_counts(values, fractional=True, name=name)
     if isinstance(values, xr.DataArray):
         return values.copy(data=checked)
     if checked.ndim > 1:

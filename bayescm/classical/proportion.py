@@ -67,7 +67,7 @@ def proportion(
 
 
 def _labelled(numbers):
-    values = check_counts(getattr(numbers, "values", numbers))
+    values = check_counts(numbers)
     return numbers.copy(data=values) if isinstance(numbers, xr.DataArray) else xr.DataArray(values)
 
 

@@ -75,7 +75,7 @@ def from_cells(
 
 
 def _labelled_cell(name, cell, fractional):
-    values = check_counts(getattr(cell, "values", cell), fractional, name)
+    values = check_counts(cell, fractional, name)
     if isinstance(cell, xr.DataArray):
         return cell.copy(data=values)
     if values.ndim > 1:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import bayescm as bcm
 from bayescm.evidence import combine, from_cells, from_matrix
 
 # from_cells
@@ -272,3 +273,31 @@ def test_the_margins_of_a_crosstab_are_no_class(name):
 def test_two_equal_rows_are_no_margins():
     table = pd.DataFrame([[5, 5], [5, 5]], index=["a", "b"], columns=["a", "b"])
     assert from_matrix(table).sum() == 20
+
+
+class Tensor:
+    """As those of PyTorch: numpy sees it unless it needs a gradient, and ``values`` is a method."""
+
+    def __init__(self, data, gradient=False):
+        self.data, self.gradient = np.asarray(data), gradient
+
+    def __array__(self, dtype=None, copy=None):
+        if self.gradient:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return np.array(self.data, dtype)
+
+    def __len__(self):
+        return len(self.data)
+
+    def values(self):
+        raise RuntimeError("only of sparse tensors")
+
+
+def test_tensors_are_arrays():
+    counts = from_cells(tp=Tensor(3), fn=1, fp=2, tn=Tensor(4))
+    assert counts.identical(from_cells(tp=3, fn=1, fp=2, tn=4))
+    actual, score = [0, 1, 1, 0], [0.1, 0.7, 0.4, 0.4]
+    expected = bcm.from_scores(actual, score)
+    assert bcm.from_scores(Tensor(actual), Tensor(score)).identical(expected)
+    with pytest.raises(TypeError, match="of a tensor a numpy array"):
+        bcm.from_scores(actual, Tensor(score, gradient=True))

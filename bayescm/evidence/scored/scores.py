@@ -155,8 +155,8 @@ def _matrix(scores, n, classes):
     unmasked(scores, "a score")
     try:
         values = np.asarray(scores, float)
-    except (TypeError, ValueError):
-        todo = "pass the output of decision_function or predict_proba"
+    except (TypeError, ValueError, RuntimeError):  # the last from tensors that numpy cannot see
+        todo = "pass the output of decision_function or predict_proba; of a tensor a numpy array"
         raise fail("scores must be numbers", scores, "real numbers", todo, TypeError) from None
     _same_length("scores", values, n)
     if len(classes) == 2 and values.shape == (n, 1):  # a network's single output
