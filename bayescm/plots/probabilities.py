@@ -60,7 +60,7 @@ def plot_calibration(
     ('probability given', 'share that comes true')
     """
     panels = _panels(evidence)
-    wide = min(len(panels), 3 if len(panels) < 10 else 4)
+    wide = 1 if len(panels) == 1 else int(np.ceil(np.sqrt(len(panels))))
     size = (5.6, 5.8) if len(panels) == 1 else (3.6 * wide, 3.7 * -(-len(panels) // wide) + 0.3)
     with canvas(size, ax=ax, number=len(panels), columns=wide) as page:
         for axes, (title, every) in zip(page.panels, panels, strict=True):
