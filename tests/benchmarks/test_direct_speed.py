@@ -72,3 +72,12 @@ def test_drawn_intervals(benchmark):
     benchmark.pedantic(
         lambda: bcm.interval(counts, ["f1", "mcc"], kind="eti", draws=1000), rounds=2
     )
+
+
+@pytest.mark.benchmark(group="macro-F1 (bounds: 2 s of 200 classes, .1 ms a matrix of 3)")
+@pytest.mark.parametrize(("classes", "size"), [(200, 1), (3, 1000)])
+def test_macro_averages(benchmark, classes, size):
+    cells = np.random.default_rng(0).poisson(0.2 + 40 * np.eye(classes), (size, classes, classes))
+    counts = bcm.from_matrix(cells[0] if size == 1 else cells)
+    found = benchmark(bcm.interval, counts, "f1_macro", kind="eti", accuracy=1e-3)
+    assert found.attrs["how"].startswith("moments")

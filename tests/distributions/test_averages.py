@@ -73,3 +73,10 @@ def test_a_beta_is_near_itself():
     for kind in ("eti", "hdi"):
         np.testing.assert_allclose(getattr(near, kind)(0.95), getattr(beta, kind)(0.95), rtol=1e-6)
     assert near.hdi_kind(0.95).tolist() == beta.hdi_kind(0.95).tolist()
+
+
+def test_some_of_the_classes_are_not_all_of_them():
+    counts = bcm.from_matrix(cells(4, 200, 0.8, 1), labels=list("abcd"))
+    every, some = (bcm.interval(counts, name, kind="eti") for name in ("f1_macro", "f1_macro[a,b]"))
+    assert (every.attrs["how"], some.attrs["how"]) == ("moments", "draws")
+    assert np.abs(every.values - some.values).max() > 0.01
