@@ -337,6 +337,7 @@ PLAIN = {
     "plot_plan": lambda data, wanted: bcm.plot_plan(wanted, width=0.3, pilot=data),
 }
 ALONE = {
+    "heterogeneity": bcm.heterogeneity,
     "check": lambda data: bcm.check(data, ["recall > 0.5 @ 0.9", "f1 > 0.9"]),
     "check of parts": lambda data: bcm.check(data, ["f1 - f1[classifier=one] > -0.1"]),
     "evidence_for": bcm.evidence_for,
