@@ -55,7 +55,8 @@ def noisy_labels(
         the place of the truth or -1; of several populations ``group`` (pattern), with the coord
         ``population``.
     concentration : float, optional
-        Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1.
+        Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1 for all
+        wrong answers together, 1 / (C - 1) each.
     dependence : float, tuple or callable, default 0
         Of two classes: the correlation of two raters' errors on the normal scale; a number, (a, b)
         for a Beta(a, b), or a function from a name to a PyMC variable.
@@ -83,7 +84,7 @@ def noisy_labels(
     size = len(labels)
     gold = evidence["gold"].values
     possible = (gold[:, None] < 0) | (gold[:, None] == np.arange(size))
-    weight = 1.0 if concentration is None else float(concentration)
+    weight = 1 / (size - 1) if concentration is None else float(concentration)
     prior = np.tile(weight + np.eye(size), (len(names), 1, 1))
     coords = {"classifier": names, "actual": labels, "predicted": labels}
     coords |= {"population": evidence["population"].values} if "group" in evidence else {}

@@ -242,7 +242,8 @@ def noisy_labels(
     evidence : Dataset
         From `bayescm.from_raters`.
     concentration : float, optional
-        Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1.
+        Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1 for all
+        wrong answers together, 1 / (C - 1) each.
     dependence : float or tuple of two floats, default 0
         Of two classes: how far examples are hard or easy for all raters alike. The correlation of
         two raters' errors on the normal scale, in [0, 1): a number that is assumed, or ``(a, b)``
@@ -270,7 +271,7 @@ def noisy_labels(
     True
     """
     ratings = as_ratings(evidence)
-    prior = 1.0 if concentration is None else concentration
+    prior = 1 / (ratings.sizes["actual"] - 1) if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:
         raise fail("concentration must be positive", prior, "a number > 0", "pass 1")
     return NoisyLabels(ratings, float(prior), _dependence(dependence, ratings.sizes["actual"]))
