@@ -14,7 +14,7 @@ from bayescm.distributions.incomplete import betainc, betaincinv, logpdf
 from bayescm.distributions.integrals import curves
 
 _REACH = 8.0  # of the scores: beyond, nothing is left of 1 - q
-_PART = 0.2  # of a correction, which may be wrong
+_PART, _MORE = 0.2, 2.0  # of a correction, which may be wrong, and more of a larger one
 _UNIT = Link(0.0, 1.0)
 
 
@@ -102,7 +102,8 @@ class NearBeta(Distribution):
         third, fourth = self._terms(np.asarray(z, float))
         size = sum(_parameters(self.center, self.spread)) + 1
         further = self.spread * (np.abs(z) * self.doubt + 1 / (2 * size))
-        return _PART * (np.abs(third) + np.abs(fourth)) + further
+        moved = (np.abs(third) + np.abs(fourth)) / self.spread
+        return self.spread * (_PART + _MORE * moved) * moved + further
 
     def _highest(self, prob):
         z = curves.fit()[0].reshape(-1, *[1] * len(self.shape)) + np.zeros(self.shape)
