@@ -7,6 +7,8 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import expit
 
+from bayescm.validate import fail
+
 _CACHED = 30_000  # numbers that a processor's cache holds several arrays of
 
 
@@ -113,6 +115,9 @@ def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
     weight, outcome = forecasts.weight, forecasts.outcome
     mean, found = weight.mean(axis=0, keepdims=True), []
     for odds in log_odds(forecasts.probability):
+        if not fixed and np.ptp(odds) == 0:
+            todo = "ask for brier, log_loss or calibration_in_the_large"
+            raise fail("a slope needs forecasts that differ", ..., "two different ones", todo)
         start = _logistic(mean, outcome=outcome, odds=odds, fixed=fixed, start=(0.0, 1.0))
         fit = partial(_logistic, outcome=outcome, odds=odds, fixed=fixed, start=start)
         found.append(in_blocks(fit, weight, len(odds)))

@@ -124,3 +124,10 @@ def test_the_gain_of_recalibration_is_what_recalibration_gains():
     assert ((found["lower"][:2] < gains) & (gains < found["upper"][:2])).all()
     assert found["lower"][2:].tolist() == [0, 0]
     assert (found["upper"][2:] < 0.2 * found["gain"][:2].to_numpy()).all()
+
+
+def test_one_forecast_for_all_has_no_slope():
+    constant = bcm.from_probabilities([0, 1, 1, 0], np.full(4, 0.4))
+    with pytest.raises(ValueError, match="a slope needs forecasts that differ"):
+        bcm.interval(constant, "calibration_slope")
+    assert bcm.interval(constant, "calibration_intercept").notnull().all()

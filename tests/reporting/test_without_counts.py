@@ -28,6 +28,16 @@ def test_the_table_of_a_prediction_model(tmp_path):
     assert float(row.split("|")[2]) == pytest.approx(point, abs=5e-4)
 
 
+def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
+    rng = np.random.default_rng(5)
+    risk = rng.beta(2, 3, 200)
+    evidence = bcm.from_probabilities(rng.random(200) < risk, risk, fold=np.arange(200) % 4)
+    text = bcm.report(evidence, tmp_path / "folds.md").read_text().replace("\\_", "_")
+    assert "| brier_skill " in text
+    assert "correlated t of the folds" in text
+    assert "| ece " not in text
+
+
 def test_raters_have_a_report(tmp_path):
     truth = np.array(["good", "bad", "bad"] * 30)
     rng = np.random.default_rng(4)

@@ -13,8 +13,8 @@ from bayescm.reporting.parts import Picture, Section, Table
 from bayescm.reporting.progress import tell
 
 _CALIBRATION = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
-_NAMES = ("auc", *_CALIBRATION, "brier", "brier_skill", "ece")
-_CLASSES = ("auc_macro", "brier", "brier_skill", "ece_macro", "ece_top_label", "ece_full")
+_NAMES, _OF_CURVES = ("auc", *_CALIBRATION, "brier", "brier_skill"), ("ece",)
+_CLASSES, _OF_CLASSES = ("auc_macro", "brier", "brier_skill"), ("macro", "top_label", "full")
 _PANELS = 11  # classes of a picture
 _THRESHOLDS = (0.1, 0.2, 0.5)
 
@@ -30,20 +30,20 @@ def of_probabilities(
     thresholds = list(keywords.pop("thresholds", _THRESHOLDS))
     asked = {"prob": settings["prob"], "kind": "eti", "random_seed": settings["random_seed"]}
     asked |= keywords
-    several = "class" in evidence.dims
-    wanted = list(measures) if measures else list(_CLASSES if several else _NAMES)
+    several, whole = "class" in evidence.dims, "fold" not in evidence
+    wanted = [*measures] if measures else _default(several, whole)
     tell("intervals")
     table = bcm.summary(evidence, wanted, **asked)
     known = content.known(table, settings["prob"], "eti")
     model = Section("The prediction model", known.sentences)
     columns = ["measure", *{"classifier", "class"} & {*table}, "point", "mean", "lower", "upper"]
-    whole, of = table[columns], "Discrimination and calibration"
-    if not several:
+    shown, of = table[columns], "Discrimination and calibration"
+    if whole and not several:
         tell("decisions")
         benefit = _benefit(evidence, thresholds, settings)
-        whole = pd.concat([whole, benefit[columns]], ignore_index=True)
+        shown = pd.concat([shown, benefit[columns]], ignore_index=True)
         of = "Discrimination, calibration and net benefit"
-    model.tables = [Table(f"{of}, {100 * settings['prob']:.4g}% intervals", whole)]
+    model.tables = [Table(f"{of}, {100 * settings['prob']:.4g}% intervals", shown)]
     sections = [Section("What was evaluated", _evaluated(evidence)), model]
     if evidence.sizes.get("classifier", 1) > 1:
         tell("comparison")
@@ -51,9 +51,10 @@ def of_probabilities(
         sections.append(content.better(better, settings["rope"], settings["prob"]))
     tell("pictures")
     prob = settings["prob"]
-    model.pictures = _pictures(evidence, prob)
+    model.pictures = _pictures(evidence, prob) if whole else []
+    model_name = "dirichlet_calibration" if several else "calibration"
     told = {
-        "Model": "dirichlet_calibration" if several else "calibration",
+        "Model": model_name if whole else "correlated t of the folds",
         "Seed": settings["random_seed"],
     } | versions()
     said = bcm.interval(evidence, wanted[0], **asked).attrs.get("caution", "")
@@ -62,6 +63,13 @@ def of_probabilities(
         content.computed(table, told),
         Section("Cautions", [said or "No cautions."]),
     ]
+
+
+def _default(several, whole):
+    """Return the usual measures; of folds only those that each fold has by itself."""
+    names = _CLASSES if several else _NAMES
+    curves = [f"ece_{each}" for each in _OF_CLASSES] if several else _OF_CURVES
+    return [*names, *(curves if whole else [])]
 
 
 def _pictures(evidence, prob):
