@@ -221,6 +221,12 @@ def _numbers(array, name):
     except ValueError as problem:
         todo = "make every row equally long"
         raise fail("counts are ragged", problem, "rows of equal length", todo) from None
+    except TypeError:
+        todo = "pass counts, or make them from predictions with from_predictions"
+        kind = type(array).__name__
+        raise fail(
+            f"{name} must be a number", kind, "whole numbers >= 0", todo, TypeError
+        ) from None
     if array.dtype.kind == "O":
         array = _from_objects(array)
     if array.dtype.kind not in "iuf":

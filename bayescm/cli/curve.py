@@ -83,7 +83,8 @@ def _area_table(name):
         from bayescm import curves
 
         values = curves.number_draws(evidence, name)
-        bounds = curves.numbers.interval_of(values, prob, "eti")
+        areas = {"auc": curves.auc, "average_precision": curves.average_precision}
+        bounds = areas[name](evidence, prob=prob)
         columns = {
             "estimate": curves.estimate(evidence, name),
             "mean": values.mean("draw"),
