@@ -1,17 +1,10 @@
 import matplotlib
-import matplotlib.pyplot as plt
 import pytest
 import xarray as xr
 
 import bayescm as bcm
 
 matplotlib.use("Agg")
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="session")
