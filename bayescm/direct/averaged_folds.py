@@ -28,7 +28,7 @@ from bayescm.direct.dirichlet_multinomial import DirichletMultinomial, dirichlet
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.evidence.folds import FOLDS, design, stack
-from bayescm.measures.averaging import average_draws
+from bayescm.measures.labelled import average_draws
 from bayescm.validate import check_choice, fail
 
 _TOO_MUCH = 1 / 3  # of the examples, of the priors of all folds together
