@@ -3,7 +3,12 @@
 from bayescm.plots.checks import plot_diagnostics, plot_predictive
 from bayescm.plots.comparison import plot_differences
 from bayescm.plots.curves import plot_curve_numbers, plot_precision_recall, plot_roc
-from bayescm.plots.decisions import plot_corp, plot_expected_cost, plot_risk_coverage
+from bayescm.plots.decisions import (
+    plot_corp,
+    plot_decision_curve,
+    plot_expected_cost,
+    plot_risk_coverage,
+)
 from bayescm.plots.densities import plot_posterior, plot_prior_posterior
 from bayescm.plots.folds import plot_folds, plot_omega
 from bayescm.plots.forest import plot_forest
@@ -12,7 +17,7 @@ from bayescm.plots.matrix import plot_matrix
 from bayescm.plots.online import plot_history
 from bayescm.plots.planning import plot_plan
 from bayescm.plots.priors import plot_priors
-from bayescm.plots.probabilities import plot_calibration, plot_decision_curve
+from bayescm.plots.probabilities import plot_calibration
 from bayescm.plots.ranks import plot_ranks, plot_tiers
 from bayescm.plots.regions import plot_region
 from bayescm.plots.slices import plot_slices

@@ -1,4 +1,4 @@
-"""What acting on probabilities costs, what answering only when sure buys, and the CORP diagram."""
+"""What acting on probabilities gains and costs, what answering only when sure buys, and CORP."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +7,7 @@ import xarray as xr
 
 from bayescm.classical.probabilities.isotonic import corp
 from bayescm.curves.deciding.costs import expected_cost
+from bayescm.curves.deciding.decisions import decision_curve
 from bayescm.curves.deciding.selective import risk_coverage
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
@@ -18,6 +19,60 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHARE = 0.05  # of the examples: of fewer answers next to nothing is known
+
+
+def plot_decision_curve(
+    evidence: xr.Dataset,
+    *,
+    thresholds: Any = None,
+    prevalence: float | None = None,
+    prob: float = 0.95,
+    simultaneous: bool = False,
+    random_seed: int = 0,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """
+    Draw the net benefit of acting on each classifier's probabilities, by threshold.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    thresholds, prevalence, prob, simultaneous, random_seed
+        See :func:`bayescm.decision_curve`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.beta(1, 3, 300)
+    >>> axes = plot_decision_curve(bcm.from_probabilities(rng.random(300) < p, p)).axes[0]
+    >>> axes.get_ylabel()
+    'net benefit'
+    """
+    options: dict[str, Any] = {"thresholds": thresholds, "prevalence": prevalence}
+    options |= {"prob": prob, "simultaneous": simultaneous, "random_seed": random_seed}
+    found = decision_curve(evidence, **options)
+    with canvas((6.4, 4.4), ax=ax) as page:
+        axes, at = page.axes, found["threshold"]
+        axes.plot(at, found["treat_all"], color=common.grey(), linestyle="--", label="treat all")
+        axes.axhline(0, color=common.grey(), linewidth=0.8, label="treat none")
+        for place, (name, part) in enumerate(_members(found)):
+            _band(axes, at, part["interval"], part["mean"], common.paint(place), name)
+        top = float(max(found["interval"].max(), found["treat_all"].max()))
+        axes.set(xlabel="threshold", ylabel="net benefit", ylim=(-0.25 * top, 1.1 * top))
+        axes.legend(fontsize=8, loc="upper right")
+        known = "" if prevalence is None else f"prevalence {prevalence:g}"
+        words = f"{100 * prob:g}% band, {'simultaneous' if simultaneous else 'pointwise'}"
+        page.heading(words, known, common.positive_of(evidence))
+    return page.figure
 
 
 def plot_expected_cost(

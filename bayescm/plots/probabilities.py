@@ -1,6 +1,6 @@
-"""Probabilities: the calibration curve with its band, and net benefit by threshold."""
+"""Probabilities: the calibration curve with its band."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -8,7 +8,6 @@ import xarray as xr
 from bayescm.answers.summary import summary
 from bayescm.curves import calibration
 from bayescm.curves.calibration.views import views
-from bayescm.curves.deciding.decisions import decision_curve
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
 from bayescm.validate import fail
@@ -99,65 +98,6 @@ def _curves(axes, every, prob, simultaneous):
             axes.plot(at, part["median"], color=colour, label=label)
             _histogram(axes, scores, colour)
             place += 1
-
-
-def plot_decision_curve(
-    evidence: xr.Dataset,
-    *,
-    thresholds: Any = None,
-    prevalence: float | None = None,
-    prob: float = 0.95,
-    simultaneous: bool = False,
-    random_seed: int = 0,
-    ax: "Axes | None" = None,
-) -> "Figure":
-    """
-    Draw the net benefit of acting on each classifier's probabilities, by threshold.
-
-    Parameters
-    ----------
-    evidence : Dataset
-        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
-    thresholds, prevalence, prob, simultaneous, random_seed
-        See :func:`bayescm.decision_curve`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import bayescm as bcm
-    >>> rng = np.random.default_rng(1)
-    >>> p = rng.beta(1, 3, 300)
-    >>> axes = plot_decision_curve(bcm.from_probabilities(rng.random(300) < p, p)).axes[0]
-    >>> axes.get_ylabel()
-    'net benefit'
-    """
-    options: dict[str, Any] = {"thresholds": thresholds, "prevalence": prevalence}
-    options |= {"prob": prob, "simultaneous": simultaneous, "random_seed": random_seed}
-    found = decision_curve(evidence, **options)
-    several = "classifier" in found.dims
-    names = found["classifier"].values.tolist() if several else ["acting on the probabilities"]
-    with canvas((6.4, 4.4), ax=ax) as page:
-        axes, at = page.axes, found["threshold"]
-        axes.plot(at, found["treat_all"], color=common.grey(), linestyle="--", label="treat all")
-        axes.axhline(0, color=common.grey(), linewidth=0.8, label="treat none")
-        for place, name in enumerate(names):
-            part = found.isel(classifier=place) if several else found
-            ends, colour = part["interval"].values, common.paint(place)
-            axes.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
-            axes.plot(at, part["mean"], color=colour, label=name)
-        top = float(max(found["interval"].max(), found["treat_all"].max()))
-        axes.set(xlabel="threshold", ylabel="net benefit", ylim=(-0.25 * top, 1.1 * top))
-        axes.legend(fontsize=8, loc="upper right")
-        known = "" if prevalence is None else f"prevalence {prevalence:g}"
-        words = f"{100 * prob:g}% band, {'simultaneous' if simultaneous else 'pointwise'}"
-        page.heading(words, known, common.positive_of(evidence))
-    return page.figure
 
 
 def _labels(evidence, name=None):

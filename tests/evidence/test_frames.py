@@ -119,6 +119,13 @@ def test_bins_are_exact_at_their_edges_and_say_what_an_area_may_miss():
     assert 0 < abs(np.diff(areas)[0]) <= binned["area_error"]
 
 
+def test_counts_of_scores_may_be_fractions():
+    halves = SCORED.assign(n=0.5)
+    found = bcm.from_scored_frame(halves, "a", actual="y", weights="n", edges=EDGES)
+    whole = bcm.from_scored_frame(SCORED, "a", actual="y", edges=EDGES)
+    np.testing.assert_allclose(found["weight"], whole["weight"] / 2)
+
+
 @pytest.mark.parametrize(
     ("frame", "asked", "message"),
     [

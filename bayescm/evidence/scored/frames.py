@@ -72,7 +72,9 @@ def from_scored_frame(
     names = named(scores)
     keys = list(dict.fromkeys([actual, *names.values(), *([] if fold is None else [fold])]))
     starts = None if edges is None else _starts(edges)
-    counts, number = counted(_binned(frame, keys, set(names.values()), starts), keys, weights)
+    counts, number = counted(
+        _binned(frame, keys, set(names.values()), starts), keys, weights, "counts"
+    )
     counts = counts.sort_values(keys, ignore_index=True)
     values = {name: _scores(counts[column], starts) for name, column in names.items()}
     evidence = from_scores(
