@@ -11,6 +11,7 @@ import xarray as xr
 from bayescm.answers.asking import ASKED, answers_of, wanted
 from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.answers.tables.bars import Intervals
+from bayescm.direct.base import Posterior
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.measures.defaults import TABULATED, default_measures
@@ -66,7 +67,17 @@ def summary(
         ask = partial(summary, measures=measures, prob=prob, kind=kind, **keywords)
         return in_blocks(ask, evidence)
     asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
-    posterior = posterior_of(evidence, **keywords)
+    return table_of(posterior_of(evidence, **keywords), measures, prob, kind, **asked)
+
+
+def table_of(
+    posterior: Posterior,
+    measures: str | Callable | Sequence[str | Callable],
+    prob: float,
+    kind: str,
+    **asked: Any,
+) -> pd.DataFrame:
+    """Return the summary of a posterior; what else is asked are those `ASKED`."""
     found = answers_of(posterior, measures, **asked)
     kernels, of = wanted(posterior, measures, asked.get("of", "parameter"))
     points = [posterior.point(each, of) for each in kernels]

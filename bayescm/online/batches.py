@@ -95,10 +95,10 @@ class Batches:
         None is returned where it takes the whole ledger: fractional counts have no exact sums, and
         only the times of observation are sought for.
         """
-        self.labels()
         if self.order != "at":
             return None
         entries, last = self._ledger.recent(self._classifier, since, before)
+        self.labels()  # which raises where there is no batch
         if last is None or last.total is None:
             return None
         order = order_of(entries, "at")

@@ -9,7 +9,7 @@ from scipy import special
 
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.online.series import step_axis
-from bayescm.online.settings import as_prior
+from bayescm.online.settings import prior_cells
 from bayescm.validate import check_choice, fail
 
 PARTS = ("answers", "totals", "all")
@@ -69,7 +69,7 @@ def log_bayes_factor(
 
 def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
     """Return prior pseudo-counts (C, C) in the order of the counts; raise where one is not > 0."""
-    return checked(as_prior(concentration, counts).values)
+    return checked(prior_cells(concentration, counts))
 
 
 def checked(prior: np.ndarray) -> np.ndarray:

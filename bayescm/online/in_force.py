@@ -22,7 +22,7 @@ def in_force(batches: Batches, *, window: int | None, forgetting: float) -> xr.D
     from bayescm.online.series import accumulate
 
     if window is None and forgetting == 1:
-        total = batches.last().total
+        total = batches.last().total  # which finds the labels too
         if total is not None:
             return batches.labels().copy(data=np.array(json.loads(total)))
     wanted = (
@@ -71,14 +71,11 @@ def latest(
     return counts, concentration if window else as_prior(concentration, counts) + earlier
 
 
-def warn_if_late(batches: Batches, batch_id: str, at: Any, latest: str) -> None:
+def warn_if_late(order: str, batch_id: str, at: Any, latest: str) -> None:
     """Warn where a batch that was just recorded is earlier than the latest that was there."""
-    if timestamp(instant(at)) < latest and batches.order == "at":
-        # Rarely far from the end, and there in the order of time.
-        found, _, _ = batches.recent(latest, 1) or (batches.in_force(), 0, 0)
-        later, when = (found[each].values[-1] for each in ("batch_id", "at"))
+    if timestamp(instant(at)) < latest and order == "at":
         warnings.warn(
-            f"Batch {batch_id!r} is earlier than {str(later)!r} (at {when}). It is recorded; "
+            f"Batch {batch_id!r} is earlier than the latest, which is of {latest}. It is recorded; "
             "the history is in order of time, so what was reported since then may change.",
             UserWarning,
             stacklevel=3,

@@ -9,10 +9,10 @@ import xarray as xr
 from bayescm.measures.defaults import WATCHED, default_measures
 from bayescm.online.batches import ORDERS, Batches, one_batch
 from bayescm.online.in_force import in_force, latest, warn_if_late
-from bayescm.online.settings import as_prior, check_forgetting, check_window
+from bayescm.online.settings import as_prior, check_forgetting, check_window, prior_cells
 from bayescm.online.store.ledger import Ledger
 from bayescm.online.store.rows import name
-from bayescm.validate import check_choice, check_keywords
+from bayescm.validate import check_choice, check_keywords, check_kind, check_prob
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,7 +141,7 @@ class Monitor:
         given: Any = (self.classifier, batch_id, counts)
         added, before = self.ledger.recorded(*given, at=at, corrects=corrects)
         if added and before is not None and at is not None and corrects is None:
-            warn_if_late(self._batches, str(batch_id), at, before.latest)
+            warn_if_late(self._batches.order, str(batch_id), at, before.latest)
         return added
 
     def batches(self, *, last: int | None = None) -> xr.DataArray:
@@ -181,9 +181,12 @@ class Monitor:
             predicted): a state for `update` and `intervals`. Pass it on as
             ``bcm.fit(state["counts"], concentration=state["concentration"])``.
         """
-        counts = in_force(self._batches, **self._evidence)
+        counts = self._in_force()
         prior = as_prior(self._concentration, counts)
         return xr.Dataset({"concentration": prior, "counts": counts})
+
+    def _in_force(self):
+        return in_force(self._batches, **self._evidence)
 
     def _watched(self, counts):
         return default_measures(counts, WATCHED) if self.measures is None else self.measures
@@ -226,11 +229,12 @@ class Monitor:
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
         """Return the table of `bayescm.summary` for the current posterior."""
-        from bayescm.answers.summary import summary
+        from bayescm.answers.summary import table_of
+        from bayescm.online.updating import posterior_of
 
-        state = self.posterior()
-        counts, prior = state["counts"], state["concentration"]
-        return summary(counts, self._watched(counts), prob=prob, kind=kind, concentration=prior)
+        counts = self._in_force()
+        posterior = posterior_of(counts, prior_cells(self._concentration, counts))
+        return table_of(posterior, self._watched(counts), check_prob(prob), check_kind(kind))
 
     def alarms(self, *, since: Any = None, new: bool = False, **keywords: Any) -> pd.DataFrame:
         """
@@ -261,9 +265,9 @@ class Monitor:
         found = judged(stream, self._watched(stream.counts), **keywords)
         if earliest is not None:
             when = stream.counts[self._batches.order].values[found["step"] - stream.number]
-            found = found[when >= earliest]
-        found = marked(found, self.ledger.acknowledged(self.classifier))
-        return (found[~found["acknowledged"]] if new else found).reset_index(drop=True)
+            found = found[when >= earliest].reset_index(drop=True)
+        found = marked(found, self.ledger.seen(self.classifier))
+        return found[~found["acknowledged"]].reset_index(drop=True) if new else found
 
     def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
         """

@@ -14,7 +14,7 @@ from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
 from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.series import accumulate, step_axis
-from bayescm.online.settings import as_prior
+from bayescm.online.settings import prior_cells
 from bayescm.online.updating import posterior_of
 from bayescm.validate import fail
 
@@ -75,7 +75,7 @@ def surprise(
             "select one of them",
         )
     kernel = one_kernel(measure, counts)
-    prior = as_prior(concentration, counts).values
+    prior = prior_cells(concentration, counts)
     past = accumulate(counts, forgetting=forgetting, window=window)
     before = forgetting * past.shift(step=1, fill_value=0).values + prior
     tails = _tails(kernel, counts.values, before)

@@ -133,12 +133,14 @@ def judged(
     return _joined(tables)
 
 
-def marked(found: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+def marked(found: pd.DataFrame, seen: set[tuple[str, str, str]]) -> pd.DataFrame:
     """Return alarms with a column that says which of them were acknowledged."""
-    keys = ["batch_id", "rule", "measure"]
-    seen = set(map(tuple, known[keys].values))
-    marks = [tuple(map(str, key)) in seen for key in found[keys].values]
-    return found.assign(acknowledged=np.array(marks, dtype=bool))
+    marks = np.zeros(len(found), dtype=bool)
+    if seen and len(found):
+        columns = [found[each].astype(str) for each in ("batch_id", "rule", "measure")]
+        marks[:] = [key in seen for key in zip(*columns, strict=True)]
+    found["acknowledged"] = marks
+    return found
 
 
 def _series(kernel, stream):
@@ -258,15 +260,14 @@ def _rows(stream, measure, values, fired, rule, threshold, since=None, onset=Tru
     rows, columns = np.nonzero(fired.reshape(len(fired), -1))
     keep = stream.asked[rows] >= stream.first
     rows, columns = rows[keep], columns[keep]
-    place, coords = stream.asked[rows], stream.counts.coords
+    place = stream.asked[rows]
     begins = place if since is None else since.reshape(len(since), -1)[rows, columns]
-    step = coords["step"].values[place] if "step" in coords else place
-    at = coords["at"].values if "at" in coords else np.full(len(stream.cells), "NaT", "<M8[us]")
-    batch_id = coords["batch_id"].values[place] if "batch_id" in coords else step.astype(str)
+    step, batch_id, at = (stream.named[each] for each in ("step", "batch_id", "at"))
     named = np.array(names, dtype=object)[columns]
     value = values.reshape(len(values), -1)[rows, columns]
     rule, threshold = np.full(len(place), rule, dtype=object), np.full(len(place), float(threshold))
-    return step, batch_id, at[place], at[begins], rule, named, value, threshold
+    when = at[place], at[begins]
+    return step[place], batch_id[place], *when, rule, named, value, threshold
 
 
 def _joined(rules):

@@ -11,12 +11,17 @@ from bayescm.validate import fail
 
 def as_prior(concentration: Any, like: xr.DataArray) -> xr.DataArray:
     """Return a concentration of any kind as a labelled one, in the order of the counts."""
-    template = like.isel({dim: 0 for dim in like.dims[:-2]}, drop=True)
-    size = template.sizes["actual"]
-    cells = align(concentration, template)
-    values = np.broadcast_to(2 / size**2 if cells is None else cells, (size, size))
-    coords = {k: v for k, v in template.coords.items() if k in (*CELLS, "positive")}
-    return xr.DataArray(np.array(values, float), coords, list(CELLS), name="concentration")
+    coords = {k: v for k, v in like.coords.items() if k in (*CELLS, "positive")}
+    values = prior_cells(concentration, like)
+    return xr.DataArray(values, coords, list(CELLS), name="concentration")
+
+
+def prior_cells(concentration: Any, like: xr.DataArray) -> np.ndarray:
+    """Return a concentration of any kind as an array (C, C), in the order of the counts."""
+    size, cells = like.sizes["actual"], concentration
+    if concentration is not None:
+        cells = align(concentration, like.isel({dim: 0 for dim in like.dims[:-2]}, drop=True))
+    return np.array(np.broadcast_to(2 / size**2 if cells is None else cells, (size, size)), float)
 
 
 def check_forgetting(forgetting: float) -> float:

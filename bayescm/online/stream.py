@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayescm.online.batches import Batches
 from bayescm.online.series import accumulate
-from bayescm.online.settings import as_prior
+from bayescm.online.settings import prior_cells
 from bayescm.online.store.rows import instant
 
 # What is recent: the last batch, the last two, four ... of them.
@@ -52,6 +52,18 @@ class Stream:
         return self.counts.values
 
     @cached_property
+    def named(self) -> dict[str, np.ndarray]:
+        """The step, the name and the time of each batch, by the names of their coords."""
+        known = self.counts.coords.variables
+        step = known["step"].values if "step" in known else np.arange(len(self.cells))
+        nothing = np.full(len(step), "NaT", "<M8[us]")
+        return {
+            "step": step,
+            "batch_id": known["batch_id"].values if "batch_id" in known else step.astype(str),
+            "at": known["at"].values if "at" in known else nothing,
+        }
+
+    @cached_property
     def sums(self) -> np.ndarray:
         """Sums of the batches at hand before each and of all, (T + 1, C, C)."""
         nothing = np.zeros((1, *self.cells.shape[1:]), self.cells.dtype)
@@ -60,7 +72,7 @@ class Stream:
     @cached_property
     def prior(self) -> np.ndarray:
         """Prior pseudo-counts (C, C)."""
-        return as_prior(self.concentration, self.counts).values
+        return prior_cells(self.concentration, self.counts)
 
     @cached_property
     def asked(self) -> np.ndarray:
@@ -125,5 +137,5 @@ def stream_of(
         earliest = None if since is None else np.datetime64(instant(since).replace(tzinfo=None))
         return Stream(counts, 0, 0, nothing, memory, concentration), earliest
     counts, first, earlier = recent
-    number = int(counts["step"][0]) if counts.sizes["step"] else 0
+    number = int(counts.indexes["step"][0]) if counts.sizes["step"] else 0
     return Stream(counts, first, number, earlier, memory, concentration), None

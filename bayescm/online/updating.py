@@ -10,7 +10,7 @@ from bayescm.answers.asking import check_size, known_or_drawn, wanted
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, as_counts, by_labels, in_order, positive
-from bayescm.online.settings import as_prior, check_forgetting
+from bayescm.online.settings import check_forgetting, prior_cells
 from bayescm.validate import check_kind, check_prob, fail
 
 _OURS = (*CELLS, "positive")
@@ -182,7 +182,7 @@ def distribution_at(
     counts: xr.DataArray, kernel: Callable, concentration: Any, random_seed: int = 0
 ) -> Any:
     """Return the distribution of a measure given canonical counts, each leading index by itself."""
-    prior = as_prior(concentration, counts).values
+    prior = prior_cells(concentration, counts)
     posterior = posterior_of(counts, prior)
     (distribution,) = known_or_drawn(posterior, [kernel], random_seed=random_seed)
     return distribution

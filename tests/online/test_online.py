@@ -56,7 +56,7 @@ def test_the_order_in_which_batches_come_does_not_matter(store):
 def test_a_late_batch_is_accepted_and_said():
     with online.Monitor("sqlite://", "spam") as monitor:
         monitor.add("b", WEEKS[1], at="2026-01-12")
-        with pytest.warns(UserWarning, match=r"Batch 'a' is earlier than 'b'.*order of time"):
+        with pytest.warns(UserWarning, match=r"Batch 'a' is earlier than .*order of time"):
             assert monitor.add("a", WEEKS[0], at="2026-01-05")
         monitor.add("c", WEEKS[2], at="2026-01-19")
         assert monitor.batches()["batch_id"].values.tolist() == ["a", "b", "c"]

@@ -30,7 +30,7 @@ FIELDS = (
 
 def digest(*parts: Any) -> str:
     """Return a hash of values; text, whole numbers and None."""
-    text = "\n".join(["\x00" if each is None else f"{each}" for each in parts])
+    text = "\n".join(["\x00" if each is None else str(each) for each in parts])
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -64,11 +64,12 @@ def check(
     """
     for row in rows:
         number += 1
-        if row.entry != number:
+        entry, *fields, written = row
+        if entry != number:
             raise damage(f"entry {number} of classifier {classifier!r} is missing")
-        if not follows(start, previous, row):
+        if written != digest(start, previous, entry, *fields):
             raise damage(f"batch {row.batch_id!r}, entry {number} of classifier {classifier!r}")
-        previous = row.hash
+        previous = written
 
 
 def damage(where: str) -> Exception:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from bayescm.online.store import chain
 from bayescm.online.store import entries as read
+from bayescm.online.store import statements as ask
 from bayescm.online.store.address import file_of, parse
 from bayescm.online.store.ledger import Ledger
 from bayescm.online.store.schema import (
@@ -88,10 +89,10 @@ def _of_database(connection):
 
 def _of_classifier(connection, name):
     """Return how many entries there are, the last hash, and which are damaged."""
-    labels = connection.execute(read.LABELS, {"who": name}).scalar()
+    labels = ask.LABELS(connection, who=name).scalar()
     start = chain.head(str(name), str(labels))
     bad, previous, number, last = [], start, 0, None
-    rows = connection.execute(read.AFTER, {"who": name, "number": 0})
+    rows = ask.AFTER(connection, who=name, number=0)
     for row in rows.yield_per(_AT_ONCE):
         number += 1
         if not isinstance(row.entry, int):  # SQLite keeps what it finds, of whatever type

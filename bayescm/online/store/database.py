@@ -33,6 +33,7 @@ class Database:
     def __init__(self, store: str | os.PathLike, *, create: bool = True, timeout: float = 30.0):
         self._url = parse(store)
         self._turn = threading.RLock()  # one transaction at a time, whichever thread it is of
+        self._labels: dict[str, str] = {}  # of classifiers, once they were checked
         self._gone = False  # whether this process has no share in the database, see `_in_child`
         self._file = self._found(create, timeout)
         self._engine = connect(self._url, timeout=timeout)

@@ -8,39 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from bayescm.online.store.chain import Entry, check, damage, digest
-from bayescm.online.store.schema import batches, classifiers
+from bayescm.online.store import statements as ask
+from bayescm.online.store.chain import check, damage, digest
 
 _MORE = 16  # entries that are read beyond those asked for, backwards from the end
 
-# Statements are built once: a record is a few milliseconds, and building them took as long.
-_B = batches.c
-_WHO: Any = sa.bindparam("who")
-_MINE = _B.classifier == _WHO
-_ENTRY = sa.select(*[_B[name] for name in Entry._fields])
-# The last entry is looked up by the index of its key, and its hash by another one, which SQLite
-# prefers because it holds all that is asked for.
-_LAST = _ENTRY.where(_MINE).order_by(_B.entry.desc()).limit(2)
-_END = sa.select(_B.entry, _B.hash).where(_MINE).order_by(_B.entry.desc()).limit(1)
-_HASH = sa.select(_B.hash).where(_MINE, _B.entry == sa.bindparam("number"))
-AFTER = _ENTRY.where(_MINE, _B.entry > sa.bindparam("number")).order_by(_B.entry)
-_BETWEEN = AFTER.where(_B.entry <= sa.bindparam("top"))
-_BATCH = _ENTRY.where(_MINE, _B.batch_id == sa.bindparam("id"))
-# The last names are looked up by the index of numbers too: where that of names is damaged, a batch
-# that is sent again must not be taken for a new one. (No index has the name with nothing added.)
-_AMONG = _ENTRY.where(
-    _MINE, _B.entry > sa.bindparam("number"), _B.batch_id + "" == sa.bindparam("id")
-)
-_RECENT = 1000
-_CORRECTION = sa.select(_B.batch_id).where(_MINE, _B.corrects == sa.bindparam("id"))
-LABELS = sa.select(classifiers.c.labels).where(classifiers.c.classifier == _WHO)
-_LISTED = sa.select(classifiers.c.classifier, classifiers.c.labels)
-# One look into the index for each classifier, however many batches it has.
-_WITH_ENTRIES = sa.text(
-    "WITH RECURSIVE found(name) AS (SELECT min(classifier) FROM bayescm_batches UNION ALL "
-    "SELECT (SELECT min(classifier) FROM bayescm_batches WHERE classifier > found.name) "
-    "FROM found WHERE found.name IS NOT NULL) SELECT name FROM found WHERE name IS NOT NULL"
-)
+_WHOLE, _FLAT = set("0123456789, []"), str.maketrans("", "", "[] ")  # of numbers in JSON
+_RECENT = 1000  # entries among which a name is looked for twice
 
 
 class Entries(NamedTuple):
@@ -62,14 +36,24 @@ def arrays(rows: Sequence[Any]) -> Entries:
         np.array(entry, dtype=np.int64),
         np.array(batch_id, dtype=object),
         _moments(at),
-        np.array(json.loads(f"[{','.join(tables)}]")),
+        _tables(tables),
         np.array(corrects, dtype=object),
         _moments(recorded),
     )
 
 
 def _moments(texts):
-    return np.array([each.rstrip("Z") for each in texts], dtype="datetime64[us]")
+    return np.array([each[:-1] for each in texts], dtype="datetime64[us]")  # without the Z
+
+
+def _tables(texts):
+    """Return tables of one shape from their JSON, without a Python object for each number."""
+    if not texts:
+        return np.array([])
+    joined = ",".join(texts)
+    kind = np.int64 if set(joined) <= _WHOLE else float
+    shape = np.shape(json.loads(texts[0]))
+    return np.fromstring(joined.translate(_FLAT), kind, sep=",").reshape(-1, *shape)
 
 
 def lock(connection: sa.Connection, classifier: str) -> None:
@@ -81,16 +65,16 @@ def lock(connection: sa.Connection, classifier: str) -> None:
 
 def labels(connection: sa.Connection, classifier: str) -> str | None:
     """Return the labels of a classifier as text, or None where there is no such one."""
-    found = connection.execute(LABELS, {"who": classifier}).scalar()
-    if found is None and connection.execute(_END, {"who": classifier}).first() is not None:
+    found = ask.LABELS(connection, who=classifier).scalar()
+    if found is None and ask.END(connection, who=classifier).first() is not None:
         raise damage(f"the labels of classifier {classifier!r} are missing")
     return found
 
 
 def described(connection: sa.Connection) -> dict[str, str]:
     """Return what is kept of each classifier and challenge, by its name in alphabetical order."""
-    listed = {row.classifier: row.labels for row in connection.execute(_LISTED)}
-    found = set(connection.execute(_WITH_ENTRIES).scalars())
+    listed = {row.classifier: row.labels for row in ask.LISTED(connection)}
+    found = set(ask.WITH_ENTRIES(connection).scalars())
     if found != set(listed):
         odd = sorted(set(listed) ^ found)
         raise damage(f"classifiers without entries, or entries without classifier: {odd[:3]}")
@@ -99,8 +83,8 @@ def described(connection: sa.Connection) -> dict[str, str]:
 
 def end(connection: sa.Connection, classifier: str, start: str) -> Any:
     """Return the last entry of a classifier that has labels; raise where the end is damaged."""
-    rows = connection.execute(_LAST, {"who": classifier}).all()[::-1]
-    found = connection.execute(_END, {"who": classifier}).first()
+    rows = ask.LAST(connection, who=classifier).all()[::-1]
+    found = ask.END(connection, who=classifier).first()
     if not rows or found is None or (found.entry, found.hash) != (rows[-1].entry, rows[-1].hash):
         raise damage(f"the last entries of classifier {classifier!r}")
     if len(rows) == 1:
@@ -112,14 +96,13 @@ def end(connection: sa.Connection, classifier: str, start: str) -> Any:
 
 def after(connection: sa.Connection, classifier: str, start: str, number: int) -> Sequence[Any]:
     """Return the entries after one of them, every one of them checked."""
-    who = {"who": classifier}
     last = end(connection, classifier, start)
     if last.entry < number:
         raise damage(f"entries of classifier {classifier!r} that were there are missing")
     if last.entry == number:
         return []
-    rows = connection.execute(AFTER, who | {"number": number}).all()
-    previous = start if not number else connection.execute(_HASH, who | {"number": number}).scalar()
+    rows = ask.AFTER(connection, who=classifier, number=number).all()
+    previous = _hash(connection, classifier, start, number)
     check(start, previous, number, rows, classifier)
     there = rows[-1].entry if rows else number
     if there != last.entry:
@@ -127,29 +110,34 @@ def after(connection: sa.Connection, classifier: str, start: str, number: int) -
     return rows
 
 
-def since(connection: sa.Connection, classifier: str, start: str, moment: str, before: int) -> list:
+def since(
+    connection: sa.Connection, classifier: str, start: str, top: int, moment: str, before: int
+) -> list:
     """
-    Return the last entries, back to where no earlier one can be wanted.
+    Return the last entries, up to the one at the top, back to where no earlier one can be wanted.
 
     Each says the latest time of observation up to it. So where that is before the moment, and
     enough of the batches after it are before the moment too, all earlier entries are earlier ones.
     """
     rows: list = []
-    top, size = end(connection, classifier, start).entry, before + _MORE
+    size = before + _MORE
     while True:
         bottom = max(0, top - size)
-        where = {"who": classifier, "number": bottom, "top": top}
-        block = list(connection.execute(_BETWEEN, where))
-        key = {"who": classifier, "number": bottom}
-        previous = connection.execute(_HASH, key).scalar() if bottom else start
+        block = ask.BETWEEN(connection, who=classifier, number=bottom, top=top).all()
+        previous = _hash(connection, classifier, start, bottom)
         check(start, previous, bottom, block, classifier)
         if not block or block[-1].entry != top:
             raise damage(f"entries of classifier {classifier!r} are missing")
-        rows = block + rows[1:]
+        rows = [*block, *rows[1:]]
         if not bottom or (rows[0].latest < moment and _enough(rows, moment, before)):
             return rows[1:] if bottom else rows
         # A little further each time: what is asked for most often begins just before the first.
         top, size = bottom + 1, len(rows) // 4 + _MORE
+
+
+def _hash(connection, classifier, start, number):
+    """Return what stands before the entry that comes after one of this number."""
+    return ask.HASH(connection, who=classifier, number=number).scalar() if number else start
 
 
 def _enough(rows, moment, before):
@@ -160,31 +148,30 @@ def _enough(rows, moment, before):
 
 def batch(connection: sa.Connection, classifier: str, batch_id: str) -> Any:
     """Return the entry of a batch, or None."""
-    return connection.execute(_BATCH, {"who": classifier, "id": batch_id}).first()
+    return ask.BATCH(connection, who=classifier, id=batch_id).first()
 
 
 def check_absent(connection: sa.Connection, classifier: str, batch_id: str, last: int) -> None:
     """Raise where a batch that its own index does not know is among the last entries."""
-    who = {"who": classifier, "id": batch_id, "number": last - _RECENT}
-    if connection.execute(_AMONG, who).first() is not None:
+    found = ask.AMONG(connection, who=classifier, id=batch_id, number=last - _RECENT).first()
+    if found is not None:
         raise damage(f"the index of names of classifier {classifier!r}")
 
 
 def correction(connection: sa.Connection, classifier: str, batch_id: str) -> str | None:
     """Return the batch that replaced another one, or None."""
-    return connection.execute(_CORRECTION, {"who": classifier, "id": batch_id}).scalar()
+    return ask.CORRECTION(connection, who=classifier, id=batch_id).scalar()
 
 
 def some(connection: sa.Connection, classifier: str) -> list[str]:
     """Return the names of the last batches."""
-    rows = connection.execute(_LAST.limit(1000), {"who": classifier}).all()
+    rows = ask.SOME(connection, who=classifier).all()
     return [row.batch_id for row in rows[::-1]]
 
 
 def noted(connection: sa.Connection, table: sa.Table, classifier: str, start: str) -> list:
     """Return the notes of a classifier in a table, every one of them checked."""
-    query = sa.select(table).where(table.c.classifier == _WHO).order_by(table.c.number)
-    rows, previous = list(connection.execute(query, {"who": classifier})), start
+    rows, previous = ask.NOTED[table.name](connection, who=classifier).all(), start
     for place, row in enumerate(rows, 1):
         _, number, *fields, written = row
         if number != place or written != digest(start, previous, place, *fields):

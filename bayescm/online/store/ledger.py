@@ -8,12 +8,12 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.online.store import entries as read
+from bayescm.online.store import statements as ask
 from bayescm.online.store.chain import Entry, head, next_entry
 from bayescm.online.store.entries import Entries
 from bayescm.online.store.notes import Notes
-from bayescm.online.store.recording import corrected, is_there, labels_and_end, warn_of_clock
-from bayescm.online.store.rows import cells, instant, name, timestamp, zeros
-from bayescm.online.store.schema import batches
+from bayescm.online.store.recording import corrected, is_there, new_classifier, warn_of_clock
+from bayescm.online.store.rows import cells, empty, instant, name, timestamp
 
 
 class Ledger(Notes):
@@ -120,7 +120,9 @@ class Ledger(Notes):
             "at": None if at is None else timestamp(instant(at)),
         }
         with self.transaction(f"record batch {new['batch_id']!r}", write=True) as connection:
-            labels, last = labels_and_end(connection, who, counts)
+            read.lock(connection, who)
+            labels, last = self._end(connection, who)
+            labels = labels or new_classifier(connection, who, counts)
             new["cells"] = json.dumps(cells(counts, json.loads(labels), who))
             if is_there(connection, who, new, last):
                 return False, last
@@ -130,8 +132,7 @@ class Ledger(Notes):
             new["recorded_at"] = last.recorded_at if last and late else timestamp(now)
             new["at"] = new["at"] or (old.at if old else new["recorded_at"])
             entry = next_entry(start, last, new, old.cells if old else None)
-            row = entry._asdict() | {"classifier": who}
-            connection.execute(batches.insert(), row)
+            ask.NEW_BATCH(connection, classifier=who, **entry._asdict())
         if late:
             warn_of_clock(new["batch_id"], now, last)
         return True, last
@@ -176,10 +177,11 @@ class Ledger(Notes):
         """
         moment = timestamp(instant(since))
         with self.transaction("read the ledger") as connection:
-            start = self._start(connection, classifier)
-            if start is None:
+            labels, last = self._end(connection, classifier)
+            if labels is None:
                 return read.arrays([]), None
-            rows = read.since(connection, classifier, start, moment, before)
+            start = head(classifier, labels)
+            rows = read.since(connection, classifier, start, last.entry, moment, before)
         return read.arrays(rows), Entry(*rows[-1])
 
     def last(self, classifier: str) -> Entry:
@@ -192,8 +194,7 @@ class Ledger(Notes):
             If the ledger has no batches of this classifier, or its end is damaged.
         """
         with self.transaction("read the ledger") as connection:
-            start = self._start(connection, classifier)
-            last = None if start is None else read.end(connection, classifier, start)
+            last = self._end(connection, classifier)[1]
         if last is None:
             raise self._unknown(classifier)
         return Entry(*last)
@@ -207,14 +208,13 @@ class Ledger(Notes):
         ValueError
             If the ledger has no batches of this classifier.
         """
-        with self.transaction("read the ledger") as connection:
-            labels = read.labels(connection, classifier)
-            start = None if labels is None else head(classifier, labels)
-            if start is not None:
-                read.end(connection, classifier, start)  # whose hash is also that of the labels
+        labels = self._labels.get(classifier)
+        if labels is None:
+            with self.transaction("read the ledger") as connection:
+                labels = self._end(connection, classifier)[0]
         if labels is None:
             raise self._unknown(classifier)
-        return zeros(**json.loads(labels))
+        return empty(labels)
 
     def table(self) -> pd.DataFrame:
         """Return every entry ever recorded, corrected ones and corrections too."""

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from bayescm.online.store import entries as read
+from bayescm.online.store import statements as ask
 from bayescm.online.store.chain import digest, head
 from bayescm.online.store.database import Database
 from bayescm.online.store.rows import timestamp
@@ -54,6 +55,15 @@ class Notes(Database):
             new = [(*key, note) for key in dict.fromkeys(keys) if key not in seen]
             _append(connection, acknowledgements, classifier, start, known, new)
         return len(new)
+
+    def seen(self, classifier: str) -> set[tuple[str, str, str]]:
+        """Return the batch, the rule and the measure of every alarm that was acknowledged."""
+        with self.transaction("read the ledger") as connection:
+            start = self._start(connection, classifier)
+            rows = (
+                [] if start is None else read.noted(connection, acknowledgements, classifier, start)
+            )
+        return {(row.batch_id, row.rule, row.measure) for row in rows}
 
     def acknowledged(self, classifier: str) -> pd.DataFrame:
         """Return the acknowledgements of alarms, in the order in which they were recorded."""
@@ -115,8 +125,17 @@ class Notes(Database):
         """Return what stands before the first entry of a classifier, or None where it is new."""
         if lock:
             read.lock(connection, classifier)
-        labels = read.labels(connection, classifier)
+        labels = self._labels.get(classifier) or read.labels(connection, classifier)
         return None if labels is None else head(classifier, labels)
+
+    def _end(self, connection, classifier):
+        """Return the labels of a classifier as text and its last entry, or None where it is new."""
+        labels = self._labels.get(classifier) or read.labels(connection, classifier)
+        if labels is None:
+            return None, None
+        last = read.end(connection, classifier, head(classifier, labels))
+        self._labels[classifier] = labels  # which never change, and the hash is theirs too
+        return labels, last
 
     def _unknown(self, classifier):
         known = self.classifiers()
@@ -133,4 +152,4 @@ def _append(connection, table, classifier, start, known, new):
     for number, key in enumerate(new, len(known) + 1):
         previous = digest(start, previous, number, *key, now)
         values: tuple[Any, ...] = (classifier, number, *key, now, previous)
-        connection.execute(table.insert(), dict(zip(names, values, strict=True)))
+        ask.NEW_NOTE[table.name](connection, **dict(zip(names, values, strict=True)))

@@ -9,25 +9,18 @@ import sqlalchemy as sa
 import xarray as xr
 
 from bayescm.online.store import entries as read
-from bayescm.online.store.chain import head
+from bayescm.online.store import statements as ask
 from bayescm.online.store.rows import described, instant, timestamp
-from bayescm.online.store.schema import classifiers
 from bayescm.validate import fail, suggest
 
 _BACKWARDS = timedelta(seconds=1)  # clocks of several machines differ by less
 
 
-def labels_and_end(
-    connection: sa.Connection, classifier: str, counts: xr.DataArray
-) -> tuple[str, Any]:
-    """Return the labels of a classifier as text, those of a new one's first batch, and its end."""
-    read.lock(connection, classifier)
-    stored = read.labels(connection, classifier)
-    if stored is not None:
-        return stored, read.end(connection, classifier, head(classifier, stored))
-    stored = json.dumps(described(counts))
-    connection.execute(classifiers.insert(), {"classifier": classifier, "labels": stored})
-    return stored, None
+def new_classifier(connection: sa.Connection, classifier: str, counts: xr.DataArray) -> str:
+    """Record the labels of a new classifier, those of its first batch; return them as text."""
+    labels = json.dumps(described(counts))
+    ask.NEW_CLASSIFIER(connection, classifier=classifier, labels=labels)
+    return labels
 
 
 def is_there(connection: sa.Connection, classifier: str, new: dict[str, Any], last: Any) -> bool:

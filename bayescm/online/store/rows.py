@@ -1,6 +1,8 @@
 """What a row of the ledger holds: names, moments, labels and cells, as text."""
 
+import json
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,16 @@ def described(evidence: xr.DataArray) -> dict[str, Any]:
 def is_pair(evidence: xr.DataArray) -> bool:
     """Say whether it is a table of two classifiers' answers, dims (actual, first, second)."""
     return evidence.ndim == 3
+
+
+@lru_cache(maxsize=256)
+def _template(described):
+    return zeros(**json.loads(described))
+
+
+def empty(described: str) -> xr.DataArray:
+    """Return zero counts with the labels of a classifier, as the ledger keeps them."""
+    return _template(described).copy()
 
 
 def zeros(labels: list, positive: Any, classifiers: list[str] | None = None) -> xr.DataArray:
