@@ -6,12 +6,14 @@ PyMC nor a plotting library is loaded.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bayescm.direct.base import Posterior
+from bayescm.direct.frames import Frame
 from bayescm.distributions.batches import LazyDraws
 from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posterior.route import posterior_of
@@ -34,7 +36,7 @@ def distributions_of(
     random_seed: int = 0,
     accuracy: float | None = None,
     **keywords: Any,
-) -> list[tuple[Any, xr.DataArray]]:
+) -> list[tuple[Any, Frame]]:
     """
     Return the distributions of measures, and the dims and coords of their batch.
 
@@ -68,8 +70,7 @@ def distributions_of(
     Returns
     -------
     list of tuples
-        The distribution, and a DataArray of NaN with the dims, the coords and the name of the
-        answer.
+        The distribution, and the dims, the coords and the name of the answer.
 
     Raises
     ------
@@ -90,7 +91,7 @@ def answers_of(
     draws: int | None = None,
     random_seed: int = 0,
     accuracy: float | None = None,
-) -> list[tuple[Any, xr.DataArray]]:
+) -> list[tuple[Any, Frame]]:
     """Return the distributions of measures of a posterior; parameters as for `distributions_of`."""
     found, of = wanted(posterior, measures, of)
     _check_accuracy(accuracy)
@@ -101,10 +102,7 @@ def answers_of(
     said = {"of": posterior.says(of)}
     if doubts := posterior.doubts():
         said |= {"caution": " ".join(doubts)}
-    blanks = [template(posterior, each) for each in found]
-    for each in blanks:
-        each.attrs = dict(said)
-    return list(zip(every, blanks, strict=True))
+    return [(each, template(posterior, one, said)) for each, one in zip(every, found, strict=True)]
 
 
 def known_or_drawn(
@@ -129,9 +127,7 @@ def known_or_drawn(
     return [next(rest) if have is None else have for have in known]
 
 
-def distribution_of(
-    evidence: Any, measure: str | Callable, **keywords: Any
-) -> tuple[Any, xr.DataArray]:
+def distribution_of(evidence: Any, measure: str | Callable, **keywords: Any) -> tuple[Any, Frame]:
     """Return the distribution of one measure and its labels; see `distributions_of`."""
     found = distributions_of(evidence, measure, **keywords)
     if len(found) > 1:
@@ -166,15 +162,15 @@ def _measured(having, measures):
     return [known[name] for name in names]
 
 
-def template(posterior: Posterior, measure: Callable) -> xr.DataArray:
-    """Return NaN with the dims, coords and name of a measure of the batch."""
-    blank = posterior.blank
-    blank.name = measure.__name__
+def template(posterior: Posterior, measure: Callable, attrs: dict | None = None) -> Frame:
+    """Return the dims, coords and name of a measure of the batch."""
+    own = posterior.frame
+    frame = Frame(own.coords, own.dims, own.shape, measure.__name__, attrs or {})
     labels = posterior.classes_of(measure)
-    return blank if labels is None else blank.expand_dims({"class": labels}, axis=-1).copy()
+    return frame if labels is None else frame.then("class", labels)
 
 
-def common_template(templates: Sequence[xr.DataArray], measure: Any) -> xr.DataArray:
+def common_template(templates: Sequence[Frame], measure: Any) -> Frame:
     """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
     if isinstance(measure, str) or callable(measure):
         return templates[0]
@@ -183,7 +179,7 @@ def common_template(templates: Sequence[xr.DataArray], measure: Any) -> xr.DataA
         todo = "ask for them separately, or for averages over the classes such as f1_macro"
         raise fail("only some of the measures have one value per class", names, "all or none", todo)
     names = [each.name for each in templates]
-    return templates[0].rename("interval").expand_dims(measure=names)
+    return replace(templates[0], name="interval").under("measure", names)
 
 
 def check_draws(draws: Any) -> int | None:

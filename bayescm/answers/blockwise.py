@@ -17,7 +17,9 @@ _OF_NUMBERS = ("error", "undefined")
 
 def is_lazy(evidence: Any) -> TypeGuard[xr.DataArray]:
     """Return whether evidence is counts that are arrays of Dask."""
-    return isinstance(evidence, xr.DataArray) and evidence.chunks is not None
+    if not isinstance(evidence, xr.DataArray) or isinstance(evidence.data, np.ndarray):
+        return False
+    return evidence.chunks is not None
 
 
 def lazily(ask: Callable[[xr.DataArray], xr.DataArray], counts: xr.DataArray) -> xr.DataArray:

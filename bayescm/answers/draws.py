@@ -119,7 +119,7 @@ def draw_measures(
     if compared and not paired:
         _warn_if_paired(_classifiers(posterior.seen, dim))
     number = draws or posterior.draws_by_default(of, joint=True)
-    blanks = {each.__name__: template(posterior, each) for each in found}
+    blanks = {each.__name__: template(posterior, each).filled() for each in found}
 
     def drawn():
         return labelled_draws(posterior, found, number, rng, of=of, n=n)

@@ -10,7 +10,6 @@ import xarray as xr
 
 from bayescm.answers.asking import common_template, distributions_of
 from bayescm.answers.blockwise import is_lazy, lazily
-from bayescm.direct.frames import frame
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.validate import check_kind, check_prob
@@ -81,8 +80,10 @@ def interval(
     template = common_template([each for _, each in found], measure)
     several = "measure" in template.dims
     shape = template.shape[several:]
-    ends = [np.broadcast_to(answer[0], (*shape, 2)) for answer in answers]
-    values = np.stack(ends) if several else np.array(ends[0])
+    values = np.empty((len(answers), *shape, 2))
+    for place, answer in enumerate(answers):
+        values[place] = answer[0]
+    values = values if several else values[0]
     attrs = {
         **template.attrs,
         "prob": prob,
@@ -92,9 +93,7 @@ def interval(
         "undefined": float(max(answer[3] for answer in answers)),
     }
     _warn_of_error(attrs["error"], values)
-    answer = frame(template.coords.variables, template.dims, values, _BOUND)
-    answer.name, answer.attrs = template.name, attrs
-    return answer
+    return template.filled(values, _BOUND, attrs)
 
 
 def _warn_of_error(error, ends):
@@ -129,7 +128,7 @@ def _answers(distributions, prob, kind):
         else:
             ends, error = distribution.checked(prob, kind)
             said = how(distribution, prob, kind)
-            answers.append((ends, said, np.max(error), np.max(distribution.undefined)))
+            answers.append((ends, said, error.max(), np.max(distribution.undefined)))
     return answers
 
 

@@ -5,6 +5,7 @@ All of them ask for the distribution (`bayescm.answers.asking`) and put labels o
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -160,14 +161,14 @@ def skewness(
 def _answer(evidence, measure, ask, keywords: Mapping, along=None):
     """Return what is asked of the distribution of a measure, or of several along a new dim."""
     found = distributions_of(evidence, measure, **keywords)
-    blank = common_template([each for _, each in found], measure)
-    several = "measure" in blank.dims
-    blank = blank.rename(None) if several else blank
+    frame = common_template([each for _, each in found], measure)
+    several = "measure" in frame.dims
+    frame = replace(frame, name=None) if several else frame
     if along is not None:
-        blank = (blank * along).assign_attrs(blank.attrs).rename(blank.name)
-    shape = blank.shape[several:]
+        frame = frame.then(*along)
+    shape = frame.shape[several:]
     values = [np.broadcast_to(ask(each), shape).astype(float) for each, _ in found]
-    return blank.copy(data=np.stack(values) if several else values[0])
+    return frame.filled(np.stack(values) if several else values[0])
 
 
 def _at(evidence, measure, what, dim, values, keywords):
@@ -184,7 +185,7 @@ def _at(evidence, measure, what, dim, values, keywords):
     def ask(distribution):
         return np.stack([getattr(distribution, what)(each) for each in at.tolist()], axis=-1)
 
-    return _answer(evidence, measure, ask, keywords, xr.DataArray(at, [(dim, at)]))
+    return _answer(evidence, measure, ask, keywords, (dim, at))
 
 
 def _floats(name, values):

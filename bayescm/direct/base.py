@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.frames import frame
+from bayescm.direct.frames import Frame
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, classes
-from bayescm.measures.kernel import average
+from bayescm.measures.kernel import average, by_class
 from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import fail
 
@@ -78,21 +78,21 @@ class Posterior:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         raise NotImplementedError
 
-    @property
-    def blank(self) -> xr.DataArray:
-        """NaN for every member of the batch, with the dims and coords that remain."""
+    @cached_property
+    def frame(self) -> Frame:
+        """The dims and coords that remain of the evidence."""
         gone = (*self.uses, *CELLS)
-        dims = [dim for dim in self.counts.dims if dim not in gone]
+        sizes = {dim: size for dim, size in self.counts.sizes.items() if dim not in gone}
         held = self.counts.coords.variables
-        coords = {name: each for name, each in held.items() if set(each.dims) <= set(dims)}
-        return frame(coords, dims, np.full([self.counts.sizes[dim] for dim in dims], np.nan))
+        coords = {name: each for name, each in held.items() if sizes.keys() >= set(each.dims)}
+        return Frame(coords, tuple(sizes), tuple(sizes.values()))
 
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
         gone = (*self.uses, *CELLS)
         axes = tuple(place for place, dim in enumerate(self.counts.dims) if dim in gone)
-        return self.blank.copy(data=self.counts.values.sum(axis=axes))
+        return self.frame.filled(self.counts.values.sum(axis=axes))
 
     @property
     def seen(self) -> xr.DataArray:
@@ -242,10 +242,7 @@ class Posterior:
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of the classes that a measure has a value for each of, or None."""
-        size = self.counts.shape[-1]
-        if np.ndim(measure(np.ones((size, size)))) == 0:
-            return None
-        return classes(self.counts)
+        return classes(self.counts) if by_class(measure, self.counts.shape[-1]) else None
 
     def part(self, index: np.ndarray) -> "Posterior | None":
         """Return some members of the flat batch, or None where they are not to be had apart."""

@@ -65,7 +65,7 @@ class DirichletMultinomial(Posterior):
             return None
         apart = weights.shape[-1] > 2 and measure.one_class
         weights = one_vs_rest(weights) if apart else weights
-        if of == "predictive" or not lookup.is_proper(measure, weights):
+        if of == "predictive" or not (self.weights.all() or lookup.is_proper(measure, weights)):
             self.check_proper()
         if of == "predictive":
             share = self.weights.sum(axis=-1)[..., ::-1]

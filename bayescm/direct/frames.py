@@ -1,11 +1,12 @@
 """
 Labels around numbers: the dims and coords of a batch.
 
-To build a labelled array takes longer than the numbers of a single matrix; so its frame is built
-once and copied.
+To build a labelled array takes longer than the numbers of a single matrix; so there is none until
+the numbers are known, and the frame of a single matrix is built once and copied.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,28 +16,82 @@ import xarray as xr
 type Ends = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def frame(
-    coords: Mapping[Any, xr.Variable], dims: Sequence, values: np.ndarray, ends: Ends = ()
-) -> xr.DataArray:
+@dataclass(frozen=True, eq=False)
+class Frame:
     """
-    Return labelled values.
+    The dims and coords of an answer, before there are numbers.
 
-    Parameters
+    Attributes
     ----------
     coords : mapping of str to Variable
-        The coords of the batch.
-    dims : sequence of str
-        The dims of the batch.
-    values : ndarray
-    ends : tuple of pairs of a name and labels
-        Dims that follow those of the batch.
+    dims : tuple of str
+    shape : tuple of int
+    name : str, optional
+    attrs : dict
     """
-    further = {name: list(labels) for name, labels in ends}
-    plain = all(each.ndim == 0 and not each.attrs for each in coords.values())
-    if dims or not plain:
-        return xr.DataArray(values, dims=(*dims, *further), coords={**coords, **further})
-    scalars = ((name, each.dtype.str, each.values.item()) for name, each in coords.items())
-    return _single(tuple(scalars), ends).copy(deep=False, data=values)
+
+    coords: Mapping[Any, xr.Variable] = field(default_factory=dict)
+    dims: tuple = ()
+    shape: tuple[int, ...] = ()
+    name: Any = None
+    attrs: dict = field(default_factory=dict)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dims."""
+        return len(self.dims)
+
+    @property
+    def size(self) -> int:
+        """The number of members."""
+        return int(np.prod(self.shape))
+
+    @property
+    def sizes(self) -> dict:
+        """The number of members along each dim."""
+        return dict(zip(self.dims, self.shape, strict=True))
+
+    def then(self, dim: str, labels: Any) -> "Frame":
+        """Return the frame with a dim more at the end."""
+        labels = np.asarray(labels)
+        return self._with(dim, labels, (*self.dims, dim), (*self.shape, len(labels)))
+
+    def under(self, dim: str, labels: Any) -> "Frame":
+        """Return the frame with a dim more in front."""
+        labels = np.asarray(labels)
+        return self._with(dim, labels, (dim, *self.dims), (len(labels), *self.shape))
+
+    def _with(self, dim, labels, dims, shape):
+        coords = {**self.coords, dim: xr.Variable(dim, labels)}
+        return replace(self, coords=coords, dims=dims, shape=shape)
+
+    def filled(
+        self, values: Any = np.nan, ends: Ends = (), attrs: dict | None = None
+    ) -> xr.DataArray:
+        """
+        Return labelled values.
+
+        Parameters
+        ----------
+        values : ndarray, shape (..., [ends]), or float
+        ends : tuple of pairs of a name and labels
+            Dims that follow those of the frame.
+        attrs : dict, optional
+            Instead of those of the frame.
+        """
+        if np.ndim(values) == 0:
+            values = np.full(self.shape, values)
+        if not self.dims and not any(each.ndim or each.attrs for each in self.coords.values()):
+            scalars = [(k, each.dtype.str, each.values.item()) for k, each in self.coords.items()]
+            found = _single(tuple(scalars), ends).copy(deep=False, data=values)
+        else:
+            further = {name: list(labels) for name, labels in ends}
+            dims = (*self.dims, *further)
+            found = xr.DataArray(values, dims=dims, coords={**self.coords, **further})
+        found.name = self.name
+        if attrs or self.attrs:
+            found.attrs = attrs or self.attrs
+        return found
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.base import Posterior
+from bayescm.direct.frames import Frame
 from bayescm.direct.groups.pair import Pair
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 from bayescm.evidence.scored.results import as_results
@@ -63,11 +64,10 @@ class HierarchicalDifferences(Posterior):
         """The results."""
         return self.results["result"]
 
-    @property
-    def blank(self):
-        """NaN for every classifier."""
-        empty = np.full(len(self.names), np.nan)
-        return xr.DataArray(empty, {"classifier": self.names}, ["classifier"])
+    @cached_property
+    def frame(self):
+        """The classifiers."""
+        return Frame().then("classifier", self.names)
 
     @cached_property
     def batch(self):

@@ -75,7 +75,7 @@ class Mislabelled(Strata):
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
         size = self.each(self.known.sum((-2, -1)))
-        return self.blank.copy(data=np.broadcast_to(size, self.blank.shape))
+        return self.frame.filled(np.broadcast_to(size, self.frame.shape))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""

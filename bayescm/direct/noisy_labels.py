@@ -133,7 +133,7 @@ class NoisyLabels(Posterior):
     @property
     def batch(self) -> xr.DataArray:
         """The number of examples, of every rater the same."""
-        return self.blank.copy(data=np.full(self.blank.shape, self.votes.weight.sum()))
+        return self.frame.filled(np.full(self.frame.shape, self.votes.weight.sum()))
 
     @cached_property
     def points(self) -> Weighted:

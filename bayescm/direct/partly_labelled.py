@@ -63,7 +63,7 @@ class PartlyLabelled(Strata):
     def batch(self) -> xr.DataArray:
         """The number of examples, labelled or not, of every member of the batch."""
         size = self.sizes.sum(-1)
-        return self.blank.copy(data=np.broadcast_to(self.each(size), self.blank.shape))
+        return self.frame.filled(np.broadcast_to(self.each(size), self.frame.shape))
 
     @property
     def sizes(self) -> np.ndarray:

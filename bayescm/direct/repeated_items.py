@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.base import Posterior
+from bayescm.direct.frames import Frame
 from bayescm.evidence.scored.attempts import as_attempts
 from bayescm.measures.attempts import Rates
 from bayescm.measures.forms import Repeated
@@ -63,17 +64,15 @@ class RepeatedItems(Posterior):
         """The answers."""
         return self.evidence["correct"]
 
-    @property
-    def blank(self):
-        """NaN for every system."""
-        dims = [] if self.names is None else ["classifier"]
-        coords = {} if self.names is None else {"classifier": self.names}
-        return xr.DataArray(np.full([len(coords[dim]) for dim in dims], np.nan), coords, dims)
+    @cached_property
+    def frame(self):
+        """The systems."""
+        return Frame() if self.names is None else Frame().then("classifier", self.names)
 
     @cached_property
     def batch(self):
         """The number of items, for every system."""
-        return self.blank.copy(data=np.full(self.blank.shape, self.right.shape[1]))
+        return self.frame.filled(np.full(self.frame.shape, self.right.shape[1]))
 
     @property
     def width(self):
@@ -112,7 +111,7 @@ class RepeatedItems(Posterior):
         step = max(1, int(_HELD / self.right.size))
         sizes = np.diff([*range(0, size, step), size])
         parts = [self._rates(of, each, rng) for each in sizes]
-        weight = np.concatenate(parts).reshape(size, *self.blank.shape, len(SUPPORT))
+        weight = np.concatenate(parts).reshape(size, *self.frame.shape, len(SUPPORT))
         return [measure(Rates(SUPPORT, weight)) for measure in measures]
 
     def _check_reach(self, measure):
@@ -174,7 +173,7 @@ class RepeatedItems(Posterior):
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
         weight = self._rates("parameter", size, rng)
-        return {"share": weight.reshape(size, *self.blank.shape, len(SUPPORT))}
+        return {"share": weight.reshape(size, *self.frame.shape, len(SUPPORT))}
 
 
 def likelihood(right: np.ndarray, made: np.ndarray) -> np.ndarray:

@@ -57,7 +57,7 @@ class TransferredErrors(Strata):
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of unlabelled examples of every member of the batch."""
-        return self.blank.copy(data=np.broadcast_to(self.others.sum(-1), self.blank.shape))
+        return self.frame.filled(np.broadcast_to(self.others.sum(-1), self.frame.shape))
 
     @cached_property
     def points(self) -> list[Weighted]:

@@ -166,8 +166,11 @@ class Distribution:
 
     def eti(self, prob: float) -> np.ndarray:
         """Return the equal-tailed interval, shape (..., 2)."""
-        tails = np.array([(1 - prob) / 2, (1 + prob) / 2]).reshape(2, *[1] * len(self.shape))
-        return np.moveaxis(self.quantile(tails + np.zeros(self.shape)), 0, -1)
+        tails = np.array([(1 - prob) / 2, (1 + prob) / 2])
+        if not self.shape:
+            return self.quantile(tails)
+        tails = tails.reshape(2, *[1] * len(self.shape)) + np.zeros(self.shape)
+        return np.moveaxis(self.quantile(tails), 0, -1)
 
     def hdi(self, prob: float) -> np.ndarray:
         """
@@ -190,8 +193,9 @@ class Distribution:
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the interval of a kind and the numerical errors of its ends, (..., 2) each."""
         ends = self.hdi(prob) if kind == "hdi" else self.eti(prob)
-        errors = np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1)
-        return held(ends, errors)
+        if ends.ndim > 1:
+            return held(ends, np.moveaxis(self.error_at(np.moveaxis(ends, -1, 0)), 0, -1))
+        return held(ends, self.error_at(ends))
 
     def to(self, accuracy: float) -> "Distribution":
         """Return the distribution with another error that is good enough, where it has one."""

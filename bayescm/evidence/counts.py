@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.labels import as_labels, find_label, obvious
+from bayescm.evidence.labels import agreeing, find_label, listed, obvious
 from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, fail, suggest
 
@@ -140,8 +140,9 @@ def _ordered(cells, labels, columns):
 
 
 def _labels(cells):
-    """Return the labels of the rows and of the columns as lists: of pandas, which is quick."""
-    return [cells.coords.variables[dim].to_index().tolist() for dim in CELLS]
+    """Return the labels of the rows and of the columns as lists."""
+    indexes = cells.xindexes
+    return [listed(indexes[dim]) for dim in CELLS]
 
 
 def _check_dims(evidence):
@@ -167,21 +168,12 @@ def check_same_labels(matrix: xr.DataArray) -> list[list]:
         if dim not in variables:
             todo = "pass it through from_matrix(values, labels=[...])"
             raise fail(f"the dim {dim} has no labels", None, "one label per class", todo)
-    rows, columns = _labels(matrix)
-    if set(rows) != set(columns) or len(rows) != len(columns):
-        todo = "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns"
-        raise fail(
-            "actual and predicted have different labels",
-            (rows, columns),
-            "the same labels on both",
-            todo,
-        )
-    as_labels(rows)
-    return [rows, columns]
+    indexes = matrix.xindexes
+    return [list(each) for each in agreeing(*(indexes[dim] for dim in CELLS))]
 
 
 def _check_scalars(evidence, labels):
-    coords = evidence.coords.variables
+    coords = dict(evidence.coords.variables)
     for name in ("positive", "abstain", "prevalence", *DESIGN):
         dims = coords[name].dims if name in coords else ()
         # Of more than two classes each has a share of its own.
@@ -189,7 +181,7 @@ def _check_scalars(evidence, labels):
             todo = "put evidence together with combine(), where it is the same"
             raise fail(f"{name} must be a single value", coords[name].values, "a scalar", todo)
     if "positive" in coords:
-        find_label(positive(evidence), labels)
+        find_label(coords["positive"].item(), labels)
     for name in ("prevalence", "test_share", "train_size"):
         share = coords.get(name)
         if share is not None and not bool(np.all((share.values > 0) & (share.values < 1))):

@@ -1,6 +1,7 @@
 """Labels of classes: what they may be, their order, and the positive one of two."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,30 @@ def as_labels(labels: Any) -> np.ndarray:
     if len(set(items)) < len(items):
         raise fail("a label occurs twice", items, "each label once", "remove the duplicate")
     return np.array(items)
+
+
+def listed(index: Any) -> list:
+    """Return the labels of an index of xarray: of pandas, which is quick."""
+    return index.to_pandas_index().tolist()
+
+
+@lru_cache(maxsize=256)
+def agreeing(*indexes: Any) -> list[list]:
+    """
+    Return the labels of the indexes of rows and columns, or raise where they are not the same.
+
+    Indexes never change; to go through their labels takes longer than all else that is checked.
+    """
+    rows, columns = found = [listed(each) for each in indexes]
+    if set(rows) != set(columns) or len(rows) != len(columns):
+        raise fail(
+            "actual and predicted have different labels",
+            (rows, columns),
+            "the same labels on both",
+            "name all labels: from_matrix(matrix, labels=[...]) adds empty rows and columns",
+        )
+    as_labels(rows)
+    return found
 
 
 def obvious(labels: list) -> Any:

@@ -7,7 +7,7 @@ themselves are in ``catalogue``.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -116,6 +116,12 @@ class Measure:
         if self.canonical or other.canonical:
             return self.canonical == other.canonical
         return self.formula is other.formula
+
+
+@lru_cache(maxsize=128)
+def by_class(measure: Callable, size: int) -> bool:
+    """Say whether a measure of this many classes has a value for each."""
+    return np.ndim(measure(np.ones((size, size)))) > 0
 
 
 def floats(cells: ArrayLike) -> np.ndarray:

@@ -70,13 +70,9 @@ def labels_worth(
     both, bare = (each.draw(found, _DRAWS, rng) for each in (posterior, alone))
     parts = []
     for kernel, have, one in zip(found, both, bare, strict=True):
-        labels = posterior.classes_of(kernel)
-        blank = (
-            posterior.blank
-            if labels is None
-            else posterior.blank.expand_dims({"class": labels}, -1)
-        )
-        shape = (*posterior.blank.shape, *(1,) * (blank.ndim - posterior.blank.ndim))
+        labels, frame = posterior.classes_of(kernel), posterior.frame
+        blank = (frame if labels is None else frame.then("class", labels)).filled()
+        shape = (*frame.shape, *(1,) * (blank.ndim - frame.ndim))
         size, prior = labelled.reshape(shape), weight.reshape(shape)
         worth = (size + prior) * (np.nanstd(one, axis=0) / np.nanstd(have, axis=0)) ** 2 - prior
         parts.append(_rows(blank.rename(kernel.__name__), size, worth))

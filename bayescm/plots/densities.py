@@ -81,7 +81,7 @@ def plot_posterior(
     check_prob(prob), check_kind(kind)
     wanted = several(measures)
     found = distributions_of(evidence, wanted, **keywords)
-    panels = _panels([template for _, template in found])
+    panels = _panels([template.filled() for _, template in found])
     for distribution, template in found:
         _check_defined(distribution, template.name)
         _check_rope(_for(rope, template.name))

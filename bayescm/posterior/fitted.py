@@ -93,7 +93,7 @@ class Fitted(Posterior):
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
-        bare = self.blank
+        bare = self.frame.filled()
         over = [dim for dim in self.seen.dims if dim not in bare.dims]
         total = self.seen.sum(over, skipna=False)
         return bare.copy(data=total.broadcast_like(bare).transpose(*bare.dims).values)

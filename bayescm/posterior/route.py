@@ -95,7 +95,9 @@ def posterior_of(
             keywords = {"halves": halves_of(evidence)} | keywords
         evidence = matrices_of(evidence)  # there is no pooling of pairs but by name
     if model is None:
-        folds = {"fold", "probabilities"} <= set(getattr(evidence, "variables", ()))
+        folds = isinstance(evidence, xr.Dataset) and {"fold", "probabilities"} <= set(
+            evidence.variables
+        )
         model = FoldForecasts if folds else default_model(evidence)
     sibling = _sibling(model) or model
     if not callable(sibling):

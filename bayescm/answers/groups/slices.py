@@ -147,16 +147,16 @@ def _posterior(evidence, dims, options):
     posterior = members_of(evidence, dims[0], **own)
     if not own.get("model") and not isinstance(evidence, xr.DataTree):
         _check_pooled(posterior, dims[0])
-    missing = [each for each in dims if each not in posterior.blank.dims]
+    missing = [each for each in dims if each not in posterior.frame.dims]
     if missing:
         todo = "name the columns of slices: from_predictions(..., by={'group': site})"
-        raise fail("no such dim of slices", missing[0], list(posterior.blank.dims), todo)
+        raise fail("no such dim of slices", missing[0], list(posterior.frame.dims), todo)
     return posterior
 
 
 def _check_pooled(posterior, dim):
     """Refuse slices that nobody asked to stand by themselves: their worst is bad by chance."""
-    if dim in posterior.blank.dims and not isinstance(posterior, Members) and not posterior.pairs:
+    if dim in posterior.frame.dims and not isinstance(posterior, Members) and not posterior.pairs:
         todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
         raise fail("slices of this dim are not pooled", dim, "a dim group", todo)
 

@@ -81,9 +81,9 @@ def _curve(evidence, *, places, prob, simultaneous):
     """Return the curves of two classes, with their cautions."""
     posterior = calibration(evidence)
     ends, median = posterior.band(places, prob, simultaneous=simultaneous)
-    dims = [*posterior.blank.dims, "probability"]
-    shape = [*posterior.blank.shape, len(places)]
-    coords = dict(posterior.blank.coords) | {"probability": places}
+    dims = [*posterior.frame.dims, "probability"]
+    shape = [*posterior.frame.shape, len(places)]
+    coords = dict(posterior.frame.coords) | {"probability": places}
     coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     columns = {
         "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),

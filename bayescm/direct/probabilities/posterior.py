@@ -1,12 +1,14 @@
 """What the posteriors of probabilities share: draws of a population, and measures of it."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bayescm.direct.base import Posterior
+from bayescm.direct.frames import Frame
 from bayescm.direct.probabilities.distance import Distance
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.forms import Curved
@@ -58,19 +60,17 @@ class OfForecasts(Posterior):
         """The scores."""
         return self.evidence["score"]
 
-    @property
-    def blank(self):
-        """NaN for every classifier."""
-        dims = [] if self.names is None else ["classifier"]
-        coords: dict[str, Any] = {} if self.names is None else {"classifier": self.names}
-        if "positive" in self.evidence.coords:
-            coords["positive"] = self.evidence["positive"].item()
-        return xr.DataArray(np.full([len(coords[dim]) for dim in dims], np.nan), coords, dims)
+    @cached_property
+    def frame(self):
+        """The classifiers."""
+        known = self.evidence.coords.variables
+        frame = Frame({key: known[key] for key in ("positive",) if key in known})
+        return frame if self.names is None else frame.then("classifier", self.names)
 
     @property
     def batch(self):
         """The number of examples, for every classifier."""
-        return self.blank.copy(data=np.full(self.blank.shape, self.weight.sum()))
+        return self.frame.filled(np.full(self.frame.shape, self.weight.sum()))
 
     @property
     def width(self):
@@ -116,7 +116,7 @@ class OfForecasts(Posterior):
         labels = self.classes_of(measure)
         further = () if labels is None else (len(labels),)
         values = np.broadcast_to(measure(population), (size, len(self.probability), *further))
-        return values.reshape(size, *self.blank.shape, *further)
+        return values.reshape(size, *self.frame.shape, *further)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value in the sample; of what needs the curve, the median of the posterior."""
