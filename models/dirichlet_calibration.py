@@ -66,10 +66,10 @@ def dirichlet_calibration(
     >>> [variable.name for variable in model.free_RVs]
     ['level', 'slope', 'spread', 'step']
     """
-    if "fold" in evidence:
+    for dim in [name for name in ("fold", "group") if name in evidence]:
         raise ValueError(
-            "the model is of one sample, not of folds. Expected forecasts of one classifier; "
-            "select a fold, or drop_vars('fold') to take them for one sample."
+            f"the model is of one sample, not of {dim}s. Expected forecasts of one classifier; "
+            f"select a {dim}, or drop_vars({dim!r}) to take them for one sample."
         )
     if "classifier" in evidence.dims:
         many = evidence["classifier"].values.tolist()

@@ -52,7 +52,8 @@ def distributions_of(
         The estimand: the measure itself; ``"predictive"``, that of the next test set;
         ``"finite"``, the mean over the folds or groups at hand; ``"population"``, the mean over all
         groups there may be (of groups the measure itself); ``"typical"``, the group in the middle;
-        ``"new"``, one new group. Each model says which of these it has.
+        ``"new"``, one new group. Each model says which of these it has. The name of a dim that the
+        model uses up, such as ``"group"``, stands for each of its members, partially pooled.
     n : int, optional
         Size of the next test set; by default the observed total.
     draws : int, optional
@@ -77,9 +78,14 @@ def distributions_of(
     ValueError, TypeError
         If the evidence, the model, a measure or a keyword of the model is invalid.
     """
-    posterior = posterior_of(evidence, model, **keywords)
+    posterior, of = member_by_member(posterior_of(evidence, model, **keywords), of)
     asked = {"of": of, "n": n, "draws": draws, "random_seed": random_seed, "accuracy": accuracy}
     return answers_of(posterior, measures, **asked)  # type: ignore[arg-type]
+
+
+def member_by_member(posterior: Posterior, of: str) -> tuple[Posterior, str]:
+    """Return the members of the dim that an estimand is named after, and what is asked of them."""
+    return (posterior.members(of), "parameter") if of in posterior.uses else (posterior, of)
 
 
 def answers_of(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.asking import ASKED, answers_of, wanted
+from bayescm.answers.asking import ASKED, answers_of, member_by_member, wanted
 from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.answers.tables.bars import Intervals
 from bayescm.direct.base import Posterior
@@ -67,7 +67,9 @@ def summary(
         ask = partial(summary, measures=measures, prob=prob, kind=kind, **keywords)
         return in_blocks(ask, evidence)
     asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
-    return table_of(posterior_of(evidence, **keywords), measures, prob, kind, **asked)
+    of = asked.pop("of", "parameter")
+    posterior, of = member_by_member(posterior_of(evidence, **keywords), of)
+    return table_of(posterior, measures, prob, kind, of=of, **asked)
 
 
 def table_of(

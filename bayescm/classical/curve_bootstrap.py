@@ -50,7 +50,9 @@ def curve_bootstrap(
     check_prob(prob)
     evidence = as_scores(evidence)
     name, kernel = resolve(measure)
-    extra = [each for each in ("fold", "weight", "class") if each in {*evidence.dims, *evidence}]
+    extra = [
+        each for each in ("fold", "group", "weight", "class") if each in {*evidence.dims, *evidence}
+    ]
     if extra:
         todo = "use the posterior: curves.number_draws"
         raise fail(

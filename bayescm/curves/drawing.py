@@ -14,7 +14,7 @@ from bayescm.direct.roc.micro import micro
 from bayescm.direct.roc.prevalence import known_prevalence
 from bayescm.direct.roc.slots import View
 from bayescm.direct.scores import arrays, scores
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores, check_one_sample
 from bayescm.validate import check_choice, check_seed, fail
 
 # Draws of a curve, and of numbers that follow from it.
@@ -141,6 +141,7 @@ def _empirical(part, scores, positive, weights):
 def samples(evidence: xr.Dataset) -> Iterable[xr.Dataset]:
     """Give the examples fold by fold, or all at once where there are no folds."""
     if "fold" not in evidence:
+        check_one_sample(evidence, "scores")
         yield evidence
         return
     fold = evidence["fold"].values

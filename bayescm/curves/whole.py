@@ -221,9 +221,10 @@ def points(evidence: xr.Dataset) -> xr.Dataset:
     """
     evidence = as_scores(evidence)
     extra = [dim for dim in ("classifier", "class") if dim in evidence.dims]
-    if extra or "fold" in evidence:
+    extra += [name for name in ("fold", "group") if name in evidence]
+    if extra:
         todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
-        raise fail("more than one curve", extra or ["fold"], "a single curve", todo)
+        raise fail("more than one curve", extra, "a single curve", todo)
     matrix, weights, codes = arrays(evidence)
     known = known_prevalence(evidence, codes == 1)
     observed, thresholds = empirical(matrix[0], codes == 1, weights, known)

@@ -8,6 +8,7 @@ from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.drifting import drifting
 from bayescm.direct.fixed_totals import fixed_totals
+from bayescm.direct.hierarchical_calibration import hierarchical_calibration
 from bayescm.direct.hierarchical_differences import hierarchical_differences
 from bayescm.direct.hierarchical_folds import hierarchical_folds
 from bayescm.direct.hierarchical_groups import hierarchical_groups
@@ -33,6 +34,7 @@ __all__ = [
     "dirichlet_multinomial",
     "drifting",
     "fixed_totals",
+    "hierarchical_calibration",
     "hierarchical_differences",
     "hierarchical_folds",
     "hierarchical_groups",

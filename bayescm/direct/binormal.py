@@ -176,7 +176,7 @@ def binormal(
 
 def _sides(evidence):
     extra = [name for name in ("classifier", "class") if name in evidence.dims]
-    extra += [name for name in ("fold", "weight") if name in evidence]
+    extra += [name for name in ("fold", "group", "weight") if name in evidence]
     if extra:
         todo = "select one classifier, class or fold, repeat weighted rows, or use the model scores"
         raise fail(

@@ -18,7 +18,7 @@ from bayescm.direct.roc import slots
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.prevalence import class_weights, prevalence_distribution
 from bayescm.distributions import dirichlet
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.scores import as_scores, check_one_sample
 from bayescm.validate import fail
 
 # Gammas held at once: 160 MB.
@@ -237,6 +237,7 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     if "fold" in evidence:
         todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
         raise fail("scores of several folds have no common curve", ..., "a single sample", todo)
+    check_one_sample(evidence, "scores")
     matrix, weights, codes = arrays(evidence)
     classes = len(matrix[0]) if matrix.ndim == 3 else 2
     rows = matrix.reshape(-1, len(weights))

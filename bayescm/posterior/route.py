@@ -47,6 +47,7 @@ def default_model(evidence: xr.DataArray | xr.Dataset, keywords: Iterable[str] =
             "repeated_items": is_attempts(evidence),
             "hierarchical_differences": is_results(evidence),
             "scores": "probabilities" not in evidence.coords,
+            "hierarchical_calibration": "group" in evidence,
             "dirichlet_calibration": "class" in evidence.dims,
         }
         return next((model for model, fits in kinds.items() if fits), "calibration")

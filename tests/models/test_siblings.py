@@ -66,6 +66,7 @@ SCORES = bcm.from_scores(TRUTH, SCORE)
 PAIRED_SCORES = bcm.from_scores(TRUTH, {"a": SCORE, "b": OTHER})
 WEIGHTED = bcm.from_scores(TRUTH, OTHER, weights=np.arange(10) % 3 + 1)
 CHANCES = bcm.from_probabilities(TRUTH, np.linspace(0.05, 0.9, 10))
+SITE_CHANCES = bcm.from_probabilities(TRUTH, np.linspace(0.05, 0.9, 10), group=list("aaabbbcccc"))
 THREE_CHANCES = bcm.from_probabilities(
     RNG.permutation(list("abc") * 4), RNG.dirichlet([1, 1, 1], 12), weights=np.arange(12) % 3 + 1
 )
@@ -134,6 +135,7 @@ OPEN = [
     Case("mislabelled", THREE, {"label_error": {"a": {"b": 0.2}}}),
     Case("transferred_errors", JUDGED, {}),
     Case("calibration", CHANCES, {}),
+    Case("hierarchical_calibration", SITE_CHANCES, {}),
     Case("dirichlet_calibration", THREE_CHANCES, {}),
     Case("repeated_items", ATTEMPTS, {}),
     Case("hierarchical_differences", RESULTS, {}),

@@ -48,6 +48,7 @@ WEIGHTED = bcm.from_predictions(
 PARTLY = bcm.from_partly_labelled([1, 0, None, None] * 3, [1, 0] * 6)
 RATED = bcm.from_raters({name: np.roll(TRUTH, 20) for name in "abcd"})
 CHANCES = bcm.from_probabilities(TRUTH, RNG.random(40), positive=1)
+SITE_CHANCES = bcm.from_probabilities(TRUTH, RNG.random(40), positive=1, group=np.arange(40) % 4)
 THREE_CHANCES = bcm.from_probabilities(list("abcab"), np.full((5, 3), 1 / 3))
 
 few = partial(pm.HalfNormal, sigma=0.3)
@@ -86,6 +87,11 @@ RUNGS = {
     "transferred_errors": (PARTLY, {"concentration": 1.0}, None),
     "noisy_labels": (RATED, {"concentration": 2.0}, None),
     "calibration": (CHANCES, {"spread": 0.5}, {"spread": partial(pm.HalfNormal, sigma=0.3)}),
+    "hierarchical_calibration": (
+        SITE_CHANCES,
+        {"spread": 0.5},
+        {"spread": partial(pm.HalfNormal, sigma=0.3, dims="effect")},
+    ),
     "dirichlet_calibration": (
         THREE_CHANCES,
         {"spread": 0.5},

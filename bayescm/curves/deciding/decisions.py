@@ -11,6 +11,7 @@ from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.curves.numbers import interval_of
 from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.evidence.scored.rescored import at_prevalence
+from bayescm.evidence.scored.scores import check_one_sample
 from bayescm.validate import check_prob, check_seed, fail
 
 _DEFAULT = np.arange(1, 100) / 100
@@ -125,9 +126,7 @@ def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
     if "probabilities" not in getattr(evidence, "coords", {}):
         todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
-    if "fold" in evidence:
-        todo = "select a fold, or drop_vars('fold') to take them for one sample"
-        raise fail("probabilities of several folds", ..., "a single sample", todo)
+    check_one_sample(evidence, "probabilities")
     return evidence if prevalence is None else at_prevalence(evidence, prevalence)
 
 

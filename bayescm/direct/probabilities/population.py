@@ -3,6 +3,7 @@
 import numpy as np
 
 _GROUPS = 1024  # of each class, where the examples are many
+_NEIGHBOURS = 64  # of each site
 
 
 def grouped(
@@ -21,6 +22,16 @@ def grouped(
     some = total > 0
     mean = np.bincount(place, weight * probability, 2 * _GROUPS)[some] / total[some]
     return mean, np.repeat([0.0, 1.0], _GROUPS)[some], total[some]
+
+
+def neighbours(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put neighbouring forecasts (1, n) of one classifier together where they are many."""
+    if len(rows) > 1 or len(weight) <= _NEIGHBOURS:
+        return rows, weight
+    order = np.argsort(rows[0], kind="stable")
+    place = np.arange(len(order)) * _NEIGHBOURS // len(order)
+    total = np.bincount(place, weight[order])
+    return np.bincount(place, (weight * rows[0])[order])[None] / total, total
 
 
 def draw_shares(

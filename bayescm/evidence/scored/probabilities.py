@@ -9,10 +9,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.scored.scores import as_scores, from_scores
-from bayescm.validate import fail
+from bayescm.evidence.scored.scores import as_scores, check_one_sample, from_scores
+from bayescm.validate import fail, unmasked
 
 # By how much the probabilities of an example may miss 1: what two or three printed digits leave.
 _ROUNDING = 0.01
@@ -27,6 +28,7 @@ def from_probabilities(
     weights: Any = None,
     weights_are: str | None = None,
     fold: Any = None,
+    group: Any = None,
     clip: float | None = None,
 ) -> xr.Dataset:
     """
@@ -41,6 +43,9 @@ def from_probabilities(
         A mapping holds those of several classifiers on the same examples.
     positive, labels, weights, weights_are, fold
         As in `from_scores`.
+    group : array_like, shape (n,), optional
+        The site, patient or year that an example comes from. Calibration by group is partially
+        pooled, see :func:`bayescm.models.hierarchical_calibration`.
     clip : float, optional
         Moves probabilities into [clip, 1 - clip]. By default they stay as they are: the log loss of
         an exact 0 or 1 is infinite where it may be wrong.
@@ -53,7 +58,8 @@ def from_probabilities(
     Raises
     ------
     ValueError
-        If a probability is missing or outside [0, 1], or those of an example do not sum to 1.
+        If a probability is missing or outside [0, 1], or those of an example do not sum to 1; or
+        a group is missing, or there are folds too.
 
     Examples
     --------
@@ -83,7 +89,26 @@ def from_probabilities(
             raise fail("the probabilities of an example do not sum to 1", got, "a sum of 1", todo)
     if clip is not None:
         evidence["score"] = values.clip(clip, 1 - clip)
+    if group is not None:
+        if fold is not None:
+            todo = "pass one of them: of folds by site, ask site by site"
+            raise fail("folds and groups at once", ..., "folds, or groups", todo)
+        evidence["group"] = ("example", _groups(group, len(np.asarray(actual))))
     return evidence.assign_coords(probabilities=True)
+
+
+def _groups(group, n):
+    """Return the group of each example, or raise where one is missing."""
+    found = np.asarray(unmasked(group, "group"))
+    if found.shape != (n,):
+        todo = "pass the group of every example"
+        raise fail("group and actual differ in length", found.shape, f"{n} of them", todo)
+    missing = pd.isna(found)
+    if missing.any():
+        what = f"a group is missing, the first at position {int(np.argmax(missing))}"
+        todo = "drop these examples, or name the group"
+        raise fail(what, ..., "a group for every example", todo)
+    return found.astype(str) if found.dtype.kind == "O" else found
 
 
 def _worst(values):
@@ -112,15 +137,18 @@ def as_forecasts(evidence: xr.Dataset) -> xr.Dataset:
     Raises
     ------
     TypeError, ValueError
-        If these are not probabilities, or in folds.
+        If these are not probabilities, or in folds or groups.
     """
+    evidence = _chances(evidence)
+    check_one_sample(evidence, "probabilities")
+    return evidence
+
+
+def _chances(evidence):
     evidence = as_scores(evidence)
     if "probabilities" not in evidence.coords:
         todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
-    if "fold" in evidence:
-        todo = "select a fold, or drop_vars('fold') to take them for one sample"
-        raise fail("probabilities of several folds", ..., "a single sample", todo)
     return evidence
 
 
@@ -134,7 +162,37 @@ def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
         If these are not probabilities, of more than two classes, in folds, or at a set prevalence.
     """
     evidence = as_forecasts(evidence)
+    _check_two(evidence)
+    return evidence
+
+
+def as_sites(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check probabilities of two classes in two or more groups on entry.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not probabilities, have no groups or only one, are of more than two classes, of
+        importance weights or at a set prevalence.
+    """
+    evidence = _chances(evidence)
+    if "group" not in evidence:
+        todo = "pass the site of each example: from_probabilities(..., group=site)"
+        raise fail("no groups", ..., "a group for every example", todo)
+    _check_two(evidence)
+    found = np.unique(evidence["group"].values)
+    if len(found) < 2:
+        todo = "take them for one sample: drop_vars('group')"
+        raise fail("fewer than two groups", found, "two or more", todo)
+    if "prevalence" in evidence.coords or "importance" in evidence:
+        what = "importance weights" if "importance" in evidence else "a prevalence"
+        todo = "ask group by group: drop_vars('group') of a selection"
+        raise fail(f"groups and {what}", ..., "each site as it is", todo)
+    return evidence
+
+
+def _check_two(evidence):
     if "class" in evidence.dims:
         todo = "take one class against the rest: curves.one_vs_rest(evidence, label)"
         raise fail("more than two classes", evidence["class"].values, "two classes", todo)
-    return evidence

@@ -263,6 +263,14 @@ def _check_classes(evidence):
                 raise fail(what, ..., "examples inside and outside every class", todo)
 
 
+def check_one_sample(evidence: xr.Dataset, what: str) -> None:
+    """Raise where scores, or what else they are called, are of several folds or groups."""
+    for dim in ("fold", "group"):
+        if dim in evidence:
+            todo = f"select a {dim}, or drop_vars({dim!r}) to take them for one sample"
+            raise fail(f"{what} of several {dim}s", ..., "a single sample", todo)
+
+
 def check_share(prevalence: Any) -> None:
     """Raise unless it is a number inside (0, 1)."""
     share = np.asarray(prevalence)
