@@ -10,6 +10,7 @@ from bayescm.cli.options import (
     Fold,
     Format,
     FormatOption,
+    Group,
     NumericLabels,
     Plot,
     Positive,
@@ -21,6 +22,7 @@ from bayescm.validate import fail
 
 _TWO = ["auc", "calibration_slope", "calibration_intercept", "brier", "ece"]
 _MANY = ["auc_macro", "brier", "ece_macro", "ece_top_label", "ece_full"]
+_SITES = ["calibration_slope", "calibration_intercept", "calibration_in_the_large", "auc", "brier"]
 _FOLDS = {"ece", "ece_macro", "ece_top_label", "ece_full"}  # need one sample
 
 
@@ -52,17 +54,23 @@ def calibration(
         float | None, typer.Option("--clip", help="Moves probabilities into [clip, 1 - clip].")
     ] = None,
     fold: Fold = None,
+    group: Group = None,
     prevalence: Prevalence = None,
     prob: Prob = 0.95,
     style: FormatOption = Format.table,
     safe_csv: SafeCsv = False,
     plot: Plot = None,
 ) -> None:
-    """Calibration and proper scores of probabilities, with the calibration curve as a picture."""
+    """
+    Calibration and proper scores of probabilities, with the calibration curve as a picture.
+
+    With --group they are of all sites there may be, of a new one and of each at hand, and the
+    picture is of the first measure by site.
+    """
     from bayescm.cli.output import check_picture, save_picture, show
 
     check_picture(plot)
-    labels: dict[str, Any] = {"actual": actual, "positive": positive, "fold": fold}
+    labels: dict[str, Any] = {"actual": actual, "positive": positive, "fold": fold, "group": group}
     evidence = _evidence(file, probability, clip, numeric_labels=numeric_labels, **labels)
     if prevalence is not None:
         from bayescm.curves import at_prevalence
@@ -70,9 +78,7 @@ def calibration(
         evidence = at_prevalence(evidence, prevalence)
     frame = _gains(evidence, prob) if recalibrated else _table(evidence, measures, prob)
     if plot is not None:
-        from bayescm.plots import plot_calibration, plot_corp
-
-        save_picture((plot_corp if corp else plot_calibration)(evidence, prob=prob), plot)
+        save_picture(_picture(evidence, measures, corp, prob), plot)
     facts = {"prob": prob, "kind": "eti", "n": evidence.sizes["example"]}
     show(frame, style.value, f"{_header(evidence)}; {prob:.4g} eti", facts=facts, safe=safe_csv)
 
@@ -104,9 +110,22 @@ def _evidence(file, probability, clip, **options):
     return scores(file, [column for _, _, column in pairs], kind=of_classes, **options)
 
 
+def _picture(evidence, measures, corp, prob):
+    from bayescm.plots import plot_calibration, plot_corp, plot_forest
+
+    if "group" in evidence and not corp:
+        first = measures[0] if measures else _SITES[0]
+        return plot_forest(evidence, first, of="group", prob=prob, kind="eti")
+    return (plot_corp if corp else plot_calibration)(evidence, prob=prob)
+
+
 def _table(evidence, measures, prob):
     from bayescm.answers.summary import summary
 
+    if "group" in evidence:
+        from bayescm.answers.groups.sites import by_site
+
+        return by_site(evidence, measures or _SITES, prob=prob)
     default = _MANY if "class" in evidence.dims else _TWO
     if "fold" in evidence:
         default = [each for each in default if each not in _FOLDS]

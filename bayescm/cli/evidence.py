@@ -116,26 +116,32 @@ def scores(
     *,
     actual=None,
     positive=None,
-    fold=None,
     numeric_labels=False,
     weights=None,
     weights_are=None,
     kind=None,
+    **by,
 ) -> Any:
-    """Return the scores in a file; ``kind`` makes them evidence, `from_scores` by default."""
+    """
+    Return the scores in a file; ``kind`` makes them evidence, `from_scores` by default.
+
+    ``by`` names the columns of ``fold`` and, of probabilities, ``group``.
+    """
     from bayescm.evidence.reading import as_label, kind_of, read_columns
     from bayescm.evidence.scored.scores import from_scores
 
     actual = actual or "actual"
-    folds = [] if fold is None else [fold]
+    by = {dim: column for dim, column in by.items() if column is not None}
     numbers = [*columns, *([] if weights is None else [weights])]
-    frame = read_columns(file, [actual], by=folds, numbers=numbers, numeric_labels=numeric_labels)
+    frame = read_columns(
+        file, [actual], by=[*by.values()], numbers=numbers, numeric_labels=numeric_labels
+    )
     values = {name: frame[name].to_numpy() for name in columns}
     return (kind or from_scores)(
         frame[actual].to_numpy(),
         values if len(columns) > 1 else values[columns[0]],
         positive=as_label(positive, kind_of(frame[actual])),
-        fold=None if fold is None else frame[fold].to_numpy(),
+        **{dim: frame[column].to_numpy() for dim, column in by.items()},
         weights=None if weights is None else frame[weights].to_numpy(),
         weights_are=weights_are,
     )

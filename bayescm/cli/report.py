@@ -126,7 +126,9 @@ def report(
         if probability:
             from bayescm.evidence.scored.probabilities import from_probabilities
 
-            known = evidence.scores(file, probability, kind=from_probabilities, **labels)
+            known = evidence.scores(
+                file, probability, kind=from_probabilities, group=group, **labels
+            )
             settings |= {"thresholds": threshold} if threshold else {}
         elif raters:
             labels.pop("actual")

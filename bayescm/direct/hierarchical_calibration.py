@@ -37,7 +37,7 @@ class SiteForecasts(OfForecasts):
     ``"group"`` each of those at hand. Classifiers are not paired.
     """
 
-    uses = ("group",)
+    uses: tuple[str, ...] = ("group",)
     pairs = ()
     estimands = {  # noqa: RUF012
         "parameter": "sites",

@@ -50,6 +50,18 @@ def test_two_classes_and_what_recalibration_gains(capsys, file, tmp_path):
     assert [each["measure"] for each in json.loads(out)] == ["brier", "log_loss"]
 
 
+def test_sites_are_drawn_towards_each_other(capsys, file, tmp_path):
+    options = (*SICK, "--probability", "p", "--group", "fold", "-m", "brier")
+    code, out, err = run(capsys, file, *options, "--plot", tmp_path / "sites.png")
+    assert code == 0, err
+    groups = [each["group"] for each in json.loads(out)]
+    assert groups == ["mean of all", "a new one", *range(4)] or groups[2:] == list("0123")
+    assert (tmp_path / "sites.png").stat().st_size > 0
+    code, _, err = run(capsys, file, *options, "--corp", "--plot", tmp_path / "corp.png")
+    assert code == 2
+    assert "of several groups" in err
+
+
 def test_folds_are_not_one_sample(capsys, file):
     code, out, err = run(capsys, file, *SICK, "--probability", "p", "--fold", "fold")
     assert code == 0, err

@@ -30,6 +30,15 @@ def studies(name, **only):
     return np.array([[[int(row[key]) for key in keys] for keys in order] for row in rows])
 
 
+def test_each_group_may_be_asked_for():
+    counts = bcm.from_matrix(SITES[:3], positive=1, dims=("group",))
+    each = bcm.interval(counts, "recall", of="group", draws=2000)
+    assert each.dims == ("group", "bound")
+    alone = bcm.interval(counts, "recall", model="dirichlet_multinomial")
+    assert np.ptp(each.mean("bound").values) < np.ptp(alone.mean("bound").values)
+    assert bcm.summary(counts, "recall", of="group")["group"].tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("name", "only"),
     [

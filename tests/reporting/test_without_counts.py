@@ -28,6 +28,18 @@ def test_the_table_of_a_prediction_model(tmp_path):
     assert float(row.split("|")[2]) == pytest.approx(point, abs=5e-4)
 
 
+def test_sites_have_a_section_of_their_own(tmp_path):
+    rng = np.random.default_rng(2)
+    risk = rng.random(200)
+    evidence = bcm.from_probabilities(rng.random(200) < risk, risk, group=np.arange(200) % 5)
+    out = bcm.report(evidence, tmp_path / "sites.md", measures=["calibration_slope", "brier"])
+    text = out.read_text().replace("\\_", "_")
+    assert "Site by site" in text
+    assert "5 sites." in text
+    assert "a new one" in text
+    assert "hierarchical_calibration" in text
+
+
 def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
     rng = np.random.default_rng(5)
     risk = rng.beta(2, 3, 200)

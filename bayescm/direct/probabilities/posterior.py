@@ -27,7 +27,7 @@ class OfForecasts(Posterior):
 
     takes = "scores"
     gives = "probabilities"
-    pairs = ("classifier",)
+    pairs: tuple[str, ...] = ("classifier",)
     cell_prior = False
     estimands = {"parameter": "curve"}  # noqa: RUF012
     sampling_method = "importance"

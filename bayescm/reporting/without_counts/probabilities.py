@@ -7,6 +7,8 @@ import pandas as pd
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.answers.groups.sites import by_site
+from bayescm.posterior.route import default_model
 from bayescm.reporting import content
 from bayescm.reporting.facts import versions
 from bayescm.reporting.parts import Picture, Section, Table
@@ -30,7 +32,7 @@ def of_probabilities(
     thresholds = list(keywords.pop("thresholds", _THRESHOLDS))
     asked = {"prob": settings["prob"], "kind": "eti", "random_seed": settings["random_seed"]}
     asked |= keywords
-    several, whole = "class" in evidence.dims, "fold" not in evidence
+    several, whole = "class" in evidence.dims, not {"fold", "group"} & {*evidence}
     wanted = [*measures] if measures else _default(several, whole)
     tell("intervals")
     table = bcm.summary(evidence, wanted, **asked)
@@ -43,8 +45,11 @@ def of_probabilities(
         benefit = _benefit(evidence, thresholds, settings)
         shown = pd.concat([shown, benefit[columns]], ignore_index=True)
         of = "Discrimination, calibration and net benefit"
-    model.tables = [Table(f"{of}, {100 * settings['prob']:.4g}% intervals", shown)]
+    mass = f"{100 * settings['prob']:.4g}% intervals"
+    model.tables = [Table(f"{of}, {mass}", shown)]
     sections = [Section("What was evaluated", _evaluated(evidence)), model]
+    if "group" in evidence:
+        sections.append(_sites(evidence, wanted, asked, mass))
     if evidence.sizes.get("classifier", 1) > 1:
         tell("comparison")
         better = bcm.compare(evidence, wanted, rope=settings["rope"], **asked)
@@ -52,9 +57,8 @@ def of_probabilities(
     tell("pictures")
     prob = settings["prob"]
     model.pictures = _pictures(evidence, prob) if whole else []
-    model_name = "dirichlet_calibration" if several else "calibration"
     told = {
-        "Model": model_name if whole else "correlated t of the folds",
+        "Model": "correlated t of the folds" if "fold" in evidence else default_model(evidence),
         "Seed": settings["random_seed"],
     } | versions()
     said = bcm.interval(evidence, wanted[0], **asked).attrs.get("caution", "")
@@ -63,6 +67,17 @@ def of_probabilities(
         content.computed(table, told),
         Section("Cautions", [said or "No cautions."]),
     ]
+
+
+def _sites(evidence, wanted, asked, mass):
+    """Say what is known of every site, of all there may be, and of a new one."""
+    tell("sites")
+    asked = {name: asked[name] for name in ("prob", "random_seed")}
+    table = by_site(evidence, wanted, **asked)
+    found = bcm.plot_forest(evidence, "calibration_slope", of="group", kind="eti", **asked)
+    said = ["Sites are drawn towards each other, the more the smaller they are."]
+    picture = Picture("sites", "Calibration slope of each site.", found)
+    return Section("Site by site", said, [Table(f"Sites, {mass}", table)], [picture])
 
 
 def _default(several, whole):
@@ -109,4 +124,6 @@ def _evaluated(evidence):
     if "classifier" in evidence.dims:
         names = ", ".join(str(name) for name in evidence["classifier"].values)
         said.append(f"{evidence.sizes['classifier']} classifiers on the same examples: {names}.")
+    if "group" in evidence:
+        said.append(f"{len(set(evidence['group'].values.tolist()))} sites.")
     return said

@@ -86,7 +86,8 @@ def _places(number):
 
 def pooled(evidence: xr.Dataset) -> Mapping[str, Any]:
     """Return 95% intervals with the sites partially pooled."""
-    posterior, found = hierarchical_calibration(evidence), {}
+    posterior = hierarchical_calibration(evidence)
+    found: dict[str, Any] = {}
     for of in ("population", "new"):
         answers = answers_of(posterior, list(MEASURES), of=of, draws=_DRAWS)
         ends = {f"{name}, {of}": each.eti(0.95) for name, (each, _) in _named(answers)}
