@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit
 
+from bayescm.direct.frames import Frame
 from bayescm.direct.probabilities.population import draw_shares, neighbours
 from bayescm.direct.probabilities.posterior import OfForecasts
 from bayescm.direct.probabilities.sites import SPREAD, Sites
@@ -271,18 +272,18 @@ class EachSite(SiteForecasts):
     _apart = True
 
     def __init__(self, whole: SiteForecasts):
-        vars(self).update(vars(whole))
+        vars(self).update({key: value for key, value in vars(whole).items() if key != "frame"})
 
-    @property
-    def blank(self) -> xr.DataArray:
-        """NaN for every classifier and site."""
-        return super().blank.expand_dims(group=self.sites, axis=-1).copy()
+    @cached_property
+    def frame(self) -> Frame:
+        """The classifiers and the sites."""
+        return super().frame.then("group", self.sites)
 
     @property
     def batch(self) -> xr.DataArray:
         """The number of examples of every site."""
         number = np.bincount(self.code, self.weight)
-        return self.blank.copy(data=np.broadcast_to(number, self.blank.shape))
+        return self.frame.filled(np.broadcast_to(number, self.frame.shape))
 
     def draw(
         self,
