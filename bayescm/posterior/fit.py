@@ -2,6 +2,7 @@
 
 import json
 import time
+import json
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -120,7 +121,7 @@ def fit(
     directly, why = _choose(method, obstacle)
     built = function(known, **aligned)
     _check_model(built, posterior, known)
-    attrs = route.describe(function, aligned) | _estimands(built, posterior, known)
+    attrs = _described(function, aligned) | _estimands(built, posterior, known)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
     seeds = np.random.SeedSequence(check_seed(random_seed)).spawn(2)
@@ -266,3 +267,17 @@ def _sample(model, sizes, seed, progressbar, sampler):
         "posterior": free.assign_attrs(sampling.origin(sampler) | spent),
         "sample_stats": sampled["sample_stats"].to_dataset(),
     }
+
+
+def _described(model, keywords):
+    """Return the model and its keywords as attributes that any file format takes."""
+    plain = {name: _plain(value) for name, value in keywords.items()}
+    return {"model": route.name_of(model), "model_keywords": json.dumps(plain)}
+
+
+def _plain(value):
+    """Return a keyword as JSON takes it: numbers as they are, a function by its name."""
+    if callable(value):
+        return getattr(value, "__qualname__", repr(value))
+    value = value.values if isinstance(value, xr.DataArray) else value
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,7 +1,6 @@
 """Which model answers which evidence, and its direct posterior."""
 
 import inspect
-import json
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -283,21 +282,7 @@ def obstacle(model: Callable, keywords: dict[str, Any], sibling: Callable | None
     return ""
 
 
-def describe(model: Callable, keywords: dict[str, Any]) -> dict[str, str]:
-    """Return the model and its keywords as attributes that any file format takes."""
-    plain = {name: _plain(value) for name, value in keywords.items()}
-    return {"model": name_of(model), "model_keywords": json.dumps(plain)}
-
-
 def name_of(model: Callable) -> str:
     """Return the name of a model: short for one of the catalogue, with its module for another."""
     name = getattr(model, "__qualname__", repr(model))
     return name if _is_ours(model) else f"{getattr(model, '__module__', '?')}.{name}"
-
-
-def _plain(value):
-    """Return a keyword as JSON takes it: numbers as they are, a function by its name."""
-    if callable(value):
-        return getattr(value, "__qualname__", repr(value))
-    value = value.values if isinstance(value, xr.DataArray) else value
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
