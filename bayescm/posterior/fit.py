@@ -2,7 +2,6 @@
 
 import json
 import time
-import json
 from collections.abc import Callable
 from typing import Any, Literal
 

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from bayescm import direct
