@@ -25,7 +25,7 @@ from bayescm.direct.base import DRAWS, Posterior
 from bayescm.direct.predictive import enumerated
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.batches import LazyDraws
-from bayescm.distributions.integrals.averages import Guarded, mean_of
+from bayescm.distributions.integrals.averages import Guarded
 from bayescm.evidence.counts import abstains
 from bayescm.measures.kernel import one_vs_rest
 
@@ -74,11 +74,10 @@ class DirichletMultinomial(Posterior):
         return self._over_classes(asked, measure, weights) if known is None else known
 
     def _over_classes(self, asked, measure, weights):
-        """Return the distribution of a mean over classes by moments, or None."""
-        parts, shared = lookup.of_every_class(measure, weights)
-        if parts is None:
+        """Return the distribution of a number of many classes by moments, or None."""
+        fast = lookup.by_moments(measure, weights)
+        if fast is None:
             return None
-        fast = mean_of(parts, weights if shared else None)
         found = Guarded(fast, lambda k: LazyDraws(self.part(k), asked, DRAWS, 0), _TAIL)
         return found if found.good.any() else None
 

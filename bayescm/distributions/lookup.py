@@ -12,6 +12,8 @@ import numpy as np
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
 from bayescm.distributions.integrals import at_prevalence, inverses, scales
+from bayescm.distributions.integrals.averages import mean_of
+from bayescm.distributions.integrals.correlation import correlation
 from bayescm.distributions.integrals.quadrature import Quadrature
 from bayescm.measures.forms import Cost, Function, MeanOverClasses, Overlap, Proportion
 from bayescm.measures.kernel import off_diagonal
@@ -69,17 +71,27 @@ def distribution(measure, weights):
     return _integral(measure, weights)
 
 
-def of_every_class(measure, weights):
+def by_moments(measure, weights):
+    """Return the distribution of a measure of many classes by its moments, or None."""
+    form, many = measure.form, weights.shape[-1] > 2
+    if not (weights > 0).all():
+        return None
+    if form == Function("answers", "correlation") and many:
+        return correlation(weights)
+    if form == Function("rates", "mean") and many:
+        form = MeanOverClasses(Proportion("tp", "fn"))
+    if not isinstance(form, MeanOverClasses):
+        return None
+    parts, shared = _of_every_class(form, weights)
+    return None if parts is None else mean_of(parts, weights if shared else None)
+
+
+def _of_every_class(form, weights):
     """
-    Return the distribution, (..., C), of what a measure is the mean over classes of, or None.
+    Return the distribution, (..., C), of that of which a form is the mean over classes, or None.
 
     And whether the classes have cells in common. Proportions of rows and of columns have none.
     """
-    form = measure.form
-    if form == Function("rates", "mean") and weights.shape[-1] > 2:
-        form = MeanOverClasses(Proportion("tp", "fn"))
-    if not isinstance(form, MeanOverClasses) or not (weights > 0).all():
-        return None, False
     tp = np.einsum("...ii->...i", weights)
     other = 1 - np.eye(weights.shape[-1])
     fn, fp = (np.einsum(f"...ij,ij->...{axis}", weights, other) for axis in "ij")

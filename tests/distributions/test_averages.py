@@ -1,5 +1,7 @@
 """Averages over classes by moments, against draws and the exact convolution."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import bayescm as bcm
 from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import Beta
+from bayescm.distributions.integrals import correlation
 from bayescm.distributions.integrals.near_beta import NearBeta, excess
 from bayescm.measures import resolve
 
@@ -30,6 +33,8 @@ def cells(classes, size, right, seed):
         ("jaccard_macro", 2, 200, 0.7),
         ("precision_macro", 3, 60, 0.8),
         ("f1_macro", 6, 400, 0.9),
+        ("mcc", 3, 60, 0.8),
+        ("mcc", 6, 400, 0.5),
     ],
 )
 def test_bounds_are_those_of_draws(name, classes, size, right):
@@ -55,7 +60,7 @@ def test_more_classes_than_two_have_recall_for_balanced_accuracy():
     assert recall.attrs["how"] == "moments"
 
 
-@pytest.mark.parametrize("name", ["f1_macro", "precision_macro"])
+@pytest.mark.parametrize("name", ["f1_macro", "precision_macro", "mcc"])
 def test_a_hopeless_matrix_in_a_batch_is_asked_of_the_slow_way(name):
     hopeless = np.diag([0, 1, 60])
     every = bcm.from_matrix(np.stack([cells(3, 300, 0.8, 2), hopeless, cells(3, 300, 0.9, 3)]))
@@ -73,6 +78,11 @@ def test_a_beta_is_near_itself():
     for kind in ("eti", "hdi"):
         np.testing.assert_allclose(getattr(near, kind)(0.95), getattr(beta, kind)(0.95), rtol=1e-6)
     assert near.hdi_kind(0.95).tolist() == beta.hdi_kind(0.95).tolist()
+    wide = replace(near, support=(-1.0, 1.0))
+    np.testing.assert_allclose(wide.eti(0.95), 2 * near.eti(0.95) - 1)
+    np.testing.assert_allclose(wide.hdi(0.95), 2 * near.hdi(0.95) - 1, atol=1e-6)
+    np.testing.assert_allclose(wide.cdf(wide.quantile(0.3)), 0.3)
+    assert wide.sd() == pytest.approx(2 * near.sd())
 
 
 def test_some_of_the_classes_are_not_all_of_them():
@@ -80,3 +90,16 @@ def test_some_of_the_classes_are_not_all_of_them():
     every, some = (bcm.interval(counts, name, kind="eti") for name in ("f1_macro", "f1_macro[a,b]"))
     assert (every.attrs["how"], some.attrs["how"]) == ("moments", "draws")
     assert np.abs(every.values - some.values).max() > 0.01
+
+
+def test_the_second_order_of_many_classes_is_that_of_differences():
+    weights = np.random.default_rng(0).gamma(2, 3, (3, 3))
+    here, flat, step = correlation.Around(weights[None]), weights.ravel(), 1e-3
+    moved = [
+        correlation.Around(weights + sign * step * each.reshape(1, 3, 3)).slope.ravel()
+        for each in np.eye(9)
+        for sign in (1, -1)
+    ]
+    second = (np.array(moved[::2]) - moved[1::2]) / (2 * step)
+    np.testing.assert_allclose(here.bend.ravel(), np.diag(second), atol=1e-6)
+    assert here.twist()[0] == pytest.approx(flat @ second**2 @ flat, rel=1e-4)

@@ -113,9 +113,9 @@ class Guarded(InTurn):
     @cached_property
     def good(self) -> np.ndarray:
         """Whether the moments are enough, (size of the flat batch,)."""
-        accuracy = self.accuracy or _ACCURACY[self.fast.center.size > _MANY]
+        accuracy = self.accuracy or _ACCURACY[np.size(self.fast.center) > _MANY]
         ends = np.stack([self.fast.error_of(score) for score in (-_SCORE, _SCORE)])
-        most = np.maximum(accuracy, self.least * self.fast.spread)
+        most = np.maximum(accuracy, self.least * self.fast.sd())
         return np.ravel((ends <= most).all(0))
 
     def to(self, accuracy: float) -> Distribution:

@@ -1,6 +1,6 @@
-"""Distributions of numbers in [0, 1] by their first four moments: corrected betas."""
+"""Distributions of bounded numbers by their first four moments: corrected betas."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,14 +9,13 @@ from scipy import special
 
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.beta import Beta
-from bayescm.distributions.hdi import INTERIOR, LOWER, UPPER, Link
+from bayescm.distributions.hdi import INTERIOR, LOWER, UPPER
 from bayescm.distributions.incomplete import betainc, betaincinv, logpdf
 from bayescm.distributions.integrals import curves
 
 _REACH = 8.0  # of the scores: beyond, nothing is left of 1 - q
 _PART, _MORE = 0.2, 2.0  # of a correction, which may be wrong, and more of a larger one
 _TWICE = 2.0  # what terms say is an estimate: of 84 random tables 3 were further off than that
-_UNIT = Link(0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +29,10 @@ class NearBeta(Distribution):
     Attributes
     ----------
     center, spread, lean, excess : ndarray, shape (...)
-        Mean, standard deviation, skewness and excess kurtosis.
+        Mean and standard deviation, the support being [0, 1]; skewness and excess kurtosis.
     doubt : ndarray, shape (...)
         By what part of itself the standard deviation may be wrong.
+    support : pair of float
 
     References
     ----------
@@ -54,15 +54,23 @@ class NearBeta(Distribution):
     lean: np.ndarray
     excess: np.ndarray
     doubt: np.ndarray | float = 0.0
-    support = 0.0, 1.0
+    support: tuple[float, float] = (0.0, 1.0)
 
     @property
     def shape(self) -> tuple[int, ...]:
         return np.shape(self.center)
 
     def take(self, index: np.ndarray) -> "NearBeta":
-        every = [np.broadcast_to(getattr(self, each.name), self.shape) for each in fields(self)]
-        return NearBeta(*(each.ravel()[index] for each in every))
+        names = ("center", "spread", "lean", "excess", "doubt")
+        every = {each: np.broadcast_to(getattr(self, each), self.shape) for each in names}
+        return replace(self, **{name: each.ravel()[index] for name, each in every.items()})
+
+    @property
+    def _width(self):
+        return self.support[1] - self.support[0]
+
+    def _unit(self, x):
+        return (np.asarray(x, float) - self.support[0]) / self._width
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
         q = np.asarray(q, float) + np.zeros(self.shape)
@@ -70,33 +78,34 @@ class NearBeta(Distribution):
         base = betaincinv(a, b, q)
         third, fourth = self._terms(np.clip(special.ndtri(q), -_REACH, _REACH))
         inside = np.clip(base + third + fourth, 0, 1)
-        return np.where((q > 0) & (q < 1), inside, q > 0)[()]
+        inside = np.where((q > 0) & (q < 1), inside, q > 0)
+        return (self.support[0] + self._width * inside)[()]
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        x = np.asarray(x, float)
-        return np.where(x <= 0, 0.0, np.where(x >= 1, 1.0, special.ndtr(self._score(x))))[()]
+        u = self._unit(x)
+        return np.where(u <= 0, 0.0, np.where(u >= 1, 1.0, special.ndtr(self._score(u))))[()]
 
     def sf(self, x: ArrayLike) -> np.ndarray:
-        x = np.asarray(x, float)
-        return np.where(x <= 0, 1.0, np.where(x >= 1, 0.0, special.ndtr(-self._score(x))))[()]
+        u = self._unit(x)
+        return np.where(u <= 0, 1.0, np.where(u >= 1, 0.0, special.ndtr(-self._score(u))))[()]
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        x = np.asarray(x, float)
-        z = self._score(x)
-        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / self._at(z)[1]
-        return np.where((x >= 0) & (x <= 1), density, 0.0)[()]
+        u = self._unit(x)
+        z = self._score(u)
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / self._at(z)[1] / self._width
+        return np.where((u >= 0) & (u <= 1), density, 0.0)[()]
 
     def mean(self) -> np.ndarray:
-        return self.center
+        return self.support[0] + self._width * self.center
 
     def sd(self) -> np.ndarray:
-        return self.spread
+        return self._width * self.spread
 
     def skewness(self) -> np.ndarray:
         return self.lean
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        return _TWICE * self.error_of(self._score(np.asarray(x, float)))
+        return _TWICE * self.error_of(self._score(self._unit(x)))
 
     def error_of(self, z: ArrayLike) -> np.ndarray:
         """Return what a quantile at a standard normal score may be wrong by."""
@@ -104,13 +113,13 @@ class NearBeta(Distribution):
         size = sum(_parameters(self.center, self.spread)) + 1
         further = self.spread * (np.abs(z) * self.doubt + 1 / (2 * size))
         moved = (np.abs(third) + np.abs(fourth)) / self.spread
-        return self.spread * (_PART + _MORE * moved) * moved + further
+        return self._width * (self.spread * (_PART + _MORE * moved) * moved + further)
 
     def _highest(self, prob):
         z = curves.fit()[0].reshape(-1, *[1] * len(self.shape)) + np.zeros(self.shape)
         with np.errstate(divide="ignore"):
-            y = _UNIT.to_y(self.quantile(special.ndtr(z)))
-        found = curves.Curves(np.moveaxis(y, 0, -1).reshape(-1, len(z)), _UNIT)
+            y = self._link.to_y(self.quantile(special.ndtr(z)))
+        found = curves.Curves(np.moveaxis(y, 0, -1).reshape(-1, len(z)), self._link)
         kinds = found.shapes().reshape(self.shape)
         tails = np.stack(np.broadcast_arrays((1 - prob) / 2, (1 + prob) / 2))
         tails = np.reshape(tails, (2, *[1] * len(self.shape))) + np.zeros(self.shape)
