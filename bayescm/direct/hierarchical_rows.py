@@ -103,7 +103,7 @@ class _One:
         even = _EVEN[rng.choice(len(_EVEN), size, p=self.even)]
         even = even + (rng.random(size) - 0.5) / len(_EVEN)
         shares = dirichlet.draw(self.totals + (even / (1 - even))[:, None], 1, rng)[0]
-        mistakes = dirichlet.draw(self._mistakes, size, rng)
+        mistakes = self._draw_mistakes(size, rng)
         return {
             "common": common,
             "spread": spread,
@@ -114,6 +114,10 @@ class _One:
             "theta": self._theta(shares, accuracy, mistakes),
         }
 
+    def _draw_mistakes(self, size, rng):
+        drawn = dirichlet.draw_sparse if self.errors >= 1 else dirichlet.draw
+        return drawn(self._mistakes, size, rng)
+
     @cached_property
     def _mistakes(self):
         """Dirichlet parameters of where each row's errors go, shape (C, C - 1)."""
@@ -122,11 +126,15 @@ class _One:
         return seen + self.errors / (self.classes - 1)
 
     def _theta(self, shares, accuracy, mistakes):
-        size, off = len(shares), ~np.eye(self.classes, dtype=bool)
-        theta = np.empty((size, self.classes, self.classes))
-        theta[:, off] = (accuracy[..., 1:] * mistakes).reshape(size, -1)
-        theta[:, ~off] = accuracy[..., 0]
-        return theta * shares[..., None]
+        size, classes = len(shares), self.classes
+        theta = np.empty((size, classes, classes))
+        flat = theta.reshape(size, -1)
+        # Row by row, what is between two cells of the diagonal are as many as there are classes.
+        between = flat[:, 1:].reshape(size, classes - 1, classes + 1)[..., :-1]
+        wrong = mistakes * (accuracy[..., 1:] * shares[..., None])
+        between[...] = wrong.reshape(size, classes - 1, classes)
+        flat[:, :: classes + 1] = accuracy[..., 0] * shares
+        return theta
 
 
 def _normalised(heights):

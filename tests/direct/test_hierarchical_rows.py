@@ -5,6 +5,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm import direct
+from bayescm.distributions import dirichlet
 from bayescm.measures import resolve
 
 MACRO = resolve("f1_macro")
@@ -96,3 +97,19 @@ def test_batches_and_intervals():
 def test_bad_input_is_named(cells, keywords, message):
     with pytest.raises(ValueError, match=message):
         direct.hierarchical_rows(cells, **keywords)
+
+
+def test_sparse_draws_are_those_of_the_dirichlet_distribution():
+    rng = np.random.default_rng(3)
+    weights = np.full((2, 40), 1 / 40)
+    weights[0, :3] += [5, 1, 1]
+    drawn = dirichlet.draw_sparse(weights, 20_000, rng)
+    np.testing.assert_allclose(drawn.sum(axis=-1), 1)
+    total = weights.sum(axis=-1, keepdims=True)
+    mean = weights / total
+    sd = np.sqrt(mean * (1 - mean) / (total + 1))
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=(5 * sd / np.sqrt(20_000)).max())
+    np.testing.assert_allclose(drawn.std(axis=0)[0, :3], sd[0, :3], rtol=0.05)
+    # Of cells that are next to nothing: as often above a thousandth.
+    kept = dirichlet.draw(weights, 20_000, rng)
+    np.testing.assert_allclose((drawn > 1e-3).mean(), (kept > 1e-3).mean(), atol=0.003)
