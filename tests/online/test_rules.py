@@ -20,6 +20,13 @@ def series(rng, recall, n=50):
     return bcm.from_cells(tp=tp, fn=n - tp, fp=n - tn, tn=tn).rename(batch="step")
 
 
+def steady(recall, n=50):
+    """Batches that are off by no more than two examples, whatever the seed."""
+    off = np.resize([0, 1, -2, 0, 2, -1], len(recall))
+    tp, tn = (np.rint(n * np.asarray(each)).astype(int) + off for each in (recall, 0.9))
+    return bcm.from_cells(tp=tp, fn=n - tp, fp=n - tn, tn=tn).rename(batch="step")
+
+
 @pytest.mark.parametrize("measure", ["recall", "f1", "accuracy", "mcc"])
 def test_prob_below_is_one_minus_prob_above(measure):
     got = float(online.prob_below(NOW, measure, 0.5))
@@ -130,12 +137,11 @@ def test_batches_that_fit_are_seldom_called_surprising():
 
 
 def test_no_change_no_alarm_and_a_drop_raises_all():
-    rng = np.random.default_rng(6)
-    calm = online.alarms(series(rng, [0.9] * 40), ["recall"], rate=1e-4, floor=0.7, reference=10)
+    calm = online.alarms(steady([0.9] * 40), ["recall"], floor=0.7, reference=10)
     assert calm.empty
     assert list(calm.columns) == list(COLUMNS)
     drop = online.alarms(
-        series(rng, [0.9] * 20 + [0.6] * 20),
+        steady([0.9] * 20 + [0.6] * 20),
         ["recall"],
         rate=0.005,
         floor=0.75,

@@ -8,10 +8,13 @@ import bayescm as bcm
 from bayescm.planning import choose
 from bayescm.planning.labelling import allocate
 
-RNG = np.random.default_rng(3)
-TRUTH = (RNG.random(2000) < 0.05).astype(int)
+# In an order that has nothing to do with the labels, and whose shares are exact.
+ORDER = np.arange(2000) * 1237 % 2000
+TRUTH = (ORDER % 20 == 0).astype(int)
+RANK = ORDER // 20 + 100 * (ORDER % 20)  # of the positives first
 JUDGE, SAID, OTHER = (
-    np.where(RNG.random(2000) < right, TRUTH, 1 - TRUTH) for right in (0.85, 0.93, 0.9)
+    np.where(RANK * step % 100 < wrong, 1 - TRUTH, TRUTH)
+    for wrong, step in ((15, 37), (7, 61), (10, 83))
 )
 
 
@@ -90,7 +93,7 @@ def test_several_classifiers_scores_and_a_judge_alone():
     assert {"judge", "predicted_a", "predicted_b"} < set(plan)
     assert len(choose(plan, FIRST, several, JUDGE)) == 30
     assert plan["unlabelled"].sum() == 1960
-    for judge in (RNG.normal(TRUTH), JUDGE):
+    for judge in (TRUTH + ORDER * 7 % 97 / 40, JUDGE):
         alone = bcm.from_partly_labelled(FIRST, judge=judge)
         table = bcm.plan_labels(alone, "prevalence", 30)
         assert len(choose(table, FIRST, judge=judge)) == table["label_next"].sum() == 30

@@ -39,8 +39,10 @@ def test_cells_seen_and_unseen_are_those_of_the_prior_weighted_by_the_likelihood
     deviation = np.sqrt(np.tensordot(weights, (rates - mean) ** 2, 1))
     theta = direct.crossed_groups(PEOPLE).variables(8000, np.random.default_rng(0))["theta"]
     recall = resolve("recall")(theta)
-    np.testing.assert_allclose(recall.mean(0), mean, atol=0.012)
-    np.testing.assert_allclose(recall.std(0), deviation, atol=0.012)
+    effective = 1 / (1 / 8000 + (weights**2).sum())
+    error = 5 * deviation / effective**0.5
+    assert (np.abs(recall.mean(0) - mean) < error).all()
+    assert (np.abs(recall.std(0) - deviation) < error).all()
     assert deviation[1, 1] > 1.2 * deviation[0, 0]  # nobody has seen it
 
 

@@ -9,13 +9,13 @@ from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
 from bayescm.measures import resolve
 
 
-def simulated(groups=6, n=600, spread=0.0, seed=2):
+def simulated(groups=6, n=600, spread=0.0, seed=2, levels=(1.8, 1.2)):
     rng = np.random.default_rng(seed)
     actual = rng.integers(2, size=n)
     group = np.arange(n) % groups
     easy = rng.normal(0, spread, groups)[group]
     answers = {}
-    for name, level in (("a", 1.8), ("b", 1.2)):
+    for name, level in zip("ab", levels, strict=True):
         right = rng.random(n) < 1 / (1 + np.exp(-level - easy))
         answers[name] = np.where(right, actual, 1 - actual)
     return actual, answers, group
@@ -45,7 +45,7 @@ def test_a_new_group_is_less_certain_than_the_typical_one():
 
 
 def test_comparisons_over_groups_are_paired():
-    actual, answers, group = simulated(n=3000, spread=1.0)
+    actual, answers, group = simulated(n=3000, spread=1.0, levels=(2.6, 0.8))
     outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
     table = bcm.compare(outcomes, ["accuracy", "f1"], model="hierarchical_groups", random_seed=0)
     assert table["paired"].all()
