@@ -47,6 +47,7 @@ def test_all_raters_alike_is_near_one_and_no_certainty():
     assert (table["upper"] > 0.97).all()
 
 
+@pytest.mark.long
 def test_intervals_hold_the_truth():
     rng, held = np.random.default_rng(5), []
     names = ["cohen_kappa", "gwet_ac1", "krippendorff_alpha"]

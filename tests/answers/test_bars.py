@@ -18,6 +18,7 @@ def pairs():
     return bcm.from_classifiers(y, answers)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_in_a_browser_bars_lie_where_their_numbers_say(tmp_path):
     frames = bcm.summary(pairs(), ["recall", "f1"]), bcm.compare(pairs(), "accuracy")

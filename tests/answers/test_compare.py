@@ -84,6 +84,7 @@ def test_seeds_make_answers_repeat(both):
     pd.testing.assert_frame_equal(one, two)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_pairs_are_covered_at_little_more_than_half_the_length():
     covered, paired, independent = [], [], []

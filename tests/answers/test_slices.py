@@ -116,6 +116,7 @@ def test_slices_that_are_not_pooled_are_refused_unless_asked_for(slices):
     assert len(found) == 60
 
 
+@pytest.mark.long
 def test_one_group_that_deviates_is_hardly_drawn_towards_the_others():
     """A normal spread is drawn wide by the group that is apart, and draws it to the others."""
     apart = made(24, seed=3).isel(group=slice(BAD - 1, None))

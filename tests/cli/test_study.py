@@ -17,6 +17,7 @@ def test_exact_tables_are_printed_for_programs(capsys):
     assert len(pd.read_csv(io.StringIO(capsys.readouterr().out))) == 30
 
 
+@pytest.mark.long
 def test_simulated_case_beside_the_published_one(capsys, tmp_path):
     out = tmp_path / "table.csv"
     options = ["--replications", "2", "--jobs", "1", "--out", str(out), "--format", "csv"]

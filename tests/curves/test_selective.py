@@ -31,6 +31,7 @@ def test_coverage_and_risk_of_the_sample_and_jeffreys_interval():
     assert low < area < high
 
 
+@pytest.mark.long
 def test_a_promise_is_broken_no_more_often_than_it_says():
     population = np.random.default_rng(0).beta(0.5, 0.5, 100_000)
     sure = np.maximum(population, 1 - population)

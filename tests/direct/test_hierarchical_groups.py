@@ -276,6 +276,7 @@ def test_the_integral_over_groups_far_from_typical():
     assert found[0] == pytest.approx(expected, abs=0.5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", [1.0, 3.0])
 def test_wide_spreads_leave_the_weights_even(spread):
     counts, _ = Chains(0.95)(np.random.default_rng([3, 0]))

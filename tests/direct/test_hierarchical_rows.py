@@ -21,6 +21,7 @@ def simulated(rng, classes, accuracy):
     return theta
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("accuracy", [0.7, 0.93])
 def test_macro_f1_of_ten_classes_with_fifty_examples(accuracy):

@@ -77,6 +77,7 @@ def test_model_and_sibling_are_one_density():
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
 
 
+@pytest.mark.long
 def test_more_classes_are_drawn_in_turn():
     truth = RNG.integers(0, 3, 300)
     said = {
@@ -127,6 +128,7 @@ def test_two_tests_in_two_populations_as_hui_and_walter_printed():
     assert (ends.sel(bound="lower") > 0.96).all()
 
 
+@pytest.mark.long
 def test_errors_together_flatter_the_raters_and_four_of_them_show_it():
     rng, size = np.random.default_rng(7), 1500
     truth = rng.random(size) < 0.4

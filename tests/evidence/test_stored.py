@@ -69,6 +69,7 @@ def test_feather_files_are_counted_too(tmp_path, expected):
         assert bcm.read(path, **COLUMNS).sel(expected.indexes).equals(expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["summary", "gap", "slices"])
 def test_commands_take_folders_and_databases(folder, database, command):
     asked = ["--actual", "y", "--predicted", "yhat", "--group", "site", "-m", "accuracy"]

@@ -56,6 +56,7 @@ def test_mlflow_gets_metrics_report_and_tree(tmp_path, monkeypatch):
     np.testing.assert_array_equal(back["posterior"]["theta"], tree["posterior"]["theta"])
 
 
+@pytest.mark.long
 def test_without_a_run_nothing_is_logged(monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     assert mlflow.active_run() is None

@@ -60,6 +60,7 @@ def test_each_class_is_that_class_against_the_rest(bold):
     np.testing.assert_allclose(ours, top, atol=0.05)
 
 
+@pytest.mark.long
 def test_the_full_error_is_found_and_may_be_0(bold):
     _, forecast, right, evidence = bold
     names = ["ece_full", "miscalibration_full"]

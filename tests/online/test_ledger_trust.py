@@ -51,6 +51,7 @@ def test_threads_and_forks_share_a_monitor(tmp_path):
     assert "memory is that of one process" in said["child"]
 
 
+@pytest.mark.long
 def test_no_damage_goes_unseen(tmp_path):
     came, wrong = run("ledger_damage", 14, 5, 40)
     assert wrong == []

@@ -23,6 +23,7 @@ def test_counts_with_two_dims(two):
     assert len(bcm.plot_predictive(fitted).axes[0].get_yticklabels()) == 4
 
 
+@pytest.mark.long
 def test_chains(chains):
     figure = bcm.plot_diagnostics(chains, ["f1", "mcc"])
     titles = [axes.get_title() for axes in figure.axes]

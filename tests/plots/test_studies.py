@@ -35,6 +35,7 @@ def test_a_wider_region_holds_more():
     assert areas[0] < 0.6 * areas[1]
 
 
+@pytest.mark.long
 def test_the_forest_says_what_interval_says():
     figure = bcm.plot_studies(STUDIES, kind="eti")
     left, right = figure.axes

@@ -309,6 +309,7 @@ def test_conflict_is_uniform_where_the_prior_is_right_and_small_where_it_is_wron
     assert (wrong.sel(part="all") < 0.1).mean() > 0.9
 
 
+@pytest.mark.long
 def test_sensitivity_answers_for_a_flat_prior_and_sees_a_strong_one():
     flat = bcm.fit(COUNTS, concentration=1.0, random_seed=1)
     table = priors.sensitivity(flat, ["f1", "recall"])

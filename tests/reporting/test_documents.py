@@ -25,6 +25,7 @@ def run(tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_document_says_what_the_page_says(run, tmp_path):
     from docx import Document

@@ -27,7 +27,9 @@ def counts():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [".html", ".md", ".tex"])
+@pytest.mark.parametrize(
+    "ending", [".html", *(pytest.param(each, marks=pytest.mark.long) for each in (".md", ".tex"))]
+)
 def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, ending):
     path = bcm.report(counts, tmp_path / f"r{ending}", measures=["recall", "f1"])
     text = path.read_text()
@@ -39,6 +41,7 @@ def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, e
     assert names == ({"r.html"} if ending == ".html" else {f"r{ending}", "r_files"})
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_report_of_two_classifiers_says_which_is_better(tmp_path):
     rng = np.random.default_rng(0)
@@ -64,6 +67,7 @@ def test_report_of_few_labels_says_what_the_judge_buys(tmp_path):
     assert "a is better than b" in text
 
 
+@pytest.mark.long
 def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
     rng = np.random.default_rng(0)
     actual = rng.random(120) < 0.4
@@ -76,6 +80,7 @@ def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
     assert "precision-recall-curve.png" in text
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_batches_over_time_are_told_together_and_one_by_one(tmp_path):
     weeks = bcm.from_cells(tp=[18, 17, 19], fn=[2, 3, 1], fp=3, tn=17).rename(batch="step")

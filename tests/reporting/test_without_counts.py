@@ -8,6 +8,7 @@ import bayescm as bcm
 from bayescm.cli import main
 
 
+@pytest.mark.long
 def test_the_table_of_a_prediction_model(tmp_path):
     rng = np.random.default_rng(3)
     risk = rng.beta(1, 3, 250)
@@ -50,6 +51,7 @@ def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
     assert "| ece " not in text
 
 
+@pytest.mark.long
 def test_raters_have_a_report(tmp_path):
     truth = np.array(["good", "bad", "bad"] * 30)
     rng = np.random.default_rng(4)

@@ -66,6 +66,7 @@ def page_of(name):
     return "/classifier?" + urllib.parse.urlencode({"name": name})
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_pages_in_a_browser(port):
     own = f"http://127.0.0.1:{port}/"

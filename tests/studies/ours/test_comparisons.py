@@ -40,6 +40,7 @@ def test_pairs_are_shorter_than_strangers():
     assert (frame["truth"] == 0).all()
 
 
+@pytest.mark.long
 def test_intervals_of_paired_accuracies():
     one, two = np.array([9.0, 2.0, 0.0]), np.array([2.0, 9.0, 0.0])
     for method in (tango, wald):
@@ -66,6 +67,7 @@ def test_classes_that_share_have_answers():
     assert (frame["classes"] == 10).all()
 
 
+@pytest.mark.long
 def test_meta_analyses_stand_beside_the_published_ones():
     data_file("confusion/bamdit_glas.csv")
     frame = meta_analysis.table("bivariate", 2, Settings(data=str(DATA))).set_index("method")

@@ -18,6 +18,7 @@ def test_all_designs_see_the_same_sample():
     assert [int(each.sum()) for each in counts.values()] == [200, 1000, 600]
 
 
+@pytest.mark.long
 def test_the_journal_keeps_all_designs(tmp_path):
     journal = tmp_path / "run.jsonl"
     study = wang_2015.study(4, 4)

@@ -107,6 +107,7 @@ def test_point_estimates_of_table_3():
     np.testing.assert_allclose(frame["center"], frame["published_doc"], atol=0.03)
 
 
+@pytest.mark.long
 def test_best_omega_is_the_shortest_that_covers(folder, monkeypatch):
     monkeypatch.setattr(wang_li, "OMEGAS", (0.1, 0.55, 1.0))
     frame = wang_li.table("12", 3, Settings(replications=15, seed=1, data=folder))
@@ -144,6 +145,7 @@ def test_missing_files_are_named(tmp_path):
         find_data("magic", str(tmp_path))
 
 
+@pytest.mark.long
 def test_command_writes_the_table_and_goes_on_from_its_journal(tmp_path, monkeypatch):
     monkeypatch.setattr(wang_li, "METHODS", {"t": wang_li.METHODS["t"]})
     out = tmp_path / "table.csv"
