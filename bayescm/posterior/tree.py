@@ -1,8 +1,6 @@
 """The tree of a fit: one shape, whichever way the posterior was drawn."""
 
-import logging
 from collections.abc import Hashable, Mapping
-from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -10,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.base import Posterior
+from bayescm.posterior import forward
 
 ORDER = [
     "posterior",
@@ -23,9 +22,6 @@ ORDER = [
     "constant_data",
 ]
 LIKELIHOOD = {"posterior_predictive", "log_likelihood", "prior_predictive", "observed_data"}
-
-# Up to this many numbers interpreting a graph draw by draw takes less time than compiling it.
-_FEW = 5e6
 
 ORIGIN = {"inference_library": "bayescm", "inference_library_version": version("bayescm")}
 
@@ -63,15 +59,18 @@ def build(
         The groups of `ORDER`. An improper prior (a concentration of 0) leaves out those of the
         prior, and fractional counts those of the likelihood.
     """
-    forward, backward = (int(each.generate_state(1)[0]) for each in seed.spawn(2))
+    from pytensor import config
+
+    ahead, backward = (int(each.generate_state(1)[0]) for each in seed.spawn(2))
     given = groups["posterior"]
     free = {variable.name: given[variable.name].values for variable in model.free_RVs}
-    posterior = labelled(model, free | _deterministics(model, free), {**given.attrs, **attrs})
-    groups = {**groups, "posterior": posterior, **_predictive(model, posterior, forward)}
-    groups |= _logs(model, free)
-    if not _improper(model):
-        numbers = sum(each.size for each in posterior.values()) // posterior.sizes["chain"]
-        groups |= _prior(model, posterior.sizes["draw"], numbers, backward)
+    with config.change_flags(traceback__limit=0):  # where nodes were made takes a fifth of the time
+        posterior = labelled(model, free | _deterministics(model, free), {**given.attrs, **attrs})
+        groups = {**groups, "posterior": posterior, **forward.predictive(model, posterior, ahead)}
+        groups |= _logs(model, free)
+        if not _improper(model):
+            numbers = sum(each.size for each in posterior.values()) // posterior.sizes["chain"]
+            groups |= forward.prior(model, posterior.sizes["draw"], numbers, backward)
     coords = {name: np.asarray(values) for name, values in model.coords.items()}
     left_out = set() if whole else LIKELIHOOD
     order = [name for name in ORDER if name in groups and name not in left_out]
@@ -132,43 +131,8 @@ def _deterministics(model, free):
         for each in model.deterministics
         if not set(ancestors([each])) & set(model.observed_RVs)
     ]
-    values = _evaluate(wanted, {rv: free[rv.name] for rv in model.free_RVs})
+    values = forward.evaluate(wanted, {rv: free[rv.name] for rv in model.free_RVs})
     return {each.name: value for each, value in zip(wanted, values, strict=True)}
-
-
-def _predictive(model, posterior, seed):
-    """Return draws of new counts, and the data the model was given."""
-    import pymc as pm
-
-    tree = _forward(
-        pm.sample_posterior_predictive,
-        sum(each.size for each in posterior.values()),
-        trace=xr.DataTree.from_dict({"posterior": posterior}),
-        model=model,
-        freeze_vars=[variable.name for variable in model.free_RVs],
-        random_seed=seed,
-        progressbar=False,
-    )
-    return {name: group.to_dataset() for name, group in tree.children.items()}
-
-
-def _prior(model, draws, numbers, seed):
-    """Return draws of the prior and of the counts it predicts."""
-    import pymc as pm
-
-    sample = pm.sample_prior_predictive
-    tree = _forward(sample, numbers, draws=draws, model=model, random_seed=seed)
-    return {name: tree[name].to_dataset() for name in ("prior", "prior_predictive")}
-
-
-def _forward(sample, numbers, **keywords):
-    """Sample forward by one of PyMC's functions; `numbers` says how many numbers to expect."""
-    with _quietly():
-        if numbers < _FEW:
-            # Compiled code casts what numpy refuses with a TypeError, such as a float as a total.
-            with suppress(TypeError):
-                return sample(**keywords, compile_kwargs={"mode": _interpreted()})
-        return sample(**keywords)
 
 
 def _logs(model, free):
@@ -182,9 +146,10 @@ def _logs(model, free):
     parts = {"log_likelihood": plain.observed_RVs}
     if not _improper(model):
         parts["log_prior"] = plain.free_RVs
+    every = [rv for variables in parts.values() for rv in variables]
+    values = iter(forward.evaluate(plain.logp(vars=every, sum=False), at))
     for name, variables in parts.items():
-        values = _evaluate(plain.logp(vars=variables, sum=False), at)
-        named = {rv.name: value for rv, value in zip(variables, values, strict=True)}
+        named = {rv.name: next(values) for rv in variables}
         groups[name] = labelled(model, named, ORIGIN, events=False)
     if "omega" in model.named_vars:
         # The models of folds raise their likelihood to this power; what is kept is untempered.
@@ -194,47 +159,3 @@ def _logs(model, free):
             untempered = logs["cell_counts"] / xr.DataArray(*omega[:1], dims=omega[1])
             groups["log_likelihood"] = logs.assign(cell_counts=untempered)
     return groups
-
-
-def _interpreted():
-    """Return PyTensor's mode for tiny graphs: interpreted, which spares seconds of compilation."""
-    from pytensor.compile.mode import Mode
-
-    return Mode("py", None)  # type: ignore[arg-type]
-
-
-@contextmanager
-def _quietly():
-    """Keep PyMC from logging the names of what it samples."""
-    logger = logging.getLogger("pymc")
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-def _evaluate(outputs, at):
-    """Evaluate expressions at all draws in one call, each ``(chain, draw, ...)``."""
-    import pytensor
-    import pytensor.tensor as pt
-    from pytensor.graph.replace import vectorize_graph
-
-    if not outputs:
-        return []
-    inputs = {
-        variable: pt.tensor(variable.name, dtype=variable.dtype, shape=(None,) * draws.ndim)
-        for variable, draws in at.items()
-    }
-    batched = vectorize_graph(outputs, replace=inputs)
-    function = pytensor.function(
-        list(inputs.values()), batched, mode=_interpreted(), on_unused_input="ignore"
-    )
-    values = function(*at.values())
-    lead = next(iter(at.values())).shape[:2]
-    return [
-        # What depends on no free variable comes back without the axes of the draws.
-        value if new is not old else np.broadcast_to(value, (*lead, *value.shape))
-        for value, new, old in zip(values, batched, outputs, strict=True)
-    ]
