@@ -5,6 +5,8 @@ The posterior is asked for the distribution of the measure or, where it has none
 PyMC nor a plotting library is loaded.
 """
 
+import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -212,11 +214,33 @@ def check_size(n: Any, of: str) -> Any:
     raise fail("n must be the size of a test set", n, "1 or more", "pass n=100")
 
 
+def check_room(posterior: Posterior, measures: Sequence[Callable], size: int) -> None:
+    """Raise where the draws of the measures would take more memory than the machine has."""
+    numbers = size * sum(math.prod(template(posterior, each).shape) for each in measures)
+    need, there = 2 * 8 * numbers, _memory()  # in parts, and joined
+    if need > there:
+        todo = "ask for fewer members or measures at a time, or pass draws=1000"
+        got, allowed = (
+            f"{need / 1e9:,.0f} GB",
+            f"at most {there / 1e9:,.0f} GB, what the machine has",
+        )
+        raise fail("these draws need too much memory", got, allowed, todo)
+
+
+def _memory():
+    """Return the bytes of memory of the machine; as good as endless where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
 def _drawn(posterior, measures, size, seed, of, n):
     """Return distributions by draws, all measures from the same ones."""
     large = posterior.held * size > _LARGE
     if large and posterior.batch.ndim and posterior.part(np.arange(1)) is not None and n is None:
         return [LazyDraws(posterior, each, size, seed, of) for each in measures]
+    check_room(posterior, measures, size)
     rng = np.random.default_rng(check_seed(seed))
     part = max(1, _LARGE // posterior.held) if large else size
     sizes = np.diff([*range(0, size, part), size])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import Wanted, check_draws, check_size, template, wanted
+from bayescm.answers.asking import Wanted, check_draws, check_room, check_size, template, wanted
 from bayescm.direct.base import Posterior
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.posterior.route import comparison_of
@@ -150,6 +150,7 @@ def labelled_draws(
     n: int | None = None,
 ) -> xr.Dataset:
     """Draw all measures at once, some draws at a time; dims (draw, ..., [class])."""
+    check_room(posterior, measures, size)
     width = posterior.width
     step = max(1, int(_CHUNK / width)) if size * width > _CHUNK else size
     sizes = np.diff([*range(0, size, step), size])

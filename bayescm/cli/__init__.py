@@ -89,6 +89,8 @@ def main(arguments: list[str] | None = None) -> None:
         if os.environ.get("BAYESCM_TRACEBACK"):
             raise
         code = _complain(str(error))
+    except MemoryError as error:
+        code = _complain(f"there is not enough memory: {error}")
     except KeyboardInterrupt:
         code = 130
     sys.exit(code or 0)

@@ -220,8 +220,8 @@ def _check_sizes(counts, **sizes):
     if total > _LARGEST:
         raise fail(
             "the tree would not fit into memory",
-            total,
-            f"at most {_LARGEST:.0e} numbers per variable",
+            f"{8 * total / 1e9:.3g} GB for a variable",
+            f"at most {8 * _LARGEST / 1e9:.3g} GB",
             "take fewer draws, or use interval(), which needs no tree",
         )
 

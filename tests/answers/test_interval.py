@@ -125,6 +125,7 @@ def test_coverage_of_a_credible_interval_is_the_reference(case, method, concentr
         ({"concentration": -1}, ValueError, "concentration"),
         ({"measure": "recal"}, ValueError, "Did you mean 'recall'"),
         ({"of": "predictive", "n": 0}, ValueError, "size of a test set"),
+        ({"draws": 10**15}, ValueError, "too much memory: .* GB.*what the machine has"),
     ],
 )
 def test_bad_input_is_named(change, error, said):
