@@ -73,6 +73,9 @@ def report(
         str | None,
         typer.Option("--checklist", help="stard or tripod: where each item of it is."),
     ] = None,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="HTML: numbers where a picture is pointed at.")
+    ] = False,
     judge: Judge = None,
     positive: Positive = None,
     abstain: Abstain = None,
@@ -96,17 +99,21 @@ def report(
     from bayescm.reporting.formats.render import check_path
 
     out = _out(out, style)
-    check_path(out)
+    check_path(out, interactive=interactive)
     settings: dict[str, Any] = {
         "measures": measure,
         "title": title,
         "prob": prob,
         "kind": kind.value,
+        "interactive": interactive,
     }
     known: Any
     if store is not None:
         from bayescm.reporting.monitors import monitor_report
 
+        if settings.pop("interactive"):
+            todo = "leave --interactive out; bayescm monitor serve has the pictures"
+            raise fail("a monitor's report has none to point at", "--interactive", "a file", todo)
         written = monitor_report(store, out, classifier=classifier, **settings)
     elif file is None:
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"

@@ -1,7 +1,7 @@
 """Figures and their panels, new or the user's own, and how a notebook shows them."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +53,11 @@ class Canvas:
             self.axes.set_title(f"{text}\n{self.axes.get_title()}", fontsize=9)
         else:
             self.axes.set_title(text, fontsize=9, color=common.grey())
+
+    def to_point_at(self, draw: Callable[[], Any]) -> None:
+        """Keep how the same picture is drawn for a screen, for who asks for it."""
+        if self.own:
+            vars(self.figure)["pointed"] = draw
 
 
 @contextmanager

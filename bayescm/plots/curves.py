@@ -1,6 +1,7 @@
 """Curves: ROC and precision-recall with bands, and summaries of them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from bayescm import curves
 from bayescm.curves.drawing import observe
 from bayescm.curves.numbers import interval_of
 from bayescm.distributions.discrete import Empirical
-from bayescm.plots import common
+from bayescm.plots import common, interactive
 from bayescm.plots.canvas import canvas
 from bayescm.plots.regions import equal_f1
 from bayescm.validate import check_prob
@@ -70,10 +71,12 @@ def plot_roc(
     with canvas((5.6, 5.8), ax=ax) as page:
         _square(page.axes, "false positive rate", "true positive rate")
         page.axes.plot([0, 1], [0, 1], color=common.grey(), linewidth=0.8, linestyle=":")
-        _draw_curves(page.axes, evidence, ("fpr", "tpr"), *drawn)
+        shown = _draw_curves(page.axes, evidence, ("fpr", "tpr"), *drawn)
         if threshold is not None:
             _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob)
         page.axes.legend(fontsize=8, loc="lower right")
+        names = ("false positive rate", "true positive rate")
+        page.to_point_at(partial(interactive.curves, shown, *names))
         page.heading(common.band_words(prob, simultaneous), common.positive_of(evidence))
     return page.figure
 
@@ -118,10 +121,11 @@ def plot_precision_recall(
     with canvas((5.6, 5.8), ax=ax) as page:
         _square(page.axes, "recall", "precision")
         equal_f1(page.axes)
-        _draw_curves(page.axes, evidence, ("tpr", "precision"), *drawn)
+        shown = _draw_curves(page.axes, evidence, ("tpr", "precision"), *drawn)
         if threshold is not None:
             _operating_point(page.axes, evidence, ("recall", "precision"), threshold, prob)
         page.axes.legend(fontsize=8, loc="best")
+        page.to_point_at(partial(interactive.curves, shown, "recall", "precision"))
         page.heading(common.band_words(prob, simultaneous), share, common.positive_of(evidence))
     return page.figure
 
@@ -199,8 +203,8 @@ def _square(axes, across, up):
 
 
 def _draw_curves(axes, evidence, names, bounds, draws, number):
-    """Draw bands, draws and the examples' own curves, with a number about each in the legend."""
-    dim = bounds.dims[-2]
+    """Draw bands, draws and the examples' own curves, with a number about each; return them."""
+    dim, shown = bounds.dims[-2], []
     observed = observe(evidence)
     for place, where in enumerate(_members(bounds, (dim, "bound"))):
         paint, x = common.paint(place), bounds[dim].values
@@ -219,6 +223,9 @@ def _draw_curves(axes, evidence, names, bounds, draws, number):
             label = f"{name}: {label}"
         style = common.STYLES[place % 4]
         axes.plot(rates[names[0]], rates[names[1]], style, color=paint, linewidth=1.4, label=label)
+        known = {"name": label, "x": rates[names[0]], "y": rates[names[1]]}
+        shown.append(known | {"grid": x, "band": bounds.sel(where).values})
+    return shown
 
 
 def _operating_point(axes, evidence, names, threshold, prob):

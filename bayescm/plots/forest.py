@@ -1,6 +1,7 @@
 """Intervals of many measures, classes, classifiers or groups, one below the other."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.summary import COLUMNS, summary
-from bayescm.plots import common
+from bayescm.plots import common, interactive
 from bayescm.plots.canvas import canvas
 from bayescm.validate import fail
 
@@ -92,6 +93,7 @@ def plot_forest(
         inside = (table["inner_lower"] <= table["mean"]) & (table["mean"] <= table["inner_upper"])
         skewed = not inside[table["mean"].notna()].all()
         aside = "a dot beside its 50% bar: skewed" if skewed else ""
+        page.to_point_at(partial(interactive.forest, table))
         page.heading(words, aside, common.positive_of(evidence, keywords.get("positive")))
     return page.figure
 

@@ -1,5 +1,6 @@
 """The confusion matrix itself, with an interval in every cell."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order
 from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
-from bayescm.plots import common
+from bayescm.plots import common, interactive
 from bayescm.plots.canvas import canvas
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
@@ -118,6 +119,7 @@ def plot_matrix(
         shown = "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}"
         sorted_by = "classes by error, worst first" if order != "labels" and beside else ""
         words = common.words_for(prob, kind) if classes <= _FEW or beside else ""
+        page.to_point_at(partial(interactive.matrix, counts, shares, ends, _WHOLES[per]))
         page.heading(shown, words, sorted_by, common.positive_of(evidence))
     return page.figure
 

@@ -22,6 +22,7 @@ def report(
     random_seed: int = 0,
     source: str | Path | None = None,
     checklist: str | None = None,
+    interactive: bool = False,
     progressbar: bool | None = None,
     **keywords: Any,
 ) -> Path:
@@ -53,6 +54,9 @@ def report(
     checklist : {"stard", "tripod"}, optional
         Says of each item of STARD 2015 or TRIPOD+AI where it is in the report, or that the authors
         must write it.
+    interactive : bool, default False
+        Of a ``.html``: forests, matrices and curves show their numbers where they are pointed at.
+        The page still loads nothing: it holds plotly's script, 5 MB (the extra ``interactive``).
     progressbar : bool, optional
         Whether to say which part is being made; by default in terminals and notebooks.
     **keywords
@@ -84,7 +88,7 @@ def report(
     from bayescm.reporting.formats import checklists, render
     from bayescm.reporting.progress import telling
 
-    path = render.check_path(path)
+    path = render.check_path(path, interactive=interactive)
     check_prob(prob), check_kind(kind)
     if checklist is not None:
         check_choice("checklist", checklist, checklists.CHECKLISTS)
@@ -104,5 +108,6 @@ def report(
         checklists.methods(sections, prob, kind)
         if checklist is not None:
             sections.append(checklists.checklist(checklist, sections))
-        render.write(path, title or "Evaluation of a classifier", sections)
+        heading = title or "Evaluation of a classifier"
+        render.write(path, heading, sections, interactive=interactive)
     return path

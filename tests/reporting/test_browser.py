@@ -1,5 +1,6 @@
 """The HTML report in a real browser: it renders, asks for nothing, overflows nowhere."""
 
+import numpy as np
 import pytest
 from browsers import STRANGE, opened_browser, quiet_page
 
@@ -42,3 +43,32 @@ def check_page(browser, page_file, width):
 
 def test_page_is_small(page_file):
     assert page_file.stat().st_size < 2_000_000
+
+
+def test_pictures_are_pointed_at_on_a_page_that_loads_nothing(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 80)
+    actual = [STRANGE[1 - each] for each in truth]
+    answers = {
+        name: [each if rng.random() < right else STRANGE[0] for each in actual]
+        for name, right in (("a<b>", 0.9), ("b", 0.7))
+    }
+    evidence = bcm.from_classifiers(actual, answers, positive=STRANGE[0])
+    scores = bcm.from_scores(actual, {"s<i>": rng.random(80) + truth}, positive=STRANGE[0])
+    path = tmp_path / "report.html"
+    bcm.report(evidence, path, measures=["recall", "f1"], scores=scores, interactive=True)
+    with quiet_page(browser, path.as_uri(), 1280, "file:", scripts=True) as page:
+        page.wait_for_selector("#pointed-forest .main-svg")
+        for name in ("forest", "matrix-0", "roc"):
+            assert page.locator(f"#pointed-{name} .main-svg").count() > 0
+        text = page.locator("#pointed-matrix-0").text_content()
+        assert STRANGE[0] in text
+        point = page.locator("#pointed-forest .scatterlayer .point").first
+        point.scroll_into_view_if_needed()
+        place = point.bounding_box()
+        page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+        page.wait_for_selector("#pointed-forest .hoverlayer .hovertext")
+        said = page.locator("#pointed-forest .hoverlayer").text_content()
+        assert "recall" in said
+        assert "a<b>" in said
+        page.screenshot(path=tmp_path / "page.png", full_page=True)

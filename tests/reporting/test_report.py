@@ -1,5 +1,7 @@
 """Reports: the right sections, nothing half-written, names as text."""
 
+import sys
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -193,3 +195,12 @@ def test_default_measures_are_those_of_the_evidence():
     assert default_measures(cells)[1] == "precision"
     assert default_measures(cells.drop_vars("positive"))[1] == "balanced_accuracy"
     assert default_measures(bcm.from_matrix(np.eye(3, dtype=int)), TABULATED)[1] == "f1"
+
+
+def test_pictures_to_point_at_are_for_pages_and_need_their_library(counts, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="interactive pictures are for pages"):
+        bcm.report(counts, tmp_path / "r.md", interactive=True)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(ImportError, match=r"bayescm\[interactive\]"):
+        bcm.report(counts, tmp_path / "r.html", interactive=True)
+    assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -14,6 +15,7 @@ import matplotlib
 from markupsafe import Markup
 
 from bayescm.evidence.files import replacing
+from bayescm.reporting.formats import pointed
 from bayescm.reporting.formats.cells import drawing, number, numeric_columns
 from bayescm.reporting.parts import Section
 from bayescm.reporting.progress import tell
@@ -39,7 +41,7 @@ _LATEX = {
 }
 
 
-def check_path(path: str | Path) -> Path:
+def check_path(path: str | Path, *, interactive: bool = False) -> Path:
     """Return the path of a report, or raise where it cannot be written or its ending is unknown."""
     path = Path(path)
     if path.suffix not in RENDERERS:
@@ -51,6 +53,11 @@ def check_path(path: str | Path) -> Path:
         from bayescm.reporting.formats import word
 
         word.check()
+    if interactive:
+        if path.suffix != ".html":
+            todo = "name it .html, or leave interactive out"
+            raise fail("interactive pictures are for pages", path.name, "a .html", todo)
+        pointed.check()
     if not path.parent.is_dir():
         todo = "create the folder first"
         raise fail("no such folder", str(path.parent), "an existing folder", todo)
@@ -60,7 +67,9 @@ def check_path(path: str | Path) -> Path:
     return path
 
 
-def write(path: Path, title: str, sections: Sequence[Section]) -> None:
+def write(
+    path: Path, title: str, sections: Sequence[Section], *, interactive: bool = False
+) -> None:
     """
     Write the report beside its final name first, so that no half report is ever left.
 
@@ -68,7 +77,7 @@ def write(path: Path, title: str, sections: Sequence[Section]) -> None:
     """
     try:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            _write(path, title, sections, Path(folder))
+            _write(path, title, sections, Path(folder), interactive)
     except OSError as error:
         todo = "choose another path, or make room"
         raise fail(
@@ -76,9 +85,10 @@ def write(path: Path, title: str, sections: Sequence[Section]) -> None:
         ) from None
 
 
-def _write(path, title, sections, folder):
+def _write(path, title, sections, folder, interactive):
     files = folder / f"{_SAFE.sub('-', path.stem)}_files"
-    text = RENDERERS[path.suffix](title, sections, folder, files.name)
+    renderer = partial(_html, interactive=True) if interactive else RENDERERS[path.suffix]
+    text = renderer(title, sections, folder, files.name)
     if files.is_dir():
         target = path.parent / files.name
         if target.is_symlink():
@@ -106,10 +116,12 @@ def own_figures():
             plt.close(number)
 
 
-def _html(title, sections, folder, files):
+def _html(title, sections, folder, files, *, interactive=False):
     environment = _environment(autoescape=True)
-    environment.filters["svg"] = _svg
-    return environment.get_template("report.html.j2").render(title=title, sections=sections)
+    environment.filters |= {"svg": _svg, "pointed": pointed.pointed}
+    facts = {"title": title, "sections": sections}
+    facts["script"] = pointed.script() if interactive else None
+    return environment.get_template("report.html.j2").render(facts)
 
 
 def _markdown(title, sections, folder, files):
