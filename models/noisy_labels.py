@@ -18,7 +18,8 @@ raters or some gold labels make it visible. Two raters alone say nothing about w
 raters of two populations of different prevalence do (Hui & Walter), if they err alike in both.
 
 Errors together are modelled by ``dependence``: examples are hard or easy for all raters alike, on
-the normal scale, with :math:`\rho` the correlation. The rates stay those of all examples.
+the normal scale, with :math:`\rho` the correlation. The rates stay those of all examples. Where it
+can be seen it is learned, with a prior that thinks of little; else it is taken to be 0.
 
 The estimands are the measures of each rater against the truth that nobody has seen: ``theta`` is
 his confusion matrix.
@@ -44,7 +45,7 @@ def noisy_labels(
     evidence: xr.Dataset,
     *,
     concentration: float | None = None,
-    dependence: float | tuple[float, float] | Callable = 0.0,
+    dependence: float | tuple[float, float] | Callable | None = None,
 ) -> pm.Model:
     """Model the labels of several raters, the true class of each example summed out.
 
@@ -57,9 +58,10 @@ def noisy_labels(
     concentration : float, optional
         Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1 for all
         wrong answers together, 1 / (C - 1) each.
-    dependence : float, tuple or callable, default 0
+    dependence : float, tuple or callable, optional
         Of two classes: the correlation of two raters' errors on the normal scale; a number, (a, b)
-        for a Beta(a, b), or a function from a name to a PyMC variable.
+        for a Beta(a, b), or a function from a name to a PyMC variable. By default Beta(1, 9) where
+        most examples have four raters, or some a gold label; else 0.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def noisy_labels(
         lead = ("population",) if several else ()
         flat = np.ones((len(evidence["population"]), size) if several else size)
         prevalence = pm.Dirichlet("prevalence", flat, dims=(*lead, "actual"))
-        shared = _shared(dependence)
+        shared = _shared(_learned(evidence) if dependence is None else dependence)
         rates = pm.Dirichlet("rates", pm.Data("concentration", prior, dims=dims), dims=dims)
         pm.CustomDist(
             "votes",
@@ -120,6 +122,14 @@ def noisy_labels(
         whole = pt.dot(share, prevalence) if several else prevalence
         pm.Deterministic("theta", whole[:, None] * rates, dims=dims)
     return model
+
+
+def _learned(evidence):
+    """Return the prior of dependence where the ratings can tell of it, else 0."""
+    raters = (evidence["votes"].sum("predicted") > 0).sum("classifier").values
+    most = 2 * evidence["counts"].values[raters >= 4].sum() > evidence["counts"].values.sum()
+    told = most or (evidence["gold"] >= 0).any()
+    return (1.0, 9.0) if told and evidence.sizes["actual"] == 2 else 0.0
 
 
 def _shared(dependence):

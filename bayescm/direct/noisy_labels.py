@@ -33,6 +33,7 @@ _FEW, _FAR = 400.0, 12.0
 _OUTSIDE = -1e9  # the log density of what the prior excludes: finite, for the search of the mode
 # Chains of the Gibbs sampler, sweeps left out first, and sweeps from one kept to the next.
 _CHAINS, _BURN, _THIN = 400, 100, 4
+_LEARNED = (1.0, 9.0)  # the Beta of dependence, where ratings can tell of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +48,7 @@ class NoisyLabels(Posterior):
     prior : float
         Pseudo-count of a wrong answer.
     dependence : float or tuple of two floats
-        The correlation of how hard an example is for two raters, or its Beta distribution.
+        Of how hard an example is for two raters: a correlation, or its Beta distribution.
     """
 
     takes = "ratings"
@@ -150,7 +151,8 @@ class NoisyLabels(Posterior):
             jacobian = (log_expit(points) + log_expit(-points)).sum(-1)
             return self.log_joint(*self._unfold(points)) + jacobian
 
-        found = explore(log_density, start, [(-_FAR, _FAR)] * len(start))
+        rough = 2000 if self._unknown else 700  # a dependence is skewed
+        found = explore(log_density, start, [(-_FAR, _FAR)] * len(start), rough=rough)
         if found.effective < _FEW:
             warnings.warn(
                 f"The draws are worth {found.effective:.0f} independent ones only: the rates are "
@@ -232,7 +234,7 @@ def noisy_labels(
     evidence: xr.Dataset,
     *,
     concentration: float | None = None,
-    dependence: float | tuple[float, float] = 0.0,
+    dependence: float | tuple[float, float] | None = None,
 ) -> NoisyLabels:
     """
     Return the posterior of the rates of several raters without a gold standard.
@@ -244,10 +246,11 @@ def noisy_labels(
     concentration : float, optional
         Prior pseudo-count of each wrong answer, > 0; the right one has 1 more; by default 1 for all
         wrong answers together, 1 / (C - 1) each.
-    dependence : float or tuple of two floats, default 0
+    dependence : float or tuple of two floats, optional
         Of two classes: how far examples are hard or easy for all raters alike. The correlation of
         two raters' errors on the normal scale, in [0, 1): a number that is assumed, or ``(a, b)``
-        for a Beta(a, b), which four raters or gold labels can tell of.
+        for a Beta(a, b). By default Beta(1, 9) where most examples have four raters, or some a gold
+        label, which tell of it; else 0.
 
     Returns
     -------
@@ -274,6 +277,8 @@ def noisy_labels(
     prior = 1 / (ratings.sizes["actual"] - 1) if concentration is None else concentration
     if np.ndim(prior) != 0 or not 0 < prior < np.inf:
         raise fail("concentration must be positive", prior, "a number > 0", "pass 1")
+    if dependence is None:
+        dependence = _LEARNED if Votes.of(ratings).show_dependence else 0.0
     return NoisyLabels(ratings, float(prior), _dependence(dependence, ratings.sizes["actual"]))
 
 

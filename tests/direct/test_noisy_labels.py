@@ -68,9 +68,9 @@ def test_three_raters_come_with_a_caution():
 
 def test_model_and_sibling_are_one_density():
     evidence = bcm.from_raters(SAID, predicted={"model": np.where(TRUTH, TRUTH, SAID["bob"])})
-    posterior = noisy_labels(evidence)
+    posterior = noisy_labels(evidence, dependence=0)
     drawn = posterior.variables(3, np.random.default_rng(1))
-    model = remove_value_transforms(bcm.models.noisy_labels(evidence))
+    model = remove_value_transforms(bcm.models.noisy_labels(evidence, dependence=0))
     function = model.compile_logp(jacobian=False, mode=Mode("py", None))
     points = [{name: drawn[name][i] for name in ("prevalence", "rates")} for i in range(3)]
     gaps = [float(function(point)) - posterior.log_density(point) for point in points]
@@ -151,12 +151,12 @@ def test_errors_together_flatter_the_raters_and_four_of_them_show_it():
 def test_the_model_knows_dependence_and_populations():
     said = {name: each[:24] for name, each in SAID.items()}
     evidence = bcm.from_raters(said, group=np.arange(24) % 2)
-    posterior = noisy_labels(evidence, dependence=(1, 4))
+    posterior = noisy_labels(evidence)  # of four raters, the dependence is learned
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few examples hardly identify the rates
         drawn = posterior.variables(2, RNG)
     assert drawn["prevalence"].shape == (2, 2, 2)
-    model = bcm.models.noisy_labels(evidence, dependence=(1, 4))
+    model = bcm.models.noisy_labels(evidence)
     logp = remove_value_transforms(model).compile_logp(jacobian=False, mode=Mode("py", None))
     names = ("prevalence", "rates", "dependence")
     points = [{name: drawn[name][place] for name in names} for place in range(2)]
@@ -170,6 +170,19 @@ def test_every_example_has_its_classes():
     most = chances.idxmax("actual").values
     votes = np.mean([each == TRUTH for each in SAID.values()], axis=1).max()
     assert np.mean(most == TRUTH) > votes - 0.02
+
+
+def test_dependence_is_learned_where_most_examples_show_it():
+    three = {name: SAID[name] for name in ("ann", "bob", "eve")}
+    some = {**three, "llm": [bool(x) if i % 3 == 0 else None for i, x in enumerate(SAID["llm"])]}
+    gold = [bool(TRUTH[0])] + [None] * (SIZE - 1)
+    classes = {name: np.arange(SIZE) % 3 for name in SAID}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of three raters
+        cases = [{"raters": SAID}, {"raters": three, "gold": gold}, {"raters": three}]
+        cases += [{"raters": some}, {"raters": classes}]
+        found = [noisy_labels(bcm.from_raters(**each)).dependence for each in cases]
+    assert found == [(1, 9), (1, 9), 0, 0, 0]
 
 
 @pytest.mark.parametrize("given", [1.0, -0.1, (1, 0)])

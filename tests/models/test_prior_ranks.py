@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pymc as pm
 import pytest
+from scipy.special import ndtr
 from scipy.stats import binom
 
 import bayescm as bcm
@@ -42,8 +43,10 @@ def test_raters():
         prevalence, rates = rng.random(), rng.beta(2, 1, (4, 2))
         if (rates.mean(1) <= 0.5).any():  # which the prior leaves out
             continue
+        shared = rng.beta(1, 9)  # of how hard an example is: the default of four raters
         truth = (rng.random(100) < prevalence).astype(int)
-        right = rng.random((4, 100)) < rates[:, truth]
+        hard, own = rng.standard_normal((1, 100)), rng.standard_normal((4, 100))
+        right = ndtr(shared**0.5 * hard + (1 - shared) ** 0.5 * own) < rates[:, truth]
         said = {str(place): np.where(each, truth, 1 - truth) for place, each in enumerate(right)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of draws that are worth little
@@ -52,6 +55,7 @@ def test_raters():
             drawn["prevalence"][:, 1] < prevalence,
             drawn["rates"][:, 0, 1, 1] < rates[0, 1],
             drawn["rates"][:, 2, 0, 0] < rates[2, 0],
+            drawn["dependence"] < shared,
         ]
         found.append(np.mean(below, axis=1))
     for ranks in np.transpose(found):

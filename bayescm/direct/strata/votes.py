@@ -50,6 +50,14 @@ class Votes:
         """The number of examples of each population, (G,)."""
         return np.bincount(self.group, self.weight)
 
+    @property
+    def show_dependence(self) -> bool:
+        """Whether errors together can be seen: of two classes, by four raters or a gold label."""
+        of_four = (self.votes.sum(-1) > 0).sum(0) >= 4
+        gold = self.possible.sum(-1) == 1
+        most = 2 * self.weight[of_four].sum() > self.weight.sum()
+        return self.votes.shape[-1] == 2 and bool(most or gold.any())
+
     def given(self, prevalence: np.ndarray, rates: np.ndarray, shared: Any = 0.0) -> np.ndarray:
         """
         Return the log probability (S, P, C) of every pattern together with every true class.
@@ -81,10 +89,12 @@ class Votes:
         nodes, weights = hermegauss(_NODES)
         shared = np.broadcast_to(shared, len(rates))[:, None, None, None]
         level = (ndtri(right)[..., None] + np.sqrt(shared) * nodes) / np.sqrt(1 - shared)
-        yes, no = log_ndtr(level), log_ndtr(-level)  # (S, R, C, Q)
-        own, other = self.votes, self.votes[..., ::-1]
-        terms = np.einsum("rpa,sraq->spaq", own, yes) + np.einsum("rpa,sraq->spaq", other, no)
-        return logsumexp(terms, axis=-1, b=weights / weights.sum())
+        each = np.concatenate([log_ndtr(level), log_ndtr(-level)], axis=1)  # (S, 2R, C, Q)
+        own = np.concatenate([self.votes, self.votes[..., ::-1]])
+        terms = own.transpose(2, 1, 0) @ each.swapaxes(1, 2)  # (S, C, P, Q)
+        highest = terms.max(-1, keepdims=True)
+        summed = np.exp(terms - highest) @ (weights / weights.sum())
+        return (np.log(summed) + highest[..., 0]).swapaxes(1, 2)
 
     def most_likely(self, added: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
         """Return prevalence (G, C) and rates (R, C, C) by EM from the votes, with pseudo-counts."""
