@@ -7,10 +7,11 @@ r"""A smooth calibration curve: what comes true where a probability is given.
 
 with the mean :math:`m` and the standard deviation :math:`s` of the forecasts' log odds,
 :math:`\alpha \sim \mathrm{Normal}(0, 3)`, :math:`\beta \sim \mathrm{Normal}(0, 2)` and
-:math:`\sigma \sim \mathrm{HalfNormal}(2)`. The departure :math:`w` is a random walk of second order
-over 16 quantiles of the forecasts, a straight line between them, without level and slope of its
-own and of variance 1 in the geometric mean over the quantiles. Where :math:`\sigma` is near 0 the
-model is a logistic recalibration (Cox 1958); where all three are, the forecasts are right.
+:math:`\sigma \sim \mathrm{Rayleigh}(2)`, which keeps away from 0 (Chung et al. 2013), so that bends
+are not smoothed away. The departure :math:`w` is a random walk of second order over 20 places
+between the quantiles of the forecasts' log odds and even steps, a straight line between them,
+without level and slope of its own and of variance 1 in the geometric mean over the places. Where
+:math:`\sigma` is small the model is a logistic recalibration (Cox 1958); where all three are, the forecasts are right.
 
 Use it to see whether 0.8 means eight in ten, and for the expected calibration error without bins.
 It is smooth: steps in the curve, as forecasts rounded to few values may have, it draws too soft.
@@ -27,6 +28,10 @@ References
 ----------
 Cox, D. R. (1958). Two further applications of a model for binary regression. Biometrika 45,
 562-565. doi:10.1093/biomet/45.3-4.562
+
+Chung, Y., Rabe-Hesketh, S., Dorie, V., Gelman, A. & Liu, J. (2013). A nondegenerate penalized
+likelihood estimator for variance parameters in multilevel models. Psychometrika 78, 685-709.
+doi:10.1007/s11336-013-9328-2
 
 Austin, P. C. & Steyerberg, E. W. (2019). The Integrated Calibration Index (ICI) and related
 metrics. Statistics in Medicine 38, 4051-4065. doi:10.1002/sim.8281
@@ -48,7 +53,7 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
         ``score`` (example), probabilities; ``actual`` (example); scalar coord ``positive``; if
         there are any ``weight`` and ``importance`` (example), and the scalar coord ``prevalence``.
     spread : float or callable, optional
-        Standard deviation of the half-normal prior of the walk's scale, > 0, by default 2; or a
+        Scale of the Rayleigh prior of the walk's scale, its mode, > 0, by default 2; or a
         function from a name to a PyMC variable, the scale itself.
 
     Returns
@@ -84,7 +89,9 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
         )
     actual = (evidence["actual"].values == evidence["positive"].values).astype(float)
     weight = np.asarray(evidence["weight"] if "weight" in evidence else np.ones(len(odds)), float)
-    knots = np.unique(np.quantile(odds, np.arange(16) / 15, method="nearest"))
+    share = np.linspace(0, 1, min(20, len(np.unique(odds))))
+    even = odds.min() + (odds.max() - odds.min()) * share
+    knots = 0.6 * np.quantile(odds, share) + 0.4 * even
     walk = _between(odds, knots) @ _walk(len(knots))
     coords = {"example": np.arange(len(odds)), "bend": np.arange(len(knots) - 2)}
     with pm.Model(coords=coords) as model:
@@ -93,7 +100,8 @@ def calibration(evidence: xr.Dataset, *, spread: float | Callable | None = None)
         if callable(spread):
             scale = spread("spread")
         else:
-            scale = pm.HalfNormal("spread", 2 if spread is None else spread)
+            mode = 2 if spread is None else spread
+            scale = pm.Weibull("spread", alpha=2, beta=np.sqrt(2) * mode)  # Rayleigh's
         step = pm.Normal("step", 0, 1, dims="bend")
         place = pm.Data("place", (odds - odds.mean()) / odds.std(), dims="example")
         bends = pm.Data("bends", walk, dims=("example", "bend"))

@@ -188,8 +188,8 @@ def calibration(evidence: xr.Dataset, *, spread: float | None = None) -> Calibra
         :func:`bayescm.at_prevalence` the examples of each class keep their forecasts, and the log
         odds of the truth are higher or lower by the same for all.
     spread : float, optional
-        Standard deviation of the half-normal prior of the scale of the departure from a straight
-        line, on the log odds; by default 2.
+        Scale of the Rayleigh prior of the scale of the departure from a straight line, on the log
+        odds; by default 2.
 
     Returns
     -------

@@ -17,7 +17,7 @@ def of_two(rng):
     odds = rng.normal(0, 1.3, 150)
     blank = smooth.Smooth(odds, np.zeros(150), np.ones(150))
     sizes = np.sqrt(1 / blank.precision)
-    truth = rng.normal(0, sizes)[None], np.abs(rng.normal(0, smooth.SCALE, 1))
+    truth = rng.normal(0, sizes)[None], rng.rayleigh(smooth.SCALE, 1)
     chance = expit(odds + blank.departure(*truth, odds)[0])
     seen = (rng.random(150) < chance).astype(float)
     posterior = smooth.Smooth(odds, seen, np.ones(150))

@@ -2,7 +2,7 @@
 The posterior of a smooth calibration curve: Laplace at each scale, then importance weights.
 
 The log odds of the truth are those of the forecast plus a departure: a level, a slope and a random
-walk of second order over quantiles of the forecasts, whose scale is learned. See
+walk of second order over places among the forecasts, whose scale is learned. See
 `bayescm.models.calibration`.
 """
 
@@ -15,9 +15,9 @@ from scipy.special import expit, logsumexp
 from bayescm.measures.forecasts import in_blocks
 
 # Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'
-# log odds, and of the scale of the walk (half-normal).
+# log odds; and of the scale of the walk (Rayleigh).
 LEVEL, SLOPE, SCALE = 3.0, 2.0, 2.0
-KNOTS = 16
+KNOTS, _EVEN = 20, 0.4
 _SCALES = np.geomspace(0.03, 6.0, 13)
 _GROUPS = 1024  # examples of neighbouring forecasts are put together beyond this
 
@@ -44,8 +44,10 @@ def hats(odds: np.ndarray, knots: np.ndarray) -> np.ndarray:
 
 
 def knots_of(odds: np.ndarray) -> np.ndarray:
-    """Return at most 16 knots: both ends and quantiles between them."""
-    return np.unique(np.quantile(odds, (np.arange(KNOTS)) / (KNOTS - 1), method="nearest"))
+    """Return at most 20 knots: both ends, and between quantiles and even steps between them."""
+    share = np.linspace(0, 1, min(KNOTS, len(np.unique(odds))))
+    even = odds.min() + (odds.max() - odds.min()) * share
+    return (1 - _EVEN) * np.quantile(odds, share) + _EVEN * even
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class Smooth:
     weight : ndarray, shape (n,)
         How many examples each one stands for.
     spread : float
-        Prior standard deviation of the walk's scale (half-normal).
+        Scale of the prior of the walk's scale (Rayleigh).
     shift : float
         By how much the log odds are higher in the population than in the sample, whatever the
         forecast: of another prevalence.
@@ -121,8 +123,8 @@ class Smooth:
         likelihood = in_blocks(log_likelihood, scaled, len(odds))
         logs = np.log(self.precision / (2 * np.pi)).sum() / 2
         prior = logs - (coefficients**2) @ self.precision / 2
-        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2
-        return likelihood + prior + half
+        own = np.log(scale) - 2 * np.log(self.spread) - (scale / self.spread) ** 2 / 2
+        return likelihood + prior + own
 
     @cached_property
     def _laplace(self):

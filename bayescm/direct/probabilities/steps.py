@@ -11,7 +11,7 @@ def jump(smooth: Smooth) -> float:
     Return by how much the curve surely jumps between two neighbouring knots.
 
     In probability, beyond what its level and slope change there, with probability .95. Between
-    neighbouring knots lies a fifteenth of the forecasts.
+    neighbouring knots lies about a twentieth of the forecasts.
     """
     knots, (coefficients, scale) = smooth.knots, smooth.sample
     straight, curve = (
