@@ -11,7 +11,8 @@ with the mean :math:`m` and the standard deviation :math:`s` of the forecasts' l
 are not smoothed away. The departure :math:`w` is a random walk of second order over 20 places
 between the quantiles of the forecasts' log odds and even steps, a straight line between them,
 without level and slope of its own and of variance 1 in the geometric mean over the places. Where
-:math:`\sigma` is small the model is a logistic recalibration (Cox 1958); where all three are, the forecasts are right.
+:math:`\sigma` is small the model is a logistic recalibration (Cox 1958); where all three are, the
+forecasts are right.
 
 Use it to see whether 0.8 means eight in ten, and for the expected calibration error without bins.
 It is smooth: steps in the curve, as forecasts rounded to few values may have, it draws too soft.

@@ -18,8 +18,9 @@ from bayescm.cli.monitor_options import (
     Reference,
     Since,
     Store,
+    Tolerances,
     Window,
-    floors,
+    chosen,
 )
 from bayescm.cli.monitor_serve import serve
 from bayescm.cli.monitor_upkeep import backup, export, restore, roll_up, verify
@@ -70,9 +71,9 @@ def status(
 
 def _now(ledger, classifier, prob, kind, settings):
     """Return one row per measure of a classifier."""
-    from bayescm.online import Monitor
+    from bayescm.online.opening import among_others
 
-    opened = Monitor(ledger, classifier, **settings)
+    opened = among_others(ledger, classifier, settings)
     last = ledger.last(classifier)
     frame = opened.summary(prob=prob, kind=kind)
     about = {
@@ -124,7 +125,8 @@ def history(
 
     settings = _settings(concentration, forgetting, window, measure, order)
     with _opened(store, classifier, settings) as opened:
-        ends = opened.history(prob=prob, kind=kind.value, of=of, n=n)
+        asked = {"of": of, "n": n} if (of, n) != ("parameter", None) else {}
+        ends = opened.history(prob=prob, kind=kind.value, **asked)
     frame = (
         ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe().reset_index()
     )
@@ -142,6 +144,7 @@ def alarms(
     rate: Rate = 0.05,
     floor: Floors = None,
     reference: Reference = None,
+    tolerance: Tolerances = None,
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
     window: Window = None,
@@ -159,7 +162,7 @@ def alarms(
     """List the alarms so far."""
     from bayescm.cli.output import show
 
-    rules: dict[str, Any] = {"rate": rate, "floor": floors(floor), "reference": reference}
+    rules = chosen(rate, floor, reference, tolerance)
     settings = _settings(concentration, forgetting, window, measure, order)
     with _opened(store, classifier, settings) as opened:
         found = opened.alarms(since=since, new=new, **rules)
@@ -180,6 +183,7 @@ def acknowledge(
     rate: Rate = 0.05,
     floor: Floors = None,
     reference: Reference = None,
+    tolerance: Tolerances = None,
     since: Since = None,
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
@@ -187,7 +191,7 @@ def acknowledge(
     order: Order = "at",
 ) -> None:
     """Acknowledge the alarms of the same rules: they are no longer new."""
-    rules: dict[str, Any] = {"rate": rate, "floor": floors(floor), "reference": reference}
+    rules = chosen(rate, floor, reference, tolerance)
     settings = _settings(concentration, forgetting, window, measure, order)
     with _opened(store, classifier, settings) as opened:
         found = opened.alarms(since=since, new=True, **rules)
@@ -197,10 +201,9 @@ def acknowledge(
 
 
 def _opened(store, classifier, settings):
-    from bayescm.online import Monitor
-    from bayescm.online.store.ledger import Ledger
+    from bayescm.online import opened
 
-    return Monitor(Ledger(store, create=False), classifier, **settings)
+    return opened(store, classifier, **settings)
 
 
 @monitor.command()
@@ -214,6 +217,7 @@ def plot(
     rate: Rate = 0.05,
     floor: Floors = None,
     reference: Reference = None,
+    tolerance: Tolerances = None,
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
     window: Window = None,
@@ -224,7 +228,7 @@ def plot(
 
     check_picture(out)
     settings = _settings(concentration, forgetting, window, measure, order)
-    rules: dict[str, Any] = {"rate": rate, "floor": floors(floor), "reference": reference}
+    rules = chosen(rate, floor, reference, tolerance)
     with _opened(store, classifier, settings) as opened:
         save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)
 

@@ -14,8 +14,9 @@ from bayescm.cli.monitor_options import (
     Reference,
     Since,
     Store,
+    Tolerances,
     Window,
-    floors,
+    chosen,
 )
 from bayescm.cli.options import Concentration, Format, FormatOption, Measures
 
@@ -44,6 +45,7 @@ def notify(
     rate: Rate = 0.05,
     floor: Floors = None,
     reference: Reference = None,
+    tolerance: Tolerances = None,
     since: Since = None,
     concentration: Concentration = None,
     forgetting: Forgetting = 1.0,
@@ -53,8 +55,7 @@ def notify(
 ) -> int:
     """Hand new alarms over, each at most once; leave with status 1 where that failed."""
     from bayescm.cli.output import show
-    from bayescm.online import Monitor, notify, to_command, to_log, to_url
-    from bayescm.online.store.ledger import Ledger
+    from bayescm.online import notify, opened, to_command, to_log, to_url
     from bayescm.validate import fail
 
     hooks = [to_command(each) for each in command or []]
@@ -65,11 +66,11 @@ def notify(
     if not hooks:
         todo = "add --url https://..., --command '...' or --log"
         raise fail("nobody to hand alarms to", ..., "a URL, a command or the log", todo)
-    rules: dict[str, Any] = {"rate": rate, "floor": floors(floor), "reference": reference}
+    rules = chosen(rate, floor, reference, tolerance)
     settings: dict[str, Any] = {"concentration": concentration, "forgetting": forgetting}
     settings |= {"window": window, "measures": measure, "order": order}
-    with Monitor(Ledger(store, create=False), classifier, **settings) as opened:
-        found = notify(opened, *hooks, since=since, **rules)
+    with opened(store, classifier, **settings) as monitor:
+        found = notify(monitor, *hooks, since=since, **rules)
     shown = found[["batch_id", "at", "rule", "measure", "hook", "problem"]]
     show(shown, style.value, f"{len(found)} handed over, {(found['problem'] != '').sum()} failed")
     return int((found["problem"] != "").any())

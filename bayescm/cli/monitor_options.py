@@ -1,6 +1,6 @@
 """The options that commands of ``bayescm monitor`` share."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,13 @@ Floors = Annotated[
     list[str] | None,
     typer.Option("--floor", help="Least acceptable value: recall=0.8, as often as wanted."),
 ]
+Tolerances = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tolerance",
+        help="Of probabilities: how far from what right ones would show: calibration_slope=0.2.",
+    ),
+]
 Rate = Annotated[
     float,
     typer.Option("--rate", help="Chance of any false alarm in 1,000 batches if nothing changes."),
@@ -43,8 +50,15 @@ Reference = Annotated[
 ]
 
 
-def floors(given: list[str] | None) -> dict[str, float] | None:
-    """Return floors by measure from texts such as recall=0.8."""
+def chosen(rate, floor, reference, tolerance) -> dict[str, Any]:
+    """Return the rules that were asked for."""
+    rules = {"floor": by_measure(floor), "tolerance": by_measure(tolerance, "tolerance")}
+    rules["reference"] = reference
+    return {"rate": rate} | {name: each for name, each in rules.items() if each is not None}
+
+
+def by_measure(given: list[str] | None, what: str = "floor") -> dict[str, float] | None:
+    """Return numbers by measure from texts such as recall=0.8."""
     from bayescm.validate import fail
 
     found = {}
@@ -55,5 +69,5 @@ def floors(given: list[str] | None) -> dict[str, float] | None:
         except ValueError:
             name = ""
         if not name:
-            raise fail("cannot read the floor", each, "measure=value", "write e.g. recall=0.8")
+            raise fail(f"cannot read the {what}", each, "measure=value", "write e.g. recall=0.8")
     return found or None

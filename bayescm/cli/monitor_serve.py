@@ -11,8 +11,9 @@ from bayescm.cli.monitor_options import (
     Rate,
     Reference,
     Store,
+    Tolerances,
     Window,
-    floors,
+    chosen,
 )
 from bayescm.cli.options import Concentration, Kind, KindOption, Measures, Prob
 
@@ -40,6 +41,7 @@ def serve(
     rate: Rate = 0.05,
     floor: Floors = None,
     reference: Reference = None,
+    tolerance: Tolerances = None,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
     concentration: Concentration = None,
@@ -52,6 +54,6 @@ def serve(
 
     settings: dict[str, Any] = {"measures": measure, "concentration": concentration}
     settings |= {"forgetting": forgetting, "window": window, "order": order}
-    settings |= {"rate": rate, "floor": floors(floor), "reference": reference}
+    settings |= chosen(rate, floor, reference, tolerance)
     where: dict[str, Any] = {"host": host, "port": port, "hosts": allow_host or (), "token": token}
     serve(store, **where, prob=prob, kind=kind.value, **settings)

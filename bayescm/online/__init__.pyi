@@ -6,7 +6,10 @@ from bayescm.online.acting.hooks import to_url as to_url
 from bayescm.online.acting.notifying import notify as notify
 from bayescm.online.bayes_factor import change as change
 from bayescm.online.bayes_factor import log_bayes_factor as log_bayes_factor
+from bayescm.online.forecasts.monitor import ForecastMonitor as ForecastMonitor
+from bayescm.online.forecasts.tables import forecast_table as forecast_table
 from bayescm.online.monitor import Monitor as Monitor
+from bayescm.online.opening import opened as opened
 from bayescm.online.predictive_check import surprise as surprise
 from bayescm.online.probabilities import prob_below as prob_below
 from bayescm.online.probabilities import prob_worse as prob_worse

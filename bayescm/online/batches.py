@@ -26,10 +26,15 @@ class Batches:
     classifier : str
     order : {"at", "recorded_at"}
         The order of the steps: that of the times of observation, or of arrival.
+    holds : {"predicted", "bin"}
+        The dim of its batches beside ``actual``.
     """
 
-    def __init__(self, ledger: Ledger, classifier: str, order: str = "at"):
+    def __init__(
+        self, ledger: Ledger, classifier: str, order: str = "at", holds: str = "predicted"
+    ):
         self._ledger, self._classifier, self.order = ledger, classifier, order
+        self._holds = holds
         self._entries: Entries | None = None
         self._template: xr.DataArray | None = None
 
@@ -43,7 +48,12 @@ class Batches:
             If there are no batches yet.
         """
         if self._template is None:
-            self._template = self._ledger.empty(self._classifier)
+            template = self._ledger.empty(self._classifier)
+            if self._holds not in template.dims:
+                what = f"{self._classifier!r} holds other batches"
+                todo = "open it by online.opened(store, classifier)"
+                raise fail(what, template.dims, f"(actual, {self._holds})", todo)
+            self._template = template
         return self._template
 
     def known(self) -> xr.DataArray | None:
@@ -119,7 +129,7 @@ class Batches:
             "recorded_at": ("step", entries.recorded_at[order]),
         }
         dims = ["step", *template.dims]
-        return xr.DataArray(entries.cells[order], coords, dims, name="counts")
+        return xr.DataArray(entries.cells[order], coords, dims, "counts", template.attrs)
 
     def _read(self):
         """Return all entries; a thread that finds another one reading waits for it."""

@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 
 from bayescm.online.batches import Batches
-from bayescm.online.settings import as_prior
 from bayescm.online.store.rows import instant, timestamp
 from bayescm.validate import fail
 
@@ -19,7 +18,7 @@ _FORGOTTEN, _MANY = 40.0, 20_000  # e-folds until nothing is left, and batches t
 
 def in_force(batches: Batches, *, window: int | None, forgetting: float) -> xr.DataArray:
     """Return the evidence in force: the sums of all, or what is not yet forgotten."""
-    from bayescm.online.series import accumulate
+    from bayescm.online.series import remembered
 
     if window is None and forgetting == 1:
         total = batches.last().total  # which finds the labels too
@@ -30,45 +29,42 @@ def in_force(batches: Batches, *, window: int | None, forgetting: float) -> xr.D
     )
     recent = batches.recent(_END_OF_TIME, wanted) if 0 < wanted < _MANY else None
     found = batches.in_force() if recent is None else recent[0]
-    latest = accumulate(found, window=window, forgetting=forgetting).isel(step=-1)
+    latest = remembered(found, window=window, forgetting=forgetting).isel(step=-1)
     return latest.drop_vars(["step", "batch_id", "at", "recorded_at"])
 
 
 def latest(
     batches: Batches,
     last: int | None,
-    concentration: Any = None,
     *,
     window: int | None = None,
     forgetting: float = 1.0,
     of: str = "parameter",
 ) -> tuple[xr.DataArray, Any]:
     """
-    Return the latest batches, and a prior that stands for all before them.
+    Return the latest batches, and the sum of all before them that counts with them.
 
     Parameters
     ----------
     batches : Batches
     last : int or None
         How many are wanted; there may be more where those before them matter.
-    concentration : optional
-        Prior pseudo-counts.
     window, forgetting
         See `accumulate`.
     of : str
         The next batch is by default as large as all in force together: then all are needed.
     """
     if last is None:
-        return batches.in_force(), concentration
+        return batches.in_force(), 0
     if isinstance(last, bool) or not isinstance(last, int | np.integer) or last < 1:
         raise fail("last must be a whole number of batches", last, "1 or more", "pass last=200")
     found = None
     if forgetting == 1 and of == "parameter":
         found = batches.recent(_END_OF_TIME, int(last) + (window or 0))
     if found is None:
-        return batches.in_force(), concentration
+        return batches.in_force(), 0
     counts, _, earlier = found
-    return counts, concentration if window else as_prior(concentration, counts) + earlier
+    return counts, 0 if window else earlier
 
 
 def warn_if_late(order: str, batch_id: str, at: Any, latest: str) -> None:

@@ -3,22 +3,22 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayescm.measures.defaults import WATCHED, default_measures
-from bayescm.online.batches import ORDERS, Batches, one_batch
-from bayescm.online.in_force import in_force, latest, warn_if_late
-from bayescm.online.settings import as_prior, check_forgetting, check_window, prior_cells
+from bayescm.online.batches import one_batch
+from bayescm.online.kept import Kept
+from bayescm.online.settings import as_prior, prior_cells
 from bayescm.online.store.ledger import Ledger
-from bayescm.online.store.rows import name
-from bayescm.validate import check_choice, check_keywords, check_kind, check_prob
+from bayescm.validate import check_keywords, check_kind, check_prob
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Monitor:
+class Monitor(Kept):
     """
     The evaluation of one classifier over time, kept in a ledger.
 
@@ -69,106 +69,19 @@ class Monitor:
         measures: Sequence[str | Callable] | None = None,
         order: str = "at",
     ):
-        self.classifier = name(classifier, "classifier")
+        super().__init__(store, classifier, forgetting=forgetting, window=window, order=order)
         self.measures = measures
-        self._evidence: dict[str, Any] = {
-            "forgetting": check_forgetting(forgetting),
-            "window": None if window is None else check_window(window, forgetting),
-        }
         self._concentration = concentration
-        self.ledger = store if isinstance(store, Ledger) else Ledger(store)
-        self._batches = Batches(
-            self.ledger, self.classifier, check_choice("order", order, list(ORDERS))
-        )
         self._fits = False  # whether the prior was found to fit the labels
 
-    def __repr__(self):
-        return f"Monitor({self.ledger!r}, {self.classifier!r})"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections to the store."""
-        self.ledger.close()
-
-    def add(
-        self,
-        batch_id: str | int,
-        evidence: xr.DataArray,
-        at: Any = None,
-        *,
-        corrects: str | int | None = None,
-    ) -> bool:
-        """
-        Record a batch; once this returns, it is in the store for good.
-
-        Parameters
-        ----------
-        batch_id : str or int
-            Its name. Sending the same batch again changes nothing, so repeat until acknowledged;
-            the same name with different counts is refused.
-        evidence : DataArray, dims (actual, predicted)
-            Counts, as `from_predictions` or `from_cells` return them.
-        at : datetime, datetime64 or str, optional
-            When it was evaluated, now by default; without a time zone it is taken as UTC. The
-            history is in the order of these times; a batch that comes late is put in its place,
-            with a warning.
-        corrects : str or int, optional
-            The batch that this one replaces; the old one stays in the ledger but no longer counts.
-
-        Returns
-        -------
-        bool
-            True if it was recorded, False if it was there already.
-
-        Raises
-        ------
-        ValueError
-            If the name is taken by different counts, or the labels are not those of the
-            classifier or of the prior.
-        OSError
-            If the store could not take it. The ledger is intact; send the batch again.
-        """
-        counts = one_batch(evidence, may_be_empty=corrects is not None)
+    def table(self, evidence: xr.DataArray, *, may_be_empty: bool) -> xr.DataArray:
+        """Return the counts of a batch, or raise where it is none."""
+        counts = one_batch(evidence, may_be_empty=may_be_empty)
         if self._concentration is not None and not self._fits:
             known = self._batches.known()
             as_prior(self._concentration, counts if known is None else known)
             self._fits = True
-        given: Any = (self.classifier, batch_id, counts)
-        added, before = self.ledger.recorded(*given, at=at, corrects=corrects)
-        if added and before is not None and at is not None and corrects is None:
-            warn_if_late(self._batches.order, str(batch_id), at, before.latest)
-        return added
-
-    def batches(self, *, last: int | None = None) -> xr.DataArray:
-        """
-        Return the batches in force, in the order of time.
-
-        Parameters
-        ----------
-        last : int, optional
-            Only so many of the latest.
-
-        Returns
-        -------
-        DataArray, dims (step, actual, predicted)
-            Counts, with coords ``batch_id`` and ``at`` along ``step``.
-
-        Raises
-        ------
-        ValueError
-            If there are no batches yet.
-        """
-        found = latest(self._batches, last)[0]
-        return found if last is None else found.isel(step=slice(-last, None))
-
-    def labels(self) -> xr.DataArray | None:
-        """Return zero counts with the labels of the classifier, or None where it has no batch."""
-        return self._batches.known()
+        return counts
 
     def posterior(self) -> xr.Dataset:
         """
@@ -184,9 +97,6 @@ class Monitor:
         counts = self._in_force()
         prior = as_prior(self._concentration, counts)
         return xr.Dataset({"concentration": prior, "counts": counts})
-
-    def _in_force(self):
-        return in_force(self._batches, **self._evidence)
 
     def _watched(self, counts):
         return default_measures(counts, WATCHED) if self.measures is None else self.measures
@@ -223,7 +133,10 @@ class Monitor:
         from bayescm.online.series import history
 
         asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, **self._evidence}
-        batches, prior = latest(self._batches, last, self._concentration, **self._evidence, of=of)
+        batches, earlier = self._earlier(last, of=of)
+        prior = self._concentration
+        if np.ndim(earlier):
+            prior = as_prior(prior, batches) + earlier
         ends = history(batches, self._watched(batches), concentration=prior, **asked)
         return ends if last is None else ends.isel(step=slice(-last, None))
 
@@ -269,25 +182,12 @@ class Monitor:
         found = marked(found, self.ledger.seen(self.classifier))
         return found[~found["acknowledged"]].reset_index(drop=True) if new else found
 
-    def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
-        """
-        Record that alarms have been seen, so that they are no longer new.
+    def observed(self, *, last: int | None = None) -> xr.Dataset:
+        """Return the value of every measure in each batch by itself, dims (step, [class])."""
+        from bayescm.measures.labelled import measure
 
-        Parameters
-        ----------
-        alarms : DataFrame, optional
-            Rows of what `alarms` returns; by default all that it returns now. One that goes off and
-            comes on again with another batch is a new one.
-        note : str, optional
-            What was found, kept beside it.
-
-        Returns
-        -------
-        int
-            How many had not been acknowledged before.
-        """
-        found = self.alarms(new=True) if alarms is None else alarms
-        return self.ledger.acknowledge(self.classifier, found, note)
+        batches = self.batches(last=last)
+        return measure(batches, self._watched(batches))
 
     def plot(self, *, prob: float = 0.95, kind: str = "hdi", **keywords: Any) -> "Figure":
         """

@@ -112,14 +112,9 @@ def judged(
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
     """Return the alarms of a stream; parameters as for `alarms`."""
-    if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
-        todo = "pass rate=0.05 for one stream in twenty with a false alarm"
-        raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
-    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
-        todo = "pass horizon=1000"
-        raise fail("horizon must be a number of batches", horizon, "1 or more", todo)
+    check_rate(rate, horizon)
     found = kernels(measures, stream.counts)
-    floors, then = _floors(floor, found), _reference(stream, reference)
+    floors, then = floors_of(floor, found), _reference(stream, reference)
     share = rate / (2 + bool(floors) + (then is not None))
     series = sum(_series(kernel, stream) for kernel in found)
     level = share / (horizon * series)
@@ -130,7 +125,17 @@ def judged(
             tables.append(_floor(stream, kernel, floors[kernel.__name__], level / stream.windows))
         if then is not None:
             tables.append(_worse(stream, kernel, then, level / stream.windows))
-    return _joined(tables)
+    return joined(tables)
+
+
+def check_rate(rate: float, horizon: int) -> None:
+    """Raise where the rate of false alarms, or what it is about, is none."""
+    if not isinstance(rate, int | float | np.number) or not 0 < rate < 1:
+        todo = "pass rate=0.05 for one stream in twenty with a false alarm"
+        raise fail("rate must lie between 0 and 1", rate, "0 < rate < 1", todo)
+    if isinstance(horizon, bool) or not isinstance(horizon, int | np.integer) or horizon < 1:
+        todo = "pass horizon=1000"
+        raise fail("horizon must be a number of batches", horizon, "1 or more", todo)
 
 
 def marked(found: pd.DataFrame, seen: set[tuple[str, str, str]]) -> pd.DataFrame:
@@ -156,12 +161,12 @@ def _change(stream, share):
     ages = _AGES[max(len(earlier), 2) > _AGES]
     first = stream.asked[0] + 1
     log, _, latest = mixture(earlier, ages, weights, score_of(prior, "answers"), first)
-    return _rows(stream, "answers", log, log >= threshold, "change", threshold, since=latest)
+    return rows(stream, "answers", log, log >= threshold, "change", threshold, since=latest)
 
 
 def _batch(stream, kernel, level):
     tails = unlikely(kernel, stream.cells[stream.asked], stream.before + stream.prior, level)
-    return _rows(stream, kernel, tails, tails <= level, "batch", level, onset=False)
+    return rows(stream, kernel, tails, tails <= level, "batch", level, onset=False)
 
 
 def _floor(stream, kernel, floor, level):
@@ -207,10 +212,10 @@ def _by_recent(stream, kernel, limit, probability, level, rule, first=0):
         begins = np.broadcast_to(start[some].reshape(-1, *[1] * len(shape)), found.shape)
         since[some] = np.where(better, begins, since[some])
         most[some] = np.maximum(found, most[some])
-    return _rows(stream, kernel, most, most >= 1 - level, rule, 1 - level, since=since)
+    return rows(stream, kernel, most, most >= 1 - level, rule, 1 - level, since=since)
 
 
-def _floors(floor, found):
+def floors_of(floor: Any, found: list) -> dict[str, float]:
     """Return the floor of each measure that has one, by the name it is watched under."""
     names = [kernel.__name__ for kernel in found]
     if floor is None:
@@ -249,7 +254,7 @@ def _reference(stream, reference):
     return 0, reference
 
 
-def _rows(stream, measure, values, fired, rule, threshold, since=None, onset=True):
+def rows(stream, measure, values, fired, rule, threshold, since=None, onset=True) -> tuple:
     """Return the columns of a rule's alarms."""
     if onset:
         before = np.concatenate([np.zeros_like(fired[:1]), fired[:-1]])
@@ -270,8 +275,10 @@ def _rows(stream, measure, values, fired, rule, threshold, since=None, onset=Tru
     return step[place], batch_id[place], *when, rule, named, value, threshold
 
 
-def _joined(rules):
+def joined(rules: list) -> pd.DataFrame:
     """Return one row per alarm of all rules, in the order of time."""
+    if not rules:
+        return pd.DataFrame({name: [] for name in COLUMNS})
     columns = [np.concatenate(parts) for parts in zip(*rules, strict=True)]
     order = np.argsort(columns[0], kind="stable")
     return pd.DataFrame({name: each[order] for name, each in zip(COLUMNS, columns, strict=True)})

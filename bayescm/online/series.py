@@ -41,8 +41,14 @@ def accumulate(
     >>> accumulate(weeks, window=2).sel(actual="positive", predicted="positive").values
     array([ 6, 13, 16])
     """
-    counts, forgetting = as_counts(counts), check_forgetting(forgetting)
-    axis = step_axis(counts)
+    return remembered(as_counts(counts), forgetting=forgetting, window=window)
+
+
+def remembered(
+    counts: xr.DataArray, *, forgetting: float = 1.0, window: int | None = None
+) -> xr.DataArray:
+    """Return the evidence in force at every step, of tables of any shape; see `accumulate`."""
+    forgetting, axis = check_forgetting(forgetting), step_axis(counts)
     if window is not None:
         return counts.copy(data=_windowed(counts.values, axis, check_window(window, forgetting)))
     if forgetting == 1:
@@ -61,7 +67,7 @@ def history(
     kind: str = "hdi",
     of: str = "parameter",
     n: int | None = None,
-    **remembered: Any,
+    **memory: Any,
 ) -> xr.Dataset:
     """
     Return the interval of every measure after every batch.
@@ -75,7 +81,7 @@ def history(
         Prior pseudo-counts; the default prior if omitted.
     prob, kind, of, n
         See `intervals`.
-    **remembered
+    **memory
         ``forgetting`` or ``window``; see `accumulate`.
 
     Returns
@@ -94,7 +100,7 @@ def history(
            [0.71, 0.97]])
     """
     counts = as_counts(counts)
-    in_force = accumulate(counts, **remembered)
+    in_force = accumulate(counts, **memory)
     state = {"concentration": as_prior(concentration, counts), "counts": in_force}
     ends = intervals(xr.Dataset(state), measures, prob=prob, kind=kind, of=of, n=n)
     return ends.assign_coords(n=counts.sum(CELLS)).assign_attrs(prob=prob, kind=kind)

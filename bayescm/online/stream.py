@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.online.batches import Batches
-from bayescm.online.series import accumulate
+from bayescm.online.series import remembered
 from bayescm.online.settings import prior_cells
 from bayescm.online.store.rows import instant
 
@@ -83,7 +83,7 @@ class Stream:
     def before(self) -> np.ndarray:
         """The evidence in force before each batch that is judged, (n, C, C)."""
         if not self.remembers_all:
-            in_force = accumulate(self.counts, **self.memory).shift(step=1, fill_value=0).values
+            in_force = remembered(self.counts, **self.memory).shift(step=1, fill_value=0).values
             return (in_force * self.memory.get("forgetting", 1.0))[self.asked]
         return self.earlier + self.sums[self.asked]
 
@@ -95,7 +95,7 @@ class Stream:
     def recent(self, first: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the recent evidence, (n, C, C), and where each begins; none from before `first`."""
         if not self.remembers_all:
-            later = accumulate(self.counts[first:], **self.memory).values
+            later = remembered(self.counts[first:], **self.memory).values
             in_force = np.concatenate([np.zeros_like(later[:1]).repeat(first, axis=0), later])
             length = self.memory.get("window") or len(self.cells)
             yield in_force[self.asked], np.maximum(self.asked + 1 - length, first)

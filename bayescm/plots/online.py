@@ -181,7 +181,7 @@ def _marks(axis, time, history, alarms, at):
     """Mark alarms at the value of their batch, in rings where several rules meet at one."""
     place = {step: i for i, step in enumerate(history["step"].values.tolist())}
     rings: dict[int, int] = {}
-    for index, rule in enumerate(RULES):
+    for index, rule in enumerate(dict.fromkeys([*RULES, *alarms["rule"]])):
         colour, label = common.paint(1 + index), f"alarm: {rule}"
         for step in alarms.loc[alarms["rule"] == rule, "step"]:
             i = place[step]

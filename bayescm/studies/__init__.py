@@ -25,7 +25,7 @@ _HOME = {
         "weights",
     ],
     "learners": ["best", "halves", "ranks"],
-    "forecasts": ["class_probabilities", "sites"],
+    "forecasts": ["class_probabilities", "forecast_streams", "sites"],
     "judged": ["label_errors", "labelling", "raters", "transfer"],
     "slices": ["attempts", "crossed", "gaps", "worst"],
 }

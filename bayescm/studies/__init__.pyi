@@ -1,5 +1,6 @@
 from bayescm.studies.command import run_study as run_study
 from bayescm.studies.forecasts import class_probabilities as class_probabilities
+from bayescm.studies.forecasts import forecast_streams as forecast_streams
 from bayescm.studies.forecasts import sites as sites
 from bayescm.studies.judged import label_errors as label_errors
 from bayescm.studies.judged import labelling as labelling

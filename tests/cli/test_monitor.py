@@ -60,7 +60,7 @@ def test_what_comes_late_or_corrects_is_said_in_one_line(run):
     run(*add, "--batch", "monday", "--at", "2026-01-05")
     code, said = run(*add, "--batch", "sunday", "--at", "2026-01-04")
     assert (code, said.err.count("\n")) == (0, 1)
-    assert "bayescm: Batch 'sunday' is earlier than 'monday'" in said.err
+    assert "bayescm: Batch 'sunday' is earlier than the latest" in said.err
     code, said = run(*add, "--batch", "x", "--corrects", "tuesday")
     assert (code, "such as ['monday', 'sunday']" in said.err) == (2, True)
     assert run(*add, "--batch", "monday-2", "--corrects", "monday")[0] == 0

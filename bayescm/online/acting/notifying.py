@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from bayescm.online.acting.hooks import Hook
-from bayescm.online.monitor import Monitor
+from bayescm.online.kept import Kept
 from bayescm.online.store.chain import digest
 from bayescm.online.store.rows import name
 from bayescm.validate import check_is
@@ -13,7 +13,7 @@ from bayescm.validate import check_is
 _KEY = ("batch_id", "rule", "measure")
 
 
-def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> pd.DataFrame:
+def notify(monitor: Kept, *hooks: Hook, since: Any = None, **rules: Any) -> pd.DataFrame:
     """
     Hand the alarms that nobody has acknowledged to hooks, each alarm to each hook at most once.
 

@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence import positive
+from bayescm.online.forecasts.tables import blank
 from bayescm.validate import fail
 
 
@@ -48,12 +49,19 @@ def described(evidence: xr.DataArray) -> dict[str, Any]:
     given = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
     if is_pair(evidence):
         given["classifiers"] = evidence.attrs["classifiers"]
+    if is_binned(evidence):
+        given |= {"edges": evidence.attrs["edges"], "chances": evidence.attrs["chances"]}
     return given
 
 
 def is_pair(evidence: xr.DataArray) -> bool:
     """Say whether it is a table of two classifiers' answers, dims (actual, first, second)."""
     return evidence.ndim == 3
+
+
+def is_binned(evidence: xr.DataArray) -> bool:
+    """Say whether it is a table of forecasts, dims (actual, bin)."""
+    return "bin" in evidence.dims
 
 
 @lru_cache(maxsize=256)
@@ -66,8 +74,16 @@ def empty(described: str) -> xr.DataArray:
     return _template(described).copy()
 
 
-def zeros(labels: list, positive: Any, classifiers: list[str] | None = None) -> xr.DataArray:
-    """Return zero counts with these labels."""
+def zeros(
+    labels: list,
+    positive: Any,
+    classifiers: list[str] | None = None,
+    edges: list[float] | None = None,
+    chances: bool = True,
+) -> xr.DataArray:
+    """Return zero counts with these labels, or with these edges of bins."""
+    if edges is not None:
+        return blank(labels, positive, edges, chances)
     if classifiers is not None:
         todo = "open it by online.Challenge, or take another name"
         raise fail("this is a challenge of two classifiers", classifiers, "one classifier", todo)
@@ -81,6 +97,14 @@ def zeros(labels: list, positive: Any, classifiers: list[str] | None = None) -> 
 def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
     """Return the cells in the order of the classifier's labels; labels not seen count zero."""
     pair, todo = stored.get("classifiers"), "take another name for it"
+    for key, called in (("edges", "edges of bins"), ("chances", "kind of forecasts")):
+        given, wanted = counts.attrs.get(key), stored.get(key)
+        if is_binned(counts) != ("edges" in stored):
+            got = "forecasts in bins" if is_binned(counts) else "a confusion matrix"
+            raise fail(f"{classifier!r} holds other batches", got, "those of before", todo)
+        if is_binned(counts) and given != wanted:
+            what = f"other {called} than those of {classifier!r}"
+            raise fail(what, given, str(wanted), "bin all batches alike, or " + todo)
     if is_pair(counts) != (pair is not None):
         got = "of two classifiers" if is_pair(counts) else "of one classifier"
         kept = "of one" if pair is None else f"of {pair}"
@@ -102,5 +126,6 @@ def cells(counts: xr.DataArray, stored: dict, classifier: str) -> list:
         allowed, todo = repr(stored["positive"]), f"pass positive={stored['positive']!r}"
         raise fail(f"not the positive class of classifier {classifier!r}", given, allowed, todo)
     if labels != stored["labels"]:
-        counts = counts.reindex(dict.fromkeys(counts.dims, stored["labels"]), fill_value=0)
+        own = [dim for dim in counts.dims if dim != "bin"]
+        counts = counts.reindex(dict.fromkeys(own, stored["labels"]), fill_value=0)
     return counts.values.reshape(len(stored["labels"]), -1).tolist()

@@ -74,10 +74,10 @@ def classifier(watch: Watch, name: str, *, may_acknowledge: bool, said: str = ""
     now = watch.now(name)
     pictures, span = [], ("", "")
     if not now.problem:
-        ends, batches = watch.history(name)
+        ends, observed = watch.history(name)
         first, last = (str(ends["at"].values[place])[:16] for place in (0, -1))
         span = (first, last)
-        pictures = panels(ends, batches, now.alarms, watch.rules.get("floor"))
+        pictures = panels(ends, observed, now.alarms, watch.rules.get("floor"))
     alarms = now.alarms.iloc[::-1][:_ALARMS].to_dict("records")
     facts = {"alarms": alarms, "panels": pictures, "rows": _rows(now), "watch": watch, "span": span}
     more = {"shown": min(now.batches, SHOWN), "may_acknowledge": may_acknowledge, "said": said}

@@ -8,7 +8,6 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.measures.catalogue import same
-from bayescm.measures.labelled import measure
 
 WIDTH, HEIGHT, _EDGE = 600.0, 150.0, 6.0  # in the picture's own units; the page scales it
 _TICK = 0.8  # how wide the tick at the mean is, of 100
@@ -46,7 +45,7 @@ class Panel:
 
 
 def panels(
-    ends: xr.Dataset, batches: xr.DataArray, alarms: pd.DataFrame, floors: Any
+    ends: xr.Dataset, observed: xr.Dataset, alarms: pd.DataFrame, floors: Any
 ) -> list[Panel]:
     """
     Return a panel for every measure of a history.
@@ -55,8 +54,8 @@ def panels(
     ----------
     ends : Dataset
         As `Monitor.history` returns it.
-    batches : DataArray, dims (step, actual, predicted)
-        The same batches.
+    observed : Dataset
+        The same measures in each batch by itself, dims (step, [class]).
     alarms : DataFrame
         As `Monitor.alarms` returns them; those of batches that are not shown are left out.
     floors : mapping, float or None
@@ -64,7 +63,7 @@ def panels(
     """
     found = []
     for name, each in ends.data_vars.items():
-        values = measure(batches, str(name))[str(name)]
+        values = observed[name]
         parts = [None] if "class" not in each.dims else each["class"].values.tolist()
         for part in parts:
             where = {} if part is None else {"class": part}

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 import xarray as xr
 
+from bayescm.online.kept import Kept
 from bayescm.online.monitor import Monitor
+from bayescm.online.opening import among_others, rules_for
 from bayescm.online.rules import alarms, judged
 from bayescm.online.store.ledger import Ledger
 from bayescm.online.store.rows import zeros
@@ -56,7 +58,7 @@ class Watch:
     rules: dict[str, Any] = field(default_factory=dict)
     prob: float = 0.95
     kind: str = "hdi"
-    _monitors: dict[str, Monitor] = field(default_factory=dict)
+    _monitors: dict[str, Kept] = field(default_factory=dict)
     _known: dict[str, tuple[Any, Now]] = field(default_factory=dict)
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -64,10 +66,10 @@ class Watch:
         """Return the names of the classifiers."""
         return self.ledger.classifiers()
 
-    def monitor(self, classifier: str) -> Monitor:
+    def monitor(self, classifier: str) -> Kept:
         """Return the monitor of a classifier, which keeps the batches it has read."""
         if classifier not in self._monitors:
-            self._monitors[classifier] = Monitor(self.ledger, classifier, **self.settings)
+            self._monitors[classifier] = among_others(self.ledger, classifier, self.settings)
         return self._monitors[classifier]
 
     def now(self, classifier: str) -> Now:
@@ -85,22 +87,22 @@ class Watch:
             return self._known[classifier][1]
 
     def _read(self, classifier, last):
-        opened = self.monitor(classifier)
+        monitor = self.monitor(classifier)
         about = Now(classifier, last.batches, 0, last.latest[:19] + "Z")
         try:
             return about._replace(
-                examples=_examples(opened, last),
-                measures=opened.summary(prob=self.prob, kind=self.kind),
-                alarms=opened.alarms(**self.rules),
+                examples=_examples(monitor, last),
+                measures=monitor.summary(prob=self.prob, kind=self.kind),
+                alarms=monitor.alarms(**rules_for(monitor, self.rules)),
             )
         except (ValueError, TypeError) as problem:
             return about._replace(problem=str(problem))
 
-    def history(self, classifier: str) -> tuple[xr.Dataset, xr.DataArray]:
-        """Return the intervals after each of the latest batches, and these batches."""
-        opened = self.monitor(classifier)
-        ends = opened.history(prob=self.prob, kind=self.kind, last=SHOWN)
-        return ends, opened.batches(last=SHOWN)
+    def history(self, classifier: str) -> tuple[xr.Dataset, xr.Dataset]:
+        """Return the intervals after each of the latest batches, and what each batch shows."""
+        monitor = self.monitor(classifier)
+        ends = monitor.history(prob=self.prob, kind=self.kind, last=SHOWN)
+        return ends, monitor.observed(last=SHOWN)
 
 
 def watch(ledger: Ledger, settings: dict[str, Any]) -> Watch:
@@ -109,14 +111,14 @@ def watch(ledger: Ledger, settings: dict[str, Any]) -> Watch:
     prob = check_prob(chosen.pop("prob", 0.95))
     kind = check_kind(chosen.pop("kind", "hdi"))
     ours = {name: chosen.pop(name) for name in _OURS if name in chosen}
-    check_keywords(judged, chosen)
+    check_keywords(judged, {name: each for name, each in chosen.items() if name != "tolerance"})
     Monitor(ledger, "any", **ours)  # refuses what no classifier could be watched by
     general = {name: value for name, value in chosen.items() if name in ("rate", "horizon")}
     alarms(zeros([0, 1], 1).expand_dims("step") + 1, "accuracy", **general)
     return Watch(ledger, ours, chosen, prob, kind)
 
 
-def _examples(opened, last):
+def _examples(monitor, last):
     if last.total is None:
-        return float(opened.batches().sum())
+        return float(monitor.batches().sum())
     return sum(each for row in json.loads(last.total) for each in row)

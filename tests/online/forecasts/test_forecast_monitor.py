@@ -1,0 +1,174 @@
+"""Probabilities batch by batch: what is kept, what it says, and when it raises an alarm."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from sklearn.metrics import brier_score_loss, roc_auc_score
+
+import bayescm as bcm
+from bayescm.cli import main
+from bayescm.online import ForecastMonitor, Ledger, Monitor, forecast_table, opened
+from bayescm.online.web import pages
+from bayescm.online.web.numbers import exposition
+from bayescm.online.web.watch import watch
+
+EDGES = np.linspace(0, 1, 151)
+
+
+def batch(rng, size=300, slope=1.0, level=0.0):
+    """Return the truth and the probabilities of a batch."""
+    odds = rng.normal(-1, 1.3, size)
+    return (rng.random(size) < expit(level + slope * odds)).astype(int), expit(odds)
+
+
+def day(number):
+    return np.datetime64("2026-01-01") + np.timedelta64(number, "D")
+
+
+@pytest.fixture(scope="module")
+def drifting():
+    """Return a ledger of 24 batches, whose probabilities are too extreme from the ninth on."""
+    rng, ledger = np.random.default_rng(2), Ledger("sqlite://")
+    monitor = ForecastMonitor(ledger, "risk")
+    for number in range(24):
+        truth, p = batch(rng, slope=1.0 if number < 8 else 0.4)
+        monitor.add(number, bcm.from_probabilities(truth, p), at=day(number))
+    monitor_of_counts = Monitor(ledger, "spam")
+    monitor_of_counts.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30), at=day(0))
+    return ledger
+
+
+def test_fine_bins_have_the_numbers_of_the_examples():
+    rng = np.random.default_rng(1)
+    truth, p = batch(rng, 4000, slope=0.8)
+    monitor = ForecastMonitor("sqlite://", "m", edges=EDGES)
+    monitor.add("all", bcm.from_probabilities(truth, p))
+    table = monitor.summary().set_index("measure")
+    assert table.loc["auc", "mean"] == pytest.approx(roc_auc_score(truth, p), abs=3e-3)
+    assert table.loc["brier", "mean"] == pytest.approx(brier_score_loss(truth, p), abs=1e-3)
+    evidence = bcm.from_probabilities(truth, p)
+    for name, row in table.iterrows():
+        own = bcm.interval(evidence, name, kind="eti", draws=1000).values
+        np.testing.assert_allclose([row["lower"], row["upper"]], own, atol=0.15 * np.ptp(own))
+
+
+def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
+    monitor = opened(drifting, "risk")
+    ends = monitor.history()
+    for name in ("auc", "calibration_slope"):
+        last = monitor.summary().set_index("measure").loc[name]
+        np.testing.assert_allclose(ends[name][-1], last[["lower", "upper"]].astype(float))
+        np.testing.assert_allclose(monitor.history(last=3)[name], ends[name][-3:])
+    assert ends["n"].values.tolist() == [300] * 24
+    found = monitor.alarms(floor={"auc": 0.9})
+    assert set(found["rule"]) == {"calibration", "floor"}
+    slope = found[found["measure"] == "calibration_slope"]
+    assert 8 < slope["step"].iloc[0] < 16
+    assert (slope["since"] >= day(6)).all()
+    assert monitor.acknowledge(found) == len(found)
+    assert monitor.alarms(floor={"auc": 0.9}, new=True).empty
+    late = monitor.alarms(floor={"auc": 0.9}, since=day(16))
+    assert set(late["step"]) == set(found["step"][found["step"] >= 16])
+    wide = monitor.alarms(tolerance={"calibration_slope": 0.9})
+    assert wide.empty
+    window = ForecastMonitor(drifting, "risk", window=4)
+    in_force = window.posterior()["counts"]
+    np.testing.assert_array_equal(in_force, monitor.batches()[-4:].sum("step"))
+
+
+def test_kinds_are_not_mixed_and_every_batch_is_kept(drifting):
+    truth, p = batch(np.random.default_rng(5))
+    counts = bcm.from_predictions(truth, (p > 0.5).astype(int), positive=1)
+    with pytest.raises(ValueError, match="holds other batches"):
+        Monitor(drifting, "risk").add("x", counts)
+    with pytest.raises(ValueError, match="holds other batches"):
+        ForecastMonitor(drifting, "spam").add("x", bcm.from_probabilities(truth, p))
+    with pytest.raises(ValueError, match="holds other batches"):
+        Monitor(drifting, "risk").history()
+    other = forecast_table(truth, p, edges=EDGES)
+    with pytest.raises(ValueError, match="other edges of bins than those of 'risk'"):
+        ForecastMonitor(drifting, "risk").add("x", other)
+    monitor = ForecastMonitor("sqlite://", "risk")
+    assert monitor.add("a", forecast_table(truth, p))
+    assert not monitor.add("a", bcm.from_probabilities(truth, p))
+    assert monitor.add("none", forecast_table([0, 0], [0.1, 0.2]))  # a batch without positives
+    assert monitor.add("b", forecast_table(truth[:50], p[:50]), corrects="a")
+    assert monitor.batches()["batch_id"].values.tolist() == ["b", "none"]
+    assert monitor.posterior()["counts"].sum() == 52
+
+
+def test_scores_have_an_area_and_no_calibration():
+    truth, p = batch(np.random.default_rng(6), 2000)
+    scores = np.log(p)
+    monitor = ForecastMonitor(
+        "sqlite://", "s", edges=np.quantile(scores, np.linspace(0.01, 0.99, 200))
+    )
+    monitor.add(1, bcm.from_scores(truth, scores))
+    assert monitor.summary()["mean"].item() == pytest.approx(roc_auc_score(truth, p), abs=3e-3)
+    assert monitor.alarms().empty
+    with pytest.raises(ValueError, match="scores are no probabilities"):
+        ForecastMonitor(monitor.ledger, "s", measures=["brier"]).history()
+
+
+def test_what_is_no_batch_is_refused():
+    monitor = ForecastMonitor("sqlite://", "risk")
+    with pytest.raises(ValueError, match=r"a probability is outside \[0, 1\]"):
+        forecast_table([0, 1], [0.2, 1.2])
+    with pytest.raises(ValueError, match="a forecast is missing"):
+        forecast_table([0, 1], [0.2, np.nan])
+    with pytest.raises(ValueError, match="scores need edges"):
+        forecast_table([0, 1], [0.2, 0.3], kind="scores")
+    with pytest.raises(ValueError, match="not edges of bins"):
+        forecast_table([0, 1], [0.2, 0.3], edges=[0, 0.5, 0.4, 1])
+    with pytest.raises(TypeError, match="not forecasts"):
+        monitor.add("x", bcm.from_cells(tp=1, fn=1, fp=1, tn=1))
+    with pytest.raises(ValueError, match="a batch with one class only"):
+        monitor.add("x", forecast_table(["sick"], [0.4], positive="sick"))
+    with pytest.raises(ValueError, match="not of binned forecasts"):
+        ForecastMonitor("sqlite://", "risk", measures=["ece"])
+    monitor.add("x", forecast_table(*batch(np.random.default_rng(1))))
+    with pytest.raises(ValueError, match="tolerance for a measure that is not monitored"):
+        monitor.alarms(tolerance={"log_loss": 0.1})
+
+
+def test_the_dashboard_shows_both_kinds(drifting):
+    seen = watch(drifting, {"floor": {"recall": 0.5, "auc": 0.9}, "measures": ["recall", "auc"]})
+    for name, measure in (("risk", "auc"), ("spam", "recall")):
+        now = seen.now(name)
+        assert now.problem == ""
+        assert now.measures["measure"].tolist() == [measure]
+        text = pages.classifier(seen, name, may_acknowledge=False).body.decode()
+        assert measure in text
+    assert 'measure="auc"' in exposition(seen).decode()
+    assert "risk" in pages.status(seen, 1).body.decode()
+
+
+def test_the_command_line_takes_probabilities(tmp_path, capsys):
+    store, rng = str(tmp_path / "eval.db"), np.random.default_rng(3)
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stopped:
+            main(["monitor", *map(str, arguments)])
+        out = capsys.readouterr()
+        assert stopped.value.code == 0, out.err
+        return out.out
+
+    for number in range(3):
+        truth, p = batch(rng)
+        frame = pd.DataFrame({"y": np.where(truth, "sick", "well"), "p": p})
+        frame.to_csv(tmp_path / "b.csv", index=False)
+        options = ("--actual", "y", "--probability", "p", "--positive", "sick", "--store", store)
+        said = run("add", tmp_path / "b.csv", "--batch", number, *options)
+        assert "300 examples, recorded" in said
+    status = json.loads(run("status", "--store", store, "--format", "json"))
+    assert {"auc", "calibration_slope"} <= {row["measure"] for row in status}
+    assert {row["examples"] for row in status} == {900}
+    rows = json.loads(run("history", "--store", store, "--format", "json", "-m", "brier"))
+    assert len(rows) == 3
+    run("alarms", "--store", store, "--tolerance", "calibration_slope=0.1", "--floor", "auc=0.5")
+    run("plot", "--store", store, "--out", tmp_path / "history.png")
+    assert (tmp_path / "history.png").stat().st_size > 0
+    run("verify", "--store", store)
