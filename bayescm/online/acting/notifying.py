@@ -24,7 +24,7 @@ def notify(monitor: Kept, *hooks: Hook, since: Any = None, **rules: Any) -> pd.D
 
     Parameters
     ----------
-    monitor : Monitor
+    monitor : Monitor or ForecastMonitor
     *hooks : Hook
         See `to_url`, `to_command`, `to_log` and `Hook`.
     since : datetime, datetime64 or str, optional
@@ -46,7 +46,7 @@ def notify(monitor: Kept, *hooks: Hook, since: Any = None, **rules: Any) -> pd.D
     Examples
     --------
     >>> import bayescm as bcm
-    >>> monitor = Monitor("sqlite://", "spam filter", measures=["recall"])
+    >>> monitor = bcm.online.Monitor("sqlite://", "spam filter", measures=["recall"])
     >>> for day, tp in enumerate([45, 44, 46, 45, 20]):
     ...     batch = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
     ...     _ = monitor.add(day, batch, at=f"2026-01-0{day + 1}")
