@@ -117,11 +117,11 @@ def _row(case, given, name, settings):
         np.repeat([old, new], [start, number - start])
         for old, new in zip(before, (slope, level), strict=True)
     )
-    waits = [
+    found = [
         first_alarm(stream(rng, size, center, slopes, levels), start) - start + 1
         for _ in range(settings.replications)
     ]
-    waits = np.array(waits)
+    waits = np.array(found)
     about = {"case": case, "size": size, "prevalence": prevalence, "slope": slope, "level": level}
     median = np.median(np.where(np.isnan(waits), np.inf, waits))
     about |= {"batches": number - start, "alarmed": float((~np.isnan(waits)).mean())}
