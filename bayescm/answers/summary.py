@@ -13,6 +13,7 @@ from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.answers.tables.bars import Intervals
 from bayescm.direct.base import Posterior
 from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.evidence.counts import as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.measures.defaults import TABULATED, default_measures
 from bayescm.posterior.route import posterior_of
@@ -98,6 +99,8 @@ def table_of(
 def _usual(evidence):
     if isinstance(evidence, xr.DataArray) or is_outcomes(evidence):
         return default_measures(matrices_of(evidence), TABULATED)
+    if not isinstance(evidence, xr.Dataset | xr.DataTree):
+        as_counts(evidence)  # says what evidence is
     todo = 'name them, such as ["f1", "mcc"] of a fit, ["brier", "ece"] of probabilities'
     raise fail("no measures are usual here", type(evidence).__name__, "counts or outcomes", todo)
 

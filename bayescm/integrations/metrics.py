@@ -2,15 +2,17 @@
 
 from typing import Any
 
+import pandas as pd
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.validate import fail
 
 _NUMBERS = ("point", "mean", "lower", "upper")
 
 
 def as_metrics(
-    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree | pd.DataFrame,
     measures: Any = None,
     *,
     prob: float = 0.95,
@@ -22,8 +24,9 @@ def as_metrics(
 
     Parameters
     ----------
-    evidence : DataArray, Dataset or DataTree
-        Anything that `bayescm.summary` takes.
+    evidence : DataArray, Dataset, DataTree or DataFrame
+        Anything that `bayescm.summary` takes, or the table that it returned; with a table there is
+        nothing else to choose.
     measures : str, callable or a sequence of these, optional
         By default those of `bayescm.summary`.
     prob : float, default 0.95
@@ -48,8 +51,15 @@ def as_metrics(
     >>> {name: round(value, 3) for name, value in as_metrics(counts, "f1").items()}
     {'f1/point': 0.722, 'f1/mean': 0.719, 'f1/lower': 0.644, 'f1/upper': 0.791}
     """
-    chosen = {} if measures is None else {"measures": measures}
-    table = bcm.summary(evidence, **chosen, prob=prob, kind=kind, **keywords)
+    if isinstance(evidence, pd.DataFrame) and "measure" in evidence:
+        if measures is not None or keywords:
+            got = [*([] if measures is None else ["measures"]), *keywords]
+            todo = "ask summary for what the table is to hold"
+            raise fail("a table is what it is", got, "nothing beside it", todo)
+        table = evidence
+    else:
+        chosen = {} if measures is None else {"measures": measures}
+        table = bcm.summary(evidence, **chosen, prob=prob, kind=kind, **keywords)
     names = [name for name in _NUMBERS if name in table]
     parts = list(table.columns[1 : table.columns.get_loc(names[0])])
     found: dict[str, float] = {}

@@ -20,6 +20,13 @@ def test_metrics_are_those_of_the_summary():
     assert len(found) == 8
 
 
+def test_a_table_is_as_good_as_its_evidence():
+    table = bcm.summary(SITES, "recall")
+    assert bcm.as_metrics(table) == bcm.as_metrics(SITES, "recall")
+    with pytest.raises(ValueError, match="a table is what it is"):
+        bcm.as_metrics(table, "f1")
+
+
 def test_every_part_has_metrics_of_its_own():
     found = bcm.as_metrics(SITES, "recall")
     assert set(found) == {
