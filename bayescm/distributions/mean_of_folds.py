@@ -122,24 +122,31 @@ class MeanOfFolds(_OfFolds):
         """Return the frequencies (N,) and the characteristic function there (..., N)."""
         terms, spacing = 64, 0.125
         while True:
-            times = np.pi / _WINDOW * np.arange(1, terms + 1)
-            phi = self._characteristic(times, spacing)
+            phi = self._characteristic(terms, spacing)
             if terms >= _MOST_TERMS or (np.abs(phi[..., -terms // 8 :]) < 1e-13).all():
-                return times, phi
+                return np.pi / _WINDOW * np.arange(1, terms + 1), phi
             terms, spacing = 2 * terms, max(spacing / 2, 2**-7)
 
-    def _characteristic(self, times, spacing):
-        """Return the product of the folds' characteristic functions, in standard units."""
+    def _characteristic(self, terms, spacing):
+        """
+        Return the product of the folds' characteristic functions, in standard units (..., terms).
+
+        The frequencies are multiples of one: each wave is a short one times a long one, so that the
+        sums over the nodes are products of two small matrices.
+        """
         nodes = np.arange(-8.5, 8.5 + spacing / 2, spacing)
         weights = spacing * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
         center = self.parts.mean()
         at = ndtr(nodes).reshape(-1, *[1] * center.ndim)
         scale = center.shape[-1] * self._plain_sd[..., None]
         deviations = np.moveaxis((self.parts.quantile(at) - center) / scale, 0, -1)
-        product = np.ones((*self._plain_sd.shape, len(times)), complex)
+        short = 2 ** (terms.bit_length() // 2)
+        product = np.ones((*self._plain_sd.shape, terms), complex)
         for index in np.ndindex(self._plain_sd.shape):  # one at a time: the arrays stay small
-            waves = np.exp(1j * deviations[index][..., None] * times)
-            product[index] = np.einsum("g,kgn->kn", weights, waves).prod(axis=0)
+            turn = 1j * np.pi / _WINDOW * deviations[index]  # by fold and node
+            waves = np.exp(turn[:, None] * short * np.arange(terms // short)[:, None]) * weights
+            each = waves @ np.exp(turn[..., None] * np.arange(1, short + 1))
+            product[index] = each.reshape(len(each), terms).prod(axis=0)
         return product
 
 

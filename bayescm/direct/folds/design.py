@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
-from scipy.special import betaincinv, softmax
-
-from bayescm.direct.folds.effects import moved
+from scipy.special import betaincinv
 
 # As in the model, where they are explained.
 CENTRING = 2.0
@@ -71,11 +69,21 @@ class Nodes:
         return kernel(self.trained(self.centred)).mean(axis=1)
 
     def trained(self, spreads: np.ndarray) -> np.ndarray:
-        """Return cell probabilities after training sets of equal weight, (N, T, C, C)."""
+        """
+        Return cell probabilities after training sets of equal weight, (N, T, C, C).
+
+        Each of them moves one effect alone, up or down.
+        """
         size = spreads.shape[-1]
-        corners = np.sqrt(size) * np.concatenate([np.eye(size), -np.eye(size)])
-        rates = softmax(moved(self.rates[:, None], spreads[:, None] * corners), axis=-1)
-        return self.shares[:, None, :, None] * rates
+        factors = np.exp(np.minimum(np.sqrt(size) * spreads, 300))
+        rates = np.repeat(np.exp(self.rates)[:, None], 2 * size, axis=1)
+        for part, factor in ((rates[:, :size], factors), (rates[:, size:], 1 / factors)):
+            diagonal = np.einsum("nii->ni", part[:, 0])
+            diagonal *= factor[:, :1]
+            columns = np.einsum("njij->nij", part[:, 1:])
+            columns *= factor[:, None, 1:]
+        rates *= (self.shares[:, None] / rates.sum(-1))[..., None]
+        return rates
 
     def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return nodes drawn by their weights, evenly (systematic resampling), in random order."""
