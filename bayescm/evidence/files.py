@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from bayescm.evidence.stored.addresses import at_hand
-from bayescm.evidence.stored.engines import TYPED, stored
+from bayescm.evidence.stored.engines import NUMBER, TYPED, plain, stored
 from bayescm.validate import fail
 
 # Rows in memory at a time; labels that a column may hold; bytes that a line of text may have.
@@ -70,11 +70,21 @@ class File:
             else:
                 self.names = list(self.table.names)
 
-    def counted(self, names: Sequence[str]) -> pd.DataFrame | None:
-        """Return how often each combination of labels occurs, where the table is typed."""
+    def counted(self, names: Sequence[str]) -> pd.DataFrame:
+        """Return how often each combination of labels occurs, as the column ``NUMBER``."""
         self._check_once(names)
         with _plainly(self.path):
-            return None if self.table is None else self.table.counted(names)
+            return self._counted(names) if self.table is None else self.table.counted(names)
+
+    def _counted(self, names):
+        names = list(dict.fromkeys(names))
+        total = pd.DataFrame(columns=[*names, NUMBER])
+        for piece in self._pieces(Columns(tuple(names))):
+            found = piece.groupby(names, dropna=False, sort=False, observed=True).size()
+            found = plain(found.rename(NUMBER).reset_index())
+            every = pd.concat([total, found], ignore_index=True) if len(total) else found
+            total = every.groupby(names, dropna=False, sort=False)[NUMBER].sum().reset_index()
+        return _few_labels(total.astype(dict.fromkeys(names, "category")), names)
 
     def _check_once(self, names):
         if twice := [name for name in names if self.names.count(name) > 1]:
@@ -116,25 +126,32 @@ class File:
             self.options |= {"index_col": False}
 
     def _stream(self, wanted):
+        pieces = list(self._pieces(wanted))
+        joined = {name: _joined([each[name] for each in pieces]) for name in pieces[0]}
+        return _few_labels(pd.DataFrame(joined), wanted.labels)
+
+    def _pieces(self, wanted):
+        """Yield some rows at a time; columns of labels are categorical."""
         kinds: dict[str, type] = dict.fromkeys(wanted.labels, str)
         kinds |= dict.fromkeys(wanted.numbers, float)
         absent = {name: [""] for name in kinds}
         absent |= {name: ["", "NA", "NaN", "nan"] for name in wanted.numbers}
         options: dict[str, Any] = {**self.options, "keep_default_na": False, "na_values": absent}
         options |= {"chunksize": _PIECE, "usecols": list(kinds)}
-        pieces: dict[str, list] = {name: [] for name in wanted.names}
         with _open(self.path) as text, pd.read_csv(text, dtype=kinds, **options) as read:
             for piece in read:
-                for name, kept in pieces.items():
-                    label = kinds[name] is str
-                    kept.append(piece[name].astype("category") if label else piece[name])
-                    _check_labels(name, kept[-1])
-        return pd.DataFrame({name: _joined(each) for name, each in pieces.items()})
+                texts = [name for name in wanted.names if kinds[name] is str]
+                yield _few_labels(
+                    piece[wanted.names].astype(dict.fromkeys(texts, "category")), texts
+                )
 
 
-def _check_labels(name, values):
-    if isinstance(values.dtype, pd.CategoricalDtype) and len(values.cat.categories) > MOST_LABELS:
-        raise ValueError(f"{name} has more than {MOST_LABELS:,} different labels")
+def _few_labels(frame, names):
+    """Return the frame, or raise where a column has too many labels for classes or groups."""
+    for name in names:
+        if len(frame[name].cat.categories) > MOST_LABELS:
+            raise ValueError(f"{name} has more than {MOST_LABELS:,} different labels")
+    return frame
 
 
 def _joined(pieces):

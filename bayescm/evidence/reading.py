@@ -35,7 +35,7 @@ def read(
     Return counts from a file of predictions, of a confusion table or of studies.
 
     Labels in text files are text: ``01`` is not ``1``, and ``NA`` is a class. Parquet and Arrow
-    files have types of their own. A text file is read piece by piece, whatever its size.
+    files have types of their own. A text file is counted piece by piece, whatever its size.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def read(
         numeric_labels=_numeric(numeric_labels, labels, positive),
         counted=not weights,
     )
-    if NUMBER in frame:
+    if not weights and len(frame):
         weights, weights_are = NUMBER, "counts"
         check_labels(frame, [actual, predicted, *by.values()], NUMBER)
     kind = kind_of(frame[actual])
@@ -137,8 +137,8 @@ def read_columns(
     numeric_labels : bool
         Whether the labels are whole numbers.
     counted : bool
-        Whether a typed table may count by itself: a row for each combination of labels, and how
-        often it occurs as the column ``stored.engines.NUMBER``.
+        Whether only counts are wanted: a row for each combination of labels, and how often it
+        occurs as the column ``stored.engines.NUMBER``.
 
     Raises
     ------
@@ -150,8 +150,9 @@ def read_columns(
     file = File(path)
     for name in (*labels, *by, *numbers):
         column_of(pd.DataFrame(columns=file.names), name)
-    frame = file.counted([*labels, *by]) if counted else None
-    if frame is None:
+    if counted:
+        frame = file.counted([*labels, *by])
+    else:
         frame = file.columns(Columns((*labels, *by), tuple(numbers)))
     places = {name: as_places(frame[name]) for name in by if name not in labels}
     if numeric_labels:

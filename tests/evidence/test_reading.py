@@ -227,3 +227,18 @@ def test_a_table_of_studies_is_read(tmp_path):
     path.write_text("study,tp,fn,fp,tn,positive\n1,5,2,3,9,1\n2,4,1,0,7,1\n")
     with pytest.raises(ValueError, match="names of our own"):
         read(path)
+
+
+def test_pieces_of_a_long_file_are_counted_together(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("actual,predicted\n" + "1,1\n" * 1_000_000 + "x,1\n2,2\nx,1\n")
+    counts = read(path)
+    assert counts["actual"].values.tolist() == ["1", "2", "x"]
+    np.testing.assert_array_equal(counts.values, [[1_000_000, 0, 0], [0, 1, 0], [2, 0, 0]])
+
+
+def test_many_labels_are_no_classes_even_a_few_at_a_time(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text("actual,predicted\n" + "".join(f"{i},{i}\n" for i in range(100_001)))
+    with pytest.raises(ValueError, match="more than 100,000 different labels"):
+        read(path)

@@ -90,12 +90,12 @@ class _InArrow:
         if not parts:
             return self.columns(names).assign(**{NUMBER: 0})
         # Pieces may have dictionaries of their own: labels are compared as what they stand for.
-        every = pd.concat([_plain(each) for each in parts], ignore_index=True)
+        every = pd.concat([plain(each) for each in parts], ignore_index=True)
         total = every.groupby(names, dropna=False, sort=False, observed=True)["count_all"].sum()
         return total.rename(NUMBER).reset_index()
 
 
-def _plain(frame):
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without categories."""
     kinds = {
         name: each.cat.categories.dtype
