@@ -29,6 +29,7 @@ from bayescm.distributions.integrals.averages import Guarded
 from bayescm.evidence.counts import abstains
 from bayescm.measures.kernel import one_vs_rest
 
+_COARSE = 1e-3  # the accuracy that may be asked for
 _TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
 
 
@@ -79,7 +80,7 @@ class DirichletMultinomial(Posterior):
         if fast is None:
             return None
         found = Guarded(fast, lambda k: LazyDraws(self.part(k), asked, DRAWS, 0), _TAIL)
-        return found if found.good.any() else None
+        return found if found.to(_COARSE).good.any() else None
 
     def check_proper(self) -> None:
         """Raise where the posterior is improper: a cell has neither counts nor prior."""
