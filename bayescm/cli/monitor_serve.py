@@ -48,12 +48,24 @@ def serve(
     forgetting: Forgetting = 1.0,
     window: Window = None,
     order: Order = "at",
+    better: Annotated[
+        str, typer.Option("--challenge-measure", help="What challengers are to be better at.")
+    ] = "accuracy",
+    margin: Annotated[float, typer.Option("--challenge-margin", help="By how much.")] = 0.0,
+    sure: Annotated[
+        float, typer.Option("--challenge-prob", help="The probability at which one is promoted.")
+    ] = 0.95,
+    planned: Annotated[
+        int | None, typer.Option("--planned", help="Examples of a challenge, at most.")
+    ] = None,
 ) -> None:
-    """Serve a dashboard: status, history and alarms of all classifiers; /metrics, /healthz."""
+    """Serve a dashboard: classifiers, their alarms, challenges; /metrics, /healthz."""
     from bayescm.online import serve
 
     settings: dict[str, Any] = {"measures": measure, "concentration": concentration}
     settings |= {"forgetting": forgetting, "window": window, "order": order}
     settings |= chosen(rate, floor, reference, tolerance)
+    rule = {"measure": better, "margin": margin, "prob": sure, "planned": planned}
+    settings |= {"challenge": rule}
     where: dict[str, Any] = {"host": host, "port": port, "hosts": allow_host or (), "token": token}
     serve(store, **where, prob=prob, kind=kind.value, **settings)

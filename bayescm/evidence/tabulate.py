@@ -98,6 +98,8 @@ def column(name: str, values: Any) -> Any:
     if array.ndim != 1:
         todo = "pass one label per example (argmax of scores, ravel of an image)"
         raise fail(f"{name} has {array.ndim} axes", array.shape, "shape (n,)", todo)
+    if isinstance(array, np.ndarray) and array.size and isinstance(array.flat[0], bytes):
+        array = pd.Series(array).astype(object).str.decode("utf-8").to_numpy(object)  # TensorFlow's
     return _numeric_labels(name, array) if pd.api.types.is_numeric_dtype(array.dtype) else array
 
 

@@ -302,3 +302,9 @@ def test_a_design_that_is_known_is_not_worked_out():
         from_predictions(actual, predicted, by={"fold": fold}, design={"folds": 2})
     with pytest.raises(ValueError, match="test_share"):
         from_predictions(actual, predicted, by={"fold": fold}, design={"test_share": 2})
+
+
+def test_labels_of_tensorflow_are_text():
+    said = [np.array([each.encode() for each in some], object) for some in (["a", "ä"], ["a", "a"])]
+    counts = from_predictions(*said, positive="ä")
+    assert counts.identical(from_predictions(["a", "ä"], ["a", "a"], positive="ä"))

@@ -62,6 +62,7 @@ def status(watch: Watch, number: int) -> Response:
     shown = names[(number - 1) * _ON_A_PAGE : number * _ON_A_PAGE]
     found = [watch.now(name) for name in shown]
     facts = {"found": found, "number": number, "last": last, "rows": _rows, "watch": watch}
+    facts["duels"] = watch.challenges.now() if number == 1 else []
     return page("status.html.j2", many=len(names), **facts)
 
 

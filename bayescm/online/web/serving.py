@@ -19,7 +19,7 @@ def dashboard(
     """
     Return the dashboard of a ledger as an ASGI application, for a server of your own.
 
-    It has a page of all classifiers (``/``), one of each with its history and alarms
+    It has a page of all classifiers and challenges (``/``), one of each with its history and alarms
     (``/classifier?name=``), numbers for Prometheus (``/metrics``) and ``/healthz``. Everything is
     rendered by the server; no page loads anything from elsewhere or runs a script.
 
@@ -36,7 +36,8 @@ def dashboard(
     **settings
         ``prob``, ``kind``, those of `Monitor` (``measures``, ``concentration``, ``forgetting``,
         ``window``, ``order``) and those of `alarms` (``rate``, ``floor``, ``reference``,
-        ``horizon``), for all classifiers.
+        ``horizon``), for all classifiers; ``challenge``, a mapping with ``measure``, ``margin``,
+        ``prob`` and ``planned`` of `Challenge`, for all challenges.
 
     Returns
     -------

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 import xarray as xr
 
+from bayescm.online.acting.challenging import Challenge
 from bayescm.online.kept import Kept
 from bayescm.online.monitor import Monitor
 from bayescm.online.opening import among_others, rules_for
 from bayescm.online.rules import alarms, judged
 from bayescm.online.store.ledger import Ledger
 from bayescm.online.store.rows import zeros
+from bayescm.online.web.challenges import Challenges
 from bayescm.validate import check_keywords, check_kind, check_prob
 
 SHOWN = 200  # batches in a history
@@ -51,6 +53,8 @@ class Watch:
         Those of `Monitor.alarms`.
     prob, kind : float, str
         Of the intervals.
+    challenges : Challenges
+        Those of the ledger.
     """
 
     ledger: Ledger
@@ -58,6 +62,7 @@ class Watch:
     rules: dict[str, Any] = field(default_factory=dict)
     prob: float = 0.95
     kind: str = "hdi"
+    challenges: Challenges = field(kw_only=True)
     _monitors: dict[str, Kept] = field(default_factory=dict)
     _known: dict[str, tuple[Any, Now]] = field(default_factory=dict)
     _turn: threading.Lock = field(default_factory=threading.Lock)
@@ -110,12 +115,14 @@ def watch(ledger: Ledger, settings: dict[str, Any]) -> Watch:
     chosen = dict(settings)
     prob = check_prob(chosen.pop("prob", 0.95))
     kind = check_kind(chosen.pop("kind", "hdi"))
+    rule = chosen.pop("challenge", None) or {}
     ours = {name: chosen.pop(name) for name in _OURS if name in chosen}
     check_keywords(judged, {name: each for name, each in chosen.items() if name != "tolerance"})
     Monitor(ledger, "any", **ours)  # refuses what no classifier could be watched by
     general = {name: value for name, value in chosen.items() if name in ("rate", "horizon")}
     alarms(zeros([0, 1], 1).expand_dims("step") + 1, "accuracy", **general)
-    return Watch(ledger, ours, chosen, prob, kind)
+    check_keywords(Challenge, rule)
+    return Watch(ledger, ours, chosen, prob, kind, challenges=Challenges(ledger, rule))
 
 
 def _examples(monitor, last):

@@ -22,25 +22,25 @@ from bayescm.reporting.parts import Section, Table
 _AUTHORS = "to be written by the authors"
 
 _STARD = """
-1|title or abstract: names the study as one of diagnostic accuracy
+1|title or abstract: names the study as one of diagnostic accuracy, and a measure of it
 2|abstract: structured summary
-3|background, intended use and role of the test
+3|background, intended use and clinical role of the test
 4|objectives and hypotheses
 5|design: data collected before or after the tests were done
 6|who could take part
-7|how possible participants were found
-8|where and when
-9|consecutive, random or convenience series
+7|on what grounds possible participants were found
+8|where and when they were found
+9|whether they are a consecutive, random or convenience series
 10a|the test, so that it can be repeated
 10b|the reference standard, so that it can be repeated
 11|why this reference standard
-12a|thresholds or categories of the test, set in advance or not|What was evaluated
-12b|thresholds or categories of the reference standard
-13a|what those who read the test knew of the reference standard
-13b|what those who judged the reference standard knew of the test
+12a|thresholds or categories of the test and why, set in advance or not|What was evaluated
+12b|thresholds or categories of the reference standard and why, set in advance or not
+13a|what those who read the test knew of the patient and of the reference standard
+13b|what those who judged the reference standard knew of the patient and of the test
 14|methods of estimating and comparing accuracy|How it was computed
 15|how results that were neither positive nor negative were handled
-16|how missing data were handled
+16|how missing results of the test or the reference standard were handled
 17|how accuracy varies, and what of this was planned|How far the groups are apart
 18|intended number of participants, and why
 19|flow of participants, as a diagram
@@ -52,16 +52,16 @@ _STARD = """
 24|accuracy with its precision|What is known
 25|adverse events
 26|limitations: bias, statistical uncertainty, generalisability|Cautions
-27|what follows for practice
+27|what follows for practice, and for the intended use of the test
 28|registration
 29|where the protocol is
-30|funding and the role of funders
+30|funding and other support, and the role of funders
 """
 _TRIPOD = """
 1|title: development or evaluation of a prediction model, population and outcome
 2|abstract, by its own checklist
-3a|the setting in health care, and why a model
-3b|target population, purpose and users
+3a|the setting in health care, why a model, and which there are
+3b|target population, place in the pathway of care, users
 3c|known inequalities in health
 4|objectives: development, evaluation or both
 5a|sources of the data
@@ -69,20 +69,20 @@ _TRIPOD = """
 6a|setting and centres
 6b|who could take part
 6c|treatments received
-7|preparation of the data
-8a|the outcome, when and how it was assessed
+7|preparation of the data and checks of their quality, alike for all groups or not
+8a|the outcome, when and how it was assessed, alike for all groups or not
 8b|who assessed an outcome that takes judgement
 8c|what the assessors knew of the predictors
 9a|how predictors were chosen
 9b|the predictors, when and how they were measured
 9c|who assessed predictors that take judgement
-10|size of the study, and why
+10|size of the study, for development and evaluation apart, and why
 11|missing data
 12a|how the data were used: development, evaluation
 12b|how predictors entered the analysis
 12c|kind of model, its building and internal validation
-12d|differences between clusters|How far the groups are apart
-12e|measures of performance|How it was computed
+12d|how differences between clusters were handled|How far the groups are apart
+12e|measures and pictures of performance|How it was computed
 12f|updating of the model
 12g|how predictions were made, in an evaluation
 13|methods against class imbalance
@@ -92,8 +92,8 @@ _TRIPOD = """
 17|ethical approval
 18a|funding
 18b|conflicts of interest
-18c|protocol
-18d|registration
+18c|where the protocol is, or that there is none
+18d|registration, or that there is none
 18e|availability of the data
 18f|availability of the code
 19|involvement of patients and the public
@@ -109,7 +109,7 @@ _TRIPOD = """
 26|limitations|Cautions
 27a|input of poor quality, or none, in use
 27b|what users must do and know
-27c|what research is to come
+27c|what research is to come, on applicability and generalisability
 """
 CHECKLISTS = {"stard": ("STARD 2015", _STARD), "tripod": ("TRIPOD+AI", _TRIPOD)}
 

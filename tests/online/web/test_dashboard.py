@@ -34,6 +34,14 @@ def store(tmp_path_factory):
     with bcm.online.Monitor(str(address), "animals") as monitor:
         three = bcm.from_matrix([[9, 1, 0], [2, 8, 1], [0, 1, 9]], labels=["a", "<b>", "c"])
         monitor.add("one", three)
+    actual = [0, 1] * 40
+    wrong = {"old <b>": 30, "new": 4}
+    answers = {k: [1 - y if i < n else y for i, y in enumerate(actual)] for k, n in wrong.items()}
+    with bcm.online.Challenge(str(address), "A <duel>") as challenge:
+        for day, part in enumerate((slice(0, 1), slice(None), slice(None))):
+            given = {name: each[part] for name, each in answers.items()}
+            both = bcm.from_classifiers(actual[part], given, labels=[0, 1])
+            challenge.add(day, both, at=f"2026-02-0{day + 1}")
     return address
 
 
@@ -75,6 +83,7 @@ def test_pages_in_a_browser(port):
             with quiet_page(browser, own, width, own) as page:
                 text = page.inner_text("body")
                 assert [n for n in (*STRANGE, "animals", "new alarm") if n not in text] == []
+                assert "new challenges old <b>" in text
                 page.get_by_role("link", name=STRANGE[0]).click()
                 assert page.locator("figure polygon.band").count() == 5
                 assert page.locator("circle.mark").count() >= 1
@@ -94,6 +103,21 @@ def test_a_page_says_what_the_monitor_does(port, store):
     assert text.count('class="new"') == len(alarms) > 0
     xr.testing.assert_allclose(short, whole.isel(step=slice(-3, None)))
     assert "&lt;b&gt;" in ask(port, page_of("animals"))[1]
+
+
+def test_challenges_are_shown_with_what_is_decided_and_since_when(port, store):
+    with bcm.online.Challenge(str(store), "A <duel>") as challenge:
+        history = challenge.history()
+    assert history["decision"].tolist() == ["go on", "promote", "promote"]
+    _, text, _ = ask(port, "/")
+    shown = text[text.index("A &lt;duel&gt;") :]
+    assert "<bdi>new</bdi> challenges <bdi>old &lt;b&gt;</bdi>" in shown
+    assert "decided since 2026-02-02" in shown
+    for name in ("difference", "lower", "upper", "p_better"):
+        assert f">{history[name].iloc[-1]:.3f}</td>" in shown
+    assert "Better in accuracy; promoted where that is more probable than 95%." in text
+    with pytest.raises(ValueError, match="unknown measure"):
+        bcm.online.dashboard(str(store), challenge={"measure": "acuracy"})
 
 
 def test_numbers_for_prometheus_and_health(port):
