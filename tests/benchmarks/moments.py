@@ -2,7 +2,7 @@
 How far the bounds of averages over classes by moments are off, beside draws; `docs/results`.
 
 ``python tests/benchmarks/moments.py SEED`` draws for an hour; a second run goes on where it
-stopped. On the first set of matrices, seed 20261130, 4 of 314 bounds were further off than twice
+stopped. On the first set of matrices, seed 20261130, 4 of 358 answers were further off than twice
 what was stated, for which classes of few examples were mended; the second, 20261201, had no part.
 """
 
