@@ -132,3 +132,10 @@ def test_one_forecast_for_all_has_no_slope():
     with pytest.raises(ValueError, match="a slope needs forecasts that differ"):
         bcm.interval(constant, "calibration_slope")
     assert bcm.interval(constant, "calibration_intercept").notnull().all()
+
+
+def test_the_slope_of_separated_forecasts_is_inside_its_interval():
+    p = np.linspace(0.05, 0.95, 60)
+    evidence = bcm.from_probabilities((p > 0.5).astype(int), p)
+    table = bcm.summary(evidence, ["calibration_slope", "calibration_intercept"], kind="eti")
+    assert table["point"].between(table["lower"], table["upper"]).all()

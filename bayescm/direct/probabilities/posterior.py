@@ -14,6 +14,7 @@ from bayescm.distributions.discrete import Empirical
 from bayescm.measures.forms import Curved
 from bayescm.validate import fail
 
+_SOME = 500  # draws that tell whether the sample's value is one
 _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
 
 
@@ -119,13 +120,23 @@ class OfForecasts(Posterior):
         return values.reshape(size, *self.frame.shape, *further)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the value in the sample; of what needs the curve, the median of the posterior."""
+        """
+        Return the value in the sample; of what needs the curve, the median of the posterior.
+
+        So too where the sample has no such value: the slope of forecasts that tell the classes
+        apart without a mistake is infinite.
+        """
         self.check_of(of)
         form = getattr(measure, "form", None)
         if isinstance(form, Curved):
             drawn = self.draw([measure], self.draws_by_default(of), np.random.default_rng(0))
             return np.median(drawn[0], axis=0)
-        return self._shaped(measure, self.sampled(), 1)[0]
+        found = self._shaped(measure, self.sampled(), 1)[0]
+        if np.isfinite(measure.range).any():  # type: ignore[attr-defined]
+            return found
+        (some,) = self.draw([measure], _SOME, np.random.default_rng(0))
+        inside = (some.min(axis=0) <= found) & (found <= some.max(axis=0))
+        return np.where(inside, found, np.median(some, axis=0))
 
     def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws; of a distance from calibration with its own limits."""
