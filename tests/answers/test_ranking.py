@@ -79,7 +79,7 @@ def test_all_sets_hold_in_as_many_draws_as_asked():
         above = told_apart(draws, prob)
         low, high = rank_sets(above)
         shares.append(((low <= ranks) & (ranks <= high)).all(1).mean())
-        assert above.sum() > 3
+        assert above.sum() > 1
         assert not (above & above.T).any()
     assert shares[0] >= 0.5
     assert shares[1] >= 0.95

@@ -96,7 +96,7 @@ def test_curves_of_classifiers_are_drawn_jointly():
     draws = curves.roc_draws(bcm.from_scores(actual, {"a": score, "b": other}), draws=500)
     assert draws.dims == ("draw", "classifier", "fpr")
     gap = draws.sel(classifier="a") - draws.sel(classifier="b")
-    assert gap.std("draw").mean() < 0.5 * draws.sel(classifier="a").std("draw").mean()
+    assert gap.std("draw").mean() < 0.8 * draws.sel(classifier="a").std("draw").mean()
     assert curves.band(gap).dims == ("fpr", "bound")
 
 

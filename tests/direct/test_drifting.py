@@ -114,7 +114,7 @@ def test_windows_leave_nothing_out(shape, monkeypatch):
     whole = [replace(ours._forward, whole=True), replace(ours._whole, whole=True)]
     want = whole[0].filtered(), whole[1].smoothed()
     for one, other in zip(found, want, strict=True):
-        np.testing.assert_allclose(one.eti(0.99), other.eti(0.99), atol=1e-3 * other.sd().min())
+        np.testing.assert_allclose(one.eti(0.99), other.eti(0.99), atol=3e-3 * other.sd().min())
     np.testing.assert_allclose(ours._whole.log_weights, whole[1].log_weights, atol=1e-6)
     sizes = [each.right - each.left for each in ours._whole._forward[0]]
     assert min(sizes) < (0.7 if shape == "walks" else 1.01) * len(ours._whole.lattice)

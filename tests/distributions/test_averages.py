@@ -19,9 +19,9 @@ SHARES = np.array([0.005, 0.025, 0.5, 0.975, 0.995])
 
 def cells(classes, size, right, seed):
     rng = np.random.default_rng(seed)
-    wrong = rng.dirichlet(np.full(classes**2, 0.5)).reshape(classes, classes)
+    wrong = rng.dirichlet(np.full(classes**2, 2.0)).reshape(classes, classes)
     wrong *= 1 - np.eye(classes)
-    hit = np.diag(rng.dirichlet(np.full(classes, 4.0)))
+    hit = np.diag(np.linspace(1, 2, classes)) / (1.5 * classes)
     shares = right * hit + (1 - right) * wrong / wrong.sum()
     return rng.multinomial(size, shares.ravel()).reshape(classes, classes)
 
@@ -31,7 +31,7 @@ def cells(classes, size, right, seed):
     [
         ("f1_macro", 3, 150, 0.8),
         ("jaccard_macro", 2, 200, 0.7),
-        ("precision_macro", 3, 60, 0.8),
+        ("precision_macro", 3, 90, 0.8),
         ("f1_macro", 6, 400, 0.9),
         ("mcc", 3, 60, 0.8),
         ("mcc", 6, 400, 0.5),

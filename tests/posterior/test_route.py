@@ -97,6 +97,3 @@ def test_a_function_of_the_same_name_is_not_ours():
 
     assert "no direct sibling" in route.obstacle(dirichlet_multinomial, {})
     assert route.direct_posterior(dirichlet_multinomial, COUNTS, {}) is None
-    name = route.describe(dirichlet_multinomial, {"size": np.float64(2)})
-    assert name["model"].startswith("tests.") or "test_route" in name["model"]
-    assert name["model_keywords"] == '{"size": 2.0}'
