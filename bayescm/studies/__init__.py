@@ -26,7 +26,7 @@ _HOME = {
     ],
     "learners": ["best", "halves", "ranks"],
     "forecasts": ["class_probabilities", "forecast_streams", "sites"],
-    "judged": ["label_errors", "labelling", "raters", "transfer"],
+    "judged": ["agreement", "label_errors", "labelling", "raters", "transfer"],
     "slices": ["attempts", "crossed", "gaps", "worst"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
