@@ -12,27 +12,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-_LARGE, _HUGE = 1e5, 1e10
+_LARGE, _HUGE = 1e5, 1e7
 REACH = 7.5  # of the normal scale: the mass beyond is 6e-14
-_NEGLIGIBLE = 1e-16
-_FAR = 1 / 64  # from 0, for 1 - x to tell as much as x
+_NEGLIGIBLE, _FAR = 1e-16, 1 / 64  # mass; from 0, for 1 - x to tell as much as x
 _SMOOTH, _HALLEY = 3000, 2  # parameters from which a few of Halley's steps will do, and how many
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
     """Return the mass of Beta(a, b) up to x. Equivalent to ``scipy.special.betainc``."""
-    direct = special.betainc(a, b, x)
-    huge = np.minimum(a, b) > _HUGE
-    return np.where(huge, _both_huge(a, b, x, 1), direct) if np.any(huge) else direct
+    return _by_size(special.betainc, a, b, x, 1)
 
 
 def betaincc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> np.ndarray:
     """Return the mass of Beta(a, b) beyond x. Equivalent to ``scipy.special.betaincc``."""
     x = np.asarray(x)
     # By betainc of 1 - x, where that keeps its digits: it takes a quarter of the time.
-    direct = special.betainc(b, a, 1 - x) if np.all(x > _FAR) else special.betaincc(a, b, x)
+    if np.all(x > _FAR):
+        return _by_size(special.betainc, b, a, 1 - x, 1)
+    return _by_size(special.betaincc, a, b, x, -1)
+
+
+def _by_size(direct, a, b, x, sign):
+    """Return the mass by an expansion where both parameters are huge, by scipy elsewhere."""
     huge = np.minimum(a, b) > _HUGE
-    return np.where(huge, _both_huge(a, b, x, -1), direct) if np.any(huge) else direct
+    if not np.any(huge):
+        return direct(a, b, x)
+    rest = direct(np.where(huge, 1.0, a), np.where(huge, 1.0, b), x)
+    return np.where(huge, _both_huge(a, b, x, sign), rest)
 
 
 def betaincinv(a: ArrayLike, b: ArrayLike, q: ArrayLike) -> np.ndarray:
@@ -108,10 +114,7 @@ def _near_normal(a, b, q, below):
     return np.where(swapped, 1 - v, v), missed
 
 
-_OTHER = {
-    special.betaincinv: special.betainccinv,
-    special.betainccinv: special.betaincinv,
-}
+_OTHER = {special.betaincinv: special.betainccinv, special.betainccinv: special.betaincinv}
 
 
 def _checked(v, mass, small, big, goal):
