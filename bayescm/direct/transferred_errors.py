@@ -1,5 +1,8 @@
 """
-The direct sibling of `bayescm.models.transferred_errors`: importance sampling around the mode.
+The direct sibling of `bayescm.models.transferred_errors`: exact draws for two classes.
+
+More classes, and more examples than a convolution takes, are drawn by importance sampling around
+the mode.
 
 References
 ----------
@@ -18,6 +21,7 @@ from scipy.special import log_softmax, softmax, xlogy
 
 from bayescm.direct.arguments import labelled
 from bayescm.direct.groups.importance import Weighted, explore
+from bayescm.direct.strata.allocations import MOST, Allocations
 from bayescm.direct.strata.tables import Strata
 from bayescm.evidence.counts import CELLS, is_outcomes
 from bayescm.validate import check_counts, fail
@@ -46,8 +50,6 @@ class TransferredErrors(Strata):
 
     uses = ("judge",)
     estimands = {"parameter": "theta", "finite": "theta_finite", "predictive": "theta"}  # noqa: RUF012
-    how = "draws by importance sampling"
-    sampling_method = "importance"
     counts: xr.DataArray
     known: np.ndarray
     others: np.ndarray
@@ -60,11 +62,42 @@ class TransferredErrors(Strata):
         return self.frame.filled(np.broadcast_to(self.others.sum(-1), self.frame.shape))
 
     @cached_property
+    def exact(self) -> bool:
+        """Whether the unlabelled examples can be told out one by one."""
+        whole = (self.others == np.floor(self.others)).all()
+        return bool(self.known.shape[-2] == 2 and whole and self.others.sum(-1).max() <= MOST)
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        """How answers are drawn."""
+        return "draws" if self.exact else "draws by importance sampling"
+
+    @property
+    def sampling_method(self) -> str:  # type: ignore[override]
+        """How a tree's draws were made."""
+        return "conjugate" if self.exact else "importance"
+
+    @cached_property
+    def members(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Labelled and unlabelled examples of each member of the flat batch."""
+        known = self.known.reshape(-1, *self.known.shape[-2:])
+        return list(zip(known, self.others.reshape(-1, self.others.shape[-1]), strict=True))
+
+    @cached_property
+    def allocations(self) -> list[Allocations]:
+        """The exact posterior of each member of the flat batch."""
+        return [Allocations(known + self.prior, rest.astype(int)) for known, rest in self.members]
+
+    @cached_property
     def points(self) -> list[Weighted]:
         """Points of the posterior of each member of the flat batch, as unconstrained numbers."""
-        known = self.known.reshape(-1, *self.known.shape[-2:])
-        rest = self.others.reshape(-1, self.others.shape[-1])
-        found = [self._explored(*each) for each in zip(known, rest, strict=True)]
+        found = [self._explored(*each) for each in self.members]
+        if any(((known.sum(0) == 0) & (rest > 0)).any() for known, rest in self.members):
+            warnings.warn(
+                "Nobody labelled an example like some of the unlabelled ones: several classes may "
+                "own them, and the draws may miss all but one. Label some of each kind.",
+                stacklevel=2,
+            )
         least = min(each.effective for each in found)
         if least < _FEW:
             warnings.warn(
@@ -100,11 +133,12 @@ class TransferredErrors(Strata):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         lead, shape = self.known.shape[:-2], self.known.shape[-2:]
-        drawn = [self._unfold(each.draw(size, rng)) for each in self.points]
-        prevalence, rates = (
-            np.stack([softmax(each, -1) for each in parts], axis=1)
-            for parts in zip(*drawn, strict=True)
-        )
+        if self.exact:
+            drawn = [each.draw(size, rng) for each in self.allocations]
+        else:
+            unfolded = [self._unfold(each.draw(size, rng)) for each in self.points]
+            drawn = [(softmax(shares, -1), softmax(rates, -1)) for shares, rates in unfolded]
+        prevalence, rates = (np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
         prevalence = prevalence.reshape(size, *lead, shape[0])
         rates = rates.reshape(size, *lead, *shape)
         cells = (prevalence[..., None] * rates).swapaxes(-1, -2)

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
+from scipy.special import gammaln
 
 import bayescm as bcm
 from bayescm import direct, models
+from bayescm.direct.strata.allocations import Allocations
 
 COUNTS = bcm.from_partly_labelled_counts([[90, 10], [20, 80]], [750, 250])
 COUNTS = COUNTS.assign_coords(transfer="errors")
+SIZES = [7500, 2500], [7501, 2500]  # as many as are told out one by one, and one more
 HUMAN = [0, 1, 0, 1, 1] * 8 + [None] * 100
 SAID = [0, 1, 0, 0, 1] * 8 + [0, 0, 1, 0] * 25
 JUDGE = [0, 1, 1, 1, 1] * 8 + [0, 0, 0, 1, 0] * 20
@@ -29,6 +32,31 @@ def test_the_rate_is_that_of_brute_force_and_of_rogan_and_gladen():
     assert point == pytest.approx((0.25 + 0.9 - 1) / (0.8 + 0.9 - 1), abs=0.01)
     # Where the labels are is another place: the share of positives there does not matter.
     assert bcm.measure(COUNTS.sum("judge"), "prevalence").prevalence == 0.5
+
+
+def test_two_classes_are_told_out_exactly():
+    """Against all ways to share the unlabelled examples; a stratum that nobody labelled too."""
+    known, rest = np.array([[6.0, 0, 3], [1, 0, 9]]) + 0.3, np.array([9, 12, 4])
+    second = np.stack(np.meshgrid(*(np.arange(each + 1) for each in rest)), -1).reshape(-1, 3)
+    counts = np.stack([rest - second, second], axis=1)
+    logs = (gammaln(known + counts) - gammaln(counts + 1)).sum((1, 2))
+    logs += (gammaln(1 + counts.sum(-1)) - gammaln((known + counts).sum(-1))).sum(-1)
+    mass = np.exp(logs - logs.max())
+    posterior = Allocations(known, rest)
+    drawn = posterior.draw(40_000, np.random.default_rng(1))
+    for found, wanted in zip(drawn, (1.0 + counts.sum(-1), known + counts), strict=True):
+        mean = (wanted / wanted.sum(-1, keepdims=True)).T @ mass / mass.sum()
+        np.testing.assert_allclose(found.mean(0), mean.T, atol=5 * 0.5 / 200)
+    own = np.bincount(second[:, 1], mass)  # either class may own the stratum
+    assert own[[0, -1]].min() > 2 * own[6]
+
+
+def test_more_examples_than_are_told_out_are_sampled():
+    both = [bcm.from_partly_labelled_counts([[90, 10], [20, 80]], each) for each in SIZES]
+    both = [each.assign_coords(transfer="errors") for each in both]
+    methods = [direct.transferred_errors(each).sampling_method for each in both]
+    assert methods == ["conjugate", "importance"]
+    np.testing.assert_allclose(*(bcm.interval(each, "prevalence") for each in both), atol=0.015)
 
 
 def test_the_model_has_the_same_density():
@@ -68,3 +96,10 @@ def test_what_cannot_be_carried_over_is_refused(changed, said):
     options = {"actual": HUMAN, "predicted": SAID, "judge": JUDGE, "transfer": "errors"} | changed
     with pytest.raises(ValueError, match=said):
         bcm.interval(bcm.from_partly_labelled(**options), "f1")
+
+
+def test_three_classes_and_a_kind_that_nobody_labelled():
+    labels = [[9, 1, 0], [1, 9, 0], [2, 2, 0]]  # by class and what the judge said
+    evidence = bcm.from_partly_labelled_counts(np.array(labels), [20, 20, 30])
+    with pytest.warns(UserWarning, match="Nobody labelled an example like some"):
+        bcm.interval(evidence.assign_coords(transfer="errors"), "accuracy")
