@@ -78,7 +78,7 @@ class TransferredErrors(Strata):
         return "conjugate" if self.exact else "importance"
 
     @cached_property
-    def members(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def each_table(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Labelled and unlabelled examples of each member of the flat batch."""
         known = self.known.reshape(-1, *self.known.shape[-2:])
         return list(zip(known, self.others.reshape(-1, self.others.shape[-1]), strict=True))
@@ -86,13 +86,13 @@ class TransferredErrors(Strata):
     @cached_property
     def allocations(self) -> list[Allocations]:
         """The exact posterior of each member of the flat batch."""
-        return [Allocations(known + self.prior, rest.astype(int)) for known, rest in self.members]
+        return [Allocations(known + self.prior, rest.astype(int)) for known, rest in self.each_table]
 
     @cached_property
     def points(self) -> list[Weighted]:
         """Points of the posterior of each member of the flat batch, as unconstrained numbers."""
-        found = [self._explored(*each) for each in self.members]
-        if any(((known.sum(0) == 0) & (rest > 0)).any() for known, rest in self.members):
+        found = [self._explored(*each) for each in self.each_table]
+        if any(((known.sum(0) == 0) & (rest > 0)).any() for known, rest in self.each_table):
             warnings.warn(
                 "Nobody labelled an example like some of the unlabelled ones: several classes may "
                 "own them, and the draws may miss all but one. Label some of each kind.",
