@@ -62,13 +62,17 @@ class Polynomials:
 
 def _horner(coefficients, scores):
     """Return polynomials (K, ...) at scores that broadcast with each of the coefficients."""
-    t = scores / REACH
-    np.clip(t, -1.3, 1.3, out=t)  # beyond lies nothing, and polynomials run off
-    y = np.broadcast_to(coefficients[-1], t.shape).copy()
-    for each in coefficients[-2::-1]:
-        y *= t
+    t = _within(scores / REACH, 1.3)  # beyond lies nothing, and polynomials run off
+    y = coefficients[-1] * t
+    for each in coefficients[-2:0:-1]:
         y += each
-    return y
+        y *= t
+    return y + coefficients[0]
+
+
+def _within(x, most):
+    """Return x cut at -most and most, as np.clip does in three times the time."""
+    return np.minimum(np.maximum(x, -most), most)
 
 
 @cache
@@ -172,7 +176,7 @@ class Rays:
         with np.errstate(all="ignore"):
             middle = self.at(np.zeros((*self.size, 1, 1)))
             score = (y[..., None] - middle) / self.slope
-            score = np.broadcast_to(np.clip(score, -8, 8), (*y.shape, len(self.weights)))
+            score = np.broadcast_to(_within(score, 8.0), (*y.shape, len(self.weights)))
             _, score, slope = self._solve(self._line, score, y[..., None], None)
             if exactly:
                 slope = (self._line(score + _SHORT) - self._line(score - _SHORT)) / (2 * _SHORT)
@@ -208,10 +212,10 @@ class Rays:
         if y is None:
             y = (value @ self.weights)[..., None]
         for _ in range(_STEPS):
-            new = score - np.clip((value - y) / slope, -2, 2)
+            new = score - _within((value - y) / slope, 2.0)
             if goal is not None:
                 y, new = self._towards(goal, y, new, slope)
-            last, score = (score, value), np.clip(new, -12, 12)
+            last, score = (score, value), _within(new, 12.0)
             step = score - last[0]
             moved = (np.abs(step) * _bell(score) * self.weights).max(axis=-1, keepdims=True)
             if not (moved > self.settled).any():
@@ -227,7 +231,7 @@ class Rays:
         z = special.ndtri(special.ndtr(score) @ self.weights)[..., None]
         density = ((_bell(score) / slope) @ self.weights)[..., None]
         step = (goal - z) * _bell(z) / density
-        return y + step, score + np.clip(step / slope, -2, 2)
+        return y + step, score + _within(step / slope, 2.0)
 
 
 def _bell(z):
