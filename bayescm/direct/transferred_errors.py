@@ -86,7 +86,8 @@ class TransferredErrors(Strata):
     @cached_property
     def allocations(self) -> list[Allocations]:
         """The exact posterior of each member of the flat batch."""
-        return [Allocations(known + self.prior, rest.astype(int)) for known, rest in self.each_table]
+        prior = self.prior
+        return [Allocations(known + prior, rest.astype(int)) for known, rest in self.each_table]
 
     @cached_property
     def points(self) -> list[Weighted]:
