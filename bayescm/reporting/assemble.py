@@ -15,7 +15,7 @@ from bayescm.posterior.route import default_model, members_of, posterior_of
 from bayescm.reporting import content, facts, pictures
 from bayescm.reporting.attempts import of_attempts
 from bayescm.reporting.cautions import cautions
-from bayescm.reporting.groups import apart
+from bayescm.reporting.groups import MANY, apart, worst
 from bayescm.reporting.parts import Section
 from bayescm.reporting.progress import tell
 from bayescm.reporting.results import of_results
@@ -143,7 +143,10 @@ def _groups(counts, measures, settings, keywords):
         return []
     own = _own(keywords)
     members = whole.members("group") if own.get("model") else members_of(counts, "group", **own)
-    return [apart(members, names, settings)]
+    sections = [apart(members, names, settings)]
+    if counts.sizes["group"] >= MANY and not own:
+        sections.append(worst(counts, names, settings))
+    return sections
 
 
 def _per_class(evidence, measure):

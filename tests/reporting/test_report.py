@@ -204,3 +204,13 @@ def test_pictures_to_point_at_are_for_pages_and_need_their_library(counts, tmp_p
     with pytest.raises(ImportError, match=r"bayescm\[interactive\]"):
         bcm.report(counts, tmp_path / "r.html", interactive=True)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_many_groups_have_the_worst_of_them_by_name(tmp_path):
+    tp = np.r_[np.full(13, 43), 25]
+    counts = bcm.from_cells(tp=tp, fn=50 - tp, fp=9, tn=41).rename(batch="group")
+    text = bcm.report(counts, tmp_path / "r.md", measures=["recall"]).read_text()
+    section = text.split("Which groups are worse than the others")[1]
+    assert "1 of 14 groups are flagged as worse" in section
+    assert section.index("| recall | 13 |") < section.index("| recall | 0 |")
