@@ -1,4 +1,4 @@
-"""A model of uncertain labels, sampled by NUTS: the posterior of its sibling."""
+"""Models of uncertain labels, sampled by NUTS: the posteriors of their siblings."""
 
 import numpy as np
 import pytest
@@ -16,4 +16,17 @@ def test_mislabelled():
     sibling = direct.mislabelled(counts, label_error=(8, 72))
     drawn = sibling.variables(4000, np.random.default_rng(0))
     for name in ("theta", "label_error"):
+        assert_same_distribution(tree["posterior"][name], drawn[name])
+
+
+@pytest.mark.long
+def test_transferred_errors():
+    human = [0, 1, 0, 1, 1] * 16 + [None] * 100
+    said = [0, 1, 0, 0, 1] * 16 + [0, 0, 1, 0] * 25
+    judge = [0, 1, 1, 1, 1, 0, 0, 0, 1, 0] * 8 + [0, 0, 0, 1, 0] * 20
+    evidence = bcm.from_partly_labelled(human, said, judge, transfer="errors")
+    tree = sampled_by_nuts(models.transferred_errors(evidence), seed=3, draws=1500)
+    assert_converged(tree)
+    drawn = direct.transferred_errors(evidence).variables(20_000, np.random.default_rng(0))
+    for name in ("prevalence", "rates"):
         assert_same_distribution(tree["posterior"][name], drawn[name])
