@@ -9,12 +9,12 @@ import xarray as xr
 from bayescm.online.batches import ORDERS, Batches
 from bayescm.online.in_force import in_force, latest, warn_if_late
 from bayescm.online.settings import check_forgetting, check_window
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.ledger import KeptInLedger, Ledger
 from bayescm.online.store.rows import name
 from bayescm.validate import check_choice
 
 
-class Kept:
+class Kept(KeptInLedger):
     """
     The batches of one classifier, kept in a ledger.
 
@@ -36,26 +36,13 @@ class Kept:
         order: str = "at",
     ):
         self.classifier = name(classifier, "classifier")
+        super().__init__(store, self.classifier)
         self._evidence: dict[str, Any] = {
             "forgetting": check_forgetting(forgetting),
             "window": None if window is None else check_window(window, forgetting),
         }
-        self.ledger = store if isinstance(store, Ledger) else Ledger(store)
         order = check_choice("order", order, list(ORDERS))
         self._batches = Batches(self.ledger, self.classifier, order, self.holds)
-
-    def __repr__(self):
-        return f"{type(self).__name__}({self.ledger!r}, {self.classifier!r})"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections to the store."""
-        self.ledger.close()
 
     def table(self, evidence: Any, *, may_be_empty: bool) -> xr.DataArray:
         """Return the counts of a batch, or raise where it is none."""

@@ -7,7 +7,7 @@ from bayescm.measures.catalogue import resolve
 from bayescm.online.forecasts.monitor import ForecastMonitor
 from bayescm.online.kept import Kept
 from bayescm.online.monitor import Monitor
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.ledger import Ledger, ledger_of
 
 _KINDS: dict[str, type[Kept]] = {each.holds: each for each in (Monitor, ForecastMonitor)}
 
@@ -41,7 +41,7 @@ def opened(store: Any, classifier: str, **settings: Any) -> Any:
     >>> type(opened(ledger, "spam filter")).__name__
     'Monitor'
     """
-    ledger = store if isinstance(store, Ledger) else Ledger(store, create=False)
+    ledger = ledger_of(store, create=False)
     given = {name: value for name, value in settings.items() if value is not None}
     return _KINDS[str(ledger.empty(classifier).dims[1])](ledger, classifier, **given)
 

@@ -13,12 +13,12 @@ from bayescm.measures.labelled import kernels
 from bayescm.online.acting.pairs import pair_outcomes, pair_table
 from bayescm.online.acting.promoting import Rule, decided, looks, p_promote
 from bayescm.online.batches import order_of
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.ledger import KeptInLedger, Ledger
 from bayescm.online.store.rows import name as checked_name
 from bayescm.validate import check_prob, fail
 
 
-class Challenge:
+class Challenge(KeptInLedger):
     """
     A champion and its challenger on the same examples, batch by batch, kept in a ledger.
 
@@ -69,20 +69,7 @@ class Challenge:
     ):
         self.name, self.measure = checked_name(name, "name"), measure
         self.rule = Rule(_check_margin(margin), _check_prob(prob), _check_planned(planned))
-        self.ledger = store if isinstance(store, Ledger) else Ledger(store)
-
-    def __repr__(self):
-        return f"Challenge({self.ledger!r}, {self.name!r})"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections to the store."""
-        self.ledger.close()
+        super().__init__(store, self.name)
 
     def add(
         self,

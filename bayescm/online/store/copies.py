@@ -14,7 +14,7 @@ from bayescm.online.store import chain
 from bayescm.online.store import entries as read
 from bayescm.online.store import statements as ask
 from bayescm.online.store.address import file_of, parse
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.ledger import Ledger, ledger_of
 from bayescm.online.store.schema import (
     acknowledgements,
     batches,
@@ -60,7 +60,7 @@ def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
     >>> verify(ledger)[["classifier", "entries", "whole"]].values.tolist()
     [['spam filter', 1, True]]
     """
-    opened = store if isinstance(store, Ledger) else Ledger(store, create=False)
+    opened = ledger_of(store, create=False)
     rows = []
     with opened.transaction("verify the ledger") as connection:
         faults = _of_database(connection)
@@ -149,7 +149,7 @@ def backup(store: str | os.PathLike | Ledger, path: str | os.PathLike) -> pd.Dat
     True
     """
     with new_file(path) as part:
-        opened = store if isinstance(store, Ledger) else Ledger(store, create=False)
+        opened = ledger_of(store, create=False)
         if opened.is_sqlite:
             _copy_pages(opened, part)
         with Ledger(part) as copy:

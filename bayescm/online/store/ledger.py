@@ -2,7 +2,7 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 import xarray as xr
@@ -228,3 +228,28 @@ class Ledger(Notes):
                 frames.append(frame.assign(labels=labels))
         empty = pd.DataFrame(columns=["classifier", *columns, "labels"])
         return pd.concat(frames, ignore_index=True) if frames else empty
+
+
+def ledger_of(store: Any, *, create: bool = True) -> Ledger:
+    """Return the ledger of a store, or the one that was passed."""
+    return store if isinstance(store, Ledger) else Ledger(store, create=create)
+
+
+class KeptInLedger:
+    """What is kept in a ledger under a name: it is opened and closed with it."""
+
+    def __init__(self, store: Any, called: str):
+        self.ledger, self._called = ledger_of(store), called
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.ledger!r}, {self._called!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the store."""
+        self.ledger.close()

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from bayescm.online.store import entries as read
 from bayescm.online.store.chain import head, next_entry
 from bayescm.online.store.copies import check_whole, new_file
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.ledger import Ledger, ledger_of
 from bayescm.online.store.rows import instant, timestamp
 from bayescm.online.store.schema import batches, classifiers
 from bayescm.validate import check_choice
@@ -76,7 +76,7 @@ def roll_up(
     moment, length = timestamp(instant(before)), _LENGTHS[check_choice("by", by, list(_LENGTHS))]
     told = []
     with new_file(path) as part:
-        opened = store if isinstance(store, Ledger) else Ledger(store, create=False)
+        opened = ledger_of(store, create=False)
         with Ledger(part) as copy:
             with (
                 opened.transaction("roll up the ledger") as reading,

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.store.ledger import Ledger, ledger_of
 from bayescm.online.web import numbers, pages
 from bayescm.online.web.watch import Watch, watch
 from bayescm.validate import fail
@@ -40,7 +40,7 @@ def application(
     **settings: Any,
 ) -> Starlette:
     """Return the dashboard; see `bayescm.online.dashboard`."""
-    ledger = store if isinstance(store, Ledger) else Ledger(store, create=False)
+    ledger = ledger_of(store, create=False)
     asked = _Answers(watch(ledger, settings), _check_token(token))
     routes = [
         Route("/", asked.status),
