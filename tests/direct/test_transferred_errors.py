@@ -51,6 +51,20 @@ def test_two_classes_are_told_out_exactly():
     assert own[[0, -1]].min() > 2 * own[6]
 
 
+def test_factors_that_no_number_holds_are_told_out_too():
+    """Against the sum over all pairs in logs; many labels of one place, next to none of another."""
+    known, rest = np.array([[2300.0, 16000], [5, 2]]), np.array([81, 935])
+    first, second = np.meshgrid(np.arange(82), np.arange(936), indexing="ij")
+    counts = np.stack([rest - np.stack([first, second], -1), np.stack([first, second], -1)], 2)
+    logs = (gammaln(known + counts) - gammaln(counts + 1)).sum((-2, -1))
+    sums = counts.sum(-1)
+    logs += (gammaln(1 + sums) - gammaln(known.sum(-1) + sums)).sum(-1)
+    mass = np.exp(logs - logs.max())
+    shares, _ = Allocations(known, rest).draw(20_000, np.random.default_rng(1))
+    wanted = ((1 + sums[..., 1]) / (2 + rest.sum()) * mass).sum() / mass.sum()
+    assert shares[:, 1].mean() == pytest.approx(wanted, abs=5 * shares[:, 1].std() / 141)
+
+
 def test_more_examples_than_are_told_out_are_sampled():
     both = [bcm.from_partly_labelled_counts([[90, 10], [20, 80]], each) for each in SIZES]
     both = [each.assign_coords(transfer="errors") for each in both]

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import gammaln
 
 MOST = 10_000  # examples; the convolution grows with their square
-_TILTS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,26 +53,11 @@ class Allocations:
 
     @cached_property
     def _convolved(self):
-        """
-        Return the factors, their products up to each stratum, and the mass of the sum.
-
-        All are tilted so that the product is largest where the posterior is: elsewhere it may
-        underflow.
-        """
-        tilt = 0.0
-        for _ in range(_TILTS):
-            factors = [_scaled(each + tilt * np.arange(len(each))) for each in self._logs]
-            products = [factors[0]]
-            for each in factors[1:]:
-                products.append(np.convolve(products[-1], each))
-                products[-1] /= products[-1].max()
-            with np.errstate(divide="ignore"):
-                logs = np.log(products[-1]) + self._of_sum - tilt * np.arange(len(self._of_sum))
-            slope = np.gradient(self._of_sum)[logs.argmax()] if len(logs) > 1 else 0.0
-            if abs(slope - tilt) * np.sqrt(len(logs)) < 1:
-                break
-            tilt = slope
-        return factors, products, _scaled(logs)
+        """Return the logs of the products up to each stratum, and the mass of the sum."""
+        products = [self._logs[0]]
+        for each in self._logs[1:]:
+            products.append(_convolve(products[-1], each))
+        return products, _scaled(products[-1] + self._of_sum)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draw shares of the classes (size, 2) and rates of the strata in each (size, 2, K)."""
@@ -85,7 +69,7 @@ class Allocations:
 
     def _second(self, size, rng):
         """Draw how many of each stratum are of the second class, (size, K)."""
-        factors, products, mass = self._convolved
+        factors, (products, mass) = self._logs, self._convolved
         left = rng.choice(len(mass), size, p=mass / mass.sum())
         found = np.zeros((size, len(factors)), int)
         for place in range(len(factors) - 1, 0, -1):
@@ -93,11 +77,21 @@ class Allocations:
                 here = left == total
                 first = max(0, total - len(products[place - 1]) + 1)
                 own = np.arange(first, min(total, len(factors[place]) - 1) + 1)
-                chances = factors[place][own] * products[place - 1][total - own]
+                chances = _scaled(factors[place][own] + products[place - 1][total - own])
                 found[here, place] = rng.choice(own, here.sum(), p=chances / chances.sum())
             left = left - found[:, place]
         found[:, 0] = left
         return found
+
+
+def _convolve(one, two):
+    """Return the convolution in logs: the factors run over more than numbers can hold."""
+    long, short = (one, two) if len(one) >= len(two) else (two, one)
+    found = np.full(len(one) + len(two) - 1, -np.inf)
+    for place, each in enumerate(short):
+        part = found[place : place + len(long)]
+        np.logaddexp(part, long + each, out=part)
+    return found
 
 
 def _scaled(logs):
