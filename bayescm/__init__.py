@@ -58,6 +58,7 @@ _HOME = {
     "answers.compare": ["compare"],
     "answers.ranking.ranks": ["ranks"],
     "answers.tables.bars": ["table"],
+    "answers.tables.great": ["great_table"],
     "answers.groups.gaps": ["gap"],
     "answers.groups.heterogeneity": ["heterogeneity", "study_covariates"],
     "answers.groups.slices": ["worst_slices"],

@@ -40,6 +40,7 @@ from bayescm.answers.region import correlation as correlation
 from bayescm.answers.region import region as region
 from bayescm.answers.summary import summary as summary
 from bayescm.answers.tables.bars import table as table
+from bayescm.answers.tables.great import great_table as great_table
 from bayescm.classical.design_effect import design_effect as design_effect
 from bayescm.classical.design_effect import effective_counts as effective_counts
 from bayescm.curves import calibration as calibration

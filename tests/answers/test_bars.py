@@ -1,6 +1,7 @@
 """Tables with a bar for every interval."""
 
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -23,21 +24,23 @@ def pairs():
 def test_in_a_browser_bars_lie_where_their_numbers_say(tmp_path):
     frames = bcm.summary(pairs(), ["recall", "f1"]), bcm.compare(pairs(), "accuracy")
     parts = [bcm.table(each, caption=STRANGE[0]).to_html() for each in frames]
+    parts += [bcm.great_table(frames[0], caption=STRANGE[0]).as_raw_html()]
     path = tmp_path / "page.html"
     path.write_text(
         f"<!doctype html><meta charset=utf-8><div style='overflow-x: auto'>{''.join(parts)}</div>"
     )
     with opened_browser() as browser, quiet_page(browser, path.as_uri(), 1280, "file:") as page:
-        assert page.locator("svg").count() == sum(map(len, frames))
+        assert page.locator("svg").count() == sum(map(len, (*frames, frames[0])))
         assert all(name in page.inner_text("body") for name in STRANGE)
-        bars = page.locator("table").first.locator("svg")
-        scale = bars.nth(0).bounding_box()
-        for index, row in enumerate(frames[0].to_dict("records")):
-            box = bars.nth(index).locator("rect").nth(1).bounding_box()
-            start = (box["x"] - scale["x"]) / scale["width"]
-            assert start == pytest.approx(row["lower"], abs=0.01)
-            end = start + box["width"] / scale["width"]
-            assert end == pytest.approx(row["upper"], abs=0.01)
+        for place in (0, -1):  # of pandas and of Great Tables
+            bars = page.locator("table").nth(place).locator("svg")
+            scale = bars.nth(0).bounding_box()
+            for index, row in enumerate(frames[0].to_dict("records")):
+                box = bars.nth(index).locator("rect").nth(1).bounding_box()
+                start = (box["x"] - scale["x"]) / scale["width"]
+                assert start == pytest.approx(row["lower"], abs=0.01)
+                end = start + box["width"] / scale["width"]
+                assert end == pytest.approx(row["upper"], abs=0.01)
 
 
 def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
@@ -45,10 +48,25 @@ def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
     text = bcm.table(frame, digits=1).to_html()
     assert (text.count("<svg"), "40.0" in text, "–" in text) == (1, True, True)
     for given, message in (({}, "not a table"), (pd.DataFrame({"a": [1]}), "has no intervals")):
-        with pytest.raises((TypeError, ValueError), match=message):
-            bcm.table(given)
+        for made in (bcm.table, bcm.great_table):
+            with pytest.raises((TypeError, ValueError), match=message):
+                made(given)
     with pytest.raises(ValueError, match="digits must be a whole number: -1"):
         bcm.table(frame, digits=-1)
+
+
+def test_great_tables_escape_and_round_as_ours_do(monkeypatch):
+    frame = pd.DataFrame({STRANGE[0]: ["<script>&", None], "lower": [np.nan, 3e-9]})
+    frame = frame.assign(upper=[np.nan, 0.5], how="drawn")
+    made = bcm.great_table(frame, digits=1, caption=STRANGE[0])
+    text = made.as_raw_html()
+    assert (text.count("<svg"), "drawn" in text, "http" in text) == (1, False, False)
+    assert all(f">{shown}<" in text for shown in ("&lt;script&gt;&amp;", "–", "3e-09", "0.5"))
+    assert STRANGE[0] not in text
+    assert "<svg" not in made.cols_hide("interval").as_latex()
+    monkeypatch.setitem(sys.modules, "great_tables", None)
+    with pytest.raises(ImportError, match=r"pip install 'bayescm\[tables\]'"):
+        bcm.great_table(frame)
 
 
 def test_notebooks_show_summaries_and_comparisons_with_bars():
