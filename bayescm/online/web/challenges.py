@@ -93,6 +93,6 @@ class Challenges:
             batches=len(history),
             examples=float(last["n"]),
             decision=str(last["decision"]),
-            since=str(since)[:16],
+            since=str(since)[:16] + "Z",
             **numbers,
         )

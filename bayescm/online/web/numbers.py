@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from bayescm.online.acting.promoting import FUTILE, GO_ON, PROMOTE
+from bayescm.online.web.challenges import Duel
 from bayescm.online.web.watch import Now, Watch
 
 TYPE = CONTENT_TYPE_LATEST
@@ -48,6 +52,7 @@ class _Numbers(Collector):
                 family.add_metric([now.classifier], float(value(now)))
             yield family
         yield self._measures(found)
+        yield from _duels(self._watch.challenges.now())
 
     def _measures(self, found):
         mass = f"{100 * self._watch.prob:.4g}%"
@@ -64,5 +69,42 @@ class _Numbers(Collector):
         return family
 
 
+def _duels(found: list[Duel]) -> Iterator[GaugeMetricFamily]:
+    """Yield the families of the challenges; of one that cannot be judged only that it cannot."""
+    known = [duel for duel in found if not duel.problem]
+    settled = [duel for duel in known if duel.settled]
+    decisions = {each: partial(_is, each) for each in (GO_ON, PROMOTE, FUTILE)}
+    bounds = {name: attrgetter(name) for name in ("lower", "upper")}
+    better = "Posterior probability that the challenger is better by the margin."
+    apart = "Challenger minus champion: posterior mean and bounds of the 95% interval."
+    yield _family("batches", "Batches of a challenge.", known, attrgetter("batches"))
+    yield _family("examples", "Examples of a challenge.", known, attrgetter("examples"))
+    yield _family("probability_better", better, known, attrgetter("p_better"))
+    yield _family("difference", apart, known, bounds | {"mean": attrgetter("difference")}, "bound")
+    yield _family("decision", "1 for what is decided, else 0.", known, decisions, "decision")
+    since = "Time of the batch that decided it."
+    yield _family("decided_timestamp_seconds", since, settled, lambda duel: _time(duel.since))
+    told = "1 where the challenge cannot be judged."
+    yield _family("problem", told, found, lambda duel: bool(duel.problem))
+
+
+def _is(decision: str, duel: Duel) -> bool:
+    return duel.decision == decision
+
+
+def _family(name, told, duels, values, label=None):
+    """Return a family with a number of each challenge, or one for each value of a label."""
+    labels = ["challenge", "champion", "challenger", *([label] if label else [])]
+    family = GaugeMetricFamily(f"bayescm_challenge_{name}", told, labels=labels)
+    for duel in duels:
+        for part, value in (values if label else {"": values}).items():
+            family.add_metric([*duel[:3], *([part] if label else [])], float(value(duel)))
+    return family
+
+
 def _seconds(now: Now) -> float:
-    return datetime.fromisoformat(now.latest).timestamp()
+    return _time(now.latest)
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import urllib.parse
+from datetime import UTC, datetime
 
 import malformed_requests
 import pytest
@@ -120,7 +121,7 @@ def test_challenges_are_shown_with_what_is_decided_and_since_when(port, store):
         bcm.online.dashboard(str(store), challenge={"measure": "acuracy"})
 
 
-def test_numbers_for_prometheus_and_health(port):
+def test_numbers_for_prometheus_and_health(port, store):
     _, text, said = ask(port, "/metrics")
     assert said.headers["Content-Type"].startswith("text/plain")
     found = {each.name: each.samples for each in text_string_to_metric_families(text)}
@@ -128,6 +129,26 @@ def test_numbers_for_prometheus_and_health(port):
     assert batches == dict.fromkeys((*STRANGE, "spam filter"), 7.0) | {"animals": 1.0}
     bounds = [each.labels["bound"] for each in found["bayescm_measure"]]
     assert set(bounds) == {"lower", "mean", "upper"}
+    with bcm.online.Challenge(str(store), "A <duel>") as challenge:
+        history = challenge.history()
+    own = {"challenge": "A <duel>", "champion": "old <b>", "challenger": "new"}
+    duels = {
+        name.removeprefix("bayescm_challenge_"): {
+            "".join(each.labels.get(name, "") for name in ("bound", "decision")): each.value
+            for each in samples
+            if own.items() <= each.labels.items()
+        }
+        for name, samples in found.items()
+        if name.startswith("bayescm_challenge_")
+    }
+    last = history.iloc[-1]
+    assert (duels["batches"], duels["examples"]) == ({"": 3}, {"": last["n"]})
+    assert duels["decision"] == {"go on": 0, "promote": 1, "futile": 0}
+    assert duels["probability_better"] == {"": last["p_better"]}
+    known = {"mean": last["difference"], "lower": last["lower"], "upper": last["upper"]}
+    assert duels["difference"] == known
+    decided = datetime(2026, 2, 2, tzinfo=UTC).timestamp()
+    assert (duels["decided_timestamp_seconds"], duels["problem"]) == ({"": decided}, {"": 0})
     assert ask(port, "/healthz")[:2] == (200, "ok, 4 classifiers\n")
 
 
