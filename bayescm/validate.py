@@ -101,9 +101,15 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     --------
     >>> nearest("recal", ["precision", "recall", "f1"])
     ['recall']
+    >>> nearest("macro_f1", ["f2_macro", "f1_macro"])
+    ['f1_macro']
     """
     every = {str(each).lower(): str(each) for each in names}
-    return [every[each] for each in get_close_matches(str(name).lower(), every, n=3, cutoff=0.5)]
+    words = sorted(str(name).lower().split("_"))
+    swapped = [every[each] for each in every if sorted(each.split("_")) == words]
+    return swapped or [
+        every[each] for each in get_close_matches(str(name).lower(), every, n=3, cutoff=0.5)
+    ]
 
 
 def suggest(name: object, names: Iterable[object]) -> str:

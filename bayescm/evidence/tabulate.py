@@ -93,14 +93,20 @@ def column(name: str, values: Any) -> Any:
             f"{name} is not a sequence of labels", values, "one label per example", todo, TypeError
         )
     unmasked(values, name)
+    check_one_axis(name, values)
     array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may hold None
     array = pd.array(array) if pd.api.types.is_extension_array_dtype(array) else np.asarray(array)
-    if array.ndim != 1:
-        todo = "pass one label per example (argmax of scores, ravel of an image)"
-        raise fail(f"{name} has {array.ndim} axes", array.shape, "shape (n,)", todo)
+    check_one_axis(name, array)
     if isinstance(array, np.ndarray) and array.size and isinstance(array.flat[0], bytes):
         array = pd.Series(array).astype(object).str.decode("utf-8").to_numpy(object)  # TensorFlow's
     return _numeric_labels(name, array) if pd.api.types.is_numeric_dtype(array.dtype) else array
+
+
+def check_one_axis(name: str, values: Any) -> None:
+    """Raise unless the values have one axis, as far as they say."""
+    if getattr(values, "ndim", 1) != 1:
+        todo = 'pass one label per example (table["y"], argmax of scores, ravel of an image)'
+        raise fail(f"{name} has {values.ndim} axes", values.shape, "shape (n,)", todo)
 
 
 def _numeric_labels(name, array):

@@ -163,6 +163,12 @@ def test_the_model_knows_dependence_and_populations():
     assert np.ptp([logp(each) - posterior.log_density(each) for each in points]) < 1e-4
 
 
+def test_raters_are_the_columns_of_a_table_too():
+    given = {"ann": [0, 1, 1, 0], "bob": [0, 1, 0, 0], "eve": [0, 1, 1, None]}
+    with warnings.catch_warnings(action="ignore"):
+        assert bcm.from_raters(pd.DataFrame(given)).identical(bcm.from_raters(given))
+
+
 def test_every_example_has_its_classes():
     chances = bcm.true_classes(bcm.from_raters(SAID))
     assert chances.dims == ("example", "actual")

@@ -187,6 +187,7 @@ def test_a_refusal_is_a_column_when_named():
         ([0, "a"], [0, 0], {}, "labels are of mixed types"),
         (["0", "1"], [0, 1], {}, "predicted has a label that is not a class: 0"),
         (np.eye(2), np.eye(2), {}, "actual has 2 axes"),
+        (pd.DataFrame({"y": [0, 1]}), [0, 1], {}, r"actual has 2 axes.*table\["),
         ([0, 1], [0, 1], {"by": {"model": [0, 1]}}, "a reserved name for a dim"),
         ([0, 1], [0, 1], {"by": {"fold": [0, None]}}, "fold has missing values"),
         (np.arange(6000.0), np.arange(6000.0), {}, "too many distinct labels"),

@@ -12,7 +12,7 @@ from bayescm.evidence.counts import as_counts, make_counts
 from bayescm.evidence.judged.classifiers import by_stratum, outcomes_of
 from bayescm.evidence.judged.strata import is_score, strata, warn_of_judge
 from bayescm.evidence.labels import as_labels, default_labels
-from bayescm.evidence.tabulate import check_sizes, column, tabulate
+from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, tabulate
 from bayescm.validate import check_choice, check_counts, fail
 
 
@@ -125,6 +125,7 @@ def _check_transfer(transfer, predicted, abstain):
 
 def _by_people(actual):
     """Return the labels that people gave, and which examples have one (n,)."""
+    check_one_axis("actual", actual)
     truth = pd.Series(actual).reset_index(drop=True)
     seen = truth.notna().to_numpy()
     return column("actual", _typed(truth[seen].infer_objects())), seen

@@ -27,7 +27,7 @@ def from_raters(
 
     Parameters
     ----------
-    raters : mapping of str to array_like, shape (n,) or (n, k)
+    raters : mapping of str to array_like, shape (n,) or (n, k), or a table with a column each
         Each rater's labels, people's or a judge's; missing (None, NaN, NA) where there is none. A
         rater who labelled examples repeatedly has k columns.
     predicted : mapping of str to array_like, shape (n,), optional
@@ -120,17 +120,22 @@ def tabulated(
 
 
 def _columns(raters, predicted):
-    for given in (raters, predicted or {}):
-        if not isinstance(given, Mapping):
-            todo = 'pass {"ann": labels, "bob": labels}'
-            raise fail("raters have no names", type(given).__name__, "a mapping", todo, TypeError)
-    twice = set(raters) & set(predicted or {})
+    raters, predicted = _by_name(raters), _by_name({} if predicted is None else predicted)
+    twice = set(raters) & set(predicted)
     if twice:
         raise fail("a rater is named twice", sorted(twice), "each name once", "rename one")
-    both = {**raters, **(predicted or {})}
+    both = raters | predicted
     if not both:
         raise fail("no raters", both, "some", 'pass {"ann": labels, "bob": labels}')
     return {str(name): _column(name, each) for name, each in both.items()}
+
+
+def _by_name(given):
+    """Return what is in a mapping, or in the columns of a table."""
+    if not hasattr(given, "items"):
+        todo = 'pass {"ann": labels, "bob": labels}'
+        raise fail("raters have no names", type(given).__name__, "a mapping", todo, TypeError)
+    return dict(given.items())
 
 
 def _column(name, values):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayescm.evidence.tabulate import check_sizes, column
+from bayescm.evidence.tabulate import check_one_axis, check_sizes, column
 from bayescm.validate import fail
 
 # A score is cut into so many parts at most, of no fewer labels each.
@@ -48,6 +48,7 @@ def strata(
 
 def _part(name, values, size, labels):
     """Return one judge's answers as a categorical, or raise where some are missing."""
+    check_one_axis(name, values)
     if is_score(values):
         array = np.asarray(values, float)
         if np.isnan(array).any():
