@@ -42,7 +42,8 @@ def check(
     numeric_labels: NumericLabels = False,
     fold: Fold = None,
     by: Annotated[
-        str | None, typer.Option("--by", help="Column: every requirement for each of its values.")
+        str | None,
+        typer.Option("--by", "--group", help="Column: every requirement for each of its values."),
     ] = None,
     level: Annotated[
         float | None,

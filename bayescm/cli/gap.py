@@ -34,7 +34,7 @@ class Statistic(StrEnum):
 
 def gap(
     file: File,
-    group: Annotated[str, typer.Option("--group", help="Column of the groups.")],
+    group: Annotated[str, typer.Option("--group", "--by", help="Column of the groups.")],
     actual: Actual = None,
     predicted: Classifiers = None,
     positive: Positive = None,

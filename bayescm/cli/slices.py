@@ -27,7 +27,7 @@ def slices(
     group: Annotated[
         list[str],
         typer.Option(
-            "--group", help="Column of the slices; repeat for the combinations of several."
+            "--group", "--by", help="Column of the slices; repeat for the combinations of several."
         ),
     ],
     actual: Actual = None,

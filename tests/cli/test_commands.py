@@ -210,7 +210,7 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
     assert told.items() <= json.loads(out)[0].items()
     assert json.loads(out)[0]["model"] == "hierarchical_groups"
     asked = ["-m", "accuracy", "--delta", 0.2, "--format", "json"]
-    _, out, _ = run(capsys, "gap", sites, "--predicted", "a", "--group", "site", *asked)
+    _, out, _ = run(capsys, "gap", sites, "--predicted", "a", "--by", "site", *asked)
     row = json.loads(out)[0]
     assert row["lower"] < row["point"] < row["upper"]
     assert 0 < row["p_below"] <= 1
