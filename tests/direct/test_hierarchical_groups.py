@@ -1,10 +1,7 @@
 """Partial pooling: its two limits, its integrals, and the bivariate model of meta-analysis."""
 
-import csv
-
 import numpy as np
 import pytest
-from reference_cases import data_file
 from scipy.integrate import dblquad
 from scipy.special import betaln, expit, logit
 from scipy.stats import beta, multinomial, multivariate_normal, norm
@@ -15,19 +12,11 @@ from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.random_effects import Block
 from bayescm.measures import resolve
 from bayescm.simulation.journal import generator
-from bayescm.studies.ours.meta_analysis import likeliest, posterior, reitsma
 from bayescm.studies.published.thesis import Chains
 
 RNG = np.random.default_rng(6)
 SITES = np.array([[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]])
 MANY = RNG.integers(1, 15, (5, 3, 3)) + 12 * np.eye(3, dtype=int)
-
-
-def studies(name, **only):
-    with data_file(f"confusion/{name}").open() as lines:
-        rows = [row for row in csv.DictReader(lines) if only.items() <= row.items()]
-    order = [["TN", "FP"], ["FN", "TP"]]
-    return np.array([[[int(row[key]) for key in keys] for keys in order] for row in rows])
 
 
 def test_each_group_may_be_asked_for():
@@ -37,52 +26,6 @@ def test_each_group_may_be_asked_for():
     alone = bcm.interval(counts, "recall", model="dirichlet_multinomial")
     assert np.ptp(each.mean("bound").values) < np.ptp(alone.mean("bound").values)
     assert bcm.summary(counts, "recall", of="group")["group"].tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("name", "only"),
-    [
-        ("mada_auditc.csv", {}),
-        ("bamdit_glas.csv", {"marker": "Telomerase"}),
-        ("mada_dementia.csv", {}),
-    ],
-)
-def test_the_bivariate_model_of_meta_analysis(name, only):
-    cells = studies(name, **only)
-    middle, error, _ = reitsma(cells, everywhere=False)
-    found = direct.hierarchical_groups(cells)
-    assert found.effective > 600
-    drawn = found.variables(8000, np.random.default_rng(0))
-    logits = logit(drawn["rates"][:, 1:])
-    # Same model, but for the normal approximation within studies and the continuity correction.
-    np.testing.assert_allclose(expit(np.median(logits, 0)), expit(middle), atol=0.035)
-    np.testing.assert_allclose(logits.std(0), error, rtol=0.35)
-
-
-def test_the_published_estimates_of_audit_c():
-    cells = studies("mada_auditc.csv")
-    middle, error, _ = reitsma(cells)
-    # As known of mada, which was not run; our fit is of the same model.
-    np.testing.assert_allclose(middle, [2.100, 1.264], atol=6e-4)
-    np.testing.assert_allclose(error, [0.338, 0.174], atol=6e-4)
-    found, likely = posterior(cells), expit(likeliest(cells)[0])
-    # One study misses none of 752: half an example added pulls the normal model towards one half.
-    np.testing.assert_allclose(found[[0, 3]], likely, atol=0.01)
-    np.testing.assert_allclose(found[[0, 3]], expit(middle), atol=0.035)
-    assert found[1] < expit(middle[0]) < found[2]
-    assert found[4] < expit(middle[1]) < found[5]
-
-
-def test_the_published_telomerase_estimates():
-    cells = studies("bamdit_glas.csv", marker="Telomerase")
-    drawn = direct.hierarchical_groups(cells).variables(8000, np.random.default_rng(0))
-    # Glas et al. (2003): sensitivity .75, specificity .86 (.71 to .94).
-    sensitivity, specificity = np.median(drawn["rates"][:, 1:], axis=0)
-    assert sensitivity == pytest.approx(0.75, abs=0.03)
-    assert specificity == pytest.approx(0.86, abs=0.04)
-    low, high = np.quantile(drawn["rates"][:, 2], [0.025, 0.975])
-    assert low < 0.75
-    assert 0.92 < high < 0.98
 
 
 @pytest.mark.parametrize("cells", [SITES, MANY])

@@ -170,19 +170,38 @@ def _variation(cells, drawn):
     """Return draws of what says how much the studies differ."""
     sd, rho = drawn["spread"][:, 1:], 2 * drawn["correlation"] - 1
     middle = logit(np.clip(drawn["rates"][:, 1:], 1e-300, 1 - 1e-16))
-    totals = cells.sum(-1).T[::-1]  # the positive class is the last one
-    few = np.array([np.mean(1 / each[each > 0]) for each in totals])
-    within = (np.exp(sd**2 / 2 + middle) + np.exp(sd**2 / 2 - middle) + 2) * few
-    alone = sd**2 / (sd**2 + within)
-    both = np.sqrt(1 - rho**2) * sd.prod(-1)
+    alone, both = shares_beyond_chance(cells, middle, sd, rho)
     return {
         "sd_recall": sd[:, 0],
         "sd_specificity": sd[:, 1],
         "correlation": rho,
         "i2_recall": alone[:, 0],
         "i2_specificity": alone[:, 1],
-        "i2": both / (both + np.sqrt(within.prod(-1))),
+        "i2": both,
     }
+
+
+def shares_beyond_chance(
+    cells: np.ndarray, middle: np.ndarray, sd: np.ndarray, rho: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return I2 of Zhou and Dendukuri: of both rates, and of both together.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (G, 2, 2)
+        The positive class is the last one.
+    middle, sd : ndarray, shape (..., 2)
+        Means of the logits of recall and specificity, and their standard deviations between
+        studies.
+    rho : array_like, shape (...)
+        Their correlation.
+    """
+    totals = cells.sum(-1).T[::-1]
+    few = np.array([np.mean(1 / each[each > 0]) for each in totals])
+    within = (np.exp(sd**2 / 2 + middle) + np.exp(sd**2 / 2 - middle) + 2) * few
+    both = np.sqrt(1 - rho**2) * sd.prod(-1)
+    return sd**2 / (sd**2 + within), both / (both + np.sqrt(within.prod(-1)))
 
 
 def _row(name, values, prob, kind):

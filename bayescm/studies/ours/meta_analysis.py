@@ -22,9 +22,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from bayescm import __version__
+from bayescm.answers.groups.heterogeneity import shares_beyond_chance
 from bayescm.direct import hierarchical_groups
 from bayescm.direct.groups.random_effects import Block
 from bayescm.studies.tables import Settings, chosen
@@ -34,14 +35,15 @@ TABLES = ("bivariate",)
 CASES = {1: ("AUDIT-C", "mada_auditc", ""), 2: ("telomerase", "bamdit_glas", "Telomerase")}
 _COLUMNS = ["sensitivity", "sensitivity_lower", "sensitivity_upper"]
 _COLUMNS += ["specificity", "specificity_lower", "specificity_upper"]
-_COLUMNS += ["sd_sensitivity", "sd_specificity", "correlation"]
-# The first as known of mada, which was not run; the second by Glas and others (their .74 cannot
-# be: it is below .75).
+_COLUMNS += ["sd_sensitivity", "sd_specificity", "correlation", "i2"]
+# The first as the vignette of mada 0.5.12 prints it (its correlation is that with the false
+# positive rate, and its I2 has the errors of the means where the variances between studies belong);
+# the second by Glas and others (their .74 cannot be: it is below .75).
 PUBLISHED = {
-    1: (0.891, 0.808, 0.941, 0.780, 0.715, 0.833),
-    2: (0.75, 0.66, np.nan, 0.86, 0.71, 0.94),
+    1: (0.891, 0.808, 0.941, 0.780, 0.715, 0.833, 1.175, 0.638, -0.854, 0.404),
+    2: (0.75, 0.66, np.nan, 0.86, 0.71, 0.94, np.nan, np.nan, np.nan, np.nan),
 }
-_Z = 1.959964
+_NONE, _Z = (np.nan, np.nan), 1.959964
 
 
 def read(case: int, folder: str | None) -> np.ndarray:
@@ -114,12 +116,18 @@ def likeliest(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return point[:2], np.append(np.exp(point[2:4]), np.tanh(point[4]))
 
 
+def _i2(cells, means, between):
+    return float(shares_beyond_chance(cells, means, between[:2], between[2])[1])
+
+
 def posterior(cells: np.ndarray, seed: int = 0) -> np.ndarray:
     """Return medians and 95% intervals of both rates, and medians of what is between studies."""
     drawn = hierarchical_groups(cells).variables(20_000, np.random.default_rng(seed))
-    rates = np.quantile(drawn["rates"][:, 1:], [0.5, 0.025, 0.975], axis=0).T.ravel()
-    spread = np.median(drawn["spread"][:, 1:], axis=0)
-    return np.concatenate([rates, spread, [np.median(2 * drawn["correlation"] - 1)]])
+    rates, spread = drawn["rates"][:, 1:], drawn["spread"][:, 1:]
+    rho = 2 * drawn["correlation"] - 1
+    _, i2 = shares_beyond_chance(cells, logit(rates), spread, rho)
+    ends = np.quantile(rates, [0.5, 0.025, 0.975], axis=0).T.ravel()
+    return np.concatenate([ends, np.median(spread, axis=0), [np.median(rho), np.median(i2)]])
 
 
 def table(name: str, case: int | None, settings: Settings) -> pd.DataFrame:
@@ -133,9 +141,11 @@ def table(name: str, case: int | None, settings: Settings) -> pd.DataFrame:
         likely, spread = likeliest(cells)
         at = expit(likely)
         methods = {
-            "published": np.append(PUBLISHED[each], [np.nan] * 3),
-            "normal, REML": np.concatenate([ends, between]),
-            "binomial, likelihood": np.array([at[0], *[np.nan] * 2, at[1], *[np.nan] * 2, *spread]),
+            "published": np.array(PUBLISHED[each]),
+            "normal, REML": np.array([*ends, *between, _i2(cells, means, between)]),
+            "binomial, likelihood": np.array(
+                [at[0], *_NONE, at[1], *_NONE, *spread, _i2(cells, likely, spread)]
+            ),
             "posterior": posterior(cells, settings.seed),
         }
         for method, values in methods.items():
