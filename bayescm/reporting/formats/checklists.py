@@ -1,6 +1,8 @@
 """What guidelines ask of a report: a methods paragraph, and where each item of a checklist is.
 
-The items are named in our words; their full wording is in the guidelines.
+The items are named in our words, all of them beside the published lists; their full wording is in
+the guidelines. Items of TRIPOD+AI that ask something of a development or of an evaluation alone say
+so in brackets.
 
 References
 ----------
@@ -42,19 +44,19 @@ _STARD = """
 15|how results that were neither positive nor negative were handled
 16|how missing results of the test or the reference standard were handled
 17|how accuracy varies, and what of this was planned|How far the groups are apart
-18|intended number of participants, and why
+18|intended number of participants, and how it was arrived at
 19|flow of participants, as a diagram
-20|who the participants were
-21a|severity of the condition in those who had it
-21b|other diagnoses in those who had it not
-22|time and treatment between the two tests
-23|table of test by reference standard|What was evaluated
+20|who the participants were: demography and clinical state at the start
+21a|how severe the condition was in those who had it
+21b|what else those had who did not have it
+22|time between the two tests, and what was done to patients in between
+23|table of the test's results, or their distribution, by the reference standard|What was evaluated
 24|accuracy with its precision|What is known
-25|adverse events
+25|harm done by the test or the reference standard
 26|limitations: bias, statistical uncertainty, generalisability|Cautions
-27|what follows for practice, and for the intended use of the test
-28|registration
-29|where the protocol is
+27|what follows for practice: intended use and clinical role of the test
+28|registration: number and registry
+29|where the whole protocol can be had
 30|funding and other support, and the role of funders
 """
 _TRIPOD = """
@@ -70,45 +72,45 @@ _TRIPOD = """
 6b|who could take part
 6c|treatments received
 7|preparation of the data and checks of their quality, alike for all groups or not
-8a|the outcome, when and how it was assessed, alike for all groups or not
+8a|the outcome and its time horizon, why this one, when and how assessed, alike for all groups
 8b|who assessed an outcome that takes judgement
-8c|what the assessors knew of the predictors
-9a|how predictors were chosen
-9b|the predictors, when and how they were measured
+8c|what kept those who assessed the outcome blind
+9a|how predictors were chosen, and sifted before the model was built (development)
+9b|the predictors, when and how they were measured, and how blindly
 9c|who assessed predictors that take judgement
-10|size of the study, for development and evaluation apart, and why
-11|missing data
-12a|how the data were used: development, evaluation
-12b|how predictors entered the analysis
-12c|kind of model, its building and internal validation
-12d|how differences between clusters were handled|How far the groups are apart
-12e|measures and pictures of performance|How it was computed
-12f|updating of the model
-12g|how predictions were made, in an evaluation
-13|methods against class imbalance
-14|approaches to fairness
-15|output of the model: probabilities, classes, thresholds|What was evaluated
-16|differences between the data of development and evaluation
-17|ethical approval
-18a|funding
+10|size of the study, of development and evaluation apart, how arrived at and why it suffices
+11|how missing data were handled, and why any were left out
+12a|how the data were used and split (development)
+12b|how predictors entered the analysis: form, scale, transformation (development)
+12c|kind of model, why, all steps of its building, tuning and internal validation (development)
+12d|how differences between clusters were handled and quantified|How far the groups are apart
+12e|measures and pictures of performance and why, comparison of models|How it was computed
+12f|updating of the model after its evaluation, such as recalibration (evaluation)
+12g|how predictions were computed (evaluation)
+13|methods against class imbalance, why, and recalibration after them
+14|approaches to fairness, and why
+15|output of the model: probabilities, classes, thresholds and why (development)|What was evaluated
+16|how the data of development and evaluation differ: setting, participants, outcome, predictors
+17|ethical approval, and consent or its waiver
+18a|funding, and the role of funders
 18b|conflicts of interest
 18c|where the protocol is, or that there is none
 18d|registration, or that there is none
 18e|availability of the data
 18f|availability of the code
-19|involvement of patients and the public
-20a|flow of participants
-20b|who the participants were
-20c|comparison with the data of development
+19|involvement of patients and the public, or that there was none
+20a|flow of participants, with and without the outcome, and follow-up
+20b|who the participants were, by source: dates, predictors, treatments, events, missing data
+20c|predictors and outcome beside those of the development (evaluation)
 21|participants and outcome events in each analysis|What was evaluated
-22|the full model
+22|the full model, so that others can use and evaluate it, and on what terms (development)
 23a|performance with intervals, in subgroups too|What is known
-23b|differences of performance between clusters|How far the groups are apart
-24|results of updating
-25|interpretation, fairness included
-26|limitations|Cautions
-27a|input of poor quality, or none, in use
-27b|what users must do and know
+23b|differences of performance between clusters, if looked at|How far the groups are apart
+24|results of updating: the new model and its performance (evaluation)
+25|interpretation in the light of objectives and earlier studies, fairness included
+26|limitations, and what they mean for bias, uncertainty and generalisability|Cautions
+27a|how input that is poor or missing is to be noticed and handled in use (development)
+27b|what users must do, and what they must know (development)
 27c|what research is to come, on applicability and generalisability
 """
 CHECKLISTS = {"stard": ("STARD 2015", _STARD), "tripod": ("TRIPOD+AI", _TRIPOD)}
