@@ -27,7 +27,7 @@ _HOME = {
     "learners": ["best", "halves", "ranks"],
     "forecasts": ["class_probabilities", "forecast_streams", "sites"],
     "judged": ["agreement", "label_errors", "labelling", "raters", "transfer"],
-    "slices": ["attempts", "crossed", "gaps", "worst"],
+    "slices": ["attempts", "crossed", "gaps", "meta_regression", "worst"],
 }
 _FOLDERS = {name: folder for folder, names in _HOME.items() for name in names}
 __all__ = sorted([*_FOLDERS, "run_study"])

@@ -33,6 +33,7 @@ from bayescm.studies.published import yuan_jiang as yuan_jiang
 from bayescm.studies.slices import attempts as attempts
 from bayescm.studies.slices import crossed as crossed
 from bayescm.studies.slices import gaps as gaps
+from bayescm.studies.slices import meta_regression as meta_regression
 from bayescm.studies.slices import worst as worst
 
 __all__: list[str]

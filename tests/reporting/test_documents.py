@@ -50,7 +50,7 @@ def test_a_document_says_what_the_page_says(run, tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "report.docx"]
 
 
-# The items of the published lists that have parts, and those of a development or an evaluation alone.
+# Items of the published lists that have parts; those of a development or an evaluation alone.
 PUBLISHED = {
     "stard": (30, {10: "ab", 12: "ab", 13: "ab", 21: "ab"}, {}),
     "tripod": (
