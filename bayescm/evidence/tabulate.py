@@ -93,6 +93,7 @@ def column(name: str, values: Any) -> Any:
             f"{name} is not a sequence of labels", values, "one label per example", todo, TypeError
         )
     unmasked(values, name)
+    values = in_a_row(values)
     check_one_axis(name, values)
     array = values if hasattr(values, "dtype") else pd.Series(values)  # a list may hold None
     array = pd.array(array) if pd.api.types.is_extension_array_dtype(array) else np.asarray(array)
@@ -107,6 +108,15 @@ def check_one_axis(name: str, values: Any) -> None:
     if getattr(values, "ndim", 1) != 1:
         todo = 'pass one label per example (table["y"], argmax of scores, ravel of an image)'
         raise fail(f"{name} has {values.ndim} axes", values.shape, "shape (n,)", todo)
+
+
+def in_a_row(values: Any) -> Any:
+    """Return what tells its values by the array protocol alone, such as a variable, as an array."""
+    try:
+        len(values), iter(values)
+    except TypeError:
+        return np.asarray(values) if hasattr(values, "__array__") else values
+    return values
 
 
 def _numeric_labels(name, array):

@@ -101,7 +101,7 @@ def test_everything_follows():
     ("changed", "said"),
     [
         ({"transfer": "everything"}, "transfer"),
-        ({"predicted": {"a": SAID, "b": JUDGE}}, "one at most"),
+        ({"predicted": {"a": SAID, "b": JUDGE}}, "errors of several classifiers"),
         ({"actual": [1] * 40 + [None] * 100, "labels": [0, 1]}, "nothing is known of the errors"),
         ({"actual": [0, 1] * 70}, "nothing is unlabelled"),
     ],

@@ -15,6 +15,16 @@ LABELLED = np.arange(400) < 60
 HUMAN = [int(each) if seen else None for each, seen in zip(TRUTH, LABELLED, strict=True)]
 
 
+class Variable:
+    """As those of TensorFlow: only the array protocol tells what it holds."""
+
+    def __init__(self, data):
+        self.data = np.asarray(data)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype)
+
+
 def width(ends):
     return float(ends.sel(bound="upper") - ends.sel(bound="lower"))
 
@@ -55,6 +65,17 @@ def test_a_judge_may_be_scores_or_several():
         low, high = bcm.interval(counts, "prevalence", of="finite").values
         assert 0 <= low < high <= 1
     assert bcm.from_partly_labelled(HUMAN, judge=scores).sizes["judge"] == 5
+
+
+def test_what_only_the_array_protocol_tells_is_an_array():
+    truth, said, judge = (Variable(each) for each in (TRUTH, SAID, JUDGE))
+    human = Variable(np.where(LABELLED, TRUTH, np.nan))
+    expected = bcm.from_partly_labelled(HUMAN, SAID, JUDGE)
+    for given in ((HUMAN, SAID, judge), (human, said, JUDGE)):
+        assert bcm.from_partly_labelled(*given).identical(expected)
+    both = bcm.from_partly_labelled(HUMAN, SAID, {"a": judge, "b": judge})
+    assert both.sum() == expected.sum()
+    assert bcm.from_predictions(truth, said).identical(bcm.from_predictions(TRUTH, SAID))
 
 
 def test_a_tree_answers_alike():
@@ -151,8 +172,10 @@ def test_without_a_classifier_there_is_nothing_but_a_rate():
         ((HUMAN,), "nothing but labels"),
         (([None] * 400, SAID, JUDGE), "nobody labelled"),
         ((HUMAN, SAID[:5]), "differ in length"),
+        ((HUMAN, SAID, [JUDGE, JUDGE]), "judge holds whole columns: 2"),
+        ((HUMAN, SAID, Variable(3)), "judge has 0 axes"),
     ],
 )
 def test_bad_input_says_what_is_wrong(given, words):
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises((ValueError, TypeError), match=words):
         bcm.from_partly_labelled(*given)

@@ -12,7 +12,7 @@ from bayescm.evidence.counts import as_counts, make_counts
 from bayescm.evidence.judged.classifiers import by_stratum, outcomes_of
 from bayescm.evidence.judged.strata import is_score, strata, warn_of_judge
 from bayescm.evidence.labels import as_labels, default_labels
-from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, tabulate
+from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, in_a_row, tabulate
 from bayescm.validate import check_choice, check_counts, fail
 
 
@@ -118,13 +118,17 @@ def from_partly_labelled(
 
 def _check_transfer(transfer, predicted, abstain):
     check_choice("transfer", transfer, ["errors"])
-    if isinstance(predicted, Mapping) or abstain is not None:
-        todo = "take the classifiers one by one, without abstentions"
-        raise fail("transferred errors", "several classifiers", "one at most", todo)
+    if isinstance(predicted, Mapping):
+        todo = "take them one by one; to compare them, pass labels of these examples, no transfer="
+        raise fail("transferred errors of several classifiers", list(predicted), "one", todo)
+    if abstain is not None:
+        todo = "leave out the examples without an answer, or name it as a class in labels="
+        raise fail("transferred errors with abstentions", abstain, "abstain=None", todo)
 
 
 def _by_people(actual):
     """Return the labels that people gave, and which examples have one (n,)."""
+    actual = in_a_row(actual)
     check_one_axis("actual", actual)
     truth = pd.Series(actual).reset_index(drop=True)
     seen = truth.notna().to_numpy()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayescm.evidence.tabulate import check_one_axis, check_sizes, column
+from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, in_a_row
 from bayescm.validate import fail
 
 # A score is cut into so many parts at most, of no fewer labels each.
@@ -48,6 +48,7 @@ def strata(
 
 def _part(name, values, size, labels):
     """Return one judge's answers as a categorical, or raise where some are missing."""
+    values = in_a_row(values)
     check_one_axis(name, values)
     if is_score(values):
         array = np.asarray(values, float)
@@ -57,6 +58,9 @@ def _part(name, values, size, labels):
         found = pd.Categorical(pd.qcut(array, bins, labels=False, duplicates="drop"))
     else:
         array = pd.Series(values).reset_index(drop=True)
+        if array.dtype == object and len(array) and np.ndim(array.iloc[0]):
+            todo = "pass a label of each example; several judges go into a mapping, by name"
+            raise fail(f"{name} holds whole columns", len(array), "labels", todo, TypeError)
         if array.isna().any():
             raise _missing(name, array.isna().sum())
         found = pd.Categorical(column(name, array))
