@@ -53,7 +53,7 @@ def generate(rng: np.random.Generator, case: int) -> tuple[xr.DataArray, Mapping
     if setting.tests:
         logits += np.outer(test, _TEST)
         known |= _named("test", _TEST)
-    totals = rng.integers(*setting.sizes, (2, size))
+    totals = rng.integers(setting.sizes[0], setting.sizes[1], (2, size))
     tp, tn = rng.binomial(totals, expit(logits).T)
     counts = from_cells(tp=tp, fn=totals[0] - tp, fp=totals[1] - tn, tn=tn).rename(batch="group")
     names = np.array(["a", "b"], object)[test]
