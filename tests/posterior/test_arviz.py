@@ -42,6 +42,16 @@ def test_every_tree_is_summarised(trees, kind):
     assert not table.isna().any(axis=None)
 
 
+@pytest.mark.parametrize("backend", ["matplotlib", "plotly", "bokeh"])
+def test_measures_are_drawn_by_arviz_with_any_backend(trees, backend):
+    pytest.importorskip(backend)
+    measured = bcm.measure(trees["matrix"], ["accuracy", "mcc"])
+    for plot in (az.plot_forest, az.plot_dist):
+        drawn = plot(measured, backend=backend)
+        assert drawn.backend == backend
+        assert {"accuracy", "mcc"} <= set(drawn.viz["point_estimate"].data_vars)
+
+
 @pytest.mark.parametrize("kind", ["matrix", "given totals"])
 def test_the_prior_of_a_matrix_is_scaled(trees, kind):
     table = az.psense_summary(trees[kind], var_names=["theta"], round_to=6)
