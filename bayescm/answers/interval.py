@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayescm.answers.asking import common_template, distributions_of
 from bayescm.answers.blockwise import is_lazy, lazily
-from bayescm.distributions.batches import LazyDraws, together
+from bayescm.distributions.batches import LazyDraws, find_at_once, together
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.validate import check_kind, check_prob
 
@@ -76,6 +76,7 @@ def interval(
         ask = partial(interval, measure=measure, prob=prob, kind=kind, **keywords)
         return lazily(ask, evidence)
     found = distributions_of(evidence, measure, **keywords)
+    find_at_once([each for each, frame in found if not frame.dims], prob, kind)
     answers = _answers([distribution for distribution, _ in found], prob, kind)
     template = common_template([each for _, each in found], measure)
     several = "measure" in template.dims

@@ -12,6 +12,7 @@ from bayescm.answers.asking import ASKED, answers_of, member_by_member, wanted
 from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.answers.tables.bars import Intervals
 from bayescm.direct.base import Posterior
+from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import ONE_INTERVAL
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
@@ -82,6 +83,7 @@ def table_of(
 ) -> pd.DataFrame:
     """Return the summary of a posterior; what else is asked are those `ASKED`."""
     found = answers_of(posterior, measures, **asked)
+    find_at_once([each for each, frame in found if not frame.dims], prob, kind, moments=True)
     kernels, of = wanted(posterior, measures, asked.get("of", "parameter"))
     points = [posterior.point(each, of) for each in kernels]
     parts = [

@@ -2,7 +2,7 @@
 Labels around numbers: the dims and coords of a batch.
 
 To build a labelled array takes longer than the numbers of a single matrix; so there is none until
-the numbers are known, and the frame of a single matrix is built once and copied.
+the numbers are known, and one with a few plain labels is built once and copied.
 """
 
 from collections.abc import Mapping
@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+
+_FEW, _PLAIN = 100, "biufU"  # labels, and their kinds
 
 type Ends = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -81,23 +83,38 @@ class Frame:
         """
         if np.ndim(values) == 0:
             values = np.full(self.shape, values)
-        if not self.dims and not any(each.ndim or each.attrs for each in self.coords.values()):
-            scalars = [(k, each.dtype.str, each.values.item()) for k, each in self.coords.items()]
-            found = _single(tuple(scalars), ends).copy(deep=False, data=values)
-        else:
+        known = self._known()
+        if known is None:
             further = {name: list(labels) for name, labels in ends}
             dims = (*self.dims, *further)
             found = xr.DataArray(values, dims=dims, coords={**self.coords, **further})
+        else:
+            found = _empty(known, self.dims, self.shape, ends).copy(deep=False, data=values)
         found.name = self.name
         if attrs or self.attrs:
             found.attrs = attrs or self.attrs
         return found
 
+    def _known(self):
+        """Return the coords as what may be compared: scalars and a few plain labels; else None."""
+        known = []
+        for name, each in self.coords.items():
+            if each.ndim == 0:
+                value = each.values.item()
+            elif each.dims == (name,) and each.size <= _FEW and each.dtype.kind in _PLAIN:
+                value = tuple(each.values.tolist())
+            else:
+                return None
+            if each.attrs:
+                return None
+            known.append((name, each.dtype.str, value))
+        return tuple(known)
+
 
 @lru_cache(maxsize=64)
-def _single(scalars, ends):
-    """Return NaN for a single matrix; 1 and True are told apart by their types."""
-    values = np.full([len(labels) for _, labels in ends], np.nan)
-    coords = {name: np.asarray(value, dtype) for name, dtype, value in scalars}
+def _empty(known, dims, shape, ends):
+    """Return NaN with these labels; 1 and True are told apart by their types."""
+    coords = {name: np.asarray(value, dtype) for name, dtype, value in known}
     coords |= {name: list(labels) for name, labels in ends}
-    return xr.DataArray(values, dims=[name for name, _ in ends], coords=coords)
+    values = np.full((*shape, *(len(labels) for _, labels in ends)), np.nan)
+    return xr.DataArray(values, dims=[*dims, *(name for name, _ in ends)], coords=coords)

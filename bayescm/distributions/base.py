@@ -66,6 +66,10 @@ class Distribution:
         """Return one batch of single numbers of this class, or None where it has none."""
         return None
 
+    @classmethod
+    def at_once(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
+        """Find what single numbers are asked for next, where that pays; they remember it."""
+
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The shape of the batch."""

@@ -1,5 +1,6 @@
 """Batches whose members are asked in turn: distributions of any kind, and draws that are lazy."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,18 @@ class InTurn(Distribution):
 
     def _ask(self, name: str, *points: Any) -> np.ndarray:
         raise NotImplementedError
+
+
+def find_at_once(
+    distributions: Sequence[Distribution], prob: float, kind: str, moments: bool = False
+) -> None:
+    """Ask single numbers that are alike for their intervals at once; they remember them."""
+    alike = defaultdict(list)
+    for each in distributions:
+        alike[type(each)].append(each)
+    for kin, members in alike.items():
+        if len(members) > 1:
+            kin.at_once(members, prob, kind, moments)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,42 @@ _CHUNK, _TERMS = 4096, 100  # in the processor's cache at once; of a series of h
 
 
 @dataclass(frozen=True, eq=False)
-class Beta(Distribution):
+class _OfABeta(Distribution):
+    """What a number that is an increasing function of a beta variable has in common with it."""
+
+    a: np.ndarray
+    b: np.ndarray
+    _of: ClassVar[Any]  # the number, of the beta variable
+    power: ClassVar[int]  # see `beta_highest`
+    support = 0.0, 1.0
+
+    @classmethod
+    def joined(cls, members: Sequence) -> Self:
+        return cls(*np.array([(float(each.a), float(each.b)) for each in members]).T)
+
+    @classmethod
+    def at_once(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
+        if kind == "hdi":
+            for each, ends in zip(members, cls.joined(members).hdi(prob), strict=True):
+                each._found[prob] = ends
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.broadcast_shapes(np.shape(self.a), np.shape(self.b))
+
+    def take(self, index: np.ndarray) -> Self:
+        a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))
+        return type(self)(a.ravel()[index], b.ravel()[index])
+
+    def hdi(self, prob: float) -> np.ndarray:
+        if prob not in self._found:
+            kinds = self.hdi_kind(prob)
+            self._found[prob] = highest_of(self, prob, kinds, self._of, power=self.power)
+        return self._found[prob]
+
+
+@dataclass(frozen=True, eq=False)
+class Beta(_OfABeta):
     """
     The beta distribution, for counts of any size: ``a`` and ``b`` > 0, of one shape.
 
@@ -38,22 +74,9 @@ class Beta(Distribution):
     'U-shaped'
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    support = 0.0, 1.0
+    power = 0
     image = staticmethod(lambda share: share)
-
-    @classmethod
-    def joined(cls, members: Sequence) -> Distribution:
-        return cls(*_parameters(members))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return np.broadcast_shapes(np.shape(self.a), np.shape(self.b))
-
-    def take(self, index: np.ndarray) -> "Beta":
-        a, b = np.broadcast_arrays(np.asarray(self.a, float), np.asarray(self.b, float))
-        return type(self)(a.ravel()[index], b.ravel()[index])
+    _of = staticmethod(np.asarray)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         return betainc(self.a, self.b, np.clip(x, 0, 1))
@@ -84,9 +107,6 @@ class Beta(Distribution):
             inside = (np.asarray(self.a) - 1) / (np.asarray(self.a) + self.b - 2)
         return _by_shape(self._kind, inside, 0.0, 1.0)
 
-    def hdi(self, prob: float) -> np.ndarray:
-        return highest_of(self, prob, self._kind, np.asarray, power=0)
-
     def hdi_kind(self, prob: float) -> np.ndarray:
         return self._kind
 
@@ -98,7 +118,7 @@ class Beta(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class F1(Distribution):
+class F1(_OfABeta):
     """
     The distribution of F1: of 2u/(1 + u) with the Jaccard index u ~ Beta(a, b).
 
@@ -121,16 +141,9 @@ class F1(Distribution):
     0.7229
     """
 
-    a: np.ndarray
-    b: np.ndarray
-    support = 0.0, 1.0
+    power = 2
     image = staticmethod(lambda u: Share(2 * u.v / (1 + u.v), u.c / (1 + u.v)))
-    shape = Beta.shape
-    take = Beta.take
-
-    @classmethod
-    def joined(cls, members: Sequence) -> Distribution:
-        return cls(*_parameters(members))
+    _of = staticmethod(lambda jaccard: 2 * jaccard / (1 + jaccard))
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         return betainc(self.a, self.b, _jaccard(x))
@@ -139,7 +152,7 @@ class F1(Distribution):
         return betaincc(self.a, self.b, _jaccard(x))
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        return _f1(betaincinv(self.a, self.b, q))
+        return self._of(betaincinv(self.a, self.b, q))
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
         u = np.asarray(x) / (2 - np.asarray(x))
@@ -179,9 +192,6 @@ class F1(Distribution):
             root = np.sqrt(half**2 + 16 * (a - 1))
             inside = np.where(half > 0, 4 * (a - 1) / (half + root), (root - half) / 4)
         return _by_shape(self._kind, inside, 0.0, 1.0)
-
-    def hdi(self, prob: float) -> np.ndarray:
-        return highest_of(self, prob, self.hdi_kind(prob), _f1, power=2)
 
     def hdi_kind(self, prob: float) -> np.ndarray:
         finite_at_0 = (self._kind == INTERIOR) & (np.asarray(self.a) == 1)
@@ -250,17 +260,9 @@ class PointMass(Distribution):
         return np.full(self.shape, INTERIOR)
 
 
-def _parameters(members):
-    return np.array([(float(each.a), float(each.b)) for each in members]).T
-
-
 def _jaccard(f1):
     f1 = np.clip(f1, 0, 1)
     return f1 / (2 - f1)
-
-
-def _f1(jaccard):
-    return 2 * jaccard / (1 + jaccard)
 
 
 def _moments_of_f1(a, b):

@@ -120,7 +120,8 @@ class _Density:
         low, high, _, far, size = state = self.walk(*self.around_mode(state), steps=_STEPS)
         rest = ~(size < _SETTLED)
         if rest.any():
-            moved = self.take(rest).walk(*(each[rest] for each in state), steps=5)
+            some = self if rest.all() else self.take(rest)
+            moved = some.walk(*(each[rest] for each in state), steps=5)
             for each, new in zip(state, moved, strict=True):
                 each[rest] = new
         lost = far | ~(size < _SETTLED)

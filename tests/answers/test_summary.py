@@ -101,3 +101,17 @@ def test_without_measures_counts_have_the_usual_ones():
     assert "mcc" in bcm.summary(COUNTS)["measure"].tolist()
     with pytest.raises(ValueError, match="no measures are usual here: 'DataTree'"):
         bcm.summary(bcm.fit(COUNTS, draws=20))
+
+
+@pytest.mark.parametrize("kind", ["eti", "hdi"])
+@pytest.mark.parametrize("cells", [(65, 15, 35, 30), (30, 4, 2, 90)])
+def test_measures_of_one_call_are_those_that_are_asked_alone(cells, kind):
+    counts = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), cells, strict=True)))
+    measures = ["recall", "precision", "f1", "jaccard", "fbeta(2)", "informedness", "mcc"]
+    measures += ["balanced_accuracy", "cohen_kappa", "lr_plus", "diagnostic_odds_ratio", "lift"]
+    together = bcm.summary(counts, measures, kind=kind)
+    alone = pd.concat([bcm.summary(counts, each, kind=kind) for each in measures])
+    assert together["how"].tolist() == alone["how"].tolist()
+    numbers = ["point", "mean", "sd", "lower", "upper"]
+    first, second = (each[numbers].to_numpy(float) for each in (together, alone))
+    np.testing.assert_allclose(first, second, rtol=2e-6, atol=2e-6)  # both to 1e-6

@@ -26,14 +26,17 @@ def _powers_of_grid():
 
 
 def _powers(z):
-    """Return the powers of scores and their first and second derivatives, (3, m, P, degree + 1)."""
-    t = z[..., None] / REACH
-    rise = np.arange(_DEGREE + 1)
-    power = np.concatenate([np.ones_like(t), np.cumprod(np.repeat(t, _DEGREE, -1), -1)], -1)
-    first, second = np.zeros_like(power), np.zeros_like(power)
-    first[..., 1:] = power[..., :-1] * rise[1:] / REACH
-    second[..., 2:] = power[..., :-2] * (rise[2:] * rise[1:-1]) / REACH**2
-    return np.stack([power, first, second])
+    """Return the powers of scores, (m, P, degree + 1)."""
+    power = np.ones((*z.shape, _DEGREE + 1))
+    power[..., 1:] = z[..., None] / REACH
+    return np.multiply.accumulate(power, -1, out=power)
+
+
+def _derived(coefficients):
+    """Return the coefficients of the slope of a polynomial."""
+    slope = np.zeros_like(coefficients)
+    slope[..., :-1] = coefficients[..., 1:] * np.arange(1, _DEGREE + 1) / REACH
+    return slope
 
 
 class Curves:
@@ -48,7 +51,9 @@ class Curves:
     """
 
     def __init__(self, y, link):
-        self.coefficients, self.link = y @ fit()[1].T, link
+        coefficients = y @ fit()[1].T
+        first = _derived(coefficients)
+        self.coefficients, self.link = np.stack([coefficients, first, _derived(first)], 1), link
 
     def take(self, index):
         """Return some of them."""
@@ -58,13 +63,12 @@ class Curves:
 
     def y(self, z):
         """Return the quantiles at scores (m, P) in the scale of the link."""
-        return np.einsum("mpk,mk->mp", _powers(z)[0], self.coefficients)
+        return np.einsum("mpk,mk->mp", _powers(z), self.coefficients[:, 0])
 
     def level(self, z, powers=None):
         """Return the log density of the number at scores (m, P), and its slope in the score."""
         powers = _powers(z) if powers is None else powers
-        rows = "n" if len(powers[0]) == 1 else "m"
-        y, first, second = np.einsum(f"dmpk,{rows}k->d{rows}p", powers, self.coefficients)
+        y, first, second = (self.coefficients @ powers.swapaxes(-1, -2)).swapaxes(0, 1)
         with np.errstate(all="ignore"):
             log = -(z**2) / 2 - np.log(first) - np.log(self.link.slope(y))
             return log, -z - second / first - self.link.bend(y) * first

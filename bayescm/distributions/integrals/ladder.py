@@ -5,6 +5,7 @@ What fails on one rung goes on to the next.
 """
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ from bayescm.distributions.beta import PointMass
 from bayescm.distributions.hdi import Link
 from bayescm.distributions.integrals import curves
 from bayescm.distributions.integrals.drawn import Drawn
-from bayescm.distributions.integrals.rays import LEVELS, Rays
+from bayescm.distributions.integrals.inverses import Inverse, no_cuts
+from bayescm.distributions.integrals.rays import ENOUGH, LEVELS, Rays
 from bayescm.distributions.integrals.rows import Rows
 
 INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
-_COARSE = 1e-4  # the accuracy from which on the coarsest rays will do
 _NUMBERS = 2**16  # of a temporary array
 
 
@@ -31,6 +32,11 @@ class Parts(NamedTuple):
     forward: Any
     scale: Any
     nodes: Any = None
+
+    @property
+    def last(self):
+        """The last rung."""
+        return DRAWS
 
     def take(self, index):
         """Return some of the rows."""
@@ -45,6 +51,47 @@ class Parts(NamedTuple):
         return [
             (each.at, None) if isinstance(each, PointMass) else (each.a, each.b) for each in every
         ]
+
+
+class Several(Parts):
+    """Parts of several measures, some rows of each, that are not asked beyond rays."""
+
+    @property
+    def last(self):
+        return INTEGRAL - 1
+
+    def take(self, index):
+        """Return some of the rows."""
+        return super().take(index)._replace(scale=self.scale.take(index))
+
+
+class _Scales:
+    """The scales of several measures, each of its own rows (m, ...): ``which`` of them, rising."""
+
+    def __init__(self, scales, which):
+        self.scales, self.which = scales, which
+
+    def take(self, index):
+        """Return those of some of the rows."""
+        return _Scales(self.scales, self.which[index])
+
+    def __call__(self, *logs):
+        ends = np.searchsorted(self.which, np.arange(len(self.scales) + 1))
+        parts = [slice(*pair) for pair in pairwise(ends)]
+        found = [
+            scale(*(log[part] for log in logs))
+            for scale, part in zip(self.scales, parts, strict=True)
+            if part.start < part.stop
+        ]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def several(members, support):
+    """Return the parts of quadratures over beta variables, each of one row, with one support."""
+    shares = zip(*((each.inner, *each.outer) for each in members), strict=True)
+    inner, *outer = (type(same[0]).joined(same) for same in shares)
+    scales = _Scales([each.scale for each in members], np.arange(len(members)))
+    return Several(Inverse(no_cuts, support=support), inner, tuple(outer), None, scales)
 
 
 class Ladder:
@@ -121,7 +168,7 @@ class Ladder:
             The first level.
         """
         found, open_ = np.full((len(self.rung), width), np.nan), np.arange(len(self.rung))
-        for level in range(start, DRAWS + 1):
+        for level in range(start, self.parts.last + 1):
             rest = [open_[self.rung[open_] > level]]
             for index in _parts(open_[self.rung[open_] <= level], points, level):
                 values, good = ask(self.take(index), index, level)
@@ -136,7 +183,7 @@ class Ladder:
     @property
     def start(self):
         """The first level of rays that is worth asking."""
-        return 0 if self.accuracy >= _COARSE else 1
+        return 0 if self.accuracy >= ENOUGH else 1
 
 
 def _parts(index, points, level):

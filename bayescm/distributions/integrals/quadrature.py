@@ -1,6 +1,7 @@
 """Distributions by quadrature over one or two beta variables, with an estimate of the error."""
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,12 +11,13 @@ from numpy.typing import ArrayLike
 from bayescm.distributions.base import Distribution, held
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.integrals.inverses import Inverse
-from bayescm.distributions.integrals.ladder import DRAWS, Parts
+from bayescm.distributions.integrals.ladder import DRAWS, INTEGRAL, Parts, several
 from bayescm.distributions.integrals.rungs import Rungs
 
 _MANY = 10_000  # distributions from which on a coarser accuracy is the default
 _ACCURACY = {False: 1e-6, True: 1e-3}
 _PART = 2**14  # rows at a time
+_UNIT, _SIGNED = (0.0, 1.0), (-1.0, 1.0)  # supports
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +99,24 @@ class Quadrature(Distribution):
 
         return self._elementwise(errors, x)
 
+    @classmethod
+    def at_once(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
+        alike = defaultdict(list)
+        for each in members:
+            if all(isinstance(share, Beta) for share in (each.inner, *each.outer)):
+                support = _UNIT if each.support == _SIGNED else each.support
+                alike[len(each.outer), support, each.accuracy or _ACCURACY[False]].append(each)
+        for (_, support, accuracy), same in alike.items():
+            if len(same) > 1:
+                rows = Rungs(several(same, support), accuracy / (2 if support == _UNIT else 1))
+                closed = all(each.inverse.moment for each in same)
+                _remember(same, rows, prob, kind, moments and not closed)
+
     def eti(self, prob: float) -> np.ndarray:
         return self.checked(prob, "eti")[0]
 
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        if kind == "hdi":
-            return held(self._highest(prob)[0], self._errors[prob])
-        tails = np.array([[(1 - prob) / 2, (1 + prob) / 2]])
-        found = self._by_rows(lambda rows: np.concatenate(rows.equal_tailed(tails), -1), 4)
-        return held(found[..., :2], found[..., 2:])
+        return held(*self._interval(prob, kind)[:2])
 
     def mode(self) -> np.ndarray:
         return self._by_rows(lambda rows: rows.modes())
@@ -119,32 +130,35 @@ class Quadrature(Distribution):
     def skewness(self) -> np.ndarray:
         return self._moments[..., 2]
 
-    @cached_property
+    @property
     def _moments(self):
-        return self._by_rows(lambda rows: rows.moments(), 3)
+        if "moments" not in self._found:
+            self._found["moments"] = self._by_rows(lambda rows: rows.moments(), 3)
+        return self._found["moments"]
 
     def _highest(self, prob):
-        if prob not in self._found:
+        ends, _, kinds = self._interval(prob, "hdi")
+        return ends, kinds
+
+    def _interval(self, prob, kind):
+        """Return the ends, their errors and the kinds of intervals."""
+        if (prob, kind) not in self._found:
             kinds = []
 
             def ends_of(rows):
-                ends, errors, kind = rows.highest(prob)
-                kinds.append(kind)
+                ends, errors, own = rows.interval(prob, kind)
+                kinds.append(own)
                 return np.concatenate([ends, errors], -1)
 
             found = self._by_rows(ends_of, 4)
-            self._found[prob] = found[..., :2], np.concatenate(kinds).reshape(self.shape)
-            self._errors[prob] = found[..., 2:]
-        return self._found[prob]
+            own = np.concatenate(kinds).reshape(self.shape)
+            self._found[prob, kind] = found[..., :2], found[..., 2:], own
+        return self._found[prob, kind]
 
     @property
     def _nodes(self):
         """What to ask instead of the integral over nodes of all variables but one."""
         return None
-
-    @cached_property
-    def _errors(self):
-        return {}
 
     @cached_property
     def _rung(self):
@@ -187,3 +201,21 @@ class Quadrature(Distribution):
         parts = Parts(self.inverse, self.inner, self.outer, self.forward, self.scale, self._nodes)
         accuracy = self.accuracy or _ACCURACY[self._rung.size > _MANY]
         return Rungs(parts.take(part), accuracy, self._rung[part])
+
+
+def _remember(members, rows, prob, kind, moments):
+    """Ask several members at once; they remember what rays are good enough for."""
+    ends, errors, kinds = rows.interval(prob, kind)
+    numbers = np.full((len(members), 3), np.nan)
+    known = np.flatnonzero((rows.rung >= 0) & (rows.rung < INTEGRAL - 1))
+    if moments and len(known):
+        numbers[known] = rows.take(known).moments()
+    for row, each in enumerate(members):
+        # One that goes from -1 to 1 was asked for as if it went from 0 to 1.
+        low, width = (-1.0, 2.0) if each.support == _SIGNED else (0.0, 1.0)
+        found = np.isfinite(errors[row]).all()
+        each._rung[:] = rows.rung[row] if found else INTEGRAL
+        if found:
+            each._found[prob, kind] = low + width * ends[row], width * errors[row], kinds[row]
+        if each.inverse.moment is None and np.isfinite(numbers[row]).all():
+            each._found["moments"] = numbers[row] * [width, width, 1.0] + [low, 0.0, 0.0]

@@ -27,7 +27,8 @@ REACH = 6.0  # of the scores at which a polynomial is fitted
 _TABLED, _GAP = 8.0, 0.125  # the scores of a table
 _NEGLIGIBLE = 1e-14  # weight of a node
 _STEPS = 12
-_SETTLED = 1e-9  # the last move of a score, where no less accuracy will do
+ENOUGH = 1e-4  # the accuracy from which on the coarsest rays will do
+_SETTLED, _LEFT = 1e-9, 0.1  # the last moves of masses, and what of one there is left to do
 _FLAT = 1e-4  # slope of a ray, in parts of the middle one, that gives no density: it was cut off
 _SHORT, _NEAR = 1e-3, 0.05  # the steps of a difference and of a first slope
 
@@ -124,39 +125,44 @@ class Rays:
     accuracy : float
         What will do for a score.
     known : dict
-        The log odds of the shares by the number of their points, for other levels too.
+        The log odds of the shares by the number of their points, and the gradient, for other levels
+        too.
     """
 
     def __init__(self, scale, shares: Sequence[tuple], level: int, accuracy: float, known: dict):
         degree, nodes = LEVELS[level]
-        self.degree, self.nodes, self.settled = degree, nodes, max(_SETTLED, 100 * accuracy**2)
+        self.nodes, self.few = nodes, degree + _LINE
+        # The last moves of masses for bounds; then for densities, whose tails need more.
+        self.settled = max(_SETTLED, accuracy / 10), max(_SETTLED, 100 * accuracy**2)
         self.scale, self.known = scale, [b is None for _, b in shares]
         self.fixed = [special.logit(a)[:, None, None] for a, b in shares if b is None]
         free = [(a, b) for a, b in shares if b is not None]
         a, b = (np.stack(each) for each in zip(*free, strict=True))
-        if degree:
-            points = _fit(degree)[0]
-            if len(points) not in known:
-                known[len(points)] = log_odds(a[..., None], b[..., None], points)
-            self.curves: Polynomials | Tables = Polynomials(known[len(points)], degree)
-        else:
-            self.curves = Tables(a, b)
+        size = _FITTED.get(degree, degree)
+        if degree and size not in known:
+            together = (size,) if accuracy >= ENOUGH else tuple(_FITTED.values())
+            points = [_fit(each)[0] for each in together]
+            values = log_odds(a[..., None], b[..., None], np.concatenate(points))
+            known |= dict(zip(together, np.split(values, [len(points[0])], -1), strict=False))
+        curves = Polynomials(known[size], degree) if degree else Tables(a, b)
+        self.curves: Polynomials | Tables = curves
         self.size = a.shape
         with np.errstate(all="ignore"):
-            self.slope, self.along = self._gradient(len(free))
+            if ("turn", degree > 0) not in known:
+                known["turn", degree > 0] = self._gradient(len(free))
+            self.slope, self.middle, along, across = known["turn", degree > 0]
             offsets, self.weights = _across(nodes, len(free) - 1)
-            self.offsets = _perpendicular(self.along) @ offsets
-        self.offsets, self.along = (
-            self.offsets.swapaxes(0, 1)[:, :, None],
-            self.along.T[..., None, None],
-        )
+        self.offsets = (across @ offsets).swapaxes(0, 1)[:, :, None]
+        self.along = along.T[..., None, None]
 
     def _gradient(self, free):
-        steps = np.concatenate([np.eye(free), -np.eye(free)], axis=1)
-        ends = self.at(np.broadcast_to(steps[:, None, None], (*self.size, 1, 2 * free)))
-        gradient = (ends[:, 0, :free] - ends[:, 0, free:]) / 2
+        """Return the slope, the measure in the middle, and directions along and across."""
+        steps = np.concatenate([np.eye(free), -np.eye(free), np.zeros((free, 1))], axis=1)
+        ends = self.at(np.broadcast_to(steps[:, None, None], (*self.size, 1, 2 * free + 1)))
+        gradient = (ends[:, 0, :free] - ends[:, 0, free:-1]) / 2
         size = np.linalg.norm(gradient, axis=-1)
-        return size[:, None, None], gradient / size[:, None]
+        along = gradient / size[:, None]
+        return size[:, None, None], ends[..., -1:], along, _perpendicular(along)
 
     def at(self, scores):
         """Return the measure, (m, P, N), at the scores (free, m, P, N) of the shares."""
@@ -168,21 +174,24 @@ class Rays:
         goal = special.ndtri(q)[..., None]
         score = np.broadcast_to(goal, (*q.shape, len(self.weights)))
         with np.errstate(all="ignore"):
-            line = self._line if q.shape[1] <= _FEW else self._polynomial()
-            return self._solve(line, score, None, goal)[0]
+            few = q.shape[1] <= _FEW
+            line = self._line if few else self._polynomial()
+            return self._solve(line, score, None, goal, self.settled[not few])[0]
 
     def masses(self, y, exactly=True):
-        """Return the mass below y (m, P) in the scale of the link, and the density in it."""
+        """Return the mass below y (m, P) in the scale of the link, its error and the density."""
         with np.errstate(all="ignore"):
-            middle = self.at(np.zeros((*self.size, 1, 1)))
-            score = (y[..., None] - middle) / self.slope
+            score = (y[..., None] - self.middle) / self.slope
             score = np.broadcast_to(_within(score, 8.0), (*y.shape, len(self.weights)))
-            _, score, slope = self._solve(self._line, score, y[..., None], None)
+            _, score, slope, moved = self._solve(
+                self._line, score, y[..., None], None, self.settled[exactly]
+            )
             if exactly:
                 slope = (self._line(score + _SHORT) - self._line(score - _SHORT)) / (2 * _SHORT)
             below = special.ndtr(score) @ self.weights
             rising = slope > _FLAT * self.slope
-            return below, np.where(rising, _bell(score) / slope, 0.0) @ self.weights
+            density = np.where(rising, _bell(score) / slope, 0.0) @ self.weights
+            return below, _LEFT * moved, density
 
     def moments(self, link):
         """Return mean, standard deviation and skewness of the number itself, (m, 3)."""
@@ -200,12 +209,15 @@ class Rays:
 
     def _polynomial(self):
         """Return the measure along the rays as a function that is asked at many scores."""
-        points, fit = _fit(self.degree + _LINE)
+        points, fit = _fit(self.few)
         values = self._line(np.broadcast_to(points[:, None], (1, len(points), len(self.weights))))
         return partial(_horner, np.einsum("kp,mpn->kmn", fit, values)[:, :, None])
 
-    def _solve(self, line, score, y, goal):
-        """Find the scores at which the rays reach y, and slopes; with a goal y is found itself."""
+    def _solve(self, line, score, y, goal, settled):
+        """Return y, the scores at which the rays reach it, slopes and the last moves of the mass.
+
+        With a goal, which is a normal score, y is found itself.
+        """
         value = line(score)
         slope = (line(score + _NEAR) - value) / _NEAR
         slope = np.where(slope > 0.01 * self.slope, slope, self.slope)
@@ -218,13 +230,14 @@ class Rays:
             last, score = (score, value), _within(new, 12.0)
             step = score - last[0]
             moved = (np.abs(step) * _bell(score) * self.weights).max(axis=-1, keepdims=True)
-            if not (moved > self.settled).any():
+            if not (moved > settled).any():
                 break
             value = line(score)
             secant = (value - last[1]) / step
             slope = np.where((np.abs(step) > 1e-6) & (secant > 0), secant, slope)
-        lost = ~(moved < 10 * self.settled)
-        return np.where(lost, np.nan, y)[..., 0], np.where(lost, np.nan, score), slope
+        lost = ~(moved < 10 * settled)
+        y, score = (np.where(lost, np.nan, each) for each in (y, score))
+        return y[..., 0], score, slope, moved[..., 0]
 
     def _towards(self, goal, y, score, slope):
         """Take Newton's step of y, in the normal scale, and move the scores with it."""

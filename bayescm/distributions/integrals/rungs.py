@@ -56,13 +56,13 @@ class Rungs(Ladder):
 
     def check(self, y, q, level, exactly=False):
         """Return bounds and errors, (m, 2P), and whether the next level of rays has the same."""
-        below, density = self.rays(level + 1).masses(y, exactly)
+        below, left, density = self.rays(level + 1).masses(y, exactly)
         with np.errstate(all="ignore"):
             z = special.ndtri(below)
             gap, rate = special.ndtri(q) - z, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
             move, x = gap * rate, self.link.to_x(y + gap * rate)
             # That two levels agree at one end may be chance.
-            most = np.abs(gap).max(-1, keepdims=True) * rate
+            most = np.abs(gap).max(-1, keepdims=True) * rate + left / density
             error = np.maximum(*(np.abs(self.link.to_x(y + move + s * most) - x) for s in (-1, 1)))
             error = np.where(np.isinf(x), 0.0, error) + np.spacing(np.abs(x))
             good = error <= self.accuracy * np.maximum(1, np.abs(x))
@@ -95,7 +95,14 @@ class Rungs(Ladder):
         counts = [count for share in self.parts.shares for count in share if share[1] is not None]
         return np.min(counts, axis=0) < _THIN
 
-    # Intervals of highest density
+    # Intervals
+
+    def interval(self, prob, kind):
+        """Return intervals (m, 2), their errors (m, 2) and their kinds (m,)."""
+        if kind == "hdi":
+            return self.highest(prob)
+        tails = np.array([[(1 - prob) / 2, (1 + prob) / 2]])
+        return *self.equal_tailed(tails), np.full(len(self.rung), "")
 
     def highest(self, prob):
         """Return intervals of highest density (m, 2), their errors (m, 2) and kinds (m,)."""
@@ -179,15 +186,21 @@ class Rungs(Ladder):
             return values, np.isfinite(values).all(-1)
         y = self.link.to_y(x)
         rough = self.rays(level).masses(y)[0]
-        below, density = self.rays(level + 1).masses(y)
+        below, _, density = self.rays(level + 1).masses(y)
         with np.errstate(all="ignore"):
             values = np.concatenate([below, density / self.link.slope(y)], -1)
             return values, (np.abs(below - rough) < _MASS).all(-1)
 
     def moments(self):
         """Return mean, standard deviation and skewness, (m, 3)."""
-        found = self.climb(lambda rows, _, level: rows.try_moments(level), 3, 15, self.start)
-        return found if self.parts.inverse.moment is None else self._closed(found)
+        found, missing = self._closed()
+        open_ = np.flatnonzero(missing.any(-1))
+        if len(open_):
+            rows = self.take(open_)
+            rest = rows.climb(lambda some, _, level: some.try_moments(level), 3, 15, self.start)
+            found[open_] = np.where(missing[open_], rest, found[open_])
+            self.rung[open_] = rows.rung
+        return found
 
     def try_moments(self, level):
         """Return the moments by one rung, and whether the rung will do."""
@@ -195,7 +208,7 @@ class Rungs(Ladder):
             return np.array([each.moments() for each in self.drawn()]), np.ones(
                 len(self.rung), bool
             )
-        if level == INTEGRAL:
+        if level >= INTEGRAL - 1:  # still finer rays take longer than the integral
             return self.integral.moments(), np.ones(len(self.rung), bool)
         good = self.rung == level
         if not good.all():
@@ -203,8 +216,10 @@ class Rungs(Ladder):
         values = self.rays(level + 1).moments(self.link)
         return values, good & np.isfinite(values).all(-1)
 
-    def _closed(self, found):
-        """Take the moments in closed form, some of them infinite, unless digits would cancel."""
+    def _closed(self):
+        """Return moments in closed form, some infinite, and where digits would cancel, (m, 3)."""
+        if self.parts.inverse.moment is None:
+            return np.full((len(self.rung), 3), np.nan), np.full((len(self.rung), 3), True)
         raw = [self.parts.inverse.moment(k, self.parts.inner, *self.parts.outer) for k in (1, 2, 3)]
         with np.errstate(invalid="ignore"):
             second = np.where(np.isinf(raw[1]), np.inf, raw[1] - raw[0] ** 2)
@@ -212,7 +227,7 @@ class Rungs(Ladder):
             closed = np.stack([raw[0], np.sqrt(second), third / second**1.5], -1)
             narrow = second < 1e-4 * raw[0] ** 2
         by_nodes = np.stack([np.isnan(moment) for moment in raw], -1)
-        return np.where(narrow[:, None] | by_nodes, found, closed)
+        return closed, narrow[:, None] | by_nodes
 
     def modes(self):
         """Return the modes, (m,), NaN where no single point is one."""
