@@ -3,7 +3,7 @@ The direct sibling of `bayescm.models.repeated_items`: the weighted likelihood b
 
 Each draw weighs the items, and the pseudo-items of the prior, by independent exponential (gamma)
 numbers and maximises the likelihood of the mixture; which rate an item has is then drawn given its
-own answers. All systems weigh the same items alike.
+own answers. All systems weigh the same items alike; the pseudo-items are each system's own.
 """
 
 from collections.abc import Callable, Sequence
@@ -129,13 +129,14 @@ class RepeatedItems(Posterior):
         # Of one system alone only the sums over items of a kind matter, which are gamma numbers.
         alone = len(self.right) == 1
         weigh = None if alone else rng.standard_exponential((size, items))
-        before = rng.gamma(self.prior, size=(size, len(SUPPORT)))
         drawn = np.empty((size, len(self.right), len(SUPPORT)))
         for place, (right, made) in enumerate(zip(self.right, self.made, strict=True)):
             kinds, own, count = np.unique(
                 np.stack([right, made], 1), axis=0, return_inverse=True, return_counts=True
             )
             likely = likelihood(kinds[:, 0], kinds[:, 1])
+            # Each system has pseudo-items of its own: what was not seen is not alike in all.
+            before = rng.gamma(self.prior, size=(size, len(SUPPORT)))
             each = (
                 rng.standard_gamma(count, (size, len(count)))
                 if weigh is None

@@ -11,7 +11,8 @@ from bayescm.evidence.predictions import column_of, from_predictions
 from bayescm.validate import fail, suggest
 
 MOST = 2_000_000  # combinations of labels, or of scores, that come back
-_NUMBER, _SMALLEST, _REST = "_bayescm_n", "_bayescm_min", "_bayescm_rest"
+_NUMBER, _SMALLEST = "_bayescm_n", "_bayescm_min"
+_REST, _MISSING = "_bayescm_rest", "_bayescm_missing"
 
 
 def from_frame(
@@ -127,7 +128,9 @@ def counted(
         return _collected(table), weights
     keys = list(dict.fromkeys(columns))
     if weights is not None:
-        table = table.with_columns((nw.col(weights) % 1).alias(_REST))
+        own = nw.col(weights)
+        blank = own.is_null().cast(nw.Int32).alias(_MISSING)
+        table = table.with_columns((own % 1).alias(_REST), blank)
     found = _collected(table.group_by(*keys).agg(*_sums(nw, weights)).head(MOST + 1))
     if len(found) > MOST:
         todo = "name columns of labels; scores go to from_scored_frame, with edges="
@@ -153,13 +156,16 @@ def _sums(nw, weights):
         return [nw.len().alias(_NUMBER)]
     own = nw.col(weights)
     known = [own.sum().alias(_NUMBER), own.min().alias(_SMALLEST)]
-    return [*known, nw.col(_REST).max()]
+    return [*known, nw.col(_REST).max(), nw.col(_MISSING).sum()]
 
 
 def _check(found, weights, weights_are):
-    if found[_SMALLEST].isna().any() or (found[_SMALLEST] < 0).any():
+    if missing := int(found[_MISSING].sum()):
+        todo = "drop these rows, or give them a weight"
+        raise fail(f"{weights} has missing values ({missing})", ..., "a weight per row", todo)
+    if not (found[_SMALLEST] >= 0).all():
         got = found[_SMALLEST].min()
-        raise fail(f"a weight in {weights} is negative or missing", got, "numbers >= 0", "")
+        raise fail(f"a weight in {weights} is negative or no number", got, "numbers >= 0", "")
     if weights_are is None and (found[_REST] > 0).any():
         allowed = '"counts" or "importance"'
         todo = 'pass weights_are="importance" for sampling weights'

@@ -68,6 +68,17 @@ def test_systems_are_paired_by_their_items():
     assert paired["mean"] == pytest.approx(ANSWERS.mean() - harder.mean(), abs=0.02)
 
 
+def test_one_answer_does_not_tell_systems_apart():
+    other = ANSWERS.copy()
+    place = tuple(np.argwhere(other == 0)[0])
+    other[place] = 1
+    solved = {"a": np.ones((10, 3)), "b": np.ones((10, 5))}  # more attempts are no better answers
+    for given in ({"a": ANSWERS, "b": other}, solved):
+        row = bcm.compare(bcm.from_attempts(given), "mean").iloc[0]
+        assert 0.1 < row["p_better"] < 0.9
+        assert row["lower"] < 0 < row["upper"]
+
+
 def test_more_answers_than_there_are_is_refused(evidence):
     with pytest.raises(ValueError, match="sample 32 answers to each item"):
         bcm.interval(evidence, "pass_at(32)")

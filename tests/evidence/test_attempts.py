@@ -35,6 +35,7 @@ def test_systems_are_put_together_by_their_items():
     [
         ([[1, 2], [0, 1]], {}, "neither right nor wrong"),
         ([["A", "B"]], {}, "passing="),
+        ([["A", "BC"]], {"passing": "BC"}, "passing is one grade"),
         ([[1, 0], [np.nan, np.nan]], {}, "an item has no attempt"),
         ([1, 0], {}, "not a table of attempts"),
         ([1, 0], {"attempt": [0, 1]}, "attempt without item"),
@@ -45,5 +46,5 @@ def test_systems_are_put_together_by_their_items():
     ],
 )
 def test_what_is_no_table_of_answers_is_refused(given, keywords, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         bcm.from_attempts(given, **keywords)

@@ -134,8 +134,19 @@ def test_counts_of_scores_may_be_fractions():
         (SCORED, {"scores": "a", "edges": [1, 0]}, "increasing numbers"),
         (SCORED.assign(a=np.nan), {"scores": "a", "edges": EDGES}, "a has missing values"),
         ([1, 2], {"scores": "a"}, "not a table"),
+        (
+            pa.table({"y": [0, 1, 1], "a": [0.1, 0.9, 0.9], "n": [1, None, 2]}),
+            {"scores": "a", "weights": "n"},
+            r"n has missing values \(1\)",
+        ),
     ],
 )
 def test_scores_that_cannot_be_counted(frame, asked, message):
     with pytest.raises((ValueError, TypeError), match=message):
         bcm.from_scored_frame(frame, actual="y", **asked)
+
+
+def test_nan_is_no_high_score_where_the_engine_sorts_it_last():
+    table = _engine("polars").DataFrame({"y": [0, 1, 1], "a": [0.1, 0.9, np.nan]})
+    with pytest.raises(ValueError, match="a has missing values"):
+        bcm.from_scored_frame(table, "a", actual="y", edges=EDGES)

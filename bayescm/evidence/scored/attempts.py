@@ -5,7 +5,7 @@ Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1
 0 for a wrong one, NaN for an attempt that was not made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -147,7 +147,7 @@ def _right(values, passing):
     """Return 1, 0 and NaN."""
     missing = pd.isna(values)
     if passing is not None:
-        right = np.isin(values.astype(object), list(passing)).astype(float)
+        right = np.isin(values.astype(object), _grades(passing)).astype(float)
         return np.where(missing, np.nan, right)
     try:
         right = np.where(missing, np.nan, values).astype(float)
@@ -159,6 +159,14 @@ def _right(values, passing):
         got = values[strange].ravel()[0]
         raise fail("an answer is neither right nor wrong", got, "1, 0 or NaN", todo)
     return right
+
+
+def _grades(passing):
+    """Return the grades that count as right, or raise where a text would be its letters."""
+    if isinstance(passing, str) or not isinstance(passing, Iterable):
+        todo = f"pass passing=[{passing!r}]"
+        raise fail("passing is one grade", passing, "a sequence of grades", todo, TypeError)
+    return list(passing)
 
 
 def is_attempts(evidence: Any) -> bool:

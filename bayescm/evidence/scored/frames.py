@@ -107,8 +107,13 @@ def _binned(frame, columns, scores, starts):
             raise fail(f"{name} holds no scores", str(known[name]), "numbers", todo, TypeError)
     if starts is None:
         return table
+    # For some engines NaN is larger than any number: it must have reached no bin.
+    held = {name: nw.col(name) for name in scores}
+    for name in scores:
+        if known[name].is_float():
+            held[name] = nw.when(~nw.col(name).is_nan()).then(nw.col(name))
     begun = {
-        name: [(nw.col(name) >= float(start)).cast(nw.Int32) for start in starts] for name in scores
+        name: [(held[name] >= float(start)).cast(nw.Int32) for start in starts] for name in scores
     }
     return table.with_columns(*[nw.sum_horizontal(*each).alias(n) for n, each in begun.items()])
 
