@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.special import ndtri
 
 from bayescm.answers.asking import wanted
 from bayescm.answers.draws import labelled_draws
@@ -76,7 +77,7 @@ def check(
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     >>> table = check(counts, ["recall > 0.7 @ 0.95", "precision > 0.9", "f1 > 0.7"])
     >>> table[["outcome", "needed"]].values.tolist()
-    [['met', ''], ['failed', ''], ['not yet known', '1,066 more examples']]
+    [['met', ''], ['failed', ''], ['not yet known', '1,074 more examples']]
     """
     texts = [requirements] if isinstance(requirements, str) else list(requirements)
     if not texts:
@@ -221,20 +222,43 @@ def _needed(evidence, asked, keywords):
         asked = asked._replace(first=Term(asked.first.measure, known))
     total, unit = _unit(counts, asked.first.measure)
 
-    def undecided(times):
+    def spare(times):
         more = (counts * times).round().astype(np.int64)
         above = _single(more, asked, keywords)
-        return _outcome(above if asked.above else 1 - above, asked.level) == UNKNOWN
+        # Beyond eight deviations probabilities are not told apart.
+        return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(asked.level))
 
-    low, high = 1.0, 2.0
-    while undecided(high):
-        low, high = high, 2 * high
-        if high > _MOST:
-            return f"more than {_MOST} times as many {unit}"
-    for _ in range(8):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if undecided(middle) else (low, middle)
+    high = _enough(spare, float(ndtri(asked.level)))
+    if high is None:
+        return f"more than {_MOST} times as many {unit}"
     return f"{max(1, round(total * (high - 1))):,} more {unit}"
+
+
+def _enough(spare, level) -> float | None:
+    """
+    Return the factor from which on deviations are to spare, or None if that is beyond the most.
+
+    The distance from a threshold in deviations grows about with the root of the examples, and
+    between two factors nearly with their logarithm: a few values settle it.
+    """
+    low = high = (1.0, spare(1.0))
+    while not high[1] >= 0:
+        if high[0] >= _MOST:
+            return None
+        away = level / max(level + high[1], level / 8) if np.isfinite(high[1]) else 8
+        factor = min(max(1.05 * away**2, 1.2) * high[0], _MOST)
+        low, high = high, (factor, spare(factor))
+    for _ in range(12):
+        if high[0] < 1.003 * low[0]:
+            break
+        width = np.log(high[0] / low[0])
+        share = low[1] / (low[1] - high[1]) if np.isfinite(low[1]) and high[1] > low[1] else 0.5
+        # A little to the far side of where it should be, so that both ends close in.
+        nudge = 0.001 / width if share < 0.5 else -0.001 / width
+        middle = low[0] * np.exp(width * np.clip(share + nudge, 0.001 / width, 1 - 0.001 / width))
+        value = spare(middle)
+        low, high = (low, (middle, value)) if value >= 0 else ((middle, value), high)
+    return high[0]
 
 
 def _unit(counts, measure):

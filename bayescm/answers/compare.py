@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import batched, combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ _COLUMNS += ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_se
 _COLUMNS += ["paired", "sentence"]
 _KNOWN = set(_COLUMNS)
 _ASSUMED = " Higher is assumed to be better."
-_PAIRS = 2**12  # at once
+_PAIRS = 2**10  # at once
 
 
 def compare(
@@ -118,7 +118,7 @@ def compare(
         less = kernel.lower_is_better
         pairs, known_as = _pairs(names, reference, dim), labels(drawn, kernel, place)
         at = [{**place, dim: pair} for pair in pairs]
-        known = [_distributions(drawn, kernel, each, dim, contrast, less) for each in at]
+        known = (_distributions(drawn, kernel, each, dim, contrast, less) for each in at)
         rope_ = (-region[1], -region[0]) if less else region
         numbers = _decided(known, rope=rope_, prob=prob, kind=kind)
         for pair, each in zip(pairs, numbers, strict=True):
@@ -180,8 +180,9 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
 
 
 def _draws(drawn, kernel, at):
-    values = drawn.values[kernel.__name__]
-    return [values.isel(each).values for each in at]
+    values = drawn.values[kernel.__name__].variable
+    numbers = values.values
+    return [numbers[tuple(each.get(dim, slice(None)) for dim in values.dims)] for each in at]
 
 
 def _tails(distributions):
@@ -193,14 +194,15 @@ def _tails(distributions):
 
 
 def _decided(known, **asked):
-    """Return what distributions say: at once where they are alike, else one after the other."""
-    if len(known) > 1 and not any(tails for _, tails in known):
-        parts = [known[start : start + _PAIRS] for start in range(0, len(known), _PAIRS)]
-        batches = [joined([each for each, _ in part]) for part in parts]
-        found = [decide(batch, **asked) for batch in batches if batch is not None]
-        if len(found) == len(parts):
-            return [row for rows in found for row in rows]
-    return [row for each, tails in known for row in decide(each, tails=tails, **asked)]
+    """Give what distributions say: some at once where they are alike, else one after the other."""
+    for part in batched(known, _PAIRS):
+        alike = len(part) > 1 and not any(tails for _, tails in part)
+        batch = joined([each for each, _ in part]) if alike else None
+        if batch is not None:
+            yield from decide(batch, **asked)
+            continue
+        for each, tails in part:
+            yield from decide(each, tails=tails, **asked)
 
 
 def _turned(numbers, less, contrast):

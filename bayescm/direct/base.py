@@ -283,8 +283,9 @@ class Members(Posterior):
         self.estimands = {"parameter": f"theta_{dim}"}
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return those of the whole posterior."""
-        return self.whole.draws_by_default(of, joint=joint)
+        """Return those of the whole posterior, which knows its members by the name of the dim."""
+        own = of if of == "finite" else self.dim
+        return self.whole.draws_by_default(own, joint=joint)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return draws (size, ..., C, C) of the members' own cells."""

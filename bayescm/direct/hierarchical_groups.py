@@ -29,6 +29,8 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.matrices import with_shares
 from bayescm.validate import fail
 
+_FEWEST, _MOST = 500, 1e6  # draws of all groups; draws times groups
+
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalGroups(Posterior):
@@ -80,8 +82,11 @@ class HierarchicalGroups(Posterior):
         return f"draws by importance sampling ({self.effective:,.0f} effective)"
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: effects take more time than pairs are worth."""
-        return super().draws_by_default(of)
+        """Return how many draws are made: effects of many groups take more time than space."""
+        number = super().draws_by_default(of)
+        if of not in ("finite", *self.uses):
+            return number
+        return int(np.clip(_MOST / self.counts.sizes["group"], _FEWEST, number))
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """

@@ -15,13 +15,10 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from bayescm.direct.base import FINITE_DRAWS
 from bayescm.direct.groups.collections import Two
 from bayescm.direct.groups.logit_grid import LogitGrid, mean_rates, wider
 from bayescm.direct.hierarchical_groups import HierarchicalGroups, groups_of
 from bayescm.validate import fail
-
-_FEWEST, _MOST = 500, 1e6  # draws of all groups; draws times groups
 
 
 class RobustTwo:
@@ -94,12 +91,6 @@ class RobustGroups(HierarchicalGroups):
     sampling_method = "quadrature"
     how = "draws by quadrature on a grid"
     deviation: float
-
-    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: of very many groups fewer."""
-        if of != "finite":
-            return super().draws_by_default(of, joint=joint)
-        return int(np.clip(_MOST / self.counts.sizes["group"], _FEWEST, FINITE_DRAWS))
 
     @cached_property
     def each_collection(self):

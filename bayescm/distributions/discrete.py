@@ -1,7 +1,7 @@
 """Distributions that are lists of numbers: weighted atoms, and draws."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -157,6 +157,13 @@ class Empirical(Distribution):
     @property
     def shape(self) -> tuple[int, ...]:
         return self.draws.shape[1:]
+
+    @classmethod
+    def joined(cls, members: Sequence) -> "Empirical | None":
+        first, alike = members[0], {(each.draws.shape, each.chains, each.how) for each in members}
+        if len(alike) > 1 or first.shape:
+            return None
+        return cls(np.stack([each.draws for each in members], axis=1), first.chains, first.how)
 
     def take(self, index: np.ndarray) -> "Empirical":
         return Empirical(self.draws.reshape(len(self.draws), -1)[:, index], self.chains, self.how)

@@ -8,7 +8,7 @@ from scipy.special import betainc, ndtr
 from bayescm.distributions.base import Distribution, joined
 from bayescm.distributions.beta import F1, Beta
 from bayescm.distributions.differences import Independent
-from bayescm.distributions.discrete import Discrete
+from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.paired import discordant
 
 SHARES = [
@@ -126,6 +126,7 @@ def test_a_normal_difference_of_a_wide_and_a_narrow_share():
     [
         [discordant(*each) for each in SHARES],
         [Independent(*pair) for pair in PAIRS[:3]],
+        [Empirical(np.random.default_rng(seed).normal(0.02, 0.1, 400)) for seed in range(3)],
     ],
 )
 def test_a_batch_is_one_by_one(members):

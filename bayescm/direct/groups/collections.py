@@ -7,8 +7,6 @@ from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.random_effects import Block
 from bayescm.validate import fail
 
-_NODES = 61
-
 
 class Two:
     """Two classes: logit-normal prevalence, bivariate logit-normal recall and specificity."""
@@ -33,15 +31,17 @@ class Two:
 
     def draws(self, size, rng, groups):
         """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
-        parts = [block.points.draw(size, rng) for block in (self.shares, self.rates)]
         blocks = (self.shares, self.rates)
+        chosen = [block.points.choose(size, rng) for block in blocks]
+        pairs = list(zip(blocks, chosen, strict=True))
+        parts = [block.points.points[places] for block, places in pairs]
         split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
         means, spread = (np.concatenate([each[i] for each in split], axis=1) for i in (0, 1))
         found = {
             "rates": expit(means),
             "spread": spread,
             "correlation": (split[1][2] + 1) / 2,
-            "theta": self._average(means, spread),
+            "theta": self._average(pairs),
             "theta_typical": self._theta(means, self.prevalence),
         }
         if "slope" in self.parameters:
@@ -68,11 +68,10 @@ class Two:
         rates = np.concatenate([means[:, 1:], spread[:, 1:], turned[:, None], other], axis=1)
         return self.shares.log_likelihood(shares) + self.rates.log_likelihood(rates)
 
-    def _average(self, means, spread):
-        """Return the cells (S, 2, 2) averaged over all groups, by Gauss-Hermite quadrature."""
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-        turned = means[..., None] + spread[..., None] * nodes
-        yes, no = (expit(sign * turned) @ (weights / weights.sum()) for sign in (1, -1))
+    def _average(self, pairs):
+        """Return the cells (S, 2, 2) averaged over all groups, of blocks and the points drawn."""
+        both = [[each[places] for each in block.averages] for block, places in pairs]
+        yes, no = (np.concatenate(each, axis=1) for each in zip(*both, strict=True))
         # Prevalence and rates are independent between groups, and each cell is linear in a rate.
         return self._cells(yes, no, self.prevalence)
 

@@ -10,7 +10,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, betaln, expit, logit, ndtr
+from scipy.special import betaincinv, betaln, logit, ndtr
+
+from bayescm.direct.groups.effects_out import averaged
 
 _COARSE, _FINE, _TAIL = 0.12, 0.4, 8.0  # steps of the grid, the second in standard errors; its ends
 _SPREADS, _MIDDLES, _SHARES = 24, 9, 6
@@ -243,16 +245,9 @@ def wider(spread: np.ndarray, deviation: float) -> np.ndarray:
 
 def mean_rates(drawn: dict[str, np.ndarray], deviation: float) -> tuple[np.ndarray, np.ndarray]:
     """Return a rate and its complement (size,), averaged over all groups there may be."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
-    weights = weights / weights.sum()
     middle, spread, share = (drawn[name] for name in ("middle", "spread", "outlying"))
     wide = wider(spread, deviation)
     parts = [(0.0, spread, 1 - share), (-deviation, wide, share / 2), (deviation, wide, share / 2)]
-
-    def averaged(sign):
-        return sum(
-            mass * (expit(sign * ((middle + off)[:, None] + scale[:, None] * nodes)) @ weights)
-            for off, scale, mass in parts
-        )
-
-    return averaged(1), averaged(-1)
+    found = [(averaged(middle + off, scale), mass) for off, scale, mass in parts]
+    yes, no = (sum(mass * each[i] for each, mass in found) for i in (0, 1))
+    return yes, no

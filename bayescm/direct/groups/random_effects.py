@@ -6,16 +6,20 @@ importance sampling, the effects of each group integrated out by adaptive Gauss-
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.special import betaln, expit, logit
+from scipy.special import betaln, logit
 
+from bayescm.direct.groups.effects_out import Fitted, averaged, integrated, log_binomial, share
 from bayescm.direct.groups.importance import Weighted, explore
 
-_NODES = 7
+# Nodes for each effect: of many groups together the parameters are known so well that fewer do, and
+# three tell where the posterior is.
+_NODES, _FEWER, _MANY, _ROUGH = 7, 5, 100, 3
+_POINTS, _FEWEST_AND_MOST = 1.5e6, (1500, 4000)  # of the posterior, times groups; at least, at most
 _IMPOSSIBLE = -1e6
-_CHUNK = 400_000  # (proposal, group) pairs evaluated at once, by the number of nodes
+_HELD = 32_000  # (proposal, group) pairs at once, by the nodes: what the cache has room for
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +80,15 @@ class Block:
         each = -(standard**2) / 2 - np.log(2 * np.pi) / 2 - np.log(self.slope)
         return total + each.sum((1, 2))
 
-    def log_posterior(self, points: np.ndarray) -> np.ndarray:
+    def log_posterior(self, points: np.ndarray, nodes: int | None = None) -> np.ndarray:
         """Return the log posterior density at points (S, P), the effects integrated out."""
         heights = self.log_prior(points)
         # Spreads that the prior rules out would overflow the quadrature, and weigh nothing.
         heights = np.where(heights > _IMPOSSIBLE, heights, -np.inf)
         likely = np.flatnonzero(np.isfinite(heights))
-        step = max(1, _CHUNK // (len(self.hits) * _NODES**self.rates))
-        for start in range(0, len(likely), step):
-            some = likely[start : start + step]
-            heights[some] += self._log_likelihood(points[some]).sum(1)
+        nodes = nodes or (_FEWER if len(self.hits) > _MANY else _NODES)
+        for some in self._pieces(len(likely), nodes):
+            heights[likely[some]] += self._log_likelihood(points[likely[some]], nodes).sum(1)
         return heights
 
     def log_likelihood(self, points: np.ndarray) -> np.ndarray:
@@ -94,20 +97,18 @@ class Block:
 
         The effects are integrated out; the binomial coefficients are left out.
         """
-        step = max(1, _CHUNK // (len(self.hits) * _NODES**self.rates))
-        starts = range(0, len(points), step)
-        return np.concatenate([self._log_likelihood(points[at : at + step]) for at in starts])
+        pieces = self._pieces(len(points), _NODES)
+        return np.concatenate([self._log_likelihood(points[each], _NODES) for each in pieces])
 
-    def _log_likelihood(self, points):
+    def _pieces(self, size, nodes):
+        """Give slices of so many points that what is made of them stays in the cache."""
+        step = max(1, _HELD // (len(self.hits) * nodes))
+        return (slice(start, start + step) for start in range(0, size, step))
+
+    def _log_likelihood(self, points, number):
         means, factor = self._distribution(points)
-        middle, spread = self.effects(means, factor)
-        nodes, weights = _rule(self.rates)
-        at = [each[..., None] for each in middle]
-        at = [each + part for each, part in zip(at, _times(_wide(spread), nodes.T), strict=True)]
-        heights = self._log_binomial(self._logits(means, factor, at))
-        heights += ((nodes**2).sum(1) - sum(each**2 for each in at)) / 2 + np.log(weights)
-        volume = sum(np.log(spread[place][place]) for place in range(self.rates))
-        return _log_sum(heights) + volume
+        fitted = Fitted(self.hits.T, self.totals.T, means, factor, *self.effects(means, factor))
+        return integrated(fitted, number)
 
     def _distribution(self, points):
         """Return means, D of (S, 1 or G), and the lower Cholesky factor, D rows of (S, 1)."""
@@ -130,13 +131,8 @@ class Block:
         return [mean[extra] + shift for mean, shift in zip(means, shifts, strict=True)]
 
     def _log_binomial(self, logits):
-        """Return the log likelihood of logits, D arrays (S, G, ...), without the coefficients."""
-        extra = (...,) + (None,) * (logits[0].ndim - 2)
-        columns = zip(logits, self.hits.T, self.totals.T, strict=True)
-        return sum(
-            hits[extra] * logit - totals[extra] * np.logaddexp(0, logit)
-            for logit, hits, totals in columns
-        )
+        """Return the log likelihood of logits, D arrays (S, G), without the coefficients."""
+        return sum(map(log_binomial, logits, self.hits.T, self.totals.T))
 
     def effects(self, means, factor):
         """
@@ -157,7 +153,7 @@ class Block:
             length = np.max([np.abs(move) for move in moves], axis=0)
             brake = np.minimum(1, 2 / np.maximum(length, 1e-12))
             at = [each + brake * move for each, move in zip(at, moves, strict=True)]
-            if left.max() < 1e-6:  # the quadrature wants no more
+            if left.max() < 1e-3:  # the quadrature wants no more
                 break
         _, curve = self._slopes(at, means, factor)
         return at, _root(curve)
@@ -171,7 +167,7 @@ class Block:
         return _times(_inverse(curve), slope)
 
     def _slopes(self, at, means, factor):
-        rates = [expit(each) for each in self._logits(means, factor, at)]
+        rates = [share(each) for each in self._logits(means, factor, at)]
         off = [h - n * p for h, n, p in zip(self.hits.T, self.totals.T, rates, strict=True)]
         weight = [n * p * (1 - p) for n, p in zip(self.totals.T, rates, strict=True)]
         slope, curve = _normal_equations(off, weight, factor)
@@ -192,16 +188,20 @@ class Block:
             slopes = self.design.shape[1] * self.rates
             start = np.append(start, np.zeros(slopes))
             bounds = [*bounds, *[(-20.0, 20.0)] * slopes]
-        return explore(self.log_posterior, start, bounds)
+        sketch = partial(self.log_posterior, nodes=_ROUGH)
+        number = int(np.clip(_POINTS / len(self.hits), *_FEWEST_AND_MOST))
+        sizes = {"rough": number // 5, "size": number}
+        return explore(self.log_posterior, start, bounds, sketch=sketch, **sizes)
+
+    @cached_property
+    def averages(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rates and their complements (S, D) at every point, averaged over all groups."""
+        return averaged(*self.split(self.points.points)[:2])
 
     def draw_effects(self, points: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw each group's standardised effects given points (S, P), shape (S, G, D)."""
-        step = max(1, _CHUNK // len(self.hits))
-        parts = [
-            self._effects_of(points[start : start + step], rng)
-            for start in range(0, len(points), step)
-        ]
-        return np.concatenate(parts)
+        pieces = self._pieces(len(points), 1)
+        return np.concatenate([self._effects_of(points[each], rng) for each in pieces])
 
     def _effects_of(self, points, rng, moves=8):
         """Draw by a few independent Metropolis steps from the normal distribution at the mode."""
@@ -248,10 +248,6 @@ def _times(rows, vector):
     return [sum(m * v for m, v in zip(row, vector, strict=False)) for row in rows]
 
 
-def _wide(rows):
-    return [[each[..., None] for each in row] for row in rows]
-
-
 def _inverse(curve):
     rows, size = curve
     if len(rows) == 1:
@@ -267,16 +263,3 @@ def _root(curve):
         return [[np.sqrt(1 / size)]]
     (_, b), (_, d) = rows
     return [[np.sqrt(d / size)], [-b / np.sqrt(d * size), np.sqrt(1 / d)]]
-
-
-def _rule(rates):
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
-    grids = np.meshgrid(*[nodes] * rates, indexing="ij")
-    products = np.prod(np.meshgrid(*[weights] * rates, indexing="ij"), axis=0)
-    norm = (2 * np.pi) ** (rates / 2)
-    return np.stack([grid.ravel() for grid in grids], axis=1), products.ravel() / norm
-
-
-def _log_sum(values):
-    top = values.max(-1, keepdims=True)
-    return np.log(np.exp(values - top).sum(-1)) + top[..., 0]
