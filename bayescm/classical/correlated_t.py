@@ -1,5 +1,6 @@
 """The Bayesian correlated t: two classifiers over the folds of one cross-validation."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,11 @@ def correlated_t(
         raise fail("the scores do not make whole repeats", got, "a multiple of n_folds", todo)
     distribution = mean_difference(first - second, 1 / n_folds)
     ends, prob = check_rope(rope), check_prob(prob)
+    if distribution.scale == 0 and distribution.location:
+        warnings.warn(
+            "The scores differ by the same number on every fold, which the t takes for certainty.",
+            stacklevel=2,
+        )
     (found,) = decide(distribution, rope=ends, prob=prob, kind="eti")
     if ends == (0.0, 0.0) and found["p_rope"] == 1:  # no difference in any fold: either way
         found |= {"p_better": 0.5, "p_rope": 0.0, "p_worse": 0.5}

@@ -11,17 +11,27 @@ from bayescm.answers.ranking.sets import rank_sets, tiers, told_apart
 
 TRUTH = np.arange(240) % 5 < 2
 RNG = np.random.default_rng(3)
-ERRORS = {"a": 0.06, "b": 0.1, "c": 0.14, "d": 0.2, "e": 0.3}
-ANSWERS = {name: TRUTH ^ (RNG.random(240) < share) for name, share in ERRORS.items()}
+ERRORS = {  # in each of four folds of sixty examples
+    "a": [4, 3, 4, 4],
+    "b": [6, 7, 5, 6],
+    "c": [8, 8, 9, 7],
+    "d": [11, 12, 12, 13],
+    "e": [17, 19, 18, 18],
+}
+EQUALLY = {"a": [4, 3, 4, 4], "b": [6, 5, 6, 6]}  # two more in every fold
+PLACES = np.tile(np.arange(60)[:, None], 4)
+ANSWERS = {
+    name: TRUTH ^ (RNG.permuted(PLACES, axis=0) < each).ravel() for name, each in ERRORS.items()
+}
 OUTCOMES = bcm.from_classifiers(TRUTH, ANSWERS, positive=True)
 COUNTS = {
     name: bcm.from_cells(tp=60 - each, fn=each, fp=each, tn=70 - each)
     for name, each in zip("abcd", (2, 9, 13, 30), strict=True)
 }
 ROWS = [
-    (f"set {i}", name, fold, 0.8 - share + effect + RNG.normal(0, 0.03))
+    (f"set {i}", name, fold, 0.8 - sum(each) / 240 + effect + RNG.normal(0, 0.03))
     for i in range(8)
-    for name, share in ERRORS.items()
+    for name, each in ERRORS.items()
     for effect in [RNG.normal(0, 0.03)]
     for fold in range(5)
 ]
@@ -68,10 +78,21 @@ def test_tiers_and_pairs_agree(evidence, measure, options):
         assert row["best_rank"] - 0.1 < row["expected_rank"] < row["worst_rank"] + 0.1
 
 
+@pytest.mark.parametrize("answer", [bcm.ranks, bcm.compare])
+def test_the_same_difference_in_every_fold_is_no_certainty(answer):
+    wrong = {name: (RNG.permuted(PLACES, axis=0) < each).ravel() for name, each in EQUALLY.items()}
+    answers = {name: TRUTH ^ each for name, each in wrong.items()}
+    folds = bcm.from_classifiers(TRUTH, answers, positive=True, by={"fold": np.arange(240) % 4})
+    with pytest.warns(UserWarning, match="the same number in every fold"):
+        answer(folds, "accuracy", draws=1000)
+    paired = bcm.compare(folds, "accuracy", model="paired_folds", draws=1000)
+    assert paired["sd"].min() > 0.01
+
+
 def test_all_sets_hold_in_as_many_draws_as_asked():
     rng = np.random.default_rng(1)
     level = np.array([0, 0.1, 1.0, 3.0, 3.2, 7.0])
-    mixing = rng.normal(size=(6, 6)) * [[0.1], [0.3], [0.2], [1], [0.4], [0.5]]
+    mixing = np.sin(np.arange(1, 37)).reshape(6, 6) * [[0.1], [0.3], [0.2], [1], [0.4], [0.5]]
     draws = level + rng.gamma(2.0, size=(9000, 6)) @ mixing.T  # skewed, correlated, unequal
     ranks = 1 + (draws[:, None] > draws[..., None]).sum(-1)
     shares = []

@@ -4,7 +4,7 @@ import pytest
 import bayescm as bcm
 
 RNG = np.random.default_rng(2)
-TP = RNG.binomial(50, [0.9] * 15 + [0.6] * 10)
+TP = np.array([45, 46, 44] * 5 + [30, 31] * 5)
 WEEKS = bcm.from_cells(tp=TP, fn=50 - TP, fp=5, tn=40).rename(batch="step")
 PETS = bcm.from_matrix(RNG.integers(1, 30, (4, 3, 3)), labels=["cat", "cow", "dog"], dims=("step",))
 

@@ -1,5 +1,6 @@
 """The correlated t: mean measures over the folds of one cross-validation, members paired."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -48,9 +49,11 @@ class CorrelatedT(Posterior):
         """Return the distribution of the mean difference of two members."""
         values = measure(self._rows)
         dims = self.batch.dims
-        one, two = (values[tuple(at[dim] for dim in dims)] for at in (first, second))
+        places = [tuple(at[dim] for dim in dims) for at in (first, second)]
+        one, two = (values[place] for place in places)
         if "class" in first:
             one, two = one[:, first["class"]], two[:, second["class"]]
+        _warn_if_sure(np.stack([one, two]), np.stack([self._rows[place] for place in places]))
         return mean_difference(one - two, self.rho)
 
     def draw_parameter(
@@ -64,8 +67,23 @@ class CorrelatedT(Posterior):
         values = np.moveaxis(values, (lead, lead + 1), (-2, -1))
         drawn = np.empty((size, *values.shape[:-1]))
         for index in np.ndindex(values.shape[:-2]):
+            _warn_if_sure(values[index], self._rows[index[:lead]])
             drawn[(slice(None), *index)] = correlated_draws(values[index], self.rho, size, rng)
         return np.moveaxis(drawn, -1, 1 + lead)
+
+
+def _warn_if_sure(values, tables):
+    """Warn where members (J, folds) differ by the same in every fold: the t is sure then."""
+    values = values[:, np.isfinite(values).all(axis=0)]
+    if values.shape[1] < 2:
+        return
+    apart = (values - values.mean(axis=1, keepdims=True)).round(12) + 0.0
+    if len(np.unique(apart, axis=0)) < len(np.unique(tables, axis=0)):
+        warnings.warn(
+            "Two members differ by the same number in every fold, or in none, which the correlated "
+            't takes for certainty. Pass model="paired_folds", or more folds.',
+            stacklevel=2,
+        )
 
 
 def correlated_draws(

@@ -66,7 +66,7 @@ def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     found = monitor.alarms(floor={"auc": 0.9})
     assert set(found["rule"]) == {"calibration", "floor"}
     slope = found[found["measure"] == "calibration_slope"]
-    assert 8 < slope["step"].iloc[0] < 16
+    assert 8 <= slope["step"].iloc[0] < 16
     assert (slope["since"] >= day(6)).all()
     assert monitor.acknowledge(found) == len(found)
     assert monitor.alarms(floor={"auc": 0.9}, new=True).empty
