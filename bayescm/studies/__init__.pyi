@@ -8,8 +8,10 @@ from bayescm.studies.judged import labelling as labelling
 from bayescm.studies.judged import raters as raters
 from bayescm.studies.judged import transfer as transfer
 from bayescm.studies.learners import best as best
+from bayescm.studies.learners import differing_folds as differing_folds
 from bayescm.studies.learners import halves as halves
 from bayescm.studies.learners import ranks as ranks
+from bayescm.studies.learners import training_sizes as training_sizes
 from bayescm.studies.ours import challengers as challengers
 from bayescm.studies.ours import comparisons as comparisons
 from bayescm.studies.ours import curves as curves

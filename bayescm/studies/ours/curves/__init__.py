@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 
 from bayescm.simulation.coverage import Study
-from bayescm.studies.ours.curves import answers, populations
+from bayescm.studies.ours.curves import answers, populations, weighted
 from bayescm.studies.tables import Settings
 from bayescm.validate import check_choice, fail
 
-TABLES = ("curves", "paired", "choice")
+TABLES = ("curves", "paired", "choice", "weighted")
 
 _CHOICES = [
     ("binormal", 0.8, 50, 0.3),
@@ -38,6 +38,9 @@ def cases(name: str) -> list[dict[str, Any]]:
                 answers.SIZES, answers.CORRELATIONS, answers.AREAS
             )
         ]
+    if name == "weighted":
+        pairs = product(weighted.KINDS, weighted.SIZES)
+        return [{"weights": weights, "n": n} for weights, n in pairs]
     keys = ("population", "area", "n", "prevalence")
     if name == "choice":
         return [dict(zip(keys, each, strict=True)) for each in _CHOICES]
@@ -55,6 +58,7 @@ def study(name: str, case: int) -> Study:
         "curves": populations.study,
         "paired": answers.paired_study,
         "choice": answers.choice_study,
+        "weighted": weighted.study,
     }[name]
     return form(**_case(name, case))
 
@@ -67,7 +71,7 @@ def table(
 
     Parameters
     ----------
-    name : {"curves", "paired", "choice"}
+    name : {"curves", "paired", "choice", "weighted"}
     case : int, optional
         One case only, counted from 1.
     settings : Settings, optional
