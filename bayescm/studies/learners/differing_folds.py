@@ -6,6 +6,8 @@ standard deviations 1.2 and .9 and a correlation of -.8, and 20 + 20 examples; t
 independent. What is true is the mean of a measure over learners.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from scipy.special import expit
@@ -68,8 +70,9 @@ def table(
         hits = rng.binomial(_EACH, rates)
         cells = np.round(_EACH * _cells(hits[..., 0] / _EACH, hits[..., 1] / _EACH))
         counts = from_matrix(cells.astype(int), positive=1, dims=("batch", "fold"))
-        ends = interval(counts, list(MEASURES), model="hierarchical_folds", kind="eti")
-        means = mean(counts, list(MEASURES), model="hierarchical_folds")
+        asked: Any = list(MEASURES)
+        ends = interval(counts, asked, model="hierarchical_folds", kind="eti")
+        means = mean(counts, asked, model="hierarchical_folds")
         for measure in MEASURES:
             truth = float(resolve(measure)(true).mean())
             low, high = ends.sel(measure=measure).values.T
