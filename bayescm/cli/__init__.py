@@ -30,12 +30,6 @@ from bayescm.cli.slices import slices
 from bayescm.cli.study import study
 from bayescm.cli.summary import summary
 
-app = typer.Typer(
-    name="bayescm",
-    help="The posterior distribution of any performance measure of a classifier.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 COMMANDS = (
     demo,
     interval,
@@ -57,9 +51,6 @@ COMMANDS = (
     report,
     study,
 )  # in the order of the help
-for command in COMMANDS:
-    app.command()(command)
-app.add_typer(monitor, name="monitor")
 
 
 def _version(wanted: bool) -> None:
@@ -68,7 +59,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
@@ -77,12 +67,39 @@ def options(
     """Take what is not of one command."""
 
 
+def _with(commands, groups):
+    made = typer.Typer(
+        name="bayescm",
+        help="The posterior distribution of any performance measure of a classifier.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )
+    made.callback()(options)
+    for command in commands:
+        made.command()(command)
+    for name, group in groups.items():
+        made.add_typer(group, name=name)
+    return made
+
+
+GROUPS = {"monitor": monitor}
+app = _with(COMMANDS, GROUPS)
+
+
+def _asked(arguments):
+    """Return the command line with the one command asked for: to make all ready takes longer."""
+    first = (sys.argv[1:] if arguments is None else arguments)[:1]
+    commands = [each for each in COMMANDS if [each.__name__.replace("_", "-")] == first]
+    groups = {name: group for name, group in GROUPS.items() if [name] == first}
+    return _with(commands, groups) if commands or groups else app
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 when all went well, 2 with one line on stderr if not."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            code = app(arguments, standalone_mode=False)
+            code = _asked(arguments)(arguments, standalone_mode=False)
     except TyperException as error:
         code = _complain(error.format_message())
     except (ValueError, TypeError, OSError, ImportError) as error:

@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
-SLOW = {"matplotlib", "numba", "pymc", "scipy.optimize", "scipy.stats", "sklearn"}
+SLOW = {"dask.array", "matplotlib", "numba", "pymc", "scipy.optimize", "scipy.stats", "sklearn"}
 RUN = """
 import json, sys
-from bayescm.cli import main
+from bayescm.__main__ import main
 for arguments in json.loads(sys.argv[1]):
+    sys.argv = ["bayescm", *arguments]
     try:
-        main(arguments)
+        main()
     except SystemExit as left:
         assert not left.code, left.code
     print(*sys.modules, file=sys.stderr)
