@@ -1,5 +1,7 @@
 """A judge has seen everything, people only a part."""
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,21 @@ def test_strata_that_were_labelled_more_need_no_weights():
     low, high = bcm.interval(bcm.from_partly_labelled(human, judge=JUDGE), "prevalence").values
     assert low < TRUTH.mean() < high
     assert TRUTH[chosen].mean() > high
+
+
+def test_scores_that_tie_are_still_cut():
+    rare = np.where((TRUTH == 1) & (ORDER % 3 > 0), 0.5, 0.0)  # a quantile is 0 as all others are
+    cut = bcm.from_partly_labelled(HUMAN, SAID, rare)
+    said = bcm.from_partly_labelled(HUMAN, SAID, np.where(rare > 0, "yes", "no"))
+    np.testing.assert_array_equal(cut, said)
+    np.testing.assert_array_equal(cut["unlabelled"], said["unlabelled"])
+
+
+def test_scores_of_a_table_without_types_are_scores():
+    scores = RNG.normal(TRUTH).round(2)
+    expected = bcm.from_partly_labelled(HUMAN, SAID, scores)
+    for given in (scores.astype(object), [Decimal(str(each)) for each in scores]):
+        np.testing.assert_array_equal(bcm.from_partly_labelled(HUMAN, SAID, given), expected)
 
 
 def test_a_judge_may_be_scores_or_several():

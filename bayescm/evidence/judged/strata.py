@@ -2,6 +2,8 @@
 
 import warnings
 from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -51,11 +53,10 @@ def _part(name, values, size, labels):
     values = in_a_row(values)
     check_one_axis(name, values)
     if is_score(values):
-        array = np.asarray(values, float)
+        array = _numbers(values).astype(float)
         if np.isnan(array).any():
             raise _missing(name, np.isnan(array).sum())
-        bins = int(np.clip(labels // LABELS_A_BIN, 2, BINS))
-        found = pd.Categorical(pd.qcut(array, bins, labels=False, duplicates="drop"))
+        found = pd.Categorical(_cut(array, int(np.clip(labels // LABELS_A_BIN, 2, BINS))))
     else:
         array = pd.Series(values).reset_index(drop=True)
         if array.dtype == object and len(array) and np.ndim(array.iloc[0]):
@@ -75,9 +76,29 @@ def _missing(name, number):
 
 def is_score(values: Any) -> bool:
     """Say whether a judge's answers are numbers between the whole ones."""
-    array = np.asarray(values)
+    array = _numbers(values)
     with np.errstate(invalid="ignore"):
         return array.dtype.kind == "f" and bool((array % 1 > 0).any())
+
+
+def _numbers(values):
+    """Return answers as an array, as numbers also where a table holds these as objects."""
+    array = np.asarray(values)
+    if array.dtype.kind != "O":
+        return array
+    blank = pd.isna(array)
+    whole = all(isinstance(each, Real | Decimal) for each in array[~blank].tolist())
+    return np.where(blank, np.nan, array).astype(float) if whole else array
+
+
+def _cut(scores, bins):
+    """Return the part of every score; one that many share, such as 0, stays apart from others."""
+    edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
+    if (np.diff(edges) > 0).all():
+        return pd.qcut(scores, bins, labels=False)
+    # The middle of those that tie says which part they are in.
+    middle = (pd.Series(scores).rank(method="average").to_numpy() - 0.5) / len(scores)
+    return np.unique(np.floor(bins * middle), return_inverse=True)[1]
 
 
 def warn_of_judge(known: np.ndarray, others: np.ndarray, *, varies: bool) -> None:
@@ -101,7 +122,8 @@ def warn_of_judge(known: np.ndarray, others: np.ndarray, *, varies: bool) -> Non
     blank = (seen == 0) & (size > 0)
     if size[blank].sum() > 0.1 * size.sum():
         share = f"{100 * size[blank].sum() / size.sum():.0f} %"
-        said = f"{share} of the examples are in {blank.sum()} strata without a label: what is true "
+        many = "1 stratum" if blank.sum() == 1 else f"{blank.sum()} strata"
+        said = f"{share} of the examples are in {many} without a label: what is true "
         warnings.warn(f"{said}there is left to the prior. Label some of these.", stacklevel=4)
         return
     worth = labels_worth(known, others)
