@@ -30,6 +30,7 @@ from bayescm.evidence.judged.raters import as_ratings
 from bayescm.validate import fail
 
 _FEW, _FAR = 400.0, 12.0
+_POINTS, _HELD = 16_000, 400_000  # of the last round; points times patterns held at once
 _OUTSIDE = -1e9  # the log density of what the prior excludes: finite, for the search of the mode
 # Chains of the Gibbs sampler, sweeps left out first, and sweeps from one kept to the next.
 _CHAINS, _BURN, _THIN = 400, 100, 4
@@ -66,7 +67,8 @@ class NoisyLabels(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How its draws are made, in words."""
-        return "draws by importance sampling" if self._two else "draws by Gibbs sampling"
+        worth = f"importance sampling ({self.points.effective:,.0f} effective)" if self._two else ""
+        return f"draws by {worth or 'Gibbs sampling'}"
 
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
@@ -149,15 +151,18 @@ class NoisyLabels(Posterior):
         def log_density(points):
             # The change of variables: p (1 - p) for each logit.
             jacobian = (log_expit(points) + log_expit(-points)).sum(-1)
-            return self.log_joint(*self._unfold(points)) + jacobian
+            parts = np.array_split(points, 1 + points.shape[0] * self.votes.weight.size // _HELD)
+            return (
+                np.concatenate([self.log_joint(*self._unfold(part)) for part in parts]) + jacobian
+            )
 
         rough = 2000 if self._unknown else 700  # a dependence is skewed
-        found = explore(log_density, start, [(-_FAR, _FAR)] * len(start), rough=rough)
+        bounds = [(-_FAR, _FAR)] * len(start)
+        found = explore(log_density, start, bounds, rough=rough, size=_POINTS)
         if found.effective < _FEW:
             warnings.warn(
-                f"The draws are worth {found.effective:.0f} independent ones only: the rates are "
-                'hardly identified. Use fit(evidence, "noisy_labels", method="nuts"), more raters '
-                "or gold labels.",
+                f"The draws are worth {found.effective:.0f} only: the rates are hardly identified. "
+                'Use fit(evidence, "noisy_labels", method="nuts"), more raters or gold labels.',
                 stacklevel=2,
             )
         return found

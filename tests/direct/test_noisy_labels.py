@@ -1,5 +1,6 @@
 """Several raters and no truth: what each is worth against the class that nobody has seen."""
 
+import re
 import warnings
 from pathlib import Path
 
@@ -75,6 +76,20 @@ def test_model_and_sibling_are_one_density():
     points = [{name: drawn[name][i] for name in ("prevalence", "rates")} for i in range(3)]
     gaps = [float(function(point)) - posterior.log_density(point) for point in points]
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
+
+
+def test_the_answer_says_how_many_draws_it_is_worth():
+    ends = bcm.interval(bcm.from_raters(SAID), "recall")
+    worth = re.search(r"\((.*) effective\)", ends.attrs["how"])
+    assert (
+        float(worth[1].replace(",", "")) > 1_500
+    )  # a thousand left bounds off by a fifth of an sd
+
+
+def test_raters_that_contradict_the_gold_labels_are_warned_of():
+    gold = [int(not each) if place < 20 else None for place, each in enumerate(TRUTH)]
+    with pytest.warns(UserWarning, match="coded as those of the raters"):
+        bcm.from_raters(SAID, gold=gold)
 
 
 @pytest.mark.long

@@ -12,6 +12,8 @@ from bayescm.evidence.counts import obvious
 from bayescm.evidence.labels import as_labels
 from bayescm.validate import fail, suggest
 
+_FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
+
 
 def from_raters(
     raters: Mapping[str, Any],
@@ -60,7 +62,7 @@ def from_raters(
     -----
     UserWarning
         If there are three raters and no gold labels: that they err independently is then assumed
-        and cannot be seen.
+        and cannot be seen. If the raters contradict the gold labels.
 
     Examples
     --------
@@ -74,6 +76,7 @@ def from_raters(
     options: dict[str, Any] = {"group": group, "labels": labels, "positive": positive}
     found = tabulated(raters, predicted=predicted, gold=gold, **options)
     _check_design(found)
+    _check_gold(found)
     return found
 
 
@@ -217,6 +220,21 @@ def _check_design(evidence):
             "Three raters without gold labels are just enough to learn how good each one is, and "
             "cannot show whether they err together: that they do not is assumed, and where they do "
             "they look better than they are. Add a rater, or pass gold= for some examples.",
+            stacklevel=3,
+        )
+
+
+def _check_gold(evidence):
+    """Warn where the raters contradict the gold labels."""
+    sure = evidence.isel(pattern=(evidence["gold"] >= 0).values)
+    votes, weight = sure["votes"].values, sure["counts"].values
+    right = (votes[:, np.arange(len(weight)), sure["gold"].values] * weight).sum()
+    given = (votes.sum(-1) * weight).sum()
+    if weight.sum() >= _FEW_GOLD and right * sure.sizes["actual"] < given:
+        warnings.warn(
+            f"Of {given} labels of examples with a gold label {right} agree with it, fewer than by "
+            "chance; the model takes raters for better than that, and its answers mean little "
+            "here. Are the classes in gold= coded as those of the raters?",
             stacklevel=3,
         )
 
