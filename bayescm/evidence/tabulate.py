@@ -10,6 +10,7 @@ import pandas as pd
 from bayescm.evidence.labels import as_labels, default_labels
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
+_PIECE = 1 << 16  # examples that stay in the processor's cache
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 WEIGHTS = ("counts", "importance")
 RESERVED = ("actual", "predicted", "bound", "class", "chain", "draw", "model", "dataset")
@@ -210,7 +211,11 @@ def _narrow(first, *others):
         return None
     if not all(each.size for each in arrays):
         return None
-    low, high = int(min(each.min() for each in arrays)), int(max(each.max() for each in arrays))
+    pieces = (
+        each[start : start + _PIECE] for each in arrays for start in range(0, each.size, _PIECE)
+    )
+    ends = [(each.min(), each.max()) for each in pieces]
+    low, high = int(min(low for low, _ in ends)), int(max(high for _, high in ends))
     return Axis(first, low, np.arange(low, high + 1)) if high - low < 64 else None
 
 
@@ -235,7 +240,7 @@ def _count(axes, weights=None):
     shape = tuple(len(axis.values) for axis in axes)
     size, examples = math.prod(shape), len(axes[0].codes)
     table = np.zeros(size, dtype=np.int64 if weights is None else np.float64)
-    piece = max(1 << 16, 4 * size)
+    piece = max(_PIECE, 4 * size)
     for start in range(0, examples, piece):
         part = slice(start, start + piece)
         index = axes[0].piece(part)

@@ -29,6 +29,12 @@ def _classifiers(size):
     return bcm.from_matrix(cells.reshape(-1, 2, 2), dims=("classifier",), positive=1)
 
 
+def _scores(size):
+    rng = np.random.default_rng(3)
+    actual = np.arange(size) % 2
+    return bcm.from_scores(actual, rng.normal(actual), positive=1)
+
+
 WORK = {
     "interval of f1": (_SIZES, _matrices, lambda c: bcm.interval(c, "f1")),
     "interval of mcc, to 1e-3": (
@@ -47,6 +53,7 @@ WORK = {
         _classifiers,
         lambda c: bcm.ranks(c, "f1", draws=10_000),
     ),
+    "area under the curve": ((100, 1_000, 10_000, 100_000), _scores, bcm.curves.auc),
 }
 
 
