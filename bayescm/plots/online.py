@@ -25,7 +25,7 @@ _WIDTH, _HEIGHT, _MOST = 8.0, 2.1, 12
 def plot_history(
     history: xr.Dataset,
     *,
-    batches: xr.DataArray | None = None,
+    batches: xr.DataArray | xr.Dataset | None = None,
     alarms: pd.DataFrame | None = None,
     floor: float | Mapping[str, float] | None = None,
     ax: "Axes | None" = None,
@@ -38,8 +38,9 @@ def plot_history(
     history : Dataset
         As `online.Monitor.history` returns it: variables with dims (step, [class], bound), the
         coord ``at`` or else the numbers of the steps on the axis.
-    batches : DataArray, optional
-        The counts of each batch, dims (step, actual, predicted): their values as dots.
+    batches : DataArray or Dataset, optional
+        The counts of each batch, dims (step, actual, predicted), or the values themselves, as
+        ``observed`` of a monitor returns them: dots.
     alarms : DataFrame, optional
         As `online.alarms` returns them: marked in the panel of their measure, at the value of
         their batch. A change in the answers is marked where the measure depends on a class whose
@@ -123,7 +124,9 @@ def _band(axis, time, ends):
 
 def _dots(axis, time, batches, name, where):
     """Draw the values of the batches, and return them."""
-    values = measure(batches, resolve(str(name)))[name].sel(where).values
+    if not isinstance(batches, xr.Dataset):
+        batches = measure(batches, resolve(str(name)))
+    values = batches[name].sel(where).values
     axis.plot(time, values, ".", color=common.grey(), ms=4, label="batch")
     return values
 
@@ -137,7 +140,8 @@ def _floor(axis, floor, name):
 
 def _changed(batches, alarms):
     """Return for each step with an alarm of a change the classes whose answers have changed."""
-    if batches is None or alarms is None or not (alarms["measure"] == "answers").any():
+    told = isinstance(batches, xr.DataArray) and alarms is not None
+    if not told or not (alarms["measure"] == "answers").any():
         return {}
     latest, found = change(batches)["latest"], {}
     for step in alarms.loc[alarms["measure"] == "answers", "step"]:

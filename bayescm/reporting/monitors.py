@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from bayescm.answers.summary import summary
-from bayescm.online import Ledger, Monitor
+from bayescm.online import ForecastMonitor, Ledger, Monitor, opened
 from bayescm.reporting import content, facts
 from bayescm.reporting.cautions import cautions
 from bayescm.reporting.formats import checklists, render
 from bayescm.reporting.parts import Picture, Section, Table
 from bayescm.reporting.settling import uncertain
+from bayescm.reporting.without_counts.forecasts import of_forecasts
 from bayescm.validate import fail
 
 
@@ -24,14 +25,15 @@ def monitor_report(
     kind: str = "hdi",
 ) -> Path:
     """
-    Write a report of a monitor's store.
+    Write a report of a monitor's store: of a `Monitor`, or of a `ForecastMonitor`.
 
     Parameters
     ----------
     store : str
         See `bayescm.online.Monitor`.
     path, measures, title, prob, kind
-        See `bayescm.report`.
+        See `bayescm.report`. Intervals of probabilities and scores are equal-tailed whatever
+        ``kind`` says.
     classifier : str, optional
         Which classifier in the store; optional if there is only one.
 
@@ -47,29 +49,44 @@ def monitor_report(
     path = render.check_path(path)
     ledger = Ledger(store, create=False)  # to look for a store must not make it
     name = classifier or _only_classifier(ledger)
-    with render.own_figures(), Monitor(ledger, name, measures=measures) as monitor:
-        batches = monitor.batches()
-        counts = batches.sum("step").reset_coords(drop=True)
-        if "positive" in batches.coords:
-            counts = counts.assign_coords(positive=batches.coords["positive"])
-        wanted = content.check_measures(measures, counts)
-        interval: dict[str, Any] = {"prob": prob, "kind": kind}
-        table = summary(counts, wanted, **interval)
-        content.check_defined(table)
-        prior = facts.prior_of(counts, None)
-        evaluated = content.evaluated(counts)
-        evaluated.sentences.append(_span(batches))
-        sections = [
-            evaluated,
-            content.known(table, prob, kind),
-            _history(monitor, prob, kind),
-            uncertain(counts, table, wanted, prob, kind),
-            content.computed(table, facts.of_counts(counts, "dirichlet_multinomial", prior, 0)),
-            cautions(batches, table, prior=prior),
-        ]
+    with render.own_figures(), opened(ledger, name, measures=measures) as monitor:
+        if isinstance(monitor, ForecastMonitor):
+            sections, kind = _of_forecasts(monitor, prob), "eti"
+        else:
+            sections = _of_counts(monitor, prob, kind)
         checklists.methods(sections, prob, kind)
         render.write(path, title or f"Online evaluation of {name}", sections)
     return path
+
+
+def _of_counts(monitor: Monitor, prob: float, kind: str) -> list[Section]:
+    batches = monitor.batches()
+    counts = batches.sum("step").reset_coords(drop=True)
+    if "positive" in batches.coords:
+        counts = counts.assign_coords(positive=batches.coords["positive"])
+    measures = None if monitor.measures is None else list(monitor.measures)
+    wanted = content.check_measures(measures, counts)
+    interval: dict[str, Any] = {"prob": prob, "kind": kind}
+    table = summary(counts, wanted, **interval)
+    content.check_defined(table)
+    prior = facts.prior_of(counts, None)
+    evaluated = content.evaluated(counts)
+    evaluated.sentences.append(_span(batches))
+    return [
+        evaluated,
+        content.known(table, prob, kind),
+        _history(monitor, prob, kind),
+        uncertain(counts, table, wanted, prob, kind),
+        content.computed(table, facts.of_counts(counts, "dirichlet_multinomial", prior, 0)),
+        cautions(batches, table, prior=prior),
+    ]
+
+
+def _of_forecasts(monitor: ForecastMonitor, prob: float) -> list[Section]:
+    batches = monitor.batches()
+    sections = of_forecasts(monitor, batches, prob, _history(monitor, prob, "eti"))
+    sections[0].sentences.append(_span(batches))
+    return sections
 
 
 def _only_classifier(ledger):

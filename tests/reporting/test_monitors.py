@@ -1,8 +1,10 @@
 """The report of a monitor's store."""
 
+import numpy as np
 import pytest
 
 import bayescm as bcm
+from bayescm.cli import main
 from bayescm.reporting.monitors import monitor_report
 
 
@@ -24,6 +26,33 @@ def test_report_tells_the_batches_and_their_history(store, tmp_path):
     assert "6 batches from 2026-01-01 to 2026-01-06" in text
     assert "600 examples" in text
     assert "Over time" in text
+
+
+@pytest.mark.slow
+def test_report_of_probabilities_says_how_they_drifted(tmp_path):
+    address, rng = f"sqlite:///{tmp_path / 'risk.db'}", np.random.default_rng(2)
+    with bcm.online.ForecastMonitor(address, "risk") as monitor:
+        for day in range(6):
+            p = rng.beta(1, 2, 400)
+            came = rng.random(400) < (p if day < 3 else 1 - p)
+            monitor.add(day, bcm.from_probabilities(came, p), at=f"2026-01-0{day + 1}")
+        known = monitor.summary().set_index("measure")
+        events = int(monitor.batches().sel(actual=True).sum())
+    with pytest.raises(SystemExit):
+        main(["report", "--store", address, "-o", str(tmp_path / "r.md")])
+    text = (tmp_path / "r.md").read_text()
+    for said in ("2,400 examples with probabilities", f"{events:,} events", "6 batches from"):
+        assert said in text
+    ends = known.loc["brier", ["lower", "upper"]]
+    assert "brier lies between {:.3f} and {:.3f}".format(*ends) in text
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| 0.")]
+    assert sum(int(row[3]) for row in rows) == 2400
+    assert sum(int(row[4]) for row in rows) == events
+    assert "by the rule calibration" in text
+    assert "There were alarms" in text
+    assert (tmp_path / "r_files" / "history.png").exists()
+    with pytest.raises(ValueError, match="f1"):
+        monitor_report(address, tmp_path / "f.html", measures=["f1"])
 
 
 def test_an_empty_store_and_a_store_of_several_are_refused(tmp_path, store):

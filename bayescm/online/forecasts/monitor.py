@@ -233,4 +233,4 @@ class ForecastMonitor(Kept):
 
         history = self.history(prob=prob, kind=kind)
         alarms, floor = self.alarms(**keywords), keywords.get("floor")
-        return bcm.plot_history(history, alarms=alarms, floor=floor)
+        return bcm.plot_history(history, batches=self.observed(), alarms=alarms, floor=floor)
