@@ -25,7 +25,7 @@ _HOME = {
         "weights",
     ],
     "learners": ["best", "differing_folds", "halves", "ranks", "training_sizes"],
-    "forecasts": ["class_probabilities", "forecast_streams", "sites"],
+    "forecasts": ["binned_intervals", "class_probabilities", "forecast_streams", "sites"],
     "judged": ["agreement", "label_errors", "labelling", "raters", "transfer"],
     "slices": ["attempts", "crossed", "gaps", "meta_regression", "worst"],
 }

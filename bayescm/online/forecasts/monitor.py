@@ -34,7 +34,7 @@ class ForecastMonitor(Kept):
     The ledger holds how many examples of each class have a forecast in each bin; the edges of the
     bins are those of the first batch for good. Measures are those of the forecasts moved to the
     middles of their bins. Their posterior is taken for normal (on the log odds, or the log, where
-    they are bounded), which needs some ten examples of each class.
+    they are bounded), which needs some twenty examples of each class.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class ForecastMonitor(Kept):
         -------
         Dataset
             A variable for each measure, dims (step, bound); coords ``batch_id``, ``at`` and ``n``,
-            the examples of each batch.
+            the examples of each batch. ``attrs["caution"]`` as in `summary`, of the latest.
         """
         check_prob(prob), check_kind(kind)
         batches, earlier = self._earlier(last)
@@ -160,7 +160,8 @@ class ForecastMonitor(Kept):
             found[measure.__name__] = ("step", "bound"), ends
         coords = {key: each for key, each in batches.coords.items() if each.dims == ("step",)}
         coords |= {"bound": ["lower", "upper"], "n": ("step", batches.values.sum((1, 2)))}
-        answer = xr.Dataset(found, coords, {"prob": prob, "kind": kind})
+        said = estimates.cautions(batches[-1].copy(data=cells[-1]))
+        answer = xr.Dataset(found, coords, {"prob": prob, "kind": kind} | said)
         return answer if last is None else answer.isel(step=slice(-last, None))
 
     def observed(self, *, last: int | None = None) -> xr.Dataset:
@@ -175,7 +176,12 @@ class ForecastMonitor(Kept):
         return xr.Dataset(found, {"step": batches["step"]})
 
     def summary(self, *, prob: float = 0.95, kind: str = "eti") -> pd.DataFrame:
-        """Return what is known of each measure now, in the columns of `bayescm.summary`."""
+        """
+        Return what is known of each measure now, in the columns of `bayescm.summary`.
+
+        Where a class has fewer than 20 examples in force, ``attrs["caution"]`` says so: intervals
+        of the area are then too short.
+        """
         check_prob(prob), check_kind(kind)
         counts = self._in_force()
         middle, rows = middles(counts), []
@@ -186,7 +192,9 @@ class ForecastMonitor(Kept):
             mean = estimates.scale(measure)[1](center)[0]
             row = {"measure": measure.__name__, "point": mean, "mean": mean}
             rows.append(row | {"lower": lower, "upper": upper, "how": "linearized"})
-        return Intervals(pd.DataFrame(rows))
+        table = Intervals(pd.DataFrame(rows))
+        table.attrs |= estimates.cautions(counts)
+        return table
 
     def alarms(self, *, since: Any = None, new: bool = False, **keywords: Any) -> pd.DataFrame:
         """

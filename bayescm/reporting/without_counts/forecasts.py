@@ -8,7 +8,6 @@ import xarray as xr
 
 from bayescm.evidence.counts import positive
 from bayescm.reporting import content
-from bayescm.reporting.cautions import few
 from bayescm.reporting.facts import versions
 from bayescm.reporting.parts import Section, Table
 from bayescm.reporting.settling import uncertain
@@ -40,7 +39,7 @@ def of_forecasts(
     known.tables = [Table(caption, table[["measure", "mean", "lower", "upper"]])]
     prior = "one example over all bins, whose forecasts are right"
     told = {"Model": "Dirichlet shares of truth and bin, linearized", "Prior": prior} | versions()
-    said = _cautions(counts, table, batches.attrs["chances"])
+    said = _cautions(table, batches.attrs["chances"])
     if history.tables:
         said.append(
             "There were alarms: what is known is of all batches together, before and after them."
@@ -87,8 +86,8 @@ def _beside(counts, attrs):
     return Table("Forecasts beside what came true, all batches together", pd.DataFrame(rows))
 
 
-def _cautions(counts, table, chances):
-    said = few(counts.sum("bin"))
+def _cautions(table, chances):
+    said = [f"{text[0].upper()}{text[1:]}." for text in [table.attrs.get("caution")] if text]
     odd = table.loc[table["lower"].isna() | table["upper"].isna(), "measure"]
     if len(odd):
         said.append(f"The evidence does not tell {', '.join(odd)}.")

@@ -79,6 +79,18 @@ def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     np.testing.assert_array_equal(in_force, monitor.batches()[-4:].sum("step"))
 
 
+def test_few_examples_of_a_class_are_cautioned_of():
+    p = np.linspace(0.05, 0.95, 200)
+    truth = (np.arange(200) % 14 == 13).astype(int)
+    monitor = ForecastMonitor("sqlite://", "m")
+    monitor.add("one", bcm.from_probabilities(truth, p), at=day(0))
+    assert "1 (14)" in monitor.summary().attrs["caution"]
+    assert "caution" in monitor.history().attrs
+    monitor.add("two", bcm.from_probabilities(truth, p), at=day(1))
+    assert "caution" not in monitor.summary().attrs
+    assert "caution" not in monitor.history().attrs
+
+
 def test_kinds_are_not_mixed_and_every_batch_is_kept(drifting):
     truth, p = batch(np.random.default_rng(5))
     counts = bcm.from_predictions(truth, (p > 0.5).astype(int), positive=1)
