@@ -120,9 +120,9 @@ def _of_evidence(evidence):
     if "class" in evidence.dims or "classifier" in evidence.dims:
         todo = "select one: evidence.sel(classifier=...), curves.one_vs_rest(evidence, label)"
         raise fail("a batch is of one classifier and two classes", evidence.dims, "one", todo)
-    if {"weight", "fold", "group"} & {*evidence.variables}:
-        todo = "leave weights, folds and groups out"
-        raise fail("a batch is one sample of single examples", ..., "no weights", todo)
+    if found := {"weight", "fold", "group", "prevalence"} & {*evidence.variables}:
+        todo = "leave weights, folds, groups and a set prevalence out"
+        raise fail("a batch is one sample of single examples", sorted(found), "none of it", todo)
     kind = "probabilities" if "probabilities" in evidence.coords else "scores"
     return evidence["actual"].values, evidence["score"].values, evidence["positive"].item(), kind
 

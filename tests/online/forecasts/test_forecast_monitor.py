@@ -129,6 +129,9 @@ def test_what_is_no_batch_is_refused():
     monitor = ForecastMonitor("sqlite://", "risk")
     with pytest.raises(ValueError, match=r"a probability is outside \[0, 1\]"):
         forecast_table([0, 1], [0.2, 1.2])
+    elsewhere = bcm.at_prevalence(bcm.from_probabilities([0, 1], [0.2, 0.7]), 0.1)
+    with pytest.raises(ValueError, match="a set prevalence out"):
+        monitor.add("elsewhere", elsewhere)
     with pytest.raises(ValueError, match="a forecast is missing"):
         forecast_table([0, 1], [0.2, np.nan])
     with pytest.raises(ValueError, match="scores need edges"):
