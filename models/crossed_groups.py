@@ -11,6 +11,11 @@ for the recall :math:`r_c` of cell :math:`c`, that is, of one level :math:`c_a` 
 prevalence :math:`p_c`. The main effects of an attribute have a common scale :math:`\tau_a`; what
 they leave over, the interactions, has the scale :math:`\omega`, one for each rate.
 
+An attribute of numbers, such as age, may be ``smooth``: its main effect is then no jump from level
+to level but :math:`\tau_a u_a z + \tau'_a \sum_k u_{a, k} b_k(z)`, a slope and a curve with a scale
+each, :math:`z` being the standardised level. The curve's second derivative is constant between
+knots and 0 beyond the values that were seen, where the effect goes on as a straight line.
+
 Use it where examples are told apart by two attributes or more and many cells have few examples, or
 none: a cell is drawn towards what the main effects say of it, the more the smaller it is. Do not
 use it for one attribute (`hierarchical_groups`), nor where one attribute is nested in another, such
@@ -28,7 +33,7 @@ Gelman, A. & Hill, J. (2007). Data Analysis Using Regression and Multilevel/Hier
 chapters 13 and 14. Cambridge University Press. doi:10.1017/CBO9780511790942
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pymc as pm
@@ -43,6 +48,7 @@ def crossed_groups(
     spread: float | Callable = 1.0,
     interaction: float | Callable = 0.5,
     prevalence: float | None = None,
+    smooth: str | Sequence[str] = (),
 ) -> pm.Model:
     """Model the confusion matrices of all cells of several attributes.
 
@@ -63,6 +69,9 @@ def crossed_groups(
     prevalence : float, optional
         Share of the positive class in the population of every cell, where it is known; it takes the
         place of the cells' own in ``theta``.
+    smooth : str or sequence of str, optional
+        Attributes whose labels are numbers, with slopes and curves instead of levels; five values
+        or more were seen.
 
     Returns
     -------
@@ -82,11 +91,10 @@ def crossed_groups(
     lead = counts.dims[:-2]
     coords = {dim: counts[dim].values for dim in counts.dims}
     coords["rate"] = ["prevalence", "recall", "specificity"]
-    coords["attribute"] = list(lead)
-    coords["attribute_level"] = [f"{dim}={level}" for dim in lead for level in coords[dim].tolist()]
+    smooth = (smooth,) if isinstance(smooth, str) else tuple(smooth)
+    coords["attribute"], coords["attribute_level"], owner, design = _terms(counts, smooth)
     labels = coords["actual"].tolist()
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
-    owner, design = _levels(counts.shape[:-2])
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
         data = pm.Data("counts", counts.values.astype(float), dims=counts.dims)
@@ -116,13 +124,40 @@ def crossed_groups(
     return model
 
 
-def _levels(shape):
-    """Return the attribute of every level, and which levels (cells, levels) a cell has."""
-    owner = np.repeat(np.arange(len(shape)), shape)
-    places = np.indices(shape).reshape(len(shape), -1)
-    return owner, np.concatenate(
-        [np.eye(size)[place] for size, place in zip(shape, places, strict=True)], axis=1
-    )
+def _terms(counts, smooth):
+    """Return terms, columns, the term of each column, and the columns' values in every cell."""
+    terms, names, owner, blocks = [], [], [], []
+    for dim, place in zip(counts.dims, np.indices(counts.shape[:-2]), strict=False):
+        size, levels = counts.sizes[dim], counts[dim].values.tolist()
+        if dim in smooth:
+            seen = counts.sum([each for each in counts.dims if each != dim]).values
+            basis = _curve(np.asarray(levels, float), seen.astype(float))
+            owner += [len(terms)] + [len(terms) + 1] * (basis.shape[1] - 1)
+            terms += [dim, f"{dim} curve"]
+            names += [dim, *(f"{dim} curve {each}" for each in range(1, basis.shape[1]))]
+        else:
+            basis = np.eye(size)
+            owner += [len(terms)] * size
+            terms.append(dim)
+            names += [f"{dim}={level}" for level in levels]
+        blocks.append(basis[place.ravel()])
+    return terms, names, np.array(owner), np.concatenate(blocks, axis=1)
+
+
+def _curve(levels, seen, most=6):
+    """Return the slope and the curve (levels, 1 + K) of numbers, of which some were seen."""
+    share = seen / seen.sum()
+    middle = share @ levels
+    z = (levels - middle) / np.sqrt(share @ (levels - middle) ** 2)
+    known = np.unique(z[seen > 0])
+    knots = np.quantile(known, np.linspace(0, 1, 1 + min(most, len(known) - 2)))
+    squares = np.maximum(z[:, None] - knots, 0) ** 2 / 2
+    curve = squares[:, :-1] - squares[:, 1:]
+    # What a level and a slope say is not the curve's.
+    line = np.stack([np.ones_like(z), z], axis=1)
+    curve = curve - line @ (line.T @ (share[:, None] * curve))
+    curve /= np.sqrt(share @ (curve**2).sum(1))
+    return np.concatenate([z[:, None], curve], axis=1)
 
 
 def _table(logits, prevalence):

@@ -1,6 +1,6 @@
 """The direct sibling of `bayescm.models.crossed_groups`: effects by Laplace, and weighted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from scipy.special import expit
 from bayescm.direct.arguments import labelled, prior_of, shares_of
 from bayescm.direct.base import FINITE_DRAWS, Posterior
 from bayescm.direct.groups.crossed import Crossed
+from bayescm.direct.groups.smooth import check_smooth, terms_of
 from bayescm.evidence.counts import is_outcomes
 from bayescm.validate import fail
 
@@ -38,6 +39,8 @@ class CrossedGroups(Posterior):
         interactions, on the logit scale.
     prevalence : float or None
         Share of the positive class in the population of every cell, where it is known.
+    smooth : tuple of str
+        Attributes whose main effect is a slope and a curve.
     """
 
     sampling_method = "importance"
@@ -46,6 +49,7 @@ class CrossedGroups(Posterior):
     spread: float
     interaction: float
     prevalence: float | None
+    smooth: tuple[str, ...] = ()
 
     @property
     def how(self) -> str:  # type: ignore[override]
@@ -70,7 +74,7 @@ class CrossedGroups(Posterior):
     @cached_property
     def blocks(self) -> list[Crossed]:
         """Prevalence, recall and specificity, each with effects of its own."""
-        shape = self.counts.shape[:-2]
+        terms = terms_of(self.counts, self.smooth)
         (tn, fp), (fn, tp) = self.counts.values.astype(float).reshape(-1, 2, 2).transpose(1, 2, 0)
         weight = self.concentration
         columns = [
@@ -79,7 +83,7 @@ class CrossedGroups(Posterior):
             (tn, tn + fp, weight[0]),
         ]
         return [
-            Crossed(hits[:, None], all_[:, None], prior[None], self.spread, shape, self.interaction)
+            Crossed(hits[:, None], all_[:, None], prior[None], self.spread, terms, self.interaction)
             for hits, all_, prior in columns
         ]
 
@@ -121,6 +125,7 @@ def crossed_groups(
     spread: float = 1.0,
     interaction: float = 0.5,
     prevalence: float | None = None,
+    smooth: str | Sequence[str] = (),
 ) -> CrossedGroups:
     """
     Return the posterior of the confusion matrices of all cells of several attributes.
@@ -140,6 +145,10 @@ def crossed_groups(
     prevalence : float, optional
         Share of the positive class in the population of every cell, inside (0, 1), where it is
         known; by default that of the scalar coord ``prevalence``.
+    smooth : str or sequence of str, optional
+        Attributes whose labels are numbers, such as age: a slope and a curve take the place of a
+        main effect for each level. Values that nobody has are answered if they are levels:
+        ``counts.reindex(age=range(20, 90), fill_value=0)``.
 
     Returns
     -------
@@ -149,7 +158,7 @@ def crossed_groups(
     ------
     ValueError
         If there are fewer than two attributes, or more than two classes, or a keyword has no
-        meaning.
+        meaning; if the labels of a smooth attribute are no numbers, or fewer than five were seen.
 
     Examples
     --------
@@ -178,7 +187,8 @@ def crossed_groups(
     if prevalence is not None and not (np.ndim(prevalence) == 0 and 0 < prevalence < 1):
         todo = "pass the proportion of positives, e.g. 0.01"
         raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
-    return CrossedGroups(table, weight, float(spread), float(interaction), prevalence)
+    wanted = check_smooth(table, smooth)
+    return CrossedGroups(table, weight, float(spread), float(interaction), prevalence, wanted)
 
 
 def _check_dims(table):

@@ -19,54 +19,50 @@ _ROUGH, _SCALES, _SIZE = 150, 500, 4000
 _STEPS = 40
 
 
-def levels_of(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the attribute of every level, (L,), and which levels each cell has, (G, L)."""
-    owner = np.repeat(np.arange(len(shape)), shape)
-    places = np.indices(shape).reshape(len(shape), -1)
-    return owner, np.concatenate(
-        [np.eye(size)[place] for size, place in zip(shape, places, strict=True)], axis=1
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Crossed(Block):
     """
     One rate, D = 1, in G cells.
 
-    Its points (S, 1 + L + A + 1) are the logit in the middle, the main effects of all levels, and
-    the logarithms of their scales and of that of the interactions.
+    Its points (S, 1 + L + A + 1) are the logit in the middle, the main effects of all columns,
+    and the logarithms of the scales of the A terms that these are of and of the interactions.
 
     Attributes
     ----------
-    shape : tuple of int
-        The numbers of levels of the A attributes.
+    terms : tuple of ndarray
+        The term of every column, (L,), in order, and the columns in every cell, (G, L).
     interaction : float
         Scale of the half-normal prior of the standard deviation of the interactions.
     """
 
-    shape: tuple[int, ...]
+    terms: tuple[np.ndarray, np.ndarray]
     interaction: float
 
     @cached_property
     def levels(self) -> tuple[np.ndarray, np.ndarray]:
-        """The attribute of every level, and the design (G, 1 + L) of middle and main effects."""
-        owner, design = levels_of(self.shape)
+        """The term of every column, and the design (G, 1 + L) of middle and main effects."""
+        owner, design = self.terms
         return owner, np.concatenate([np.ones((len(design), 1)), design], axis=1)
+
+    @property
+    def _number(self):
+        """The number of the terms."""
+        return self.terms[0][-1] + 1
 
     def parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return middles (S,), main effects (S, L), their scales (S, A), interactions' (S,)."""
-        size = 1 + sum(self.shape)
+        size = 1 + len(self.terms[0])
         scales = np.exp(points[:, size:])
         return points[:, 0], points[:, 1:size], scales[:, :-1], scales[:, -1]
 
     def _distribution(self, points):
-        own = points[:, : 1 + sum(self.shape)]
+        own = points[:, : 1 + len(self.terms[0])]
         return [own @ self.levels[1].T], [[np.exp(points[:, -1:])]]
 
     def log_prior(self, points: np.ndarray) -> np.ndarray:
         """Return the log prior density of points (S, P), up to a constant."""
         middle, main, _, _ = self.parts(points)
-        logs = points[:, 1 + sum(self.shape) :]
+        logs = points[:, 1 + len(self.terms[0]) :]
         deviations = np.exp(logs[:, self.levels[0]])
         normal = -np.log(deviations) - (main / deviations) ** 2 / 2
         return self._prior_of_middle(middle) + normal.sum(1) + self._prior_of_scales(logs)
@@ -76,7 +72,7 @@ class Crossed(Block):
         return a * middle - (a + b) * np.logaddexp(0, middle)
 
     def _prior_of_scales(self, logs):
-        widths = np.array([self.scale] * len(self.shape) + [self.interaction])
+        widths = np.array([self.scale] * self._number + [self.interaction])
         return (logs - (np.exp(logs) / widths) ** 2 / 2).sum(1)
 
     def laplace(self, logs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -148,7 +144,7 @@ class Crossed(Block):
     @cached_property
     def points(self) -> Weighted:
         """Weighted points of the posterior of scales, middle and main effects."""
-        widths = np.log([self.scale] * len(self.shape) + [self.interaction])
+        widths = np.log([self.scale] * self._number + [self.interaction])
         bounds = [(width - 5, width + 1.5) for width in widths]
         found = explore(
             lambda logs: self.laplace(logs)[0], widths - 1, bounds, rough=_ROUGH, size=_SCALES
