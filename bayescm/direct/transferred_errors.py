@@ -1,8 +1,8 @@
 """
 The direct sibling of `bayescm.models.transferred_errors`: exact draws for two classes.
 
-More classes, and more examples than a convolution takes, are drawn by importance sampling around
-the mode.
+More classes are drawn in turn with the error rates (Gibbs), more examples than a convolution takes
+and fractional ones by importance sampling around the mode.
 
 References
 ----------
@@ -22,11 +22,13 @@ from scipy.special import log_softmax, softmax, xlogy
 from bayescm.direct.arguments import labelled
 from bayescm.direct.groups.importance import Weighted, explore
 from bayescm.direct.strata.allocations import MOST, Allocations
+from bayescm.direct.strata.chains import in_turn
 from bayescm.direct.strata.tables import Strata
 from bayescm.evidence.counts import CELLS, is_outcomes
 from bayescm.validate import check_counts, fail
 
 _FEW, _FAR, _STEPS = 300.0, 15.0, 500
+_REMEMBERED = 0.25  # more is not chance, of 400 chains
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +69,22 @@ class TransferredErrors(Strata):
         whole = (self.others == np.floor(self.others)).all()
         return bool(self.known.shape[-2] == 2 and whole and self.others.sum(-1).max() <= MOST)
 
+    @cached_property
+    def by_turns(self) -> bool:
+        """Whether classes and rates are drawn in turn."""
+        whole = bool((self.others == np.floor(self.others)).all())
+        return whole and self.known.shape[-2] > 2
+
     @property
     def how(self) -> str:  # type: ignore[override]
         """How answers are drawn."""
-        return "draws" if self.exact else "draws by importance sampling"
+        otherwise = "draws by Gibbs sampling" if self.by_turns else "draws by importance sampling"
+        return "draws" if self.exact else otherwise
 
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
         """How a tree's draws were made."""
-        return "conjugate" if self.exact else "importance"
+        return "conjugate" if self.exact else "gibbs" if self.by_turns else "importance"
 
     @cached_property
     def each_table(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -92,13 +101,8 @@ class TransferredErrors(Strata):
     @cached_property
     def points(self) -> list[Weighted]:
         """Points of the posterior of each member of the flat batch, as unconstrained numbers."""
+        self._say_what_is_open()
         found = [self._explored(*each) for each in self.each_table]
-        if any(((known.sum(0) == 0) & (rest > 0)).any() for known, rest in self.each_table):
-            warnings.warn(
-                "Nobody labelled an example like some of the unlabelled ones: several classes may "
-                "own them, and the draws may miss all but one. Label some of each kind.",
-                stacklevel=2,
-            )
         least = min(each.effective for each in found)
         if least < _FEW:
             warnings.warn(
@@ -107,6 +111,33 @@ class TransferredErrors(Strata):
                 stacklevel=2,
             )
         return found
+
+    def _drawn_in_turn(self, size, rng):
+        """Return draws of shares and rates of each member of the flat batch."""
+        said = self._say_what_is_open()
+        found = []
+        for known, rest in self.each_table:
+            *drawn, remembered = in_turn(known + self.prior, rest.astype(int), size, rng)
+            found.append(drawn)
+            if remembered > _REMEMBERED and not said:
+                warnings.warn(
+                    "The chains still remember how they began: the labels say little of the "
+                    "judge's errors. Label more, or fit(evidence, method='nuts').",
+                    stacklevel=2,
+                )
+        return found
+
+    def _say_what_is_open(self):
+        """Warn where several classes may own a kind of examples, and say whether it is so."""
+        tables = self.each_table
+        blank = any(((known.sum(0) == 0) & (rest > 0)).any() for known, rest in tables)
+        if blank:
+            warnings.warn(
+                "Nobody labelled an example like some of the unlabelled ones: several classes may "
+                "own them, and the draws may miss all but one. Label some of each kind.",
+                stacklevel=3,
+            )
+        return blank
 
     def _explored(self, known, rest):
         classes, strata = known.shape
@@ -136,6 +167,8 @@ class TransferredErrors(Strata):
         lead, shape = self.known.shape[:-2], self.known.shape[-2:]
         if self.exact:
             drawn = [each.draw(size, rng) for each in self.allocations]
+        elif self.by_turns:
+            drawn = self._drawn_in_turn(size, rng)
         else:
             unfolded = [self._unfold(each.draw(size, rng)) for each in self.points]
             drawn = [(softmax(shares, -1), softmax(rates, -1)) for shares, rates in unfolded]

@@ -9,6 +9,7 @@ from scipy.special import gammaln
 import bayescm as bcm
 from bayescm import direct, models
 from bayescm.direct.strata.allocations import Allocations
+from bayescm.direct.strata.chains import in_turn
 
 COUNTS = bcm.from_partly_labelled_counts([[90, 10], [20, 80]], [750, 250])
 COUNTS = COUNTS.assign_coords(transfer="errors")
@@ -117,3 +118,25 @@ def test_three_classes_and_a_kind_that_nobody_labelled():
     evidence = bcm.from_partly_labelled_counts(np.array(labels), [20, 20, 30])
     with pytest.warns(UserWarning, match="Nobody labelled an example like some"):
         bcm.interval(evidence.assign_coords(transfer="errors"), "accuracy")
+
+
+def test_classes_and_rates_drawn_in_turn_are_the_exact_posterior():
+    """Of two classes, for which there are exact draws."""
+    known, rest = np.array([[30.0, 8.0], [6.0, 26.0]]) + 0.5, np.array([90, 60])
+    rng, many = np.random.default_rng(0), 4000
+    shares, rates, remembered = in_turn(known, rest, many, rng)
+    wanted = Allocations(known, rest).draw(many, rng)
+    assert remembered < 0.25
+    for found, exact in zip((shares, rates), wanted, strict=True):
+        # Kept sweeps of a chain are correlated: 0.2 standard deviations are about five errors.
+        np.testing.assert_allclose(found.mean(0), exact.mean(0), atol=0.2 * exact.std(0).max())
+        np.testing.assert_allclose(found.std(0), exact.std(0), rtol=0.15)
+
+
+def test_three_classes_are_as_uncertain_as_their_labels():
+    labelled = np.array([[40, 5, 5], [5, 40, 5], [5, 5, 40]])
+    evidence = bcm.from_partly_labelled_counts(labelled, [400, 350, 250])
+    evidence = evidence.assign_coords(transfer="errors")
+    alone = bcm.interval(bcm.from_matrix(labelled), "recall_macro", draws=4000)
+    ends = bcm.interval(evidence, "recall_macro", draws=4000)
+    assert 0.5 < np.ptp(ends.values) / np.ptp(alone.values) < 1.2
