@@ -96,7 +96,7 @@ def _curves(axes, every, prob, simultaneous):
             at, ends, colour = part["probability"], part["interval"].values, common.paint(place)
             axes.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
             axes.plot(at, part["median"], color=colour, label=label)
-            _histogram(axes, scores, colour)
+            _histogram(axes, scores, evidence.get("weight"), colour)
             place += 1
 
 
@@ -120,8 +120,8 @@ def _members(found, evidence, labels):
         yield found.isel(one), evidence["score"].isel(one).values, label
 
 
-def _histogram(axes, scores, colour):
+def _histogram(axes, scores, weight, colour):
     """Draw how often each probability was given, at the foot of the picture."""
-    counts, edges = np.histogram(scores, bins=_BINS, range=(0, 1))
+    counts, edges = np.histogram(scores, bins=_BINS, range=(0, 1), weights=weight)
     height = 0.12 * counts / counts.max()
     axes.stairs(height, edges, color=colour, alpha=0.7, linewidth=0.8)
