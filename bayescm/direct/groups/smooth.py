@@ -13,6 +13,9 @@ _KNOTS, _FEWEST = 6, 5
 
 def check_smooth(counts: xr.DataArray, smooth: Any) -> tuple[str, ...]:
     """Return the names of smooth attributes, or raise where one cannot be."""
+    if not isinstance(smooth, (str, Sequence, set, frozenset)):
+        todo = 'pass e.g. smooth="age"'
+        raise fail("smooth must be names of attributes", smooth, "names", todo, TypeError)
     names = (smooth,) if isinstance(smooth, str) else tuple(smooth)
     attributes = list(counts.dims[:-2])
     for name in names:

@@ -82,13 +82,14 @@ def test_neighbouring_ages_learn_from_each_other_and_unseen_ones_are_answered():
     ("counts", "smooth", "said"),
     [
         (people(5), "agee", "smooth is of an attribute.*Did you mean"),
+        (people(5), 5, "smooth must be names"),
         (people(5), ["age", "sex"], "labels of sex are not numbers"),
         (people(5).isel(age=[0, 1, 2, 3]), "age", "too few values of age"),
         (people(5) * (people(5)["age"] < 60), "age", "too few values of age"),
     ],
 )
 def test_what_cannot_be_smooth_is_refused(counts, smooth, said):
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises((ValueError, TypeError), match=said):
         recall_of(counts, smooth=smooth)
 
 
