@@ -61,6 +61,16 @@ def test_pairing_shortens_the_difference():
     assert row["upper"] - row["lower"] < 0.6 * unpaired
 
 
+def test_classifiers_that_differ_in_few_examples_are_warned_of():
+    actual = np.arange(100) % 2
+    plain = 0.3 + 0.4 * actual
+    other = np.where(np.arange(100) == 7, 0.5, plain)
+    evidence = bcm.from_probabilities(actual, {"a": plain, "b": other, "c": plain})
+    with pytest.warns(UserWarning, match="a and b differ in 1 of 100 forecasts") as seen:
+        bcm.compare(evidence, "brier", draws=500)
+    assert len(seen) == 2
+
+
 def test_the_error_of_right_forecasts_may_be_0_however_many_draws():
     rng = np.random.default_rng(7)
     p = rng.random(200)

@@ -1,7 +1,9 @@
 """What the posteriors of probabilities share: draws of a population, and measures of it."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from bayescm.validate import fail
 
 _SOME = 500  # draws that tell whether the sample's value is one
 _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
+_FEW_APART = 10  # examples that two classifiers forecast differently
 
 
 class OfForecasts(Posterior):
@@ -79,6 +82,21 @@ class OfForecasts(Posterior):
         return self.probability.size
 
     held = width
+
+    def members(self, dim: str) -> Posterior:
+        """Return itself; warn where two classifiers differ in a few examples only."""
+        rows = dict(zip(self.names or [None], self.probability, strict=True))
+        for one, two in combinations(rows, 2):
+            other = rows[one] != rows[two]
+            apart = int(other.reshape(other.shape[0], -1).any(axis=1).sum())
+            if 0 < apart < _FEW_APART:
+                warnings.warn(
+                    f"{one} and {two} differ in {apart} of "
+                    f"{other.shape[0]} forecasts only: the draws reweight these, and take it for "
+                    "certain that all others like them would differ as they do.",
+                    stacklevel=2,
+                )
+        return super().members(dim)
 
     def classes_of(self, measure):
         """Return None: the measures are of two classes."""
