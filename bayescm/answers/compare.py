@@ -87,7 +87,8 @@ def compare(
     Warns
     -----
     UserWarning
-        If two matrices compared as independent have the same class totals.
+        If two matrices compared as independent have the same class totals, or probabilities by site
+        of several classifiers, which their model does not pair.
 
     See Also
     --------

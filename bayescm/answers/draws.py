@@ -118,6 +118,7 @@ def draw_measures(
     paired = dim in posterior.pairs
     if compared and not paired:
         _warn_if_paired(_classifiers(posterior.seen, dim))
+        _warn_if_apart(posterior.seen, dim)
     number = draws or posterior.draws_by_default(of, joint=True)
     blanks = {each.__name__: template(posterior, each).filled() for each in found}
 
@@ -230,6 +231,18 @@ def _warn_if_paired(members):
                 stacklevel=4,
             )
             return
+
+
+def _warn_if_apart(seen, dim):
+    """Warn where members gave a number for each of the same examples, and are not paired."""
+    if {dim, "example"} <= {*seen.dims}:
+        warnings.warn(
+            f"each {dim} saw the same examples, but this model takes them for independent, which "
+            "as a rule makes differences look less certain than they are. To pair them, compare a "
+            "site at a time, or all sites as one sample: evidence.drop_vars('group').",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _classifiers(counts, dim):

@@ -19,6 +19,10 @@ def test_a_prevalence_lies_between_zero_and_one(prevalence):
 def test_a_prevalence_is_for_two_classes():
     with pytest.raises(ValueError, match="a prevalence needs two classes"):
         at_prevalence(bcm.from_scores(list("abcb"), PROBA), 0.1)
+    three = bcm.from_probabilities(list("abcb"), PROBA)
+    with pytest.raises(ValueError, match="one_vs_rest"):
+        at_prevalence(three, {"a": 0.7, "b": 0.2, "c": 0.1})
+    assert at_prevalence(one_vs_rest(three, "b"), 0.1)["prevalence"] == 0.1
 
 
 def test_the_library_knows_one_at_prevalence():

@@ -82,6 +82,9 @@ def test_odd_sites_are_answered():
     table = bcm.compare(evidence.isel(classifier=0, drop=True), "brier", dim="group", draws=200)
     assert len(table) == 3
     assert not table["paired"].any()
+    with pytest.warns(UserWarning, match="each classifier saw the same examples"):
+        table = bcm.compare(evidence, "brier", draws=100)
+    assert not table["paired"].any()
 
 
 def test_what_cannot_be_said_is_refused(four):

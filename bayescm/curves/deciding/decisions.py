@@ -139,12 +139,17 @@ def _net(rates, odds):
 
 def _choice(net, every):
     """Return how probable it is that each strategy is best, and what it is worth to know."""
-    names = net["classifier"].values.tolist() if "classifier" in net.dims else ["classifier"]
-    single = net if "classifier" in net.dims else net.expand_dims("classifier")
-    stacked = [single.isel(classifier=k, drop=True) for k in range(single.sizes["classifier"])]
-    worth = xr.concat([*stacked, every, xr.zeros_like(every)], "strategy", coords="minimal")
-    worth = worth.assign_coords(strategy=[*names, "all", "none"])
-    best = worth == worth.max("strategy")
-    shared = best / best.sum("strategy")  # who ties shares the first place
-    gain = worth.max("strategy").mean("draw") - worth.mean("draw").max("strategy")
-    return {"p_best": shared.mean("draw"), "evpi": gain}
+    several = "classifier" in net.dims
+    names = net["classifier"].values.tolist() if several else ["classifier"]
+    each = [net.isel(classifier=k).values for k in range(len(names))] if several else [net.values]
+    worth = [*each, every.values, np.zeros(every.shape)]
+    top = np.maximum.reduce(worth)
+    best = [one == top for one in worth]
+    ties = np.sum(best, axis=0)  # who ties shares the first place
+    shared = [(one / ties).mean(axis=0) if (ties > 1).any() else one.mean(axis=0) for one in best]
+    gain = top.mean(axis=0) - np.max([one.mean(axis=0) for one in worth], axis=0)
+    coords = {"strategy": [*names, "all", "none"]} | dict(every.isel(draw=0, drop=True).coords)
+    return {
+        "p_best": xr.DataArray(np.array(shared), coords, ("strategy", "threshold")),
+        "evpi": every.isel(draw=0, drop=True).copy(data=gain),
+    }

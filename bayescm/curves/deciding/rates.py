@@ -14,6 +14,8 @@ from bayescm.curves.thresholds import two_classes
 from bayescm.direct.roc.prevalence import class_weights, known_prevalence
 from bayescm.direct.scores import arrays
 
+_BITS = 62  # of a number that stands for a column
+
 
 def rates_at(
     evidence: xr.Dataset,
@@ -46,15 +48,27 @@ def _above(places, weights, order, concentration, draws, rng):
     """Draw the share of one class at or above each threshold, (S, K, T)."""
     last = len(order)
     ends = np.repeat([[0, last]], len(places), axis=0)
-    cells, cell = np.unique(np.concatenate([places, ends], axis=1), axis=1, return_inverse=True)
-    shape = np.bincount(cell.ravel(), np.concatenate([weights, [concentration] * 2]))
+    cells, cell = _distinct(np.concatenate([places, ends], axis=1), last + 1)
+    shape = np.bincount(cell, np.concatenate([weights, [concentration] * 2]))
     mass = rng.standard_gamma(shape, (draws, len(shape)))
     mass /= mass.sum(axis=1, keepdims=True)
     found = np.empty((draws, len(places), last))
     for each, row in enumerate(cells):
-        inside = mass @ (row[:, None] == np.arange(last + 1))
-        found[:, each, order] = np.cumsum(inside[:, :0:-1], axis=1)[:, ::-1]
+        down = np.argsort(-row, kind="stable")
+        total = np.cumsum(mass[:, down], axis=1)
+        reached = np.searchsorted(-row[down], -np.arange(last), side="left")
+        found[:, each, order] = total[:, reached - 1]
     return found
+
+
+def _distinct(places, size):
+    """Return the distinct columns of places (K, n) below a size, and which of them each is."""
+    shape = (size,) * len(places)
+    if len(places) * np.log2(size) > _BITS:
+        cells, cell = np.unique(places, axis=1, return_inverse=True)
+        return cells, cell.ravel()
+    code, cell = np.unique(np.ravel_multi_index(tuple(places), shape), return_inverse=True)
+    return np.stack(np.unravel_index(code, shape)), cell
 
 
 def rates_seen(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
@@ -62,8 +76,12 @@ def rates_seen(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
     evidence = two_classes(evidence)
     matrix, weights, codes = arrays(evidence)
     sides = [weights * (codes == side) for side in (0, 1)]
-    above = matrix[:, None, :] >= thresholds[:, None]
-    fpr, tpr = (above @ side / side.sum() for side in sides)
+    order, last = np.argsort(thresholds), len(thresholds)
+    fpr, tpr = np.empty((2, len(matrix), last))
+    for each, places in enumerate(np.searchsorted(thresholds[order], matrix, side="right")):
+        for rate, side in ((fpr, sides[0]), (tpr, sides[1])):
+            above = np.cumsum(np.bincount(places, side, last + 1)[:0:-1])[::-1]
+            rate[each, order] = above / side.sum()
     known = known_prevalence(evidence, codes == 1)
     share = sides[1].sum() / weights.sum() if known is None else known
     return _labelled(evidence, thresholds, fpr, tpr, np.array(share))

@@ -34,7 +34,7 @@ class SiteForecasts(OfForecasts):
 
     ``"population"``, the default, is the mean over all the sites there may be of a site's own
     measure, ``"finite"`` the mean over the sites at hand, ``"new"`` one site not seen yet, and
-    ``"group"`` each of those at hand. Classifiers are not paired.
+    ``"group"`` each of those at hand. Classifiers are not paired, and comparing them warns.
     """
 
     uses: tuple[str, ...] = ("group",)

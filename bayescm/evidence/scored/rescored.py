@@ -25,7 +25,8 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
         Counts, or scores of two classes.
     prevalence : float, or mapping or array_like of C floats
         Proportion of positives, between 0 and 1. Of counts of more than two classes the proportion
-        of each, by label or in the order of the labels; they sum to 1.
+        of each, by label or in the order of the labels; they sum to 1. Scores and probabilities of
+        more than two classes are refused: take one against the rest first.
 
     Returns
     -------
