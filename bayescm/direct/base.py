@@ -54,8 +54,8 @@ class Posterior:
         Whether ``concentration`` is pseudo-counts of the cells.
     knows_groups : bool
         Whether it allows for examples that come in groups, by the coord ``design_effect``.
-    how : str
-        How its draws are made, in words.
+    how, worth : str, float
+        How its draws are made, in words; as many independent draws they are worth at most.
     sampling_method : {"conjugate", "quadrature", "importance", "bootstrap"}, for the tree of a fit
     counts : DataArray, dims (..., actual, predicted)
         The evidence, canonical; of outcomes, the matrix of every classifier.
@@ -71,6 +71,7 @@ class Posterior:
     cell_prior: bool = True
     knows_groups: bool = False
     how: str = "draws"
+    worth: float = np.inf
     sampling_method: str = "conjugate"
     counts: xr.DataArray
 
@@ -149,7 +150,7 @@ class Posterior:
 
     def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws (size, ..., [C]) of a measure."""
-        return Empirical(draws, how=self.how)
+        return Empirical(draws, how=self.how, worth=self.worth)
 
     def difference(self, measure: Callable, first: Mapping, second: Mapping, *, of: str) -> Any:
         """

@@ -54,8 +54,12 @@ class CrossedGroups(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How the draws are made, and how many independent ones they are worth at most."""
-        effective = min(each.points.effective for each in self.blocks)
-        return f"draws by importance sampling ({effective:,.0f} effective)"
+        return f"draws by importance sampling ({self.worth:,.0f} effective)"
+
+    @property
+    def worth(self) -> float:  # type: ignore[override]
+        """The number of independent draws that the parameters are worth."""
+        return min(each.points.effective for each in self.blocks)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: each has effects for every cell."""

@@ -79,7 +79,7 @@ class HierarchicalGroups(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How the draws are made, and how many independent ones they are worth at most."""
-        return f"draws by importance sampling ({self.effective:,.0f} effective)"
+        return f"draws by importance sampling ({self.worth:,.0f} effective)"
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: effects of many groups take more time than space."""
@@ -146,7 +146,7 @@ class HierarchicalGroups(Posterior):
         return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
 
     @property
-    def effective(self) -> float:
+    def worth(self) -> float:  # type: ignore[override]
         """The number of independent draws that the parameters of the typical group are worth."""
         return min(each.effective for each in self.each_collection)
 

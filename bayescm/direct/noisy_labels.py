@@ -23,7 +23,7 @@ from scipy.special import expit, log_expit, logsumexp, xlogy
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.groups.importance import Weighted, explore
-from bayescm.direct.strata.votes import Votes
+from bayescm.direct.strata.votes import Votes, dependence_of
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.judged.raters import as_ratings
@@ -67,8 +67,13 @@ class NoisyLabels(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How its draws are made, in words."""
-        worth = f"importance sampling ({self.points.effective:,.0f} effective)" if self._two else ""
-        return f"draws by {worth or 'Gibbs sampling'}"
+        points = f"importance sampling ({self.worth:,.0f} effective)" if self._two else ""
+        return f"draws by {points or 'Gibbs sampling'}"
+
+    @property
+    def worth(self) -> float:  # type: ignore[override]
+        """The number of independent draws that points are worth."""
+        return self.points.effective if self._two else np.inf
 
     @property
     def sampling_method(self) -> str:  # type: ignore[override]
@@ -284,17 +289,4 @@ def noisy_labels(
         raise fail("concentration must be positive", prior, "a number > 0", "pass 1")
     if dependence is None:
         dependence = _LEARNED if Votes.of(ratings).show_dependence else 0.0
-    return NoisyLabels(ratings, float(prior), _dependence(dependence, ratings.sizes["actual"]))
-
-
-def _dependence(given, classes):
-    """Return the dependence, or raise where it is none."""
-    pair = isinstance(given, tuple)
-    right = len(given) == 2 and min(given) > 0 if pair else np.ndim(given) == 0 and 0 <= given < 1
-    if not right:
-        todo = "pass 0.2, or (1, 4) to learn it"
-        raise fail("not a dependence of raters", given, "0 <= dependence < 1, or a Beta", todo)
-    if classes > 2 and given != 0:
-        todo = "take one class against the rest, or leave it out"
-        raise fail("dependence of raters is for two classes", classes, "two classes", todo)
-    return tuple(map(float, given)) if pair else float(given)
+    return NoisyLabels(ratings, float(prior), dependence_of(dependence, ratings.sizes["actual"]))

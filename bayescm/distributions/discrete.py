@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -138,6 +138,8 @@ class Empirical(Distribution):
         effective draws.
     how : str
         How the draws were made.
+    worth : float
+        Independent draws that they are worth at most, for that error.
 
     Examples
     --------
@@ -149,6 +151,7 @@ class Empirical(Distribution):
     draws: np.ndarray
     chains: int = 1
     how: str = "draws"  # type: ignore[misc]
+    worth: float = np.inf
 
     @property
     def undefined(self) -> np.ndarray:
@@ -160,13 +163,14 @@ class Empirical(Distribution):
 
     @classmethod
     def joined(cls, members: Sequence) -> "Empirical | None":
-        first, alike = members[0], {(each.draws.shape, each.chains, each.how) for each in members}
+        first = members[0]
+        alike = {(each.draws.shape, each.chains, each.how, each.worth) for each in members}
         if len(alike) > 1 or first.shape:
             return None
-        return cls(np.stack([each.draws for each in members], axis=1), first.chains, first.how)
+        return replace(first, draws=np.stack([each.draws for each in members], axis=1))
 
     def take(self, index: np.ndarray) -> "Empirical":
-        return Empirical(self.draws.reshape(len(self.draws), -1)[:, index], self.chains, self.how)
+        return replace(self, draws=self.draws.reshape(len(self.draws), -1)[:, index])
 
     @cached_property
     def _sorted(self):
@@ -267,7 +271,7 @@ class Empirical(Distribution):
 
     def _effective(self, valid):
         if self.chains == 1:
-            return valid
+            return np.minimum(valid, self.worth)
         by_chain = self.draws.reshape(self.chains, -1, *self.draws.shape[1:])
         with np.errstate(invalid="ignore"):  # its quantiles may be infinite
             found = _array_stats().ess(

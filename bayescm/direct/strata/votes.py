@@ -9,6 +9,8 @@ import xarray as xr
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import log_ndtr, logsumexp, ndtri
 
+from bayescm.validate import fail
+
 _ROUNDS, _NODES = 200, 15
 _SURE = 1e-12  # a rate is no nearer to 0 and 1 than this
 
@@ -121,3 +123,16 @@ class Votes:
         found = np.zeros((len(self.sizes), truth.shape[-1]))
         np.add.at(found, self.group, self.weight[:, None] * truth)
         return found
+
+
+def dependence_of(given: Any, classes: int) -> Any:
+    """Return the dependence, or raise where it is none."""
+    pair = isinstance(given, tuple)
+    right = len(given) == 2 and min(given) > 0 if pair else np.ndim(given) == 0 and 0 <= given < 1
+    if not right:
+        todo = "pass 0.2, or (1, 4) to learn it"
+        raise fail("not a dependence of raters", given, "0 <= dependence < 1, or a Beta", todo)
+    if classes > 2 and given != 0:
+        todo = "take one class against the rest, or leave it out"
+        raise fail("dependence of raters is for two classes", classes, "two classes", todo)
+    return tuple(map(float, given)) if pair else float(given)
