@@ -24,7 +24,7 @@ from bayescm.direct.folds.nodes import Design, Nodes
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import WeightedNodes
-from bayescm.evidence.folds import FOLDS, design, stack
+from bayescm.evidence.folds import FOLDS, at_random, design, stack
 from bayescm.validate import fail
 
 # As in the model, where they are explained.
@@ -97,16 +97,22 @@ class HierarchicalFolds(Posterior):
         }
 
     def doubts(self) -> list[str]:
-        """Say where the folds' thresholds differ much, and no halves show how far they go."""
+        """Say where folds' thresholds differ much and no halves show how far; of random splits."""
+        uneven = (
+            "Random splits test some examples often and others hardly, which the model does not "
+            "know: intervals may be too short. Repeated cross-validation tests all alike."
+        )
+        said = [uneven] if at_random(self.counts) else []
         if self._halves is not None:
-            return []
+            return said
         chance = min(differ(self.folds[i], self._settings(i)) for i in self._places())
         if chance > _RARE / self.batch.size:
-            return []
+            return said
         return [
+            *said,
             "The classifiers of the folds differ in how often they predict each class by more than "
             f"chance (p = {chance:.1g}): another training set may move the measures further than "
-            "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y)."
+            "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y).",
         ]
 
     def _places(self):

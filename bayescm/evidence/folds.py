@@ -11,6 +11,7 @@ from bayescm.validate import fail
 
 # The dims of a cross-validation: its models have one posterior for all of their members.
 FOLDS = ("repeat", "fold")
+_NEARLY_ALL = 0.9  # of the data is tested or trained on, in a cross-validation as in its like
 
 
 def design(counts: xr.DataArray) -> dict[str, Any]:
@@ -41,6 +42,13 @@ def design(counts: xr.DataArray) -> dict[str, Any]:
     rest = 1 - coords["test_share"].item()
     known = {"train_size": min(rest, coords.get("train_size", xr.DataArray(rest)).item())}
     return {name: known[name] if name in known else coords[name].item() for name in DESIGN}
+
+
+def at_random(counts: xr.DataArray) -> bool:
+    """Return whether nearly all data was split at random, more often than in whole passes."""
+    known = design(counts)
+    more = "repeat" not in counts.dims and counts.sizes["fold"] > known["n_folds"]
+    return more and known["test_share"] + known["train_size"] > _NEARLY_ALL
 
 
 def overlap(counts: xr.DataArray) -> float:

@@ -128,6 +128,16 @@ def test_bad_input(counts, keywords, error, message):
         bcm.interval(counts, "f1", **{"model": "pooled_folds", **keywords})
 
 
+@pytest.mark.parametrize(("train", "said"), [(0.75, True), (0.3, False)])
+def test_random_splits_of_all_data_say_that_intervals_may_be_too_short(train, said):
+    counts = COUNTS.isel(classifier=0, drop=True)
+    assert "Random splits" not in bcm.interval(counts, "recall").attrs.get("caution", "")
+    splits = bcm.from_matrix(CELLS[0].reshape(12, 2, 2), dims=("fold",))
+    splits = splits.assign_coords(n_folds=4, test_share=0.25, train_size=train)
+    found = bcm.interval(splits, "recall").attrs.get("caution", "")
+    assert ("Random splits" in found) == said
+
+
 def test_folds_of_different_classes_have_the_classes_of_all():
     first = bcm.from_matrix([[3, 1], [2, 4]], labels=["a", "b"])
     second = bcm.from_matrix([[3, 1], [2, 4]], labels=["a", "c"])
