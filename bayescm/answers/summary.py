@@ -51,7 +51,7 @@ def summary(
         fit: the median), ``lower`` and ``upper`` bound the interval, ``how`` says how the numbers
         were computed and, if the interval is not of the kind asked for, why; ``error`` is the
         numerical error of its bounds and ``undefined`` the fraction of the posterior in which the
-        measure is 0/0.
+        measure is 0/0. ``attrs["caution"]`` says what makes the model doubtful, if anything does.
 
     Examples
     --------
@@ -95,6 +95,8 @@ def table_of(
     said = posterior.says(of)
     if said != "parameter":
         table.insert(list(table).index("point"), "of", said)
+    if doubts := found[0][1].attrs.get("caution"):
+        table.attrs["caution"] = doubts
     return table
 
 

@@ -1,6 +1,7 @@
 """Tables and pictures as the commands print them."""
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,10 @@ def show(
 
     Programs get every digit and no header; people get four significant digits, and no character
     that would steer their terminal. ``facts`` are the same in all rows, for JSON; ``safe`` CSV has
-    no cell that a spreadsheet would take for a formula.
+    no cell that a spreadsheet would take for a formula. The table's ``caution`` goes to stderr.
     """
+    if said := frame.attrs.get("caution"):
+        print(f"bayescm: caution: {printable(said)}", file=sys.stderr)
     frame = frame.assign(
         **{str(name): _iso(frame[name]) for name in frame.select_dtypes("datetime")}
     )

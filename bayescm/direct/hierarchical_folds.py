@@ -108,12 +108,12 @@ class HierarchicalFolds(Posterior):
         chance = min(differ(self.folds[i], self._settings(i)) for i in self._places())
         if chance > _RARE / self.batch.size:
             return said
-        return [
-            *said,
+        moved = (
             "The classifiers of the folds differ in how often they predict each class by more than "
             f"chance (p = {chance:.1g}): another training set may move the measures further than "
-            "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y).",
-        ]
+            "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y)."
+        )
+        return [*said, moved]
 
     def _places(self):
         return np.ndindex(self.batch.shape)

@@ -136,6 +136,9 @@ def test_random_splits_of_all_data_say_that_intervals_may_be_too_short(train, sa
     splits = splits.assign_coords(n_folds=4, test_share=0.25, train_size=train)
     found = bcm.interval(splits, "recall").attrs.get("caution", "")
     assert ("Random splits" in found) == said
+    table = bcm.summary(splits, ["recall", "f1"])
+    assert table.attrs.get("caution", "") == found
+    assert ("<p>Caution: Random" in table._repr_html_()) == said
 
 
 def test_folds_of_different_classes_have_the_classes_of_all():

@@ -50,6 +50,16 @@ def test_two_classes_and_what_recalibration_gains(capsys, file, tmp_path):
     assert [each["measure"] for each in json.loads(out)] == ["brier", "log_loss"]
 
 
+def test_what_makes_the_model_doubtful_goes_to_stderr(capsys, file, tmp_path):
+    rare = pd.read_csv(file).assign(y=["sick", *["well"] * 11] * 10)
+    rare.to_csv(tmp_path / "rare.csv", index=False)
+    asked = (*SICK, "--probability", "p", "-m", "brier")
+    code, out, err = run(capsys, tmp_path / "rare.csv", *asked)
+    assert code == 0, err
+    assert json.loads(out)[0]["measure"] == "brier"
+    assert err.count("caution: 10 positive examples are few") == 1
+
+
 def test_sites_are_drawn_towards_each_other(capsys, file, tmp_path):
     options = (*SICK, "--probability", "p", "--group", "fold", "-m", "brier")
     code, out, err = run(capsys, file, *options, "--plot", tmp_path / "sites.png")

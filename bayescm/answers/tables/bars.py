@@ -1,5 +1,6 @@
 """Tables for notebooks and pages: every interval is a small bar beside its numbers."""
 
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -76,9 +77,11 @@ class Intervals(pd.DataFrame):
         if not pd.get_option("display.notebook_repr_html") or not _plain(self, most):
             return super()._repr_html_()
         try:
-            return table(pd.DataFrame(self), technical=True).to_html()
+            shown = table(pd.DataFrame(self), technical=True).to_html()
         except ImportError:
             return super()._repr_html_()
+        said = self.attrs.get("caution")
+        return shown + f"<p>Caution: {escape(said)}</p>" if said else shown
 
 
 def _plain(frame: pd.DataFrame, most: int | None) -> bool:
