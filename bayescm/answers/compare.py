@@ -77,7 +77,7 @@ def compare(
         puts the three probabilities into words. For error rates, losses and costs, lower is
         better; for your own functions see `bayescm.measures.measure`. Other dims of the
         evidence are columns in front; a measure of one of many classes
-        is named ``recall[cat]``.
+        is named ``recall[cat]``. ``attrs["caution"]`` says what makes the model doubtful.
 
     Raises
     ------
@@ -129,7 +129,10 @@ def compare(
             row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
             rows.append(row)
     leading = [key for key in rows[0] if key not in _KNOWN]
-    return Intervals(rows, columns=[*leading, *_COLUMNS])
+    table = Intervals(rows, columns=[*leading, *_COLUMNS])
+    if drawn.doubts:
+        table.attrs["caution"] = " ".join(drawn.doubts)
+    return table
 
 
 def places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:

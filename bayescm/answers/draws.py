@@ -45,6 +45,8 @@ class Joint:
         difference of two members that belong together, or None.
     relative : bool
         Whether only differences between members are known: a level is about their average.
+    doubts : tuple of str
+        What makes the model doubtful, in whole sentences.
     """
 
     blanks: Mapping[str, xr.DataArray]
@@ -54,6 +56,7 @@ class Joint:
     distribution: Callable
     difference: Callable
     relative: bool = False
+    doubts: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> xr.Dataset:
@@ -138,7 +141,8 @@ def draw_measures(
     def difference(measure, first, second):
         return posterior.difference(measure, first, second, of=of)
 
-    return Joint(blanks, drawn, found, paired, distribution, difference, bool(posterior.measured))
+    more = bool(posterior.measured), tuple(posterior.doubts())
+    return Joint(blanks, drawn, found, paired, distribution, difference, *more)
 
 
 def labelled_draws(
@@ -205,7 +209,8 @@ def _of_members(members, measures, dim, rng, options):
         each.__name__: joined(part.blanks[each.__name__] for part in parts.values())
         for each in found
     }
-    return Joint(blanks, drawn, found, False, distribution, lambda *_: None)
+    doubts = tuple(dict.fromkeys(each for part in parts.values() for each in part.doubts))
+    return Joint(blanks, drawn, found, False, distribution, lambda *_: None, doubts=doubts)
 
 
 def _check_positive(members):

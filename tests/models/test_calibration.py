@@ -61,12 +61,20 @@ def test_pairing_shortens_the_difference():
     assert row["upper"] - row["lower"] < 0.6 * unpaired
 
 
+def test_a_comparison_says_what_makes_the_model_doubtful():
+    rng, actual = np.random.default_rng(1), np.arange(200) % 25 == 0
+    evidence = bcm.from_probabilities(actual, dict(zip("ab", rng.random((2, 200)), strict=True)))
+    assert "8 positive examples are few" in bcm.compare(evidence, "brier").attrs["caution"]
+    members = {name: evidence.sel(classifier=name, drop=True) for name in "ab"}
+    assert bcm.compare(members, "brier").attrs["caution"].count("8 positive") == 1
+
+
 def test_classifiers_that_differ_in_few_examples_are_warned_of():
     actual = np.arange(100) % 2
     plain = 0.3 + 0.4 * actual
     other = np.where(np.arange(100) == 7, 0.5, plain)
     evidence = bcm.from_probabilities(actual, {"a": plain, "b": other, "c": plain})
-    with pytest.warns(UserWarning, match="a and b differ in 1 of 100 forecasts") as seen:
+    with pytest.warns(UserWarning, match="differ in 1 of 100 forecasts") as seen:
         bcm.compare(evidence, "brier", draws=500)
     assert len(seen) == 2
 
