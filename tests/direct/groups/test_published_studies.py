@@ -1,4 +1,4 @@
-"""Collections of diagnostic studies beside the fits of lme4 and the figures that mada prints."""
+"""Collections of diagnostic studies beside the fits of lme4, and what mada and metandi print."""
 
 import json
 from functools import cache
@@ -19,8 +19,8 @@ KNOWN = json.loads((REFERENCE / "meta_analysis.json").read_text())
 
 def studies(name):
     """Return the counts of a collection, and keywords of its covariate if it has one."""
-    if name == "smoking":
-        frame = pd.DataFrame(KNOWN["smoking"])
+    if name in KNOWN:
+        frame = pd.DataFrame(KNOWN[name])
     else:
         frame = pd.read_csv(data_file(f"confusion/{name}.csv"))
         frame = frame[frame["marker"] == "Telomerase"] if "marker" in frame else frame
@@ -59,6 +59,21 @@ def test_the_posterior_beside_the_fit_of_lme4(name):
         assert 0.85 < found.std() / error < 1.2
         printed, error = KNOWN["mada"][name]["slopes"][place - 1]
         assert np.median(found) == pytest.approx(printed, abs=0.6 * error)
+
+
+@pytest.mark.parametrize("name", list(KNOWN["metandi"]))
+def test_the_table_that_metandi_prints(name):
+    known, (counts, _) = KNOWN["metandi"][name], studies(name)
+    printed, errors = np.transpose([known["sensitivity"], known["specificity"]])
+    means, between = likeliest(counts.values)
+    assert (np.abs(means - printed) < 0.01 * errors).all()
+    np.testing.assert_allclose(between, [*known["sd"], known["correlation"]], atol=2e-3)
+    logits = logit(fitted(name)["rates"][:, 1:])
+    assert (np.abs(np.median(logits, axis=0) - printed) < 0.5 * errors).all()
+    np.testing.assert_allclose(expit(np.median(logits, axis=0)), known["summary"], atol=0.03)
+    # metandi, too, takes the spread between studies for known.
+    assert (logits.std(0) / errors > 0.85).all()
+    assert (logits.std(0) / errors < 1.35).all()
 
 
 def test_i2_of_audit_c_beside_the_one_that_mada_prints():
