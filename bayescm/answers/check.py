@@ -20,8 +20,9 @@ from bayescm.validate import fail, suggest
 
 MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
 _DRAWS = 100_000
+_EFFECTS = ("fold", "repeat", "group")
 # Dims that a model uses up by itself; all others are added up where no part is named.
-_KEPT = (*CELLS, "outcome", "classifier", "fold", "repeat", "group")
+_KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
 # Dims of answers, which a posterior of all members has.
 _OF_ANSWERS = ("classifier", "class")
 # Beyond this many times the evidence nobody will collect more.
@@ -49,7 +50,8 @@ def check(
         ``"recall > 0.9 @ 0.95"``, ``"f1 - f1[classifier=old] > -0.01 @ 0.9"``,
         ``"recall[site=B] > 0.8"``; see `bayescm.answers.requirements.parse`.
     by : str, optional
-        A dim of the evidence: each requirement is asked of each of its members.
+        A dim of the evidence: each requirement is asked of each of its members, but for those that
+        name one.
     level : float, default 0.95
         The probability asked for where a requirement names none.
     random_seed : int, default 0
@@ -89,24 +91,15 @@ def check(
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
     rows = []
     for requirement in parsed:
-        for member in members:
-            asked = _of(requirement, member)
+        for member in requirement.members(by) or members:
+            asked = requirement.of(member)
             probability = _probability(evidence, asked, random_seed, keywords)
             outcome = _outcome(probability, asked.level)
             row = {"requirement": requirement.text, **member, "probability": probability}
             row |= {"level": asked.level, "outcome": outcome}
-            more = "" if outcome != UNKNOWN else _needed(evidence, asked, keywords)
+            more = "" if outcome != UNKNOWN else _needed(evidence, asked, random_seed, keywords)
             rows.append(row | {"needed": more})
     return pd.DataFrame(rows)
-
-
-def _of(requirement, member):
-    """Return the requirement of one member; a part that a term names itself stays."""
-    terms = [
-        None if term is None else Term(term.measure, member | term.where)
-        for term in (requirement.first, requirement.second)
-    ]
-    return requirement._replace(first=terms[0], second=terms[1])
 
 
 def _outcome(probability, level):
@@ -211,15 +204,15 @@ def _labels(evidence, dim):
     return evidence[dim].values.tolist()
 
 
-def _needed(evidence, asked, keywords):
+def _needed(evidence, asked, seed, keywords):
     """Say how much more evidence would decide, if it went on in the same proportions."""
-    if asked.second is not None or not _adds_up(evidence):
+    if not _adds_up(evidence):
         return ""
-    counts = matrices_of(_part(evidence, asked.first.where))
-    if "classifier" in counts.dims:
-        counts = counts.isel(classifier=_place(counts, "classifier", asked.first.where), drop=True)
-        known = {k: v for k, v in asked.first.where.items() if k != "classifier"}
-        asked = asked._replace(first=Term(asked.first.measure, known))
+    if asked.second is not None:
+        return _needed_of_both(evidence, asked, seed, keywords)
+    counts = _table(evidence, asked.first)
+    known = {k: v for k, v in asked.first.where.items() if k != "classifier"}
+    asked = asked._replace(first=Term(asked.first.measure, known))
     total, unit = _unit(counts, asked.first.measure)
 
     def spare(times):
@@ -228,10 +221,35 @@ def _needed(evidence, asked, keywords):
         # Beyond eight deviations probabilities are not told apart.
         return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(asked.level))
 
-    high = _enough(spare, float(ndtri(asked.level)))
-    if high is None:
+    return _more(total, unit, _enough(spare, float(ndtri(asked.level))))
+
+
+def _needed_of_both(evidence, asked, seed, keywords):
+    """Say the same of a difference, whose variance falls as examples come."""
+    parts = {}
+    for term in (asked.first, asked.second):
+        counts = _table(evidence, term)
+        if any(dim in counts.dims for dim in _EFFECTS):
+            return ""  # what examples cannot take away is in it
+        own = "" if is_outcomes(evidence) else term.where.get("classifier")
+        parts[own, *sorted(_apart(term).items())] = float(counts.sum())
+    gap = _difference(evidence, asked, seed, keywords)
+    away = abs(np.nanmean(gap) - asked.threshold) / np.nanstd(gap)
+    times = float((ndtri(asked.level) / max(away, 1e-9)) ** 2)
+    return _more(sum(parts.values()), "examples", times if times <= _MOST else None)
+
+
+def _table(evidence, term):
+    counts = matrices_of(_part(evidence, term.where))
+    if "classifier" not in counts.dims:
+        return counts
+    return counts.isel(classifier=_place(counts, "classifier", term.where), drop=True)
+
+
+def _more(total, unit, times):
+    if times is None:
         return f"more than {_MOST} times as many {unit}"
-    return f"{max(1, round(total * (high - 1))):,} more {unit}"
+    return f"{max(1, round(total * (times - 1))):,} more {unit}"
 
 
 def _enough(spare, level) -> float | None:

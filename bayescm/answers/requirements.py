@@ -1,7 +1,7 @@
 """The small language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bayescm.validate import fail
 
@@ -28,6 +28,19 @@ class Requirement(NamedTuple):
     above: bool
     threshold: float
     level: float
+
+    def members(self, by: str | None) -> list[dict[str, str]]:
+        """Return the member of a dim that all its terms name: it is asked of no other."""
+        terms = [self.first] if self.second is None else [self.first, self.second]
+        if by is None or not all(by in term.where for term in terms):
+            return []
+        return [{by: ", ".join(dict.fromkeys(term.where[by] for term in terms))}]
+
+    def of(self, member: dict[str, Any]) -> "Requirement":
+        """Return the requirement of one member; a part that a term names itself stays."""
+        first = self.first._replace(where=member | self.first.where)
+        second = self.second and self.second._replace(where=member | self.second.where)
+        return self._replace(first=first, second=second)
 
 
 def parse(text: str, level: float = 0.95) -> Requirement:

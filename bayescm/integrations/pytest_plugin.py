@@ -31,7 +31,7 @@ def _check(
         raise fail("unknown what to do", unknown, _UNKNOWN, 'pass unknown="skip"')
     table = bcm.check(evidence, requirements, **keywords)
     outcomes = set(table["outcome"])
-    said = "\n" + table.to_string(index=False)
+    said = "\n" + table.to_string(index=False, float_format="{:.4g}".format)
     if "failed" in outcomes or ("not yet known" in outcomes and unknown == "fail"):
         pytest.fail(said, pytrace=False)
     if "not yet known" in outcomes and unknown == "skip":

@@ -58,6 +58,24 @@ def test_what_is_needed_would_decide():
     assert bcm.check(more, "recall > 0.75")["probability"][0] == pytest.approx(0.95, abs=0.01)
 
 
+@pytest.mark.parametrize("by", [None, "site"])
+def test_what_a_difference_needs_would_decide(by):
+    def asked(times):
+        cells = np.array([[40, 5], [8, 47]]) * times, np.array([[37, 8], [6, 49]]) * times
+        dims = ("classifier",) if by is None else (by,)
+        both = bcm.from_matrix(np.round(np.stack(cells)).astype(int), dims=dims)
+        part = "classifier=1" if by is None else "site=1"
+        first = "accuracy" if by is None else "accuracy[site=0]"
+        both = both.assign_coords({dims[0]: [0, 1]})
+        return bcm.check(both, f"{first} - accuracy[{part}] > -0.02").iloc[0]
+
+    row = asked(1)
+    number, unit = row["needed"].split(" more ")
+    assert (row["outcome"], unit) == ("not yet known", "examples")
+    times = 1 + int(number.replace(",", "")) / 200
+    assert asked(times)["probability"] == pytest.approx(0.95, abs=0.015)
+
+
 def test_parts_and_differences():
     rng = np.random.default_rng(0)
     truth, site = rng.integers(0, 2, 400), np.array(["A", "B"])[np.arange(400) % 2]
@@ -72,8 +90,8 @@ def test_parts_and_differences():
     assert table["probability"][0] == pytest.approx(better, abs=0.01)
     alone = bcm.from_predictions(truth[site == "B"], answers["new"][site == "B"])
     assert table["probability"][1] == pytest.approx(float(bcm.prob_above(alone, "recall", 0.8)))
-    by_site = bcm.check(both, "recall > 0.8", by="site")
-    assert by_site["site"].tolist() == ["A", "B"]
+    by_site = bcm.check(both, ["recall > 0.8", "recall[site=B] > 0.5"], by="site")
+    assert by_site["site"].tolist() == ["A", "B", "B"]
     assert by_site["probability"][1] == pytest.approx(table["probability"][1])
     three = bcm.from_matrix([[5, 1, 0], [0, 5, 1], [1, 0, 9]], labels=["a", "b", "c"])
     assert bcm.check(three, "recall[class=c] > 0.5 @ 0.9")["outcome"][0] == "met"
