@@ -52,6 +52,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         _ = bcm.nothing
 
 
+@pytest.mark.long
 def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "bayescm", "--help"]
     environment = os.environ | {"COLUMNS": "100"}

@@ -32,6 +32,7 @@ def test_points_are_those_of_the_published_example():
     assert (table["mean"] < table["upper"]).all()
 
 
+@pytest.mark.long
 def test_cohen_is_that_of_scikit_learn_on_what_both_rated():
     both = [each for each in zip(FOUR["one"], FOUR["three"], strict=True) if None not in each]
     table = bcm.agreement(FOUR, "cohen_kappa")

@@ -20,7 +20,6 @@ def pairs():
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_in_a_browser_bars_lie_where_their_numbers_say(tmp_path):
     frames = bcm.summary(pairs(), ["recall", "f1"]), bcm.compare(pairs(), "accuracy")
     parts = [bcm.table(each, caption=STRANGE[0]).to_html() for each in frames]
@@ -43,6 +42,7 @@ def test_in_a_browser_bars_lie_where_their_numbers_say(tmp_path):
                 assert end == pytest.approx(row["upper"], abs=0.01)
 
 
+@pytest.mark.long
 def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
     frame = pd.DataFrame({"measure": ["a", "b"], "lower": [np.nan, -3.0], "upper": [np.nan, 40.0]})
     text = bcm.table(frame, digits=1).to_html()

@@ -17,6 +17,7 @@ def refused(*_, **__):
     raise AssertionError("computed before it was asked for")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("counts", [COUNTS, LABELLED], ids=["plain", "labelled"])
 @pytest.mark.parametrize("measure", ["recall", ["f1", "mcc"], "recall[well]"])
 def test_an_interval_is_computed_block_by_block_when_asked_for(counts, measure):
@@ -47,6 +48,7 @@ def test_a_table_of_blocks_is_the_table_of_all(counts):
     pd.testing.assert_frame_equal(found, bcm.summary(counts, ["recall", "f1"]))
 
 
+@pytest.mark.long
 def test_comparisons_are_made_block_by_block():
     both = bcm.from_matrix(
         np.random.default_rng(2).integers(1, 30, (5, 2, 2, 2)), dims=("site", "classifier")
@@ -56,7 +58,7 @@ def test_comparisons_are_made_block_by_block():
     pd.testing.assert_frame_equal(found, bcm.compare(both, ["recall", "accuracy"]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_local_cluster_of_distributed_answers_the_same():
     from distributed import Client, LocalCluster
 

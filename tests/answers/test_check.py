@@ -104,6 +104,7 @@ def test_parts_and_differences():
             bcm.check(evidence, text)
 
 
+@pytest.mark.long
 def test_what_cannot_be_added_up_is_asked_as_a_whole():
     rng = np.random.default_rng(1)
     truth = np.arange(300) % 2

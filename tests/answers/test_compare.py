@@ -85,7 +85,6 @@ def test_seeds_make_answers_repeat(both):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_pairs_are_covered_at_little_more_than_half_the_length():
     covered, paired, independent = [], [], []
     rng = np.random.default_rng(11)
@@ -155,6 +154,7 @@ def test_outcomes_may_be_taken_apart_on_purpose(both):
     assert not apart["paired"]
 
 
+@pytest.mark.long
 def test_equal_seeds_do_not_make_fits_pairs():
     fits = {name: bcm.fit(A, random_seed=1) for name in ("first", "second")}
     same = bcm.measure(fits["first"], "f1").f1 - bcm.measure(fits["second"], "f1").f1
@@ -172,7 +172,7 @@ def test_a_fit_of_outcomes_stays_paired(both):
     assert found["sd"] == pytest.approx(exact["sd"], rel=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fit_of_groups_compares_its_groups():
     sites = bcm.from_cells(tp=[40, 10, 35], fn=[5, 30, 8], fp=[9, 4, 20], tn=[41, 50, 30])
     sites = sites.rename(batch="group").assign_coords(group=list("ABC"))
@@ -202,6 +202,7 @@ def test_groups_are_compared_for_each_classifier(both):
     assert alone["mean"] == pytest.approx(table["mean"][0], abs=1e-12)
 
 
+@pytest.mark.long
 def test_many_classes_have_a_row_each():
     rng = np.random.default_rng(0)
     actual = rng.choice(["cat", "dog", "eel"], 90)
@@ -379,6 +380,7 @@ def test_ropes_are_checked(bad):
         check_rope(bad)
 
 
+@pytest.mark.long
 def test_every_place_is_taken_once_in_parts_too():
     """Of 300 classifiers the ranks of all draws are not in memory at once."""
     cells = np.random.default_rng(0).multinomial(50, [0.4, 0.1, 0.1, 0.4], 300).reshape(-1, 2, 2)

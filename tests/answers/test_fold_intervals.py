@@ -150,6 +150,7 @@ def test_folds_of_different_classes_have_the_classes_of_all():
     assert (np.diff(ends) > 0).all()
 
 
+@pytest.mark.long
 def test_the_classifiers_at_hand_are_an_estimand_of_their_own():
     folds = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]]])
     counts = bcm.from_matrix(folds, labels=["no", "yes"], positive="yes", dims=("fold",))

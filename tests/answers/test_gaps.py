@@ -88,6 +88,7 @@ def test_lower_is_better_turns_the_worst(sites):
     np.testing.assert_allclose(worst.values[::-1], 1 - best.values, atol=1e-6)
 
 
+@pytest.mark.long
 def test_gaps_of_classifiers_are_paired():
     rng = np.random.default_rng(1)
     actual = rng.random(1200) < 0.5
@@ -131,6 +132,7 @@ def test_groups_of_one_classifier_need_no_caution(sites):
     assert "caution" not in gap(sites, "recall", draws=100).attrs
 
 
+@pytest.mark.long
 def test_three_groups_are_pooled_to_be_compared_and_two_are_not(sites):
     pooled = bcm.compare(sites[:3], "recall", dim="group", draws=2000)
     named = bcm.compare(sites[:3], "recall", dim="group", model="robust_groups", draws=2000)

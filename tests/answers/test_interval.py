@@ -75,6 +75,7 @@ def test_draws_agree_with_the_distribution(measure):
     assert (same == drawn).all()
 
 
+@pytest.mark.long
 def test_a_fit_and_its_counts_agree():
     tree = bcm.fit(COUNTS, draws=5000, random_seed=4)
     for measure in ("precision", "mcc"):

@@ -30,6 +30,7 @@ def test_the_region_is_the_smallest():
     assert float(where.area) == pytest.approx(area, rel=0.08)
 
 
+@pytest.mark.long
 def test_a_larger_probability_takes_more_room():
     small, large = (bcm.region(COUNTS, PAIR, prob=p, random_seed=0) for p in (0.5, 0.95))
     assert not (small.inside & ~large.inside).any()
@@ -56,6 +57,7 @@ def test_a_region_is_of_two_measures(bad):
         bcm.region(COUNTS, bad)
 
 
+@pytest.mark.long
 def test_a_region_for_every_class():
     counts = bcm.from_matrix(np.eye(3, dtype=int) + 3, labels=list("abc"))
     assert bcm.region(counts, PAIR).area.dims == ("class",)

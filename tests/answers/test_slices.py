@@ -128,6 +128,7 @@ def test_one_group_that_deviates_is_hardly_drawn_towards_the_others():
     assert abs(found["robust_groups"] - seen) < abs(found["hierarchical_groups"] - seen)
 
 
+@pytest.mark.long
 def test_the_grid_is_the_posterior_of_conjugate_rates_where_groups_are_alike():
     """With a tiny spread and deviation the groups are one sample: a beta posterior."""
     counts = made(5).isel(group=slice(BAD, None)).values.repeat(2, 0)
@@ -142,6 +143,7 @@ def test_the_grid_is_the_posterior_of_conjugate_rates_where_groups_are_alike():
     assert own.shape == (500, 2, 2, 2)
 
 
+@pytest.mark.long
 def test_a_picture_names_few_slices_and_of_many_only_some(slices):
     few = bcm.plot_slices(slices.isel(group=slice(8)), "recall", threshold=0.7, draws=500)
     worst = few.axes[0].get_yticklabels()[:BAD]

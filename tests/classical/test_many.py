@@ -84,6 +84,7 @@ def test_signed_ranks_turn_round_and_share_ties():
     np.testing.assert_allclose(found.filter(like="share_").sum(axis=1), 1)
 
 
+@pytest.mark.long
 def test_published_signed_ranks_of_54_data_sets():
     names = ["nbc", "aode", "hnb", "j48", "j48gr"]
     results = bcm.from_results(accuracies(names), measure="accuracy", test_share=0.1)

@@ -14,6 +14,7 @@ def drawn(seed, size, curve=lambda p: p):
     return (rng.random(size) < curve(p)).astype(int), p
 
 
+@pytest.mark.long
 def test_the_isotonic_band_holds_a_step():
     at = np.linspace(0, 1, 41)
 
@@ -30,6 +31,7 @@ def test_the_isotonic_band_holds_a_step():
     assert np.mean(width) < 0.75
 
 
+@pytest.mark.long
 def test_putting_forecasts_together_keeps_the_band_wide_and_a_fall_is_told():
     evidence = bcm.from_probabilities(*drawn(1, 3000))
     low, high = bcm.classical.isotonic_band(evidence)["interval"].values.T

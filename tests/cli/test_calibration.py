@@ -60,6 +60,7 @@ def test_what_makes_the_model_doubtful_goes_to_stderr(capsys, file, tmp_path):
     assert err.count("caution: 10 positive examples are few") == 1
 
 
+@pytest.mark.long
 def test_sites_are_drawn_towards_each_other(capsys, file, tmp_path):
     options = (*SICK, "--probability", "p", "--group", "fold", "-m", "brier")
     code, out, err = run(capsys, file, *options, "--plot", tmp_path / "sites.png")

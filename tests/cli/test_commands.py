@@ -106,6 +106,7 @@ def test_compare_says_which_is_better(capsys, tmp_path):
     assert "only one classifier" in err
 
 
+@pytest.mark.long
 def test_compare_says_of_which_class_and_group(capsys, tmp_path):
     path, picture = tmp_path / "p.csv", tmp_path / "out.png"
     rows = [("x", "x", "x", 1), ("x", "x", "z", 2), ("z", "z", "z", 1), ("w", "w", "x", 2)] * 9
@@ -283,7 +284,6 @@ def test_a_missing_file_is_named(capsys):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_the_demo_of_the_readme(capsys, tmp_path):
     code, out, _ = run(capsys, "demo", "--out", tmp_path / "demo")
     assert code == 0
@@ -313,6 +313,7 @@ def test_summary_takes_abstentions_and_weights(capsys, tmp_path):
     assert points["accuracy"] == pytest.approx(2.5 / 4)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The judge does not help")  # a score of nothing
 def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
     path = tmp_path / "items.csv"
@@ -337,6 +338,7 @@ def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
     assert all(row["paired"] for row in json.loads(table))
 
 
+@pytest.mark.long
 def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     rng = np.random.default_rng(0)
     rows = [(s, i, int(rng.random() < i / 12)) for s in "ab" for i in range(12) for _ in range(4)]

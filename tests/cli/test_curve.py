@@ -48,6 +48,7 @@ def test_the_area_is_the_librarys(capsys, file, frame):
     assert row["estimate"] == pytest.approx(bcm.curves.estimate(evidence).item())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["roc", "pr", "threshold"])
 def test_every_kind_has_a_table_and_a_picture(capsys, file, tmp_path, kind):
     picture = tmp_path / f"{kind}.png"

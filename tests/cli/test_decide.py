@@ -28,6 +28,7 @@ def run(capsys, file, *more):
     return stopped.value.code, out.out, out.err
 
 
+@pytest.mark.long
 def test_net_benefit_is_the_librarys(capsys, file, tmp_path):
     picture = tmp_path / "curve.png"
     both = ["--probability", "p", "--probability", "q"]
@@ -59,6 +60,7 @@ def test_costs_and_what_is_refused(capsys, file):
         assert words in err
 
 
+@pytest.mark.long
 def test_answering_only_when_sure(capsys, file, tmp_path):
     asked = ["--probability", "p", "--probability", "q", "--promise", 0.3]
     code, out, err = run(capsys, file, *asked, "--plot", tmp_path / "risk.png")

@@ -81,6 +81,7 @@ def test_halves_beside_folds(capsys, tmp_path):
     assert "halves are beside the folds" in err
 
 
+@pytest.mark.long
 def test_a_report_on_results(tmp_path):
     text = bcm.report(bcm.from_results(TABLE), tmp_path / "page.md", progressbar=False).read_text()
     assert "3 classifiers on 6 data sets, 5 runs on each" in text

@@ -34,6 +34,7 @@ def test_the_moments_are_those_of_draws(case):
     assert (np.abs(ends - np.quantile(drawn, [0.025, 0.975])) <= within).all()
 
 
+@pytest.mark.long
 def test_separated_classes_are_drawn():
     apart = evidence(200, 4.0, 0.3)
     drawn = curves.auc(apart, draws=4000)

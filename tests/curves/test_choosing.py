@@ -29,6 +29,7 @@ def test_the_parts_of_a_choice_fit_together():
     assert best.measure.item() == "f1"
 
 
+@pytest.mark.long
 def test_costs_are_to_be_low_and_move_the_threshold():
     evidence = sample()
     dear, cheap = (
@@ -44,6 +45,7 @@ def test_costs_are_to_be_low_and_move_the_threshold():
     assert same.threshold == dear.threshold
 
 
+@pytest.mark.long
 def test_another_prevalence_moves_the_threshold():
     evidence = sample()
     rare = curves.best_threshold(bcm.at_prevalence(evidence, 0.01), "accuracy")
@@ -51,6 +53,7 @@ def test_another_prevalence_moves_the_threshold():
     assert rare.threshold > even.threshold + 0.5
 
 
+@pytest.mark.long
 def test_optimism_shrinks_with_the_sample():
     small, large = (curves.best_threshold(sample(size), "informedness") for size in (40, 2000))
     assert small.optimism > 3 * large.optimism

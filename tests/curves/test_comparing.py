@@ -15,6 +15,7 @@ def pair(size=300, seed=1):
     return actual, {"good": good, "worse": good + rng.normal(size=size)}
 
 
+@pytest.mark.long
 def test_the_columns_are_those_of_every_comparison():
     found = curves.compare(bcm.from_scores(*pair(1000)))
     plain = bcm.compare(bcm.from_classifiers([0, 1, 1], {"a": [0, 1, 0], "b": [0, 1, 1]}), "f1")

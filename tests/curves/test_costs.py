@@ -36,6 +36,7 @@ def test_right_probabilities_are_best_where_the_costs_say(sample):
     assert found["regret"].sel(threshold=0.9).item() > 0.2
 
 
+@pytest.mark.long
 def test_an_uncertain_cost_widens_the_interval(sample):
     evidence = bcm.from_probabilities(*sample)
 

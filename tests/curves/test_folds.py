@@ -15,6 +15,7 @@ def folds(size=300):
     return bcm.from_scores(actual, {"a": score, "b": -score}, fold=fold)
 
 
+@pytest.mark.long
 def test_the_mean_area_lies_inside_and_correlation_widens_it():
     evidence = folds()
     mean = curves.estimate(evidence).mean("fold")

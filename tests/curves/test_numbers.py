@@ -62,6 +62,7 @@ def test_averages_over_classes_are_scikit_learns(average):
     assert found == pytest.approx(average_precision_score(hot, proba, average=average), abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["auc", "average_precision", "max_f1"])
 @pytest.mark.parametrize("kind", ["eti", "hdi"])
 def test_intervals_hold_the_estimate(name, kind):
@@ -108,6 +109,7 @@ def test_partial_area_and_own_functions():
     assert own.dims == ("draw",)
 
 
+@pytest.mark.long
 def test_precision_moves_with_the_prevalence_and_the_area_does_not():
     evidence = bcm.from_scores(*sample(400)[:2])
     rare = curves.at_prevalence(evidence, 0.01)
@@ -116,6 +118,7 @@ def test_precision_moves_with_the_prevalence_and_the_area_does_not():
     assert curves.estimate(rare, "average_precision") < 0.2
 
 
+@pytest.mark.long
 def test_binormal_is_a_model_too():
     evidence = bcm.from_scores(*sample(14, seed=3)[:2])
     for function in (curves.auc, curves.average_precision, curves.max_f1):

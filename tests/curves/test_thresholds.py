@@ -44,6 +44,7 @@ def test_default_thresholds_are_the_scores_or_quantiles_of_them():
     assert curves.threshold(infinite, "recall", draws=20).threshold.values.tolist() == [0.5, 1]
 
 
+@pytest.mark.long
 def test_several_measures_at_one_threshold():
     evidence = sample()
     found = curves.at_threshold(evidence, ["f1", "balanced_accuracy", "cost([[0,1],[5,0]])"], 0.5)

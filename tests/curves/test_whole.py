@@ -48,6 +48,7 @@ def test_roc_has_a_band_around_its_median(model):
     assert pointwise.band.item() == "pointwise"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("simultaneous", [True, False])
 def test_roc_bands_hold_curves_that_lie_on_the_axes(simultaneous):
     actual = np.arange(200) < 100

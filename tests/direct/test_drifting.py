@@ -72,7 +72,7 @@ def test_one_step_is_the_beta_distribution(hits, trials):
     np.testing.assert_allclose(only.log_marginal(), marginal + ways, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("hits", "trials", "prior", "scale"),
     [
@@ -88,6 +88,7 @@ def test_few_steps_are_what_brute_force_gives(hits, trials, prior, scale):
     np.testing.assert_allclose(ours.smoothed().mean(), smoothed, atol=2e-4)
 
 
+@pytest.mark.long
 def test_an_abrupt_change_is_what_brute_force_gives():
     # The batch after it lies where the Fourier transform of the density before has only rounding.
     hits, trials = [450] * 40 + [250] * 40, [500] * 80
@@ -99,6 +100,7 @@ def test_an_abrupt_change_is_what_brute_force_gives():
     np.testing.assert_allclose(ours.smoothed().mean(), smoothed, atol=5e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", ["walks", "jumps", "empty"])
 def test_windows_leave_nothing_out(shape, monkeypatch):
     rng = np.random.default_rng(2)
@@ -189,6 +191,7 @@ def test_draws_have_the_distributions():
     assert values[3].shape == (40_000, 3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("trials", "drift", "steps"), [(100, 0.1, 12), (20_000, 0.3, 8), (20_000, 0.002, 8)]
 )
@@ -210,7 +213,6 @@ def test_paths_have_the_smoothed_distributions(trials, drift, steps):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_filtered_intervals_cover_when_the_truth_walks_as_the_model_says():
     rng = np.random.default_rng(8)
     covered, static = [], []

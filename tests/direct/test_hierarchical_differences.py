@@ -78,6 +78,7 @@ def test_quadrature_is_the_integral_written_out():
         np.testing.assert_allclose(shift, constant, atol=0.12)
 
 
+@pytest.mark.long
 def test_compare_tells_the_mean_from_a_new_data_set():
     mean = bcm.compare(RESULTS, rope=0.01).set_index(["first", "second"])
     new = bcm.compare(RESULTS, "accuracy", of="new", rope=0.01).set_index(["first", "second"])

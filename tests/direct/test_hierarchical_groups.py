@@ -19,6 +19,7 @@ SITES = np.array([[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]],
 MANY = RNG.integers(1, 15, (5, 3, 3)) + 12 * np.eye(3, dtype=int)
 
 
+@pytest.mark.long
 def test_each_group_may_be_asked_for():
     counts = bcm.from_matrix(SITES[:3], positive=1, dims=("group",))
     each = bcm.interval(counts, "recall", of="group", draws=2000)
@@ -63,6 +64,7 @@ def test_groups_are_drawn_towards_the_others():
     assert new.std() > recall(drawn["theta"]).std()
 
 
+@pytest.mark.long
 def test_the_integral_over_a_group():
     block = Block(np.array([[7.0, 3.0]]), np.array([[9.0, 20.0]]), np.full((2, 2), 0.5), 1.0)
     point = np.array([[0.3, -0.6, np.log(0.9), np.log(1.4), np.arctanh(-0.4)]])
@@ -191,6 +193,7 @@ def test_counts_without_groups_are_refused():
         bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1", model="hierarchical_groups")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("index", [48, 7, 21])
 def test_extreme_groups_have_finite_draws(index):
     """Images whose pixels repeat each other: many are all positive, or wholly right or wrong."""
@@ -234,6 +237,7 @@ def test_perfect_and_hopeless_groups(scale):
     assert all(np.isfinite(each).all() for each in drawn.values())
 
 
+@pytest.mark.long
 def test_the_average_over_groups_is_that_of_new_ones():
     posterior = direct.hierarchical_groups(np.concatenate([SITES, 3 * SITES[::-1]]))
     rng = np.random.default_rng(0)
@@ -247,6 +251,7 @@ def test_the_average_over_groups_is_that_of_new_ones():
     assert recall(drawn["theta"]).mean() == pytest.approx(average.mean(), abs=0.005)
 
 
+@pytest.mark.long
 def test_the_model_averages_over_groups_as_its_sibling_does():
     counts = bcm.from_matrix(SITES, labels=["sick", "well"], positive="well", dims=("group",))
     drawn = bcm.fit(counts, draws=40, chains=1)["posterior"].isel(chain=0)
@@ -261,6 +266,7 @@ def test_the_model_averages_over_groups_as_its_sibling_does():
         np.testing.assert_allclose(drawn["theta"].values[place], expected, atol=0.004)
 
 
+@pytest.mark.long
 def test_the_point_estimate_is_of_the_same_estimand():
     """Twelve sites of unequal sizes: the point estimates lie where the posterior does."""
     rng = np.random.default_rng(3)

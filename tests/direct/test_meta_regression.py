@@ -37,6 +37,7 @@ STUDIES = of_years(14, 0.9)
 YEARS = bcm.study_covariates(STUDIES, {"year": 0})
 
 
+@pytest.mark.long
 def test_the_slopes_of_studies_are_found():
     table = bcm.heterogeneity(STUDIES, covariates=YEARS, draws=4000)
     recall, specificity = (table.loc[f"odds_ratio_{name}"] for name in ("recall", "specificity"))
@@ -74,6 +75,7 @@ def test_the_model_makes_the_same_matrices_of_the_same_variables():
         np.testing.assert_allclose(found, drawn[name][0], rtol=1e-8, err_msg=name)
 
 
+@pytest.mark.long
 def test_the_typical_study_is_that_of_the_reference():
     at = [bcm.study_covariates(STUDIES, {"year": year}) for year in (-1, 1)]
     early, late = (
@@ -89,6 +91,7 @@ def test_the_typical_study_is_that_of_the_reference():
     )
 
 
+@pytest.mark.long
 def test_published_markers_of_bladder_cancer():
     """Glas et al. (2003): telomerase .75, and no better than BTA stat beyond chance."""
     frame = pd.read_csv(data_file("confusion/bamdit_glas.csv"))
@@ -153,6 +156,7 @@ def test_references_that_mean_nothing_are_refused(reference, said):
         bcm.study_covariates(counts, reference)
 
 
+@pytest.mark.long
 def test_on_the_command_line(tmp_path):
     path = tmp_path / "studies.csv"
     cells = {"TN": (0, 0), "FP": (0, 1), "FN": (1, 0), "TP": (1, 1)}

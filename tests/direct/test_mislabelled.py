@@ -54,6 +54,7 @@ def test_many_classes_are_those_of_brute_force():
     np.testing.assert_allclose(*ends, atol=0.04)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("evidence", [COUNTS, PAIRS], ids=["counts", "outcomes"])
 def test_the_model_has_the_same_density(evidence):
     options = {"label_error": {0: 0.1, 1: (2, 18)}}
@@ -93,6 +94,7 @@ def test_another_prevalence_moves_the_true_shares():
     assert there["mean"][0] == pytest.approx(here["mean"][0], abs=0.01)
 
 
+@pytest.mark.long
 def test_everything_follows():
     table = bcm.compare(PAIRS, ["accuracy", "f1"], label_error=(2, 38))
     assert table["paired"].all()

@@ -21,6 +21,7 @@ RATES = {"ann": 0.9, "bob": 0.8, "eve": 0.75, "llm": 0.85}
 SAID = {name: np.where(RNG.random(SIZE) < rate, TRUTH, ~TRUTH) for name, rate in RATES.items()}
 
 
+@pytest.mark.long
 def test_rates_against_the_unseen_truth_are_found():
     evidence = bcm.from_raters(SAID)
     for name in ("recall", "f1", "prevalence"):
@@ -48,6 +49,7 @@ def test_the_anaesthetists_of_dawid_and_skene():
     np.testing.assert_allclose(rates[0, 3], [0, 0, 0.56, 0.44], atol=0.01)
 
 
+@pytest.mark.long
 def test_gold_labels_make_a_class_known_and_identify_two_raters():
     gold = [bool(each) if place < 80 else None for place, each in enumerate(TRUTH)]
     two = {name: SAID[name] for name in ("ann", "bob")}
@@ -67,6 +69,7 @@ def test_three_raters_come_with_a_caution():
         bcm.from_raters({name: SAID[name] for name in ("ann", "bob", "eve")})
 
 
+@pytest.mark.long
 def test_model_and_sibling_are_one_density():
     evidence = bcm.from_raters(SAID, predicted={"model": np.where(TRUTH, TRUTH, SAID["bob"])})
     posterior = noisy_labels(evidence, dependence=0)
@@ -78,6 +81,7 @@ def test_model_and_sibling_are_one_density():
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
 
 
+@pytest.mark.long
 def test_the_answer_says_how_many_draws_it_is_worth():
     ends = bcm.interval(bcm.from_raters(SAID), "recall")
     worth = re.search(r"\((.*) effective\)", ends.attrs["how"])
@@ -163,6 +167,7 @@ def test_errors_together_flatter_the_raters_and_four_of_them_show_it():
     assert np.quantile(drawn["dependence"], 0.05) > 0.03
 
 
+@pytest.mark.long
 def test_the_model_knows_dependence_and_populations():
     said = {name: each[:24] for name, each in SAID.items()}
     evidence = bcm.from_raters(said, group=np.arange(24) % 2)
@@ -184,6 +189,7 @@ def test_raters_are_the_columns_of_a_table_too():
         assert bcm.from_raters(pd.DataFrame(given)).identical(bcm.from_raters(given))
 
 
+@pytest.mark.long
 def test_every_example_has_its_classes():
     chances = bcm.true_classes(bcm.from_raters(SAID))
     assert chances.dims == ("example", "actual")

@@ -12,6 +12,7 @@ from bayescm.measures import resolve
 CELLS = np.array([[30.0, 35.0], [15.0, 65.0]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", cases("caelen-predictive-MCC"))
 def test_mcc_of_the_next_test_set_is_the_reference(case):
     tp, tn, fp, fn = case["inputs"]["v_tp_tn_fp_fn"]
@@ -69,6 +70,7 @@ def test_large_test_sets_and_many_classes_are_drawn():
     assert three.distribution(resolve("mcc"), of="predictive", n=50) is None
 
 
+@pytest.mark.long
 def test_the_next_test_set_of_a_cross_validation_is_of_one_classifier():
     folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
     batch = np.stack([folds, folds[::-1, ::-1, ::-1]])

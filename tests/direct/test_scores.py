@@ -32,6 +32,7 @@ def test_the_mean_area_is_the_closed_form_at_any_resolution(ties, resolution):
     assert areas.mean() == pytest.approx(mean_area(posterior.views[0]), abs=error)
 
 
+@pytest.mark.long
 def test_the_distribution_does_not_depend_on_the_resolution():
     posterior = scores(bcm.from_scores(*sample(600)))
     fine, coarse = (
@@ -53,6 +54,7 @@ def test_copies_of_a_classifier_never_differ():
     assert np.abs(curve.auc(first) - curve.auc(third)).min() > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ties", [False, True])
 def test_a_classifier_has_one_distribution_alone_and_beside_others(ties):
     actual, score = sample(ties=ties)
@@ -117,6 +119,7 @@ def test_a_class_against_the_rest_has_the_distribution_it_has_alone():
     np.testing.assert_allclose(shares.sum(0), 1)
 
 
+@pytest.mark.long
 def test_pairs_of_an_example_count_as_one_observation():
     rng = np.random.default_rng(1)
     actual, proba = rng.integers(0, 3, 60), rng.random((60, 3))

@@ -66,6 +66,7 @@ def test_factors_that_no_number_holds_are_told_out_too():
     assert shares[:, 1].mean() == pytest.approx(wanted, abs=5 * shares[:, 1].std() / 141)
 
 
+@pytest.mark.long
 def test_more_examples_than_are_told_out_are_sampled():
     both = [bcm.from_partly_labelled_counts([[90, 10], [20, 80]], each) for each in SIZES]
     both = [each.assign_coords(transfer="errors") for each in both]
@@ -85,6 +86,7 @@ def test_the_model_has_the_same_density():
     assert np.ptp([logp(point) - posterior.log_density(point) for point in points]) < 1e-6
 
 
+@pytest.mark.long
 def test_everything_follows():
     evidence = bcm.from_partly_labelled(HUMAN, SAID, JUDGE, transfer="errors")
     table = bcm.summary(evidence, ["prevalence", "f1"])
@@ -113,6 +115,7 @@ def test_what_cannot_be_carried_over_is_refused(changed, said):
         bcm.interval(bcm.from_partly_labelled(**options), "f1")
 
 
+@pytest.mark.long
 def test_three_classes_and_a_kind_that_nobody_labelled():
     labels = [[9, 1, 0], [1, 9, 0], [2, 2, 0]]  # by class and what the judge said
     evidence = bcm.from_partly_labelled_counts(np.array(labels), [20, 20, 30])

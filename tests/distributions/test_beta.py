@@ -108,7 +108,7 @@ def _check_highest(distribution, prob):
         assert low <= distribution.mode() <= high
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(shapes, shapes, st.sampled_from([0.5, 0.89, 0.95, 0.999]), st.sampled_from([Beta, F1]))
 def test_highest_density_interval(a, b, prob, kind):
     _check_highest(kind(a, b), prob)
@@ -122,7 +122,7 @@ def test_highest_density_near_the_one_sided_border(distribution, a, b):
     _check_highest(distribution(b, a), 0.95)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(shapes, shapes, st.floats(0.001, 0.999), st.sampled_from([Beta, F1]))
 def test_cdf_inverts_quantile(a, b, q, kind):
     distribution = kind(a, b)
@@ -152,6 +152,7 @@ def test_batch_is_loop(kind):
             )
 
 
+@pytest.mark.long
 def test_highest_density_of_many_at_once():
     rng = np.random.default_rng(5)
     a, b = 10 ** rng.uniform(0, 12, (2, 20000)) + rng.choice([0, 0.01, 0.5], (2, 20000))
@@ -162,6 +163,7 @@ def test_highest_density_of_many_at_once():
         assert (np.abs(mass - 0.95) < 1e-9 + noise.sum(-1)).all()
 
 
+@pytest.mark.long
 def test_f1_is_the_distribution_of_its_draws():
     rng = np.random.default_rng(1)
     u = rng.beta(4.5, 3.0, 200_000)

@@ -45,6 +45,7 @@ def test_counts_that_were_once_wrong(name, kind):
     _check_tails(name, posterior.weights, ends, tails, 0.0025)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "cells", "prior", "kind", "prob"),
     [
@@ -74,6 +75,7 @@ def test_alone_and_in_a_batch_the_same():
         np.testing.assert_allclose(alone.eti(0.95), ends, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_bounds_beyond_the_quadrature_are_drawn_and_say_so():
     """All but nothing is known: the prior is a hundredth of an example."""
     posterior = dirichlet_multinomial([[1, 0], [0, 0]], concentration=0.01)
@@ -85,6 +87,7 @@ def test_bounds_beyond_the_quadrature_are_drawn_and_say_so():
     assert distribution.how in ("quadrature", "draws")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind"), [("cohen_kappa", "eti"), ("mcc", "hdi")])
 def test_the_stated_error_is_not_too_small(name, kind):
     """Never less than half the actual one, against the finest integral."""

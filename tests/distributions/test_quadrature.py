@@ -58,15 +58,24 @@ def test_mcc_reference(case):
     assert distribution.quantile(0.5) == pytest.approx(want["median"], abs=tol["abs"])
 
 
+def drawn(posterior, names):
+    """Return draws by name, all from the same draws of the cells."""
+    kernels = [measures.resolve(name) for name in names]
+    return dict(zip(names, posterior.draw(kernels, 100_000, np.random.default_rng(0)), strict=True))
+
+
+@pytest.fixture(scope="module", params=[CELLS, [[30, 0], [0, 65]], [[3, 0], [1, 4]]], ids=str)
+def table(request):
+    posterior = dirichlet_multinomial(request.param, concentration=0.5)
+    return posterior, drawn(posterior, BY_QUADRATURE)
+
+
 @pytest.mark.parametrize("name", BY_QUADRATURE)
-@pytest.mark.parametrize("cells", [CELLS, [[30, 0], [0, 65]], [[3, 0], [1, 4]]])
-def test_agrees_with_draws(name, cells):
-    posterior = dirichlet_multinomial(cells, concentration=0.5)
-    kernel = measures.resolve(name)
-    (draws,) = posterior.draw([kernel], 100_000, np.random.default_rng(0))
-    distribution = posterior.distribution(kernel)
+def test_agrees_with_draws(name, table):
+    posterior, draws = table
+    distribution = posterior.distribution(measures.resolve(name))
     levels = np.array([0.025, 0.5, 0.975])
-    shares = [(draws <= x).mean() for x in distribution.quantile(levels)]
+    shares = [(draws[name] <= x).mean() for x in distribution.quantile(levels)]
     assert shares == pytest.approx(levels, abs=0.008)
     assert (
         distribution.error_at(distribution.eti(0.95))
@@ -74,14 +83,21 @@ def test_agrees_with_draws(name, cells):
     ).all()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "prevalence"])  # a point
-@pytest.mark.parametrize("prevalence", [None, 0.07])
-def test_fixed_totals_agree_with_draws(name, prevalence):
-    posterior = fixed_totals(CELLS, concentration=0.5, prevalence=prevalence)
-    kernel = measures.resolve(name)
-    (draws,) = posterior.draw([kernel], 100_000, np.random.default_rng(0))
+UNCERTAIN = [name for name in NAMES if name != "prevalence"]
+
+
+@pytest.fixture(scope="module", params=[None, 0.07])
+def chosen_totals(request):
+    posterior = fixed_totals(CELLS, concentration=0.5, prevalence=request.param)
+    return posterior, drawn(posterior, UNCERTAIN)
+
+
+@pytest.mark.parametrize("name", UNCERTAIN)
+def test_fixed_totals_agree_with_draws(name, chosen_totals):
+    posterior, draws = chosen_totals
     levels = np.array([0.025, 0.5, 0.975])
-    shares = [(draws <= x).mean() for x in posterior.distribution(kernel).quantile(levels)]
+    found = posterior.distribution(measures.resolve(name)).quantile(levels)
+    shares = [(draws[name] <= x).mean() for x in found]
     assert shares == pytest.approx(levels, abs=0.008)
 
 
@@ -94,6 +110,7 @@ def test_two_ways_to_the_same_distribution(name):
     assert general.eti(0.95) == pytest.approx(posterior.distribution(kernel).eti(0.95), abs=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mcc", "lift", "balanced_accuracy", "overlap"])
 def test_batch_is_loop(name):
     rng = np.random.default_rng(2)

@@ -83,6 +83,7 @@ def test_renaming_labels_permutes_the_table(data):
     assert counts.sum() == n
 
 
+@pytest.mark.long
 @distributions
 @given(st.data())
 def test_leading_dims_are_a_loop_and_sum_to_the_whole(data):

@@ -229,6 +229,7 @@ def test_a_table_of_studies_is_read(tmp_path):
         read(path)
 
 
+@pytest.mark.long
 def test_pieces_of_a_long_file_are_counted_together(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text("actual,predicted\n" + "1,1\n" * 1_000_000 + "x,1\n2,2\nx,1\n")

@@ -85,6 +85,7 @@ def test_mistakes_are_said_before_the_search(keywords, words):
         bcm.sklearn.scorer(**{"measure": "f1"} | keywords)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     [

@@ -67,6 +67,7 @@ def test_precision_recall_and_f_are_those_of_scikit_learn(vectors, average):
             close(ours, theirs[1] if size == 2 and average is None else theirs)
 
 
+@pytest.mark.long
 @distributions
 @given(label_vectors())
 def test_whole_matrix_measures_are_those_of_scikit_learn(vectors):
@@ -86,6 +87,7 @@ def test_whole_matrix_measures_are_those_of_scikit_learn(vectors):
     assert np.isnan(ours) if alone else abs(ours - mcc) < 1e-12
 
 
+@pytest.mark.long
 @distributions
 @given(label_vectors())
 def test_jaccard_is_that_of_scikit_learn_where_it_is_defined(vectors):

@@ -60,6 +60,7 @@ def test_every_answer_is_the_same_under_every_name(answer, alias):
     same_tables(ANSWERS[answer](alias), ANSWERS[answer](name), alias, name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("alias", "name"), [("sensitivity", "recall"), ("error", "error_rate")])
 def test_plans_are_the_same_under_every_name(alias, name):
     keywords = {"expect": 0.8, "width": 0.4}
@@ -116,6 +117,7 @@ def test_of_a_bare_function_higher_is_better_and_the_sentence_says_so():
     assert row["sentence"].endswith("Higher is assumed to be better.")
 
 
+@pytest.mark.long
 def test_alarms_follow_the_direction_of_the_measure():
     """Of classifiers that improve or get worse, only the second raise alarms."""
     for name in ("accuracy", "error_rate", measures.measure(wrong, lower_is_better=True)):

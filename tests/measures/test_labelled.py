@@ -164,6 +164,7 @@ def test_what_a_tree_lacks_is_said():
         bcm.measure(fitted, "f1", group="nothing")
 
 
+@pytest.mark.long
 def test_the_measures_of_a_real_fit():
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     fitted = bcm.fit(counts, draws=500, random_seed=3)

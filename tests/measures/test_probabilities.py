@@ -30,6 +30,7 @@ def test_proper_scores_are_scikit_learns(sample):
     assert log == pytest.approx(log_loss(*sample), rel=1e-12)
 
 
+@pytest.mark.long
 def test_recalibration_is_the_logistic_regression(sample):
     actual, probability = sample
     odds = np.log(probability / (1 - probability))

@@ -30,6 +30,7 @@ def test_stretch_is_that_of_the_sibling(counts, keywords):
     assert stretch == pytest.approx(direct.averaged_folds(counts, **keywords).stretch)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("counts", "average"),
     [(FOLDS, "correlated"), (FOLDS, "independent"), (FOLDS, "mixture"), (REPEATED, "correlated")],
@@ -46,6 +47,7 @@ def test_measure_of_a_fit_is_the_average_over_folds(counts, average):
     np.testing.assert_allclose(f1.std(("chain", "draw")), distribution.sd(), rtol=0.13)
 
 
+@pytest.mark.long
 def test_folds_of_repeats_keep_their_place_in_the_tree():
     tree = bcm.fit(REPEATED, "averaged_folds", draws=500, chains=1, random_seed=1)
     theta = tree["posterior"]["theta_fold"].mean(("chain", "draw"))

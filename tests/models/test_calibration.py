@@ -96,6 +96,7 @@ def cases_and_controls(size):
     return actual[kept], p[kept]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["prevalence", "importance"])
 def test_the_population_is_that_of_the_prevalence_or_of_the_weights(way):
     actual, p = cases_and_controls(3000)
@@ -117,6 +118,7 @@ def test_the_population_is_that_of_the_prevalence_or_of_the_weights(way):
     assert found["treat_all"].item() == pytest.approx(0, abs=0.03)
 
 
+@pytest.mark.long
 def test_a_step_and_a_rare_class_are_cautioned_of():
     rng = np.random.default_rng(9)
     p = rng.random(1000)
@@ -129,6 +131,7 @@ def test_a_step_and_a_rare_class_are_cautioned_of():
     assert "10 positive examples are few" in bcm.interval(few, "brier").attrs["caution"]
 
 
+@pytest.mark.long
 def test_the_gain_of_recalibration_is_what_recalibration_gains():
     rng = np.random.default_rng(10)
     odds = rng.normal(0, 1.5, 1500)
@@ -152,6 +155,7 @@ def test_one_forecast_for_all_has_no_slope():
     assert bcm.interval(constant, "calibration_intercept").notnull().all()
 
 
+@pytest.mark.long
 def test_the_slope_of_separated_forecasts_is_inside_its_interval():
     p = np.linspace(0.05, 0.95, 60)
     evidence = bcm.from_probabilities((p > 0.5).astype(int), p)

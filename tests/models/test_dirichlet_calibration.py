@@ -48,6 +48,7 @@ def test_points_are_scikit_learns(bold):
     np.testing.assert_allclose(points, wanted, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_each_class_is_that_class_against_the_rest(bold):
     one = bold[3].isel(classifier=0, drop=True)
     names = ["auc", "calibration_slope", "ece"]
@@ -76,6 +77,7 @@ def test_the_full_error_is_found_and_may_be_0(bold):
     assert (rows["p_better"] < 0.01).all()
 
 
+@pytest.mark.long
 def test_curves_are_of_classes_and_of_the_highest(bold):
     evidence = bold[3]
     curves = bcm.calibration.curve(evidence, at=[0.2, 0.6])
@@ -133,7 +135,6 @@ def test_model_and_sibling_have_one_density():
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_nuts_draws_from_the_posterior_of_the_sibling():
     actual, forecast, _ = drawn(150, slope=0.6)
     evidence = bcm.from_probabilities(actual, forecast)

@@ -12,6 +12,7 @@ TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 5
 SERIES = bcm.from_matrix(TABLES, labels=["well", "sick"], positive="sick", dims=("step",))
 
 
+@pytest.mark.long
 def test_the_positive_class_may_stand_first():
     turned = models.drifting(SERIES.isel(actual=[1, 0], predicted=[1, 0]))
     straight = models.drifting(SERIES)
@@ -32,6 +33,7 @@ def test_one_batch_has_no_moves():
     assert [each.name for each in models.drifting(SERIES[:1]).free_RVs] == ["start", "drift"]
 
 
+@pytest.mark.long
 def test_the_tree_of_exact_draws():
     tree = bcm.fit(SERIES, "drifting", draws=200, random_seed=1)
     assert tree.attrs["sampling_method"] != "nuts"
@@ -43,7 +45,6 @@ def test_the_tree_of_exact_draws():
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_nuts_agrees_with_the_lattice_and_refits_without_compilation(monkeypatch):
     import nutpie
 

@@ -40,6 +40,7 @@ def test_log_density_is_that_of_the_model(four):
     np.testing.assert_allclose(posterior.log_density(drawn), theirs, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_sites_are_drawn_towards_each_other(four):
     pooled = bcm.interval(four, "calibration_slope", of="group", draws=400)
     assert pooled.dims == ("group", "bound")
@@ -54,6 +55,7 @@ def test_sites_are_drawn_towards_each_other(four):
     assert (told["sd"] > mean["sd"]).all()
 
 
+@pytest.mark.long
 def test_far_many_examples_the_sites_own_numbers_return():
     many = sites([4000, 5000], [0.5, -0.3], [0.7, 1.1])
     table = bcm.summary(many, [*MEASURES, "auc"], of="group", draws=500)
@@ -66,6 +68,7 @@ def test_far_many_examples_the_sites_own_numbers_return():
             assert 0.7 < row["sd"] / own["sd"] < 1.3, (name, site)
 
 
+@pytest.mark.long
 def test_odd_sites_are_answered():
     code = np.repeat(list("abc"), [40, 12, 1])
     rng = np.random.default_rng(3)
@@ -87,6 +90,7 @@ def test_odd_sites_are_answered():
     assert not table["paired"].any()
 
 
+@pytest.mark.long
 def test_what_cannot_be_said_is_refused(four):
     for measure in ("ece", "miscalibration"):
         with pytest.raises(ValueError, match=f"{measure} is of one sample, not of sites"):
@@ -113,7 +117,6 @@ def test_what_cannot_be_said_is_refused(four):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_nuts_draws_from_the_posterior_of_the_sibling(four):
     tree = sampled_by_nuts(bcm.models.hierarchical_calibration(four), seed=3)
     assert_converged(tree)

@@ -28,6 +28,7 @@ def outcomes(folds=FOLDS, halves=None):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("halves", [None, HALVES], ids=["folds", "folds and halves"])
 def test_model_and_sibling_have_one_density_and_one_theta(halves):
     evidence = outcomes(halves=halves)
@@ -63,6 +64,7 @@ def test_what_classifiers_have_in_common_cancels_and_what_moves_one_does_not():
     assert length(outcomes(halves=loud)) > 1.15 * still
 
 
+@pytest.mark.long
 def test_a_twin_differs_by_little():
     both = outcomes(np.tile([60, 0, 0, 15, 12, 0, 0, 63], (5, 1)))
     row = bcm.compare(both, "f1", model="paired_folds").iloc[0]

@@ -38,7 +38,7 @@ def test_a_fit_of_scores_is_a_tree_like_any_other():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_fit_of_binormal_scores_has_its_prior():
     tree = bcm.fit(PLAIN, "binormal", draws=200, chains=2, random_seed=1)
     assert {"posterior", "prior", "observed_data"} <= set(tree.children)

@@ -180,6 +180,7 @@ def test_a_backup_goes_from_one_database_to_the_other(tmp_path):
             online.restore(tmp_path / "eval.db", store)
 
 
+@pytest.mark.long
 def test_the_file_alone_is_the_ledger(tmp_path):
     with Ledger(tmp_path / "eval.db") as ledger:
         for number in range(3):

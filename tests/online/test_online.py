@@ -192,6 +192,7 @@ def test_a_monitor_shows_no_password():
         assert repr(monitor) == "Monitor(Ledger('sqlite://'), 'spam')"
 
 
+@pytest.mark.long
 def test_the_picture(tmp_path):
     with filled(f"sqlite:///{tmp_path}/eval.db", measures=["recall", "f1"]) as monitor:
         figure = monitor.plot(floor={"recall": 0.5}, rate=0.05)

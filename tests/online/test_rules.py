@@ -127,6 +127,7 @@ def test_fractional_batches_have_no_predictive_distribution():
         online.surprise(weeks, "recall")
 
 
+@pytest.mark.long
 def test_batches_that_fit_are_seldom_called_surprising():
     rng, rate, alarms = np.random.default_rng(4), 0.05, []
     for _ in range(60):

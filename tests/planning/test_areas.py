@@ -10,6 +10,7 @@ def test_the_error_of_an_area_is_as_printed():
     assert hanley_mcneil(0.893, 51, 58) == pytest.approx(0.032, abs=6e-4)
 
 
+@pytest.mark.long
 def test_enough_examples_for_an_area():
     plan = bcm.plan_auc(expect=0.85, width=0.15, replications=60).iloc[0]
     assert plan["assurance"] >= 0.9

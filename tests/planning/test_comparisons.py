@@ -8,6 +8,7 @@ import bayescm as bcm
 from bayescm.distributions.beta import Beta
 
 
+@pytest.mark.long
 def test_plan_of_a_comparison_agrees_with_simulation():
     plan = bcm.plan_comparison(difference=0.1, agreement=0.7, p_better=0.95).iloc[0]
     n = int(plan["n"])

@@ -32,6 +32,7 @@ def test_plan_of_a_proportion_agrees_with_simulation(measure, kind, expect, widt
     assert reached(int(0.97 * n)) < 0.9
 
 
+@pytest.mark.long
 def test_plan_from_a_pilot_is_larger_the_less_the_pilot_knows():
     pilots = [bcm.from_cells(tp=17 * k, fn=3 * k, fp=10 * k, tn=20 * k) for k in (2, 20)]
     small, large = (int(bcm.plan("recall", pilot=p, width=0.1).n.iloc[0]) for p in pilots)
@@ -57,6 +58,7 @@ def test_plan_by_simulation_agrees_with_a_fresh_one_and_says_its_error():
     assert 0 < plan["error"] < 0.05 * plan["n"]
 
 
+@pytest.mark.long
 def test_plan_from_a_prior_asks_for_what_its_own_mixture_asks():
     prior = bcm.priors.elicit(prevalence=0.5, recall=0.85, specificity=0.8, weight=200)
     n = int(bcm.plan("recall", pilot=prior, width=0.1)["n"].iloc[0])

@@ -5,6 +5,7 @@ import xarray as xr
 import bayescm as bcm
 
 
+@pytest.mark.long
 def test_observed_on_predicted(tree, two):
     (axes,) = bcm.plot_predictive(tree).axes
     labels = [tick.get_text() for tick in axes.get_yticklabels()]
@@ -12,12 +13,14 @@ def test_observed_on_predicted(tree, two):
     np.testing.assert_array_equal(axes.lines[0].get_xdata(), [30, 35, 15, 65])
 
 
+@pytest.mark.long
 def test_a_panel_for_every_matrix(classifiers):
     figure = bcm.plot_predictive(bcm.fit(classifiers, draws=100), kind="eti")
     assert [axes.get_title() for axes in figure.axes] == ["classifier tree", "classifier forest"]
     assert "equal-tailed" in figure.get_suptitle()
 
 
+@pytest.mark.long
 def test_counts_with_two_dims(two):
     fitted = bcm.fit(two, "fixed_totals", draws=100)
     assert len(bcm.plot_predictive(fitted).axes[0].get_yticklabels()) == 4
@@ -35,6 +38,7 @@ def test_chains(chains):
     assert other.get_suptitle().endswith("positive class: well")
 
 
+@pytest.mark.long
 def test_what_cannot_be_drawn(tree, two):
     with pytest.raises(ValueError, match="no chains to diagnose"):
         bcm.plot_diagnostics(tree)

@@ -20,6 +20,7 @@ def test_the_picture_says_which_band_it_is(plot, simultaneous, word):
     assert "positive class: 1" in figure.get_suptitle()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plot_precision_recall])
 def test_a_line_and_a_label_for_each_classifier(plot):
     axes = plot(TWO).axes[0]
@@ -29,6 +30,7 @@ def test_a_line_and_a_label_for_each_classifier(plot):
     assert many == few + 5
 
 
+@pytest.mark.long
 def test_the_operating_point_is_the_examples_own():
     axes = bcm.plot_roc(ONE, threshold=0.7).axes[0]
     (point,) = [each for each in axes.containers if each.get_label() == "threshold 0.7"]
@@ -43,6 +45,7 @@ def test_a_known_prevalence_is_named():
     assert "prevalence 0.02" in figure.get_suptitle()
 
 
+@pytest.mark.long
 def test_numbers_and_thresholds():
     axes = bcm.plot_curve_numbers(TWO, "average_precision").axes[0]
     assert axes.get_xlabel() == "average_precision"
@@ -57,6 +60,7 @@ def test_a_measure_of_several_classifiers_is_a_line_each():
     assert found == [f"f1 (classifier {name})" for name in names]
 
 
+@pytest.mark.long
 def test_too_many_curves_are_refused():
     many = bcm.from_scores(ACTUAL, {str(i): SCORE for i in range(8)})
     with pytest.raises(ValueError, match="too many"):

@@ -34,6 +34,7 @@ def test_certainty_is_never_claimed(two):
     assert titles(figure)[0][-1] == "P(> 0.01) > 0.999"
 
 
+@pytest.mark.long
 def test_a_panel_for_every_class_and_classifier(three, classifiers):
     assert [each[0] for each in titles(bcm.plot_posterior(three, ["recall", "accuracy"]))] == [
         "recall (class a)",

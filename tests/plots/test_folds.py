@@ -84,6 +84,7 @@ def test_bad_input(plot, counts, measure, message):
         plot(counts, measure)
 
 
+@pytest.mark.long
 def test_every_classifier_has_a_panel():
     counts = REPEATED.rename(repeat="classifier").isel(classifier=slice(2))
     counts = counts.assign_coords(classifier=["old", "new"])

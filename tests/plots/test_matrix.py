@@ -45,6 +45,7 @@ def test_a_class_without_examples():
     assert texts(bcm.plot_matrix(counts))[-1][1] == "no examples"
 
 
+@pytest.mark.long
 def test_many_classes_are_ordered_by_error_with_an_interval_each():
     cells = 20 * np.eye(30, dtype=int)
     cells[7] = 1

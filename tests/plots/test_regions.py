@@ -25,6 +25,7 @@ def test_from_a_tree(tree):
     assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("dot: mean; 50% and 80%")
 
 
+@pytest.mark.long
 def test_what_is_drawn_is_what_region_computes(two):
     (axes,) = bcm.plot_region(two, prob=0.9).axes
     where = bcm.region(two, ("recall", "precision"), prob=0.9)
@@ -42,6 +43,7 @@ def test_mass_at_the_edge_stays_inside():
     assert axes.get_ylim()[1] <= 1
 
 
+@pytest.mark.long
 def test_what_cannot_be_drawn(two):
     with pytest.raises(ValueError, match="two measures"):
         bcm.plot_region(two, "f1")

@@ -10,6 +10,7 @@ STUDIES = bcm.from_cells(
 ).rename(batch="group").assign_coords(group=[f"study {place}" for place in range(6)])  # fmt: skip
 
 
+@pytest.mark.long
 def test_studies_stand_where_they_were_seen_and_their_summary_inside_both_regions():
     (axes,) = bcm.plot_sroc(STUDIES).axes
     (circles,) = [each for each in axes.collections if len(each.get_offsets()) == 6]
@@ -29,6 +30,7 @@ def test_studies_stand_where_they_were_seen_and_their_summary_inside_both_region
     assert [curve.get_xdata()[0], curve.get_xdata()[-1]] == [seen[:, 0].min(), seen[:, 0].max()]
 
 
+@pytest.mark.long
 def test_a_wider_region_holds_more():
     narrow, wide = (bcm.plot_sroc(STUDIES, prob=prob).axes[0].lines[1] for prob in (0.5, 0.99))
     areas = [np.ptp(logit(each.get_ydata())) for each in (narrow, wide)]

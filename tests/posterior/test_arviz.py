@@ -42,6 +42,7 @@ def test_every_tree_is_summarised(trees, kind):
     assert not table.isna().any(axis=None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["matplotlib", "plotly", "bokeh"])
 def test_measures_are_drawn_by_arviz_with_any_backend(trees, backend):
     pytest.importorskip(backend)

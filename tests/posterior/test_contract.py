@@ -92,6 +92,7 @@ def test_comparison_joint_and_region():
     assert bcm.region(SITES, ("recall", "precision"), model=sibling).area.ndim == 0
 
 
+@pytest.mark.long
 def test_a_tree_says_what_it_can_be_asked(tree):
     assert tree.attrs["uses"] == '["site"]'
     assert tree.attrs["sampling_method"] == "conjugate"
@@ -110,6 +111,7 @@ def test_what_a_fit_cannot_heed_is_refused(tree):
         bcm.interval(tree, "recall", n=30)
 
 
+@pytest.mark.long
 def test_pictures_and_a_report(tree, tmp_path):
     assert len(bcm.plot_posterior(SITES, "f1", model=sibling, draws=500).axes) == 1
     assert len(bcm.plot_posterior(tree, "f1").axes) == 1

@@ -27,6 +27,7 @@ def given():
     return fit(COUNTS, "fixed_totals", concentration=1.0)
 
 
+@pytest.mark.long
 def test_the_tree_has_the_probability_of_its_counts(flat, given):
     """Under a flat prior every table of so many examples is equally probable."""
     tables = special.comb(40 + 3, 3)
@@ -34,6 +35,7 @@ def test_the_tree_has_the_probability_of_its_counts(flat, given):
     assert given.attrs["log_marginal_likelihood"] == pytest.approx(-np.log(16 * 26))
 
 
+@pytest.mark.long
 def test_models_of_one_matrix_are_compared(tmp_path, flat):
     strong = [[30.0, 10.0], [10.0, 50.0]]
     fits = {"flat": flat, "strong": fit(COUNTS, concentration=strong)}
@@ -51,6 +53,7 @@ def test_models_of_one_matrix_are_compared(tmp_path, flat):
     np.testing.assert_allclose(again, table)
 
 
+@pytest.mark.long
 def test_a_batch_is_compared_member_by_member():
     batch = xr.concat([COUNTS, COUNTS * 2], "site").assign_coords(site=["a", "b"])
     fits = {each: fit(batch, concentration=each) for each in (0.5, 1.0)}
@@ -60,6 +63,7 @@ def test_a_batch_is_compared_member_by_member():
     assert table.groupby("site")["difference"].max().tolist() == [0, 0]
 
 
+@pytest.mark.long
 def test_a_discounted_likelihood_is_no_probability():
     discounted, plain = fit(FOLDS, "pooled_folds"), fit(FOLDS, "pooled_folds", omega=1.0)
     assert "log_marginal_likelihood" not in discounted.attrs
@@ -70,6 +74,7 @@ def test_a_discounted_likelihood_is_no_probability():
         bcm.evidence_for({"plain": plain, "discounted": discounted})
 
 
+@pytest.mark.long
 def test_what_cannot_be_compared_is_refused(flat, given):
     refused = {
         "of different evidence": fit(COUNTS + 1),

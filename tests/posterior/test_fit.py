@@ -82,6 +82,7 @@ def test_attributes_say_how(iid, nuts):
     assert iid["posterior"].attrs["sampling_time"] < 1
 
 
+@pytest.mark.long
 def test_logs_are_those_of_pymc(either):
     model = bcm.models.dirichlet_multinomial(bcm.evidence.as_counts(COUNTS))
     bare = xr.DataTree.from_dict({"posterior": either["posterior"].to_dataset().isel(FIRST)})
@@ -109,12 +110,14 @@ def test_arviz_takes_it(either):
     assert np.isfinite(sensitive[["prior", "likelihood"]].to_numpy()).all()
 
 
+@pytest.mark.long
 def test_pymc_predicts_from_it(either):
     model = bcm.models.dirichlet_multinomial(bcm.evidence.as_counts(COUNTS))
     new = pm.sample_posterior_predictive(either, model=model, random_seed=2, progressbar=False)
     assert new["posterior_predictive"]["cell_counts"].sum("cell").values.min() == 145
 
 
+@pytest.mark.long
 def test_loo_compares_matrices_of_a_batch():
     batch = xr.concat([COUNTS, COUNTS + 5, COUNTS + 20, COUNTS + 9], "site")
     with pytest.warns(UserWarning, match="shape parameter|Pareto"):
@@ -192,7 +195,7 @@ def test_new_counts_of_the_same_shape_reuse_the_sampler(no_compiler):
     assert fitted["posterior"]["actual"].values.tolist() == ["x", "y"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_function_of_the_same_graph_reuses_the_sampler(no_compiler):
     def half(counts, share=0.5):
         return bcm.models.dirichlet_multinomial(counts, concentration=share)
@@ -223,6 +226,7 @@ def float_total(counts):
     return model
 
 
+@pytest.mark.long
 def test_a_model_of_the_users_own(monkeypatch):
     draws = np.random.default_rng(1).dirichlet(np.arange(1, 5), size=(2, 500))
     groups = {
@@ -265,7 +269,7 @@ def test_only_the_same_computation_reuses_a_sampler(one, two, same):
 # Which route
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_prior_of_another_family_goes_to_nuts():
     few = {"chains": 2, "draws": 500, "tune": 500, "random_seed": 1}
     fitted = fit(COUNTS, "fixed_totals", prevalence=lambda name: pm.Beta(name, 2, 8), **few)
@@ -292,6 +296,7 @@ def test_prevalence_of_the_evidence_is_the_models():
 # Evidence of other shapes
 
 
+@pytest.mark.long
 def test_a_batch_is_fitted_matrix_by_matrix():
     batch = COUNTS.expand_dims(site=["a", "b"]) * xr.DataArray([1, 10], dims="site")
     fitted = fit(batch, draws=2000)
@@ -302,6 +307,7 @@ def test_a_batch_is_fitted_matrix_by_matrix():
     np.testing.assert_allclose(spread.sel(site="a") / spread.sel(site="b"), 10**0.5, rtol=0.1)
 
 
+@pytest.mark.long
 def test_arrays_are_in_the_order_the_user_gave():
     weights = [[100.0, 1.0], [2.0, 3.0]]
     fitted = fit(COUNTS, concentration=weights)
@@ -338,6 +344,7 @@ def test_huge_counts():
     assert fitted["posterior_predictive"]["cell_counts"].sum("cell").values.min() == 145 * 10**10
 
 
+@pytest.mark.long
 def test_same_seed_same_tree(iid):
     again = fit(COUNTS)
     for name in GROUPS:

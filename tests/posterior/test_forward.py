@@ -31,7 +31,7 @@ def in_turn(monkeypatch):
     monkeypatch.setattr(forward, "_at_once", refuse)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_at_once_are_like_one_after_the_other(monkeypatch):
     model, ones = ladder(), np.ones((2, DRAWS // 2))
     rates = (("chain", "draw", "site"), ones[..., None] * [0.1, 0.5, 0.9])

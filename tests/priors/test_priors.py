@@ -211,6 +211,7 @@ def test_the_power_prior_of_counts_and_of_their_posterior_is_one(discount):
     assert made.attrs["examples"] == pytest.approx(2 + discount * 145)
 
 
+@pytest.mark.long
 def test_a_saved_posterior_is_handed_on(tmp_path):
     tree = bcm.fit(SICK, draws=10, chains=1, random_seed=1)
     bcm.save(tree, tmp_path / "yesterday.nc")
@@ -241,6 +242,7 @@ def test_a_posterior_that_is_no_dirichlet_is_refused_unless_approximate():
     assert "approximate" in matched.attrs["prior"]
 
 
+@pytest.mark.long
 def test_a_dirichlet_distribution_is_matched_by_itself():
     tree = bcm.fit(COUNTS, draws=4000, random_seed=1)
     tree.attrs["model"] = "another"
@@ -295,6 +297,7 @@ def test_conflict_of_one_binomial_is_its_beta_binomial_tail():
     assert np.isnan(tail.sel(part="negative"))
 
 
+@pytest.mark.long
 def test_conflict_is_uniform_where_the_prior_is_right_and_small_where_it_is_wrong():
     rng = np.random.default_rng(1)
     prior = priors.elicit(precision=0.8, recall=0.8, accuracy=0.85, weight=40)
@@ -321,11 +324,13 @@ def test_sensitivity_answers_for_a_flat_prior_and_sees_a_strong_one():
     assert table["diagnosis"].tolist() == ["prior and evidence disagree"]
 
 
+@pytest.mark.long
 def test_sensitivity_has_a_row_for_every_class():
     table = priors.sensitivity(bcm.fit(PETS, random_seed=1), ["recall", "accuracy"])
     assert table["measure"].tolist() == ["recall[cat]", "recall[cow]", "recall[dog]", "accuracy"]
 
 
+@pytest.mark.long
 def test_sensitivity_says_what_the_tree_lacks():
     counts = bcm.from_cells(tp=6.5, fn=1.5, fp=3.5, tn=3, fractional=True)
     with pytest.raises(ValueError, match="has no log_likelihood"):

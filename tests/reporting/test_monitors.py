@@ -18,7 +18,7 @@ def store(tmp_path):
     return address
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_report_tells_the_batches_and_their_history(store, tmp_path):
     path = monitor_report(store, tmp_path / "r.html")
     text = path.read_text()
@@ -28,7 +28,7 @@ def test_report_tells_the_batches_and_their_history(store, tmp_path):
     assert "Over time" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_report_of_probabilities_says_how_they_drifted(tmp_path):
     address, rng = f"sqlite:///{tmp_path / 'risk.db'}", np.random.default_rng(2)
     with bcm.online.ForecastMonitor(address, "risk") as monitor:

@@ -44,7 +44,6 @@ def test_report_has_its_sections_and_numbers_in_every_format(counts, tmp_path, e
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_report_of_two_classifiers_says_which_is_better(tmp_path):
     rng = np.random.default_rng(0)
     actual = rng.random(300) < 0.5
@@ -54,7 +53,7 @@ def test_report_of_two_classifiers_says_which_is_better(tmp_path):
     assert "good is better than poor in f1" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_report_of_few_labels_says_what_the_judge_buys(tmp_path):
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 2, 900)
@@ -83,7 +82,6 @@ def test_report_of_scores_has_areas_and_their_comparison(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_batches_over_time_are_told_together_and_one_by_one(tmp_path):
     weeks = bcm.from_cells(tp=[18, 17, 19], fn=[2, 3, 1], fp=3, tn=17).rename(batch="step")
     before = plt.get_fignums()
@@ -96,7 +94,7 @@ def test_batches_over_time_are_told_together_and_one_by_one(tmp_path):
         bcm.report(weeks.rename(step="batch"), tmp_path / "r.md")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_too_many_classes_leave_the_matrix_out_and_say_so(tmp_path):
     cells = np.eye(101, dtype=int) * 9 + 1
     wide = bcm.from_matrix(cells, labels=[f"class {i}" for i in range(101)])
@@ -137,6 +135,7 @@ def test_a_disk_that_refuses_is_named_and_nothing_is_left(tmp_path, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_evidence_without_labels_or_without_a_matrix_is_refused(tmp_path):
     with pytest.raises(ValueError, match="label"):
         bcm.report(xr.DataArray([[5, 2], [1, 6]], dims=["actual", "predicted"]), tmp_path / "r.md")
@@ -206,7 +205,7 @@ def test_pictures_to_point_at_are_for_pages_and_need_their_library(counts, tmp_p
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_groups_have_the_worst_of_them_by_name(tmp_path):
     tp = np.r_[np.full(13, 43), 25]
     counts = bcm.from_cells(tp=tp, fn=50 - tp, fp=9, tn=41).rename(batch="group")

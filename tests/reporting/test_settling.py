@@ -15,6 +15,7 @@ def outcomes(n, wins, losses):
     return bcm.from_classifiers(actual, {"a": a, "b": b}, positive=1)
 
 
+@pytest.mark.long
 def test_least_certain_measure_and_its_plan():
     counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     wanted = ["accuracy", "tnr", "kappa"]
@@ -26,6 +27,7 @@ def test_least_certain_measure_and_its_plan():
     assert f"{plan['n']:,} negatives" in second
 
 
+@pytest.mark.long
 def test_open_comparison_names_a_size_and_a_settled_one_nothing():
     open_ = outcomes(200, 14, 8)
     comparison = bcm.compare(open_, "accuracy")

@@ -29,6 +29,7 @@ def test_the_table_of_a_prediction_model(tmp_path):
     assert float(row.split("|")[2]) == pytest.approx(point, abs=5e-4)
 
 
+@pytest.mark.long
 def test_sites_have_a_section_of_their_own(tmp_path):
     rng = np.random.default_rng(2)
     risk = rng.random(200)

@@ -56,6 +56,7 @@ def test_without_differences_the_cells_are_one_sample():
     )
 
 
+@pytest.mark.long
 def test_every_question_goes_to_the_cells():
     found = bcm.interval(PEOPLE, "recall", model="crossed_groups", random_seed=1)
     assert found.dims == ("sex", "age", "bound")

@@ -53,6 +53,7 @@ def test_comparisons_over_groups_are_paired():
     assert (table["p_better"] > 0.9).all()
 
 
+@pytest.mark.long
 def test_groups_may_be_compared_after_pooling():
     actual, answers, group = simulated(spread=1.0)
     counts = bcm.from_predictions(actual, answers["a"], by={"group": group})

@@ -1,6 +1,7 @@
 """Collections of many groups: fewer nodes, fewer draws, and what the draws are worth."""
 
 import numpy as np
+import pytest
 from scipy.special import expit
 
 import bayescm as bcm
@@ -21,6 +22,7 @@ def test_fewer_nodes_are_enough_for_many_groups():
     assert off.std() < 0.02  # what they are off in common has no effect
 
 
+@pytest.mark.long
 def test_members_of_many_groups_are_drawn_less_often():
     few, many = (
         direct.hierarchical_groups(np.full((size, 2, 2), 5)).members("group") for size in (6, 900)

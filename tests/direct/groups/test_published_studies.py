@@ -41,6 +41,7 @@ def fitted(name):
     return posterior.variables(8000, np.random.default_rng(0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(KNOWN["lme4"]))
 def test_the_posterior_beside_the_fit_of_lme4(name):
     drawn, known = fitted(name), KNOWN["lme4"][name]
@@ -100,6 +101,7 @@ def test_i2_of_audit_c_beside_the_one_that_mada_prints():
     assert known["i2"] < low < stated < high
 
 
+@pytest.mark.long
 def test_the_published_estimates_of_audit_c():
     counts, _ = studies("mada_auditc")
     found = np.quantile(fitted("mada_auditc")["rates"][:, 1:], [0.025, 0.5, 0.975], axis=0)

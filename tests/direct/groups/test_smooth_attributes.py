@@ -65,6 +65,7 @@ def test_the_model_computes_the_siblings_cells():
         np.testing.assert_allclose(found, drawn["theta"][index], atol=1e-9)
 
 
+@pytest.mark.long
 def test_neighbouring_ages_learn_from_each_other_and_unseen_ones_are_answered():
     counts = people(25)
     smooth, apart = recall_of(counts, smooth="age"), recall_of(counts)
@@ -94,7 +95,6 @@ def test_what_cannot_be_smooth_is_refused(counts, smooth, said):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_nuts_agrees():
     counts = people(12)
     fitted = sampled_by_nuts(models.crossed_groups(counts, smooth="age"), seed=1)

@@ -20,6 +20,7 @@ def samples(draw, views=1):
     return np.array(scores), positive, weights
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(samples())
 def test_every_example_weighs_its_weight(sample):
@@ -30,6 +31,7 @@ def test_every_example_weighs_its_weight(sample):
     assert (found.concentration[:, ~found.tied] > 0).all()
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(samples())
 def test_turning_the_scale_around_turns_the_slots_around(sample):
@@ -38,6 +40,7 @@ def test_turning_the_scale_around_turns_the_slots_around(sample):
     np.testing.assert_allclose(turned.concentration[::-1, ::-1], found.concentration)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(samples())
 def test_only_the_order_counts(sample):
@@ -47,6 +50,7 @@ def test_only_the_order_counts(sample):
     np.testing.assert_array_equal(other.concentration, found.concentration)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(samples())
 def test_a_whole_weight_is_that_many_copies(sample):
@@ -57,6 +61,7 @@ def test_a_whole_weight_is_that_many_copies(sample):
     np.testing.assert_allclose(once.concentration, many.concentration)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(samples(views=3))
 def test_cells_refine_the_slots_of_every_view(sample):

@@ -127,6 +127,7 @@ def test_lower_is_better_and_the_margin_counts():
     assert looks(outcomes, resolve("accuracy"), margin=0.2).p_better == pytest.approx(0)
 
 
+@pytest.mark.long
 def test_the_study_tells_streams_apart():
     settings = Settings(replications=4, seed=3)
     worse, better = (challengers.table(case=case, settings=settings) for case in (1, 4))

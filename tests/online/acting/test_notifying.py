@@ -54,6 +54,7 @@ def receiver():
     server.server_close()
 
 
+@pytest.mark.long
 def test_each_alarm_is_handed_over_once_however_many_ask(store):
     got = []
     hook = Hook("list", got.append)
@@ -80,6 +81,7 @@ def test_each_alarm_is_handed_over_once_however_many_ask(store):
     assert verify(store)["whole"].all()
 
 
+@pytest.mark.long
 def test_a_url_gets_it_signed_and_is_tried_again(store, receiver):
     receiver.answers += [503, 429]
     with Monitor(store, "spam filter") as monitor:
@@ -144,6 +146,7 @@ def test_what_is_no_hook_is_refused(make, message):
     assert "hidden" not in str(error.value)
 
 
+@pytest.mark.long
 def test_the_command_line_hands_over_and_says_what_failed(store, capsys, caplog):
     def run(*arguments):
         with pytest.raises(SystemExit) as left:

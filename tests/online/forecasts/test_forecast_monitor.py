@@ -41,6 +41,7 @@ def drifting():
     return ledger
 
 
+@pytest.mark.long
 def test_fine_bins_have_the_numbers_of_the_examples():
     rng = np.random.default_rng(1)
     truth, p = batch(rng, 4000, slope=0.8)
@@ -55,6 +56,7 @@ def test_fine_bins_have_the_numbers_of_the_examples():
         np.testing.assert_allclose([row["lower"], row["upper"]], own, atol=0.15 * np.ptp(own))
 
 
+@pytest.mark.long
 def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     monitor = opened(drifting, "risk")
     ends = monitor.history()
@@ -161,6 +163,7 @@ def test_the_dashboard_shows_both_kinds(drifting):
     assert "risk" in pages.status(seen, 1).body.decode()
 
 
+@pytest.mark.long
 def test_the_command_line_takes_probabilities(tmp_path, capsys):
     store, rng = str(tmp_path / "eval.db"), np.random.default_rng(3)
 

@@ -76,7 +76,6 @@ def page_of(name):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_pages_in_a_browser(port):
     own = f"http://127.0.0.1:{port}/"
     with opened_browser() as browser:
@@ -92,6 +91,7 @@ def test_pages_in_a_browser(port):
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.long
 def test_a_page_says_what_the_monitor_does(port, store):
     with bcm.online.Monitor(str(store), "spam filter") as monitor:
         table, alarms = monitor.summary(), monitor.alarms(floor=FLOOR)

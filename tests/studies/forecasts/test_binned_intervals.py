@@ -6,6 +6,7 @@ from bayescm.studies import binned_intervals
 from bayescm.studies.tables import Settings
 
 
+@pytest.mark.long
 def test_the_truth_is_that_of_the_case_and_intervals_hold_it():
     known = binned_intervals.truths((-1.0, 1.5, 0.0))
     assert known["calibration_slope"][0] == pytest.approx(1.5, abs=1e-6)

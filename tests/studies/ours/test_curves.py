@@ -14,7 +14,7 @@ def test_every_case_has_a_study_of_its_own(name, number):
         curves.study(name, number + 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_case_is_run_by_name():
     frame = run_study("curves", "paired", 1, replications=2)
     assert frame.loc[0, ["first_area", "correlation", "n"]].tolist() == [0.8, 0.3, 50]

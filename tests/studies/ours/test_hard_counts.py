@@ -5,6 +5,7 @@ from bayescm.studies.ours import hard_counts
 from bayescm.studies.tables import Settings
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["diagnostic_odds_ratio", "f1"])
 def test_no_interval_of_hostile_matrices_is_wrong(name):
     (case,) = (number for number, each in hard_counts.CASES.items() if each == name)

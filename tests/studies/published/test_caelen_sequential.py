@@ -26,6 +26,7 @@ def test_cells_are_those_of_a_forest():
     assert 0.2 < mcc(cells) < 0.8
 
 
+@pytest.mark.long
 def test_batches_add_up():
     counts, truth = sequential.generate(generator(0, 0))
     assert counts.sum(["actual", "predicted"]).values.tolist() == [
@@ -35,7 +36,6 @@ def test_batches_add_up():
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_ten_per_cent_is_ten_per_cent_and_the_next_100_is_not():
     rng = np.random.default_rng(3)
     cells = np.array([[0.32, 0.13], [0.17, 0.38]])

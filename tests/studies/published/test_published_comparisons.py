@@ -42,7 +42,6 @@ def test_dependence_is_what_it_says():
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_dependence_ruins_the_plain_interval_alone():
     study = thesis.study("dependent", 4)
     methods = {name: study.methods[name] for name in ("independent", "design", "groups, average")}
@@ -54,6 +53,7 @@ def test_dependence_ruins_the_plain_interval_alone():
     assert frame["independent"] < frame["groups, average"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", cases("caelen-bootstrap"))
 def test_the_bootstrap_beside_the_predictive_distribution(case):
     found = caelen.figure_3(200_000, scales=[1]).iloc[0]
@@ -100,7 +100,6 @@ def test_the_data_sets_have_the_papers_inputs():
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_yuan_and_jiangs_first_simulation():
     frame = yuan_jiang.table("4", None, Settings(replications=30))
     joint = frame[frame["method"] == "joint"].set_index("rule")
