@@ -24,7 +24,7 @@ _HOME = {
         "run_length",
         "weights",
     ],
-    "learners": ["best", "differing_folds", "halves", "ranks", "training_sizes"],
+    "learners": ["best", "differing_folds", "halves", "many_classes", "ranks", "training_sizes"],
     "forecasts": ["binned_intervals", "class_probabilities", "forecast_streams", "sites"],
     "judged": ["agreement", "label_errors", "labelling", "raters", "transfer"],
     "slices": ["attempts", "crossed", "gaps", "meta_regression", "worst"],

@@ -87,6 +87,11 @@ def without(evidence: Mapping[str, xr.DataArray]) -> Mapping[str, Any]:
     return _ends(hierarchical_folds(evidence["folds"]))
 
 
+def spread_of_jumpers(evidence: Mapping[str, xr.DataArray]) -> Mapping[str, Any]:
+    """Return those of the folds alone for one who knows the learner to be one that jumps."""
+    return _ends(hierarchical_folds(evidence["folds"], spread=2))
+
+
 def pooled(evidence: Mapping[str, xr.DataArray]) -> Mapping[str, Any]:
     """Return those of the sum of the folds, as independent examples."""
     return _ends(pooled_folds(evidence["folds"]))
@@ -104,7 +109,7 @@ def study(case: int) -> Study:
     Parameters
     ----------
     case : int
-        1 to 18: see `bayescm.studies.learners.kinds.CASES`.
+        1 to 30: see `bayescm.studies.learners.kinds.CASES`.
 
     Returns
     -------
@@ -117,7 +122,12 @@ def study(case: int) -> Study:
     """
     learner, source, size, share = case_of(CASES, case)
     drawn = CrossValidation(Learning(learner, source, size, share))
-    methods = {"halves": with_halves, "folds": without, "pooled": pooled}
+    methods = {
+        "halves": with_halves,
+        "folds": without,
+        "spread=2": spread_of_jumpers,
+        "pooled": pooled,
+    }
     return Study(f"halves {learner}", drawn.generate, methods, drawn.truth)
 
 

@@ -9,7 +9,10 @@ import numpy as np
 from sklearn import ensemble, linear_model, naive_bayes, neighbors, svm, tree
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
 from sklearn.feature_selection import SelectKBest
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
@@ -27,6 +30,17 @@ def shifted(features: int, shift: float, freedom: float = np.inf) -> Source:
         shape = len(actual), features
         noise = rng.standard_normal(shape) if np.isinf(freedom) else rng.standard_t(freedom, shape)
         return noise + shift * actual[:, None]
+
+    return draw
+
+
+def one_good(features: int, shift: float) -> Source:
+    """Return normal features of which only the first is moved."""
+
+    def draw(rng, actual):
+        found = rng.standard_normal((len(actual), features))
+        found[:, 0] += shift * actual
+        return found
 
     return draw
 
@@ -133,6 +147,19 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
     "random waves": lambda s: make_pipeline(
         RBFSampler(gamma=0.5, n_components=30, random_state=s), linear_model.RidgeClassifier()
     ),
+    "stump": lambda s: tree.DecisionTreeClassifier(max_depth=1, random_state=s),
+    "tree of depth 2": lambda s: tree.DecisionTreeClassifier(max_depth=2, random_state=s),
+    "tree of depth 3": lambda s: tree.DecisionTreeClassifier(max_depth=3, random_state=s),
+    "linear discriminant": lambda s: LinearDiscriminantAnalysis(),
+    "quadratic discriminant": lambda s: QuadraticDiscriminantAnalysis(),
+    "support vectors": lambda s: svm.SVC(),
+    "3 neighbours": lambda s: neighbors.KNeighborsClassifier(3),
+    "25 neighbours": lambda s: neighbors.KNeighborsClassifier(25),
+    "boosted trees": lambda s: ensemble.GradientBoostingClassifier(
+        n_estimators=15, max_depth=2, random_state=s
+    ),
+    "logistic": lambda s: _logistic(),
+    "naive Bayes": lambda s: naive_bayes.GaussianNB(),
 }
 # Learner; where its examples come from; their number and the share of positives.
 CASES: dict[int, tuple[str, Source, int, float]] = dict(
@@ -156,6 +183,19 @@ CASES: dict[int, tuple[str, Source, int, float]] = dict(
             ("extra trees", shifted(5, 0.8, 3), 150, 0.4),
             ("bagged trees", mixture(5, 1.8), 200, 0.5),
             ("boosted stumps", lognormal(5, 0.5), 200, 0.4),
+            # Jumpers, learners near a tie, some that one example moves; then three that sit still.
+            ("stump", shifted(6, 0.8), 200, 0.5),
+            ("stump", one_good(6, 1.0), 200, 0.5),
+            ("tree of depth 2", shifted(5, 0.8), 400, 0.5),
+            ("tree of depth 3", mixture(5, 1.8), 200, 0.4),
+            ("linear discriminant", shifted(6, 0.8, 2.5), 150, 0.4),
+            ("quadratic discriminant", shifted(4, 1.0, 3), 150, 0.4),
+            ("support vectors", shifted(10, 0.3), 200, 0.5),
+            ("25 neighbours", shifted(5, 0.4), 200, 0.5),
+            ("boosted trees", shifted(5, 0.8), 300, 0.15),
+            ("3 neighbours", digits(0, 2, 6), 150, 0.3),
+            ("logistic", shifted(5, 0.6), 150, 0.4),
+            ("naive Bayes", shifted(4, 0.8), 150, 0.5),
         ],
         start=1,
     )
