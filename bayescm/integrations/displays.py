@@ -7,6 +7,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.integrations.estimators import counts_of, probabilities_of, scores_of
+from bayescm.validate import check_keywords, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +53,11 @@ class _Display:
         -------
         display
         """
-        self.figure_ = getattr(bcm, self._plot)(self.evidence, ax=ax, **keywords)
+        if "pos_label" in keywords:
+            todo = "pass positive= to from_estimator or from_predictions"
+            raise fail("unknown keyword", "pos_label", "positive", todo, TypeError)
+        draw = getattr(bcm, self._plot)
+        self.figure_ = draw(self.evidence, ax=ax, **check_keywords(draw, keywords))
         self.ax_ = self.figure_.axes[0] if ax is None else ax
         return self
 
@@ -106,10 +111,16 @@ class ConfusionMatrixDisplay(_Display):
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_pred: Any, *, ax: "Axes | None" = None, **keywords: Any
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
     ) -> Self:
         """Draw the matrix of actual and predicted classes; see `from_estimator`."""
-        return cls(bcm.from_predictions(y_true, y_pred)).plot(ax=ax, **keywords)
+        return cls(bcm.from_predictions(y_true, y_pred, positive=positive)).plot(ax=ax, **keywords)
 
 
 class _OfScores(_Display):

@@ -4,14 +4,26 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from sklearn.utils.validation import check_is_fitted
 
 import bayescm as bcm
 from bayescm.validate import fail
 
 
+def _classes(estimator) -> list:
+    """Return the classes of a fitted classifier, or say what it is."""
+    if not hasattr(estimator, "classes_"):
+        if hasattr(estimator, "fit"):
+            check_is_fitted(estimator)
+        todo = "pass a classifier, or from_predictions with the classes that it stands for"
+        what = type(estimator).__name__
+        raise fail("not a classifier", what, "one with classes_", todo, TypeError)
+    return np.asarray(estimator.classes_).tolist()
+
+
 def counts_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.DataArray:
     """Return the counts of the classes that an estimator predicts."""
-    labels = estimator.classes_.tolist()
+    labels = _classes(estimator)
     chosen = {"positive": labels[-1] if positive is None else positive} if len(labels) == 2 else {}
     return bcm.from_predictions(y, estimator.predict(X), labels=labels, **chosen)
 
@@ -24,23 +36,23 @@ def probabilities_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Datase
 
 def scores_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
     """Return an estimator's scores as evidence: of two classes the decision function's if any."""
-    if len(estimator.classes_) == 2 and hasattr(estimator, "decision_function"):
-        labels = estimator.classes_.tolist()
+    labels = _classes(estimator)
+    if len(labels) == 2 and hasattr(estimator, "decision_function"):
         wanted = labels[-1] if positive is None else positive
         scores = estimator.decision_function(X)
         return bcm.from_scores(y, scores if wanted == labels[-1] else -scores, positive=wanted)
     shares, wanted = _shares(estimator, X, positive)
     if wanted is None:
-        return bcm.from_scores(y, shares, labels=estimator.classes_.tolist())
+        return bcm.from_scores(y, shares, labels=labels)
     return bcm.from_scores(y, shares, positive=wanted)
 
 
 def _shares(estimator, X, positive):
     """Return the probabilities of the positive class and its label, or those of all classes."""
+    labels = _classes(estimator)
     if not hasattr(estimator, "predict_proba"):
         todo = "wrap it in CalibratedClassifierCV"
         raise fail("no probabilities", type(estimator).__name__, "predict_proba", todo, TypeError)
-    labels = estimator.classes_.tolist()
     shares = np.asarray(estimator.predict_proba(X))
     if len(labels) > 2:
         return shares, None

@@ -3,8 +3,11 @@ import pickle
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.linear_model import LogisticRegression
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.naive_bayes import GaussianNB
 
@@ -14,6 +17,7 @@ X, Y = load_breast_cancer(return_X_y=True)
 NAMES = np.array(["malignant", "benign"])[Y]
 MODEL = GaussianNB().fit(X[::2], NAMES[::2])
 REST = X[1::2], NAMES[1::2]
+LINE = LinearRegression().fit(X[:50], Y[:50])
 
 
 def evidence(positive="malignant"):
@@ -58,6 +62,7 @@ def test_searches_and_cross_validations_take_it():
     grid = {"var_smoothing": [1e-9, 1e-1]}
     search = GridSearchCV(GaussianNB(), grid, scoring=both["cautious"], cv=3).fit(X, Y)
     assert 0.8 < search.best_score_ < 1
+    assert clone(search).scoring == both["cautious"] == get_scorer(both["cautious"])
     again = pickle.loads(pickle.dumps(both["mean"]))
     assert again(search.best_estimator_, X, Y) == both["mean"](search.best_estimator_, X, Y)
 
@@ -106,10 +111,14 @@ def test_displays_draw_where_they_are_told(name):
     shares = model.predict_proba(X[1::2, :2])[:, 1]
     predicted = model.predict(X[1::2, :2])
     answers = predicted if name.startswith("Confusion") else shares
-    known = {} if name.startswith("Confusion") else {"positive": "malignant"}
-    again = display.from_predictions(NAMES[1::2], answers, prob=0.9, **known)
+    again = display.from_predictions(NAMES[1::2], answers, prob=0.9, positive="malignant")
     assert again.figure_ is not shown.figure_
     assert len(again.ax_.lines) == len(ax.lines)
+    with pytest.raises(TypeError, match=r"unknown keyword.*pos_label"):
+        again.plot(pos_label="benign")
+    for wrong, said in ((LogisticRegression(), "not fitted"), (LINE, "not a classifier")):
+        with pytest.raises((NotFittedError, TypeError), match=said):
+            display.from_estimator(wrong, X, Y)
 
 
 def test_a_classifier_without_probabilities_is_named():
