@@ -40,7 +40,7 @@ def plan(
     Parameters
     ----------
     measure : str or callable
-        A measure of two classes.
+        A measure that is one number: of two classes, or of the pilot's.
     width : float in (0, 1)
         The largest acceptable width of the interval.
     assurance : float in (0, 1), default 0.9
@@ -87,7 +87,7 @@ def plan(
     if (expect is None) == (pilot is None):
         given = {"expect": expect, "pilot": pilot is not None}
         raise fail("say what is plausible in one way only", given, "expect or pilot", "choose one")
-    if kernel.unit:
+    if _is_proportion(kernel, pilot):
         interval = (prob, kind)
         n, reached = smallest(
             _proportion_assurance(kernel, expect, pilot, width, interval), assurance
@@ -135,7 +135,7 @@ def width_curve(
     1  200  0.098    0.107
     """
     kernel = resolve(measure)
-    if kernel.unit:
+    if _is_proportion(kernel, pilot):
         widths = _proportion_widths(kernel, expect, pilot, (prob, kind))
     else:
         _needs_pilot(kernel, pilot)
@@ -147,6 +147,11 @@ def width_curve(
         index = np.searchsorted(weights[order].cumsum(), assurance * (1 - 1e-12))
         rows.append((n, np.average(wide, weights=weights), wide[order][min(index, len(wide) - 1)]))
     return pd.DataFrame(rows, columns=["n", "mean", "assured"])
+
+
+def _is_proportion(kernel, pilot):
+    """Say whether a measure is one proportion, whose prior is the same on both sides."""
+    return bool(kernel.unit) and (pilot is None or len(_dirichlet(pilot)) == 2)
 
 
 def _needs_pilot(kernel, pilot):
@@ -165,6 +170,9 @@ def _dirichlet(pilot):
         got = pilot.dims if isinstance(pilot, xr.DataArray) else type(pilot).__name__
         todo = "select one matrix, or sum over the others"
         raise fail("a pilot is one matrix of counts", got, "dims (actual, predicted)", todo)
+    if "prevalence" in pilot.coords:
+        got, todo = pilot.coords["prevalence"].values, "pass the counts as they were drawn"
+        raise fail("a pilot with a set prevalence", got, "that of the sample", todo)
     if pilot.name == "concentration":
         return np.asarray(align(pilot, pilot), float)
     return dirichlet_multinomial(pilot).weights
@@ -247,6 +255,9 @@ def _simulator(kernel, pilot, interval, replications, random_seed):
         tables = rng.multinomial(n, flat).reshape(-1, *parameters.shape)
         counts = from_matrix(tables, labels=labels, positive=positive)
         limits = ends(counts, kernel, prob=prob, kind=kind)
+        if "class" in limits.dims:
+            todo = f"pass e.g. {kernel.__name__}_macro"
+            raise fail(f"{kernel.__name__} has a value for each class", ..., "one number", todo)
         wide = (limits.sel(bound="upper") - limits.sel(bound="lower")).values
         return wide, np.full(replications, 1 / replications)
 

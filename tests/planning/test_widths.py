@@ -7,6 +7,8 @@ import bayescm as bcm
 from bayescm.distributions.beta import Beta
 from bayescm.planning import width_curve
 
+RARE = bcm.at_prevalence(bcm.from_cells(tp=9, fn=2, fp=3, tn=9), 0.1)
+
 
 @pytest.mark.long
 @pytest.mark.parametrize(
@@ -121,3 +123,25 @@ def test_bad_input_is_named(change, said):
     keywords = {"measure": "recall", "expect": 0.8, "width": 0.1} | change
     with pytest.raises((TypeError, ValueError), match=said):
         bcm.plan(keywords.pop("measure"), **keywords)
+
+
+def test_accuracy_of_three_classes_is_simulated():
+    pilot = bcm.from_matrix([[10, 2, 1], [3, 9, 2], [0, 1, 12]])
+    plan = bcm.plan("accuracy", pilot=pilot, width=0.2, replications=200).iloc[0]
+    # At n = 65 a share of .8 has an interval of 4 * sqrt(.8 * .2 / 65) = .2.
+    assert 50 < plan.n < 110
+    assert plan["unit"] == "examples"
+    assert plan.error > 0
+
+
+@pytest.mark.parametrize(
+    ("measure", "pilot", "words"),
+    [
+        ("f1", bcm.from_matrix(np.eye(3, dtype=int) * 9 + 1), "a value for each class"),
+        ("f1", RARE, "a set prevalence: 0.1"),
+        ("recall", RARE, "a set prevalence: 0.1"),
+    ],
+)
+def test_pilots_that_would_mislead_are_refused(measure, pilot, words):
+    with pytest.raises(ValueError, match=words):
+        bcm.plan(measure, pilot=pilot, width=0.2)
