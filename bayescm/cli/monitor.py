@@ -66,7 +66,11 @@ def status(
     with Ledger(store, create=False) as ledger:
         names = ledger.classifiers() if classifier is None else [classifier]
         parts = [_now(ledger, name, prob, kind.value, settings) for name in names]
-    show(pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(), style.value)
+    told = zip(names, [part.attrs.get("caution") for part in parts], strict=True)
+    said = [f"{name}: {caution}" for name, caution in told if caution]
+    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    found.attrs = {"caution": "; ".join(said)} if said else {}
+    show(found, style.value)
 
 
 def _now(ledger, classifier, prob, kind, settings):
@@ -133,7 +137,9 @@ def history(
     keys = [name for name in ("batch_id", "at", "n", "class") if name in frame.columns]
     long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
     wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")
-    show(wide.reset_index().rename_axis(columns=None), style.value)
+    found = wide.reset_index().rename_axis(columns=None)
+    found.attrs = {name: ends.attrs[name] for name in ("caution",) if name in ends.attrs}
+    show(found, style.value)
 
 
 @monitor.command()

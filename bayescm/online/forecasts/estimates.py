@@ -16,7 +16,6 @@ from bayescm.measures.forecasts import Forecasts
 _STEP = 1e-3  # of the numerical derivative
 _PRIOR = 1.0  # examples, over all bins
 _ROOM = 4e6  # numbers at once
-_FEW = 20  # examples of a class, below which intervals are too short
 
 
 def prior(middle: np.ndarray) -> np.ndarray:
@@ -86,16 +85,6 @@ def ends(measure: Any, center: np.ndarray, spread: np.ndarray, prob: float) -> n
     reach = ndtri((1 + prob) / 2) * spread
     back = scale(measure)[1]
     return np.stack([back(center - reach), back(center + reach)], axis=-1)
-
-
-def cautions(counts: Any) -> dict[str, str]:
-    """Return ``caution`` where a class of counts, dims (actual, bin), has too few examples."""
-    pairs = zip(counts["actual"].values.tolist(), counts.values.sum(axis=-1), strict=True)
-    thin = ", ".join(f"{label} ({n:.4g})" for label, n in pairs if n < _FEW)
-    if not thin:
-        return {}
-    said = f"fewer than {_FEW} examples of {thin}: intervals of binned forecasts may be too short"
-    return {"caution": said}
 
 
 def below(measure: Any, center: np.ndarray, spread: np.ndarray, limit: Any) -> np.ndarray:

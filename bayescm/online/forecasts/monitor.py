@@ -11,6 +11,7 @@ from bayescm.evidence.counts import positive
 from bayescm.measures.forms import Curved
 from bayescm.measures.labelled import of_variable
 from bayescm.online.forecasts import estimates
+from bayescm.online.forecasts.cautions import cautions
 from bayescm.online.forecasts.rules import judged
 from bayescm.online.forecasts.tables import forecast_table, middles
 from bayescm.online.kept import Kept
@@ -160,7 +161,7 @@ class ForecastMonitor(Kept):
             found[measure.__name__] = ("step", "bound"), ends
         coords = {key: each for key, each in batches.coords.items() if each.dims == ("step",)}
         coords |= {"bound": ["lower", "upper"], "n": ("step", batches.values.sum((1, 2)))}
-        said = estimates.cautions(batches[-1].copy(data=cells[-1]))
+        said = cautions(batches[-1].copy(data=cells[-1]))
         answer = xr.Dataset(found, coords, {"prob": prob, "kind": kind} | said)
         return answer if last is None else answer.isel(step=slice(-last, None))
 
@@ -179,8 +180,9 @@ class ForecastMonitor(Kept):
         """
         Return what is known of each measure now, in the columns of `bayescm.summary`.
 
-        Where a class has fewer than 20 examples in force, ``attrs["caution"]`` says so: intervals
-        of the area are then too short.
+        ``attrs["caution"]`` says so where a class has fewer than 20 examples in force (intervals of
+        the area are then too short), where bins are too wide to tell the forecasts apart, and where
+        those next to 0 or 1 err too often to tell the slope.
         """
         check_prob(prob), check_kind(kind)
         counts = self._in_force()
@@ -193,7 +195,7 @@ class ForecastMonitor(Kept):
             row = {"measure": measure.__name__, "point": mean, "mean": mean}
             rows.append(row | {"lower": lower, "upper": upper, "how": "linearized"})
         table = Intervals(pd.DataFrame(rows))
-        table.attrs |= estimates.cautions(counts)
+        table.attrs |= cautions(counts)
         return table
 
     def alarms(self, *, since: Any = None, new: bool = False, **keywords: Any) -> pd.DataFrame:

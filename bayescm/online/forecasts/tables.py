@@ -111,7 +111,8 @@ def check_edges(edges: Sequence[float] | None, chances: bool) -> list[float]:
     right = ends and 3 <= len(bounds) <= _MOST and np.isfinite(bounds).all()
     if not right or not (np.diff(bounds) > 0).all():
         allowed = f"3 to {_MOST} ascending numbers{', from 0 to 1' if chances else ''}"
-        raise fail("not edges of bins", edges, allowed, "pass edges=np.linspace(0, 1, 41)")
+        todo = "leave them out" if chances else "pass quantiles of a first sample"
+        raise fail("not edges of bins", edges, allowed, todo)
     return bounds.tolist()
 
 

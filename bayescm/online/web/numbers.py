@@ -44,6 +44,7 @@ class _Numbers(Collector):
             "alarms": ("Alarms so far.", lambda now: len(now.alarms)),
             "new_alarms": ("Alarms that nobody has acknowledged.", lambda now: len(now.new)),
             "latest_timestamp_seconds": ("Time of the latest batch.", _seconds),
+            "caution": ("1 where the measures are shown with a caution.", _doubtful),
             "problem": ("1 where the classifier cannot be judged.", lambda now: bool(now.problem)),
         }
         for name, (told, value) in sizes.items():
@@ -100,6 +101,10 @@ def _family(name, told, duels, values, label=None):
         for part, value in (values if label else {"": values}).items():
             family.add_metric([*duel[:3], *([part] if label else [])], float(value(duel)))
     return family
+
+
+def _doubtful(now: Now) -> bool:
+    return bool(now.caution)
 
 
 def _seconds(now: Now) -> float:

@@ -34,6 +34,11 @@ class Now(NamedTuple):
     problem: str = ""
 
     @property
+    def caution(self) -> str:
+        """What is doubtful about the measures, empty where nothing is."""
+        return self.measures.attrs.get("caution", "")
+
+    @property
     def new(self) -> pd.DataFrame:
         """The alarms that nobody has acknowledged."""
         return self.alarms if self.alarms.empty else self.alarms[~self.alarms["acknowledged"]]

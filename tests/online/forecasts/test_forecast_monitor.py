@@ -81,16 +81,52 @@ def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     np.testing.assert_array_equal(in_force, monitor.batches()[-4:].sum("step"))
 
 
-def test_few_examples_of_a_class_are_cautioned_of():
+def test_few_examples_of_a_class_are_cautioned_of(tmp_path, capsys):
     p = np.linspace(0.05, 0.95, 200)
     truth = (np.arange(200) % 14 == 13).astype(int)
-    monitor = ForecastMonitor("sqlite://", "m")
+    ledger = Ledger(str(tmp_path / "eval.db"))
+    monitor = ForecastMonitor(ledger, "m")
     monitor.add("one", bcm.from_probabilities(truth, p), at=day(0))
     assert "1 (14)" in monitor.summary().attrs["caution"]
     assert "caution" in monitor.history().attrs
+    seen = watch(ledger, {})
+    for page in (pages.status(seen, 1), pages.classifier(seen, "m", may_acknowledge=False)):
+        assert "Caution: fewer than 20 examples of 1 (14)" in page.body.decode()
+    assert 'bayescm_caution{classifier="m"} 1.0' in exposition(seen).decode()
+    for command in ("status", "history"):
+        with pytest.raises(SystemExit):
+            main(["monitor", command, "--store", str(tmp_path / "eval.db"), "--classifier", "m"])
+        assert "caution: " in (said := capsys.readouterr()).err
+        assert "1 (14)" in said.err
     monitor.add("two", bcm.from_probabilities(truth, p), at=day(1))
     assert "caution" not in monitor.summary().attrs
     assert "caution" not in monitor.history().attrs
+    assert "Caution" not in pages.status(seen, 1).body.decode()
+
+
+def test_bins_that_tell_little_are_cautioned_of():
+    rng = np.random.default_rng(3)
+    truth, p = batch(rng)
+    rare = rng.beta(1, 400, 4000)
+    exact = np.where(np.arange(4000) % 5 == 0, 0.0, rng.random(4000))
+    wrong = rng.random(4000) < np.where(exact == 0, 0.02, exact)
+    tables = {
+        "the default": (bcm.online.forecast_table(truth, p), None),
+        "two bins": (bcm.online.forecast_table(truth, p, edges=[0, 0.5, 1]), "share a bin and"),
+        "nearly all in one": (
+            bcm.online.forecast_table((rng.random(4000) < rare).astype(int), rare),
+            "% of the pairs of a positive and a negative share a bin: ",
+        ),
+        "zeros that err": (
+            bcm.online.forecast_table(wrong.astype(int), exact),
+            "forecasts below 0.005 are wrong, more than",
+        ),
+    }
+    for name, (table, said) in tables.items():
+        with ForecastMonitor("sqlite://", "m") as monitor:
+            monitor.add("one", table, at=day(0))
+            found = monitor.summary().attrs.get("caution")
+        assert found is None if said is None else said in found, (name, found)
 
 
 def test_kinds_are_not_mixed_and_every_batch_is_kept(drifting):
