@@ -48,6 +48,16 @@ def test_an_uncertain_cost_widens_the_interval(sample):
     assert length(lambda name: pm.Uniform(name, 1, 7)) > 1.5 * length(4)
 
 
+def test_costs_drawn_together_stay_together(sample):
+    """A factor that all costs have in common moves no threshold."""
+    evidence, factor = bcm.from_probabilities(*sample), np.array([0.2, 1, 5])
+    fixed, together = (
+        bcm.expected_cost(evidence, {"fn": 4 * each, "fp": each}, thresholds=[0.1, 0.2, 0.4])
+        for each in (1.0, factor)
+    )
+    np.testing.assert_array_equal(together["p_best"], fixed["p_best"])
+
+
 @pytest.mark.parametrize("bad", [[[1, 0], [0, 4]], "x", {"miss": 1}, {"fn": 4}, {"fn": [[1]]}, {}])
 def test_bad_costs_are_refused(sample, bad):
     with pytest.raises(ValueError, match="cost"):

@@ -65,6 +65,38 @@ def test_probabilities_of_being_best_sum_to_one_and_ties_share(sample, found):
     assert best.sel(strategy="a").item() == pytest.approx(best.sel(strategy="b").item())
 
 
+def test_differences_are_those_of_pairs_and_shares_have_their_own_intervals(sample, found):
+    """The two-by-two table of who is above the threshold in each class has a Dirichlet prior."""
+    actual, probabilities = sample
+    rng, size = np.random.default_rng(2), 40_000
+    positive = actual.sum()
+    share = rng.beta(1 + positive, 1 + len(actual) - positive, size)
+    for at in AT:
+        above = {name: p >= at for name, p in probabilities.items()}
+        rates, prior = {}, np.array([1, 1e-9, 1e-9, 1])
+        for side in (0, 1):
+            code = (2 * above["a"] + above["b"])[actual == side]
+            cells = rng.dirichlet(np.bincount(code, minlength=4) + prior, size)
+            rates[side] = cells[:, 2] + cells[:, 3], cells[:, 1] + cells[:, 3]
+        price = at / (1 - at)
+        net = [share * rates[1][k] - (1 - share) * rates[0][k] * price for k in (0, 1)]
+        gap, every = net[0] - net[1], share - (1 - share) * price
+        one = found.sel(threshold=at)
+        wanted = {
+            "difference": (gap, {"classifier": "a", "other": "b"}),
+            "standardized_interval": (net[0] / share, {"classifier": "a"}),
+            "avoided_interval": ((net[0] - every) / price, {"classifier": "a"}),
+        }
+        for name, (draws, place) in wanted.items():
+            ends = np.quantile(draws, [0.025, 0.975])
+            assert one[name].sel(place).values == pytest.approx(ends, abs=0.08 * draws.std())
+        top = np.maximum(np.maximum(*net), np.maximum(every, 0))
+        known = top.mean() - max(net[0].mean(), net[1].mean(), every.mean(), 0)
+        assert one["evpi"].item() == pytest.approx(known, abs=6 * top.std() / 200)
+        first = (net[0] == top).mean()
+        assert one["p_best"].sel(strategy="a").item() == pytest.approx(first, abs=0.015)
+
+
 def test_a_known_prevalence_moves_treat_all(sample):
     found = bcm.decision_curve(bcm.from_probabilities(*sample), thresholds=[0.2], prevalence=0.05)
     assert found["treat_all"].item() == pytest.approx(0.05 - 0.95 * 0.25)

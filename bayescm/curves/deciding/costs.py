@@ -39,7 +39,8 @@ def expected_cost(
     costs : mapping or array_like, shape (2, 2)
         Of the cells ``"fn"``, ``"fp"``, ``"tp"`` and ``"tn"``, 0 where one is left out; or rows =
         actual, columns = predicted, index 1 the positive class. An uncertain entry of a mapping is
-        an array of draws, or a function from a name to a PyMC variable. Benefits are negative.
+        an array of draws (arrays of one length are drawn together), or a function from a name to a
+        PyMC variable. Benefits are negative.
     thresholds : array_like, shape (T,), optional
         In [0, 1]; examples from the threshold on are acted on. By default 0, 0.01, ..., 1.
     prob : float, default 0.95
@@ -128,7 +129,8 @@ def _prices(costs, draws, rng):
     if unknown or not costs:
         todo = 'pass e.g. {"fn": 5, "fp": 1}'
         raise fail("costs are of cells", unknown or costs, "tp, fn, fp, tn", todo)
-    price = {cell: _draws(cell, costs.get(cell, 0.0), draws, rng) for cell in _CELLS}
+    rows: dict[int, np.ndarray] = {}  # by length: arrays of one length were drawn together
+    price = {cell: _draws(cell, costs.get(cell, 0.0), draws, rng, rows) for cell in _CELLS}
     for wrong, right in (("fp", "tn"), ("fn", "tp")):
         if not price[wrong].mean() > price[right].mean():
             got = {cell: float(each.mean()) for cell, each in price.items()}
@@ -149,7 +151,7 @@ def _cells_of(costs):
     return dict(zip(_CELLS, matrix.ravel().tolist(), strict=True))
 
 
-def _draws(cell, given, draws, rng):
+def _draws(cell, given, draws, rng, rows):
     """Return draws of a cost that is a number, an array of draws, or a prior."""
     if callable(given):
         import pymc as pm  # seconds to import, and few costs are priors
@@ -163,4 +165,8 @@ def _draws(cell, given, draws, rng):
     if values.ndim > 1 or not values.size or not np.isfinite(values).all():
         allowed = "a number, draws, or a function from a name to a PyMC variable"
         raise fail(f"not a cost of {cell}", given, allowed, f'pass e.g. {{"{cell}": 5}}')
-    return np.full(draws, values) if values.ndim == 0 else rng.choice(values, draws)
+    if values.ndim == 0:
+        return np.full(draws, values)
+    if len(values) not in rows:
+        rows[len(values)] = rng.integers(len(values), size=draws)
+    return values[rows[len(values)]]

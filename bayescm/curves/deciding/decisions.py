@@ -1,5 +1,6 @@
 """Is acting on the probabilities worth while: net benefit by threshold, with its posterior."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def decision_curve(
         default that of the sample is estimated.
     prob : float, default 0.95
     simultaneous : bool, default False
-        Whether ``interval`` is a band that holds the whole curve.
+        Whether the intervals of the classifiers are bands that hold the whole curve.
     concentration : float, default 0.5
         Examples that the prior adds to each side of every rate and of the prevalence; 1 is the
         uniform prior of bayesDCA.
@@ -58,11 +59,13 @@ def decision_curve(
     Dataset, dims ([classifier], threshold)
         ``net_benefit`` in the sample; ``mean`` and ``interval`` (bound) of its posterior;
         ``treat_all``, its value in the sample if everybody is treated (treating none is worth 0),
-        and ``treat_all_interval``; ``standardized``, the net benefit as a share of the prevalence;
-        ``avoided``, the interventions avoided for each example compared with treating all;
-        ``p_useful``, the probability of more than treating all or none; ``p_best`` over
-        ``strategy`` (the classifiers, all, none); ``evpi``, the expected gain from knowing which
-        strategy is best.
+        and ``treat_all_interval``; ``standardized``, the net benefit as a share of the prevalence,
+        and ``avoided``, the interventions avoided for each example compared with treating all, with
+        ``standardized_interval`` and ``avoided_interval``; ``p_useful``, the probability of more
+        than treating all or none; ``p_best`` over ``strategy`` (the classifiers, all, none);
+        ``evpi``, the expected gain from knowing which strategy is best. Of several classifiers
+        ``difference`` (other, bound), the interval of how much more the one is worth than the other
+        on the same examples.
 
     Raises
     ------
@@ -100,20 +103,21 @@ def decision_curve(
     net, every = _net(drawn, odds)
     points, all_points = _net(seen, odds)
     share = seen["prevalence"]
-    if simultaneous:
-        interval = band(net.transpose("draw", ..., "threshold"), prob=prob)
-    else:
-        interval = interval_of(net, prob, "eti")
+    ends = partial(_ends, prob=prob, simultaneous=simultaneous)
     answer = {
         "net_benefit": points,
         "mean": net.mean("draw"),
-        "interval": interval,
+        "interval": ends(net),
         "treat_all": all_points,
         "treat_all_interval": interval_of(every, prob, "eti"),
         "standardized": points / share,
+        "standardized_interval": ends(net / drawn["prevalence"]),
         "avoided": (points - all_points) / odds,
+        "avoided_interval": ends((net - every) / odds),
         "p_useful": (net > np.maximum(every, 0)).mean("draw"),
     }
+    if "classifier" in net.dims:
+        answer["difference"] = ends(net - net.rename(classifier="other"))
     answer |= _choice(net, every)
     coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     return xr.Dataset({name: each.rename(name) for name, each in answer.items()}).assign_coords(
@@ -128,6 +132,12 @@ def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
     check_one_sample(evidence, "probabilities")
     return evidence if prevalence is None else at_prevalence(evidence, prevalence)
+
+
+def _ends(values, prob, simultaneous):
+    """Return the band, or the pointwise intervals, of draws of curves."""
+    values = values.transpose("draw", ..., "threshold")
+    return band(values, prob=prob) if simultaneous else interval_of(values, prob, "eti")
 
 
 def _net(rates, odds):
