@@ -151,7 +151,10 @@ def wanted(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list
     if measures is None:
         raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
     if posterior.gives == "curve":
-        todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
+        todo = (
+            "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores); "
+            "if they are chances, pass them through from_probabilities"
+        )
         raise fail(
             "these are scores, not counts", type(posterior).__name__, "counts", todo, TypeError
         )

@@ -58,11 +58,26 @@ class Calibration(OfForecasts):
 
     def doubts(self) -> list[str]:
         """Say so where one of the classes has few examples."""
-        few = self._totals.min()
-        if few >= _FEW:
+        few, said = self._totals.min(), []
+        if few < _FEW:
+            side = "positive" if self._totals[1] < self._totals[0] else "negative"
+            many = "example is" if few == 1 else "examples are"
+            said = [f"{few:.3g} {side} {many} few: the intervals may be too short."]
+        return said + self._apart()
+
+    def _apart(self):
+        """Say so where forecasts tell the classes apart without a mistake."""
+        negative, positive = (self.probability[:, self.outcome == each] for each in (0, 1))
+        right = negative.max(axis=1) < positive.min(axis=1)
+        right |= positive.max(axis=1) < negative.min(axis=1)
+        if not right.any():
             return []
-        side = "positive" if self._totals[1] < self._totals[0] else "negative"
-        return [f"{few:.3g} {side} examples are few: the intervals may be too short."]
+        named = zip(self.names or [""], right, strict=True)
+        whose = ", ".join(str(name) for name, each in named if each)
+        return [
+            f"The forecasts{f' of {whose}' if whose else ''} tell the classes apart without a "
+            "mistake: how large the slope of calibration is, the prior says alone."
+        ]
 
     @cached_property
     def odds(self) -> np.ndarray:

@@ -191,6 +191,10 @@ def _plainly(path):
         what = f"{path.name} is not text in UTF-8"
         raise fail(what, str(problem), "UTF-8", "save it as UTF-8") from None
     except (ValueError, OSError) as problem:
+        reason, _, text = str(problem).partition(": ")
+        if reason == "could not convert string to float":
+            what, todo = f"{path.name} has text where a number belongs", "correct that row"
+            raise fail(f"{what}: {text}", ..., "numbers in this column", todo) from None
         todo = "check that it is what its name says, with a line of column names"
         raise fail(f"{path.name} cannot be read", str(problem), "a table", todo) from None
 

@@ -98,6 +98,7 @@ def test_more_than_two_classes(capsys, file):
         (HALVES, "do not sum to 1"),
         (("--actual", "pet", "--probability", "cat=a"), "three classes or more"),
         ((*PETS[:-1], "--probability=cow=c"), "'fox'"),
+        ((*SICK, "--probability", "pet"), "text where a number belongs: '"),
     ],
 )
 def test_bad_input_is_named(capsys, file, options, words):

@@ -129,6 +129,11 @@ def test_a_step_and_a_rare_class_are_cautioned_of():
     assert "exactly 0 or 1" in bcm.calibration.curve(exact).attrs["caution"]
     few = bcm.from_probabilities(np.arange(200) % 20 == 0, p[:200])
     assert "10 positive examples are few" in bcm.interval(few, "brier").attrs["caution"]
+    for table in (bcm.recalibrated(few), bcm.calibration.test(few)):
+        assert "10 positive examples are few" in table.attrs["caution"]
+    apart = bcm.from_probabilities(p[:200] > 0.5, {"a": p[:200], "b": p[200:400]})
+    said = bcm.interval(apart, "calibration_slope").attrs["caution"]
+    assert said.startswith("The forecasts of a tell the classes apart without a mistake")
 
 
 @pytest.mark.long

@@ -50,6 +50,7 @@ def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
     assert "| brier_skill " in text
     assert "correlated t of the folds" in text
     assert "| ece " not in text
+    assert "95% equal-tailed intervals of the posterior" in text
 
 
 @pytest.mark.long

@@ -117,7 +117,8 @@ def test(
     DataFrame
         For each classifier (and ``class``) ``p_calibrated``, the probability that the curve is
         within ``delta`` of the diagonal between the 1 % and the 99 % quantile of the forecasts, and
-        the median of the largest ``departure``.
+        the median of the largest ``departure``. ``attrs["caution"]`` says what makes the model
+        doubtful, such as few examples, of which it cannot be probable.
 
     Examples
     --------
@@ -131,14 +132,17 @@ def test(
     """
     if not 0 < delta < 1:
         raise fail("delta must be a probability", delta, "0 < delta < 1", "pass delta=0.05")
-    tables = [_tested(view, delta).assign(**of) for of, view in views(evidence, top_label)]
+    found = [(of, calibration(view)) for of, view in views(evidence, top_label)]
+    tables = [_tested(posterior, delta).assign(**of) for of, posterior in found]
     table = pd.concat(tables, ignore_index=True)
     leading = [name for name in ("classifier", "class") if name in table]
-    return table[[*leading, "p_calibrated", "departure"]]
+    table = table[[*leading, "p_calibrated", "departure"]]
+    if said := dict.fromkeys(each for _, posterior in found for each in posterior.doubts()):
+        table.attrs["caution"] = " ".join(said)
+    return table
 
 
-def _tested(evidence, delta):
-    posterior = calibration(evidence)
+def _tested(posterior, delta):
     largest = posterior.departures(_default(posterior.probability))
     near, middle = (largest < delta).mean(axis=0), np.median(largest, axis=0)
     named = {} if posterior.names is None else {"classifier": posterior.names}

@@ -37,7 +37,7 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
         For each classifier and ``measure``: ``now``, the score in the sample; ``gain``, by how much
         recalibration would lower it, with ``lower`` and ``upper``; and ``recalibrated``, the
         difference of the first two. The lower limit of a gain is 0 where the band of the curve
-        holds the diagonal.
+        holds the diagonal. ``attrs["caution"]`` says what makes the model doubtful.
 
     Raises
     ------
@@ -79,7 +79,9 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
             frame.insert(0, "classifier", posterior.names)
         tables.append(frame)
     found = pd.concat(tables, ignore_index=True)
-    if posterior.names is None:
-        return found
-    order = found["classifier"].map(posterior.names.index)
-    return found.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
+    if posterior.names is not None:
+        order = found["classifier"].map(posterior.names.index)
+        found = found.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
+    if said := posterior.doubts():
+        found.attrs["caution"] = " ".join(said)
+    return found

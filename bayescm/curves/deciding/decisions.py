@@ -16,6 +16,7 @@ from bayescm.evidence.scored.scores import check_one_sample
 from bayescm.validate import check_prob, check_seed, fail
 
 _DEFAULT = np.arange(1, 100) / 100
+_NOTHING = 1e-14  # what rounding leaves of finds and alarms that even out
 _BAD = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
 
 
@@ -101,7 +102,7 @@ def decision_curve(
     drawn = rates_at(known, at, concentration=concentration, **size)
     seen = rates_seen(known, at)
     net, every = _net(drawn, odds)
-    points, all_points = _net(seen, odds)
+    points, all_points = (each.where(np.abs(each) > _NOTHING, 0.0) for each in _net(seen, odds))
     share = seen["prevalence"]
     ends = partial(_ends, prob=prob, simultaneous=simultaneous)
     answer = {

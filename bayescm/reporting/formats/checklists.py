@@ -118,11 +118,12 @@ CHECKLISTS = {"stard": ("STARD 2015", _STARD), "tripod": ("TRIPOD+AI", _TRIPOD)}
 
 def methods(sections: Sequence[Section], prob: float, kind: str) -> None:
     """Add the paragraph for a methods section to where it is said how numbers were computed."""
-    called = "highest-density" if kind == "hdi" else "equal-tailed"
+    asked = "highest-density" if kind == "hdi" else "equal-tailed"
     for section in sections:
         if not section.facts:
             continue
         facts = section.facts
+        called = facts.get("Intervals", asked)
         prior = f", with the prior: {facts['Prior']}" if "Prior" in facts else ""
         draws = f", from {facts['Draws']}" if "Draws" in facts else ""
         model = f" under the model {facts['Model']}" if "Model" in facts else ""

@@ -59,6 +59,7 @@ def of_probabilities(
     model.pictures = _pictures(evidence, prob) if whole else []
     told = {
         "Model": "correlated t of the folds" if "fold" in evidence else default_model(evidence),
+        "Intervals": "equal-tailed",
         "Seed": settings["random_seed"],
     } | versions()
     said = bcm.interval(evidence, wanted[0], **asked).attrs.get("caution", "")
