@@ -192,6 +192,9 @@ def _place(evidence, dim, where):
     wanted = where.get(dim, labels[0])
     if str(wanted) not in labels:
         raise fail(f"no such {dim}", wanted, labels, suggest(str(wanted), labels))
+    if labels.count(str(wanted)) > 1:
+        todo = "rename them, or add them up"
+        raise fail(f"several {dim}s have one name", wanted, "each name once", todo)
     return labels.index(str(wanted))
 
 

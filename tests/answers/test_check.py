@@ -95,9 +95,11 @@ def test_parts_and_differences():
     assert by_site["probability"][1] == pytest.approx(table["probability"][1])
     three = bcm.from_matrix([[5, 1, 0], [0, 5, 1], [1, 0, 9]], labels=["a", "b", "c"])
     assert bcm.check(three, "recall[class=c] > 0.5 @ 0.9")["outcome"][0] == "met"
+    twice = bcm.combine([COUNTS, COUNTS], dim="site").assign_coords(site=["A", "A"])
     for evidence, text, said in (
         (both, "recall[site=C] > 0.8", "no such site: 'C'"),
         (COUNTS, "recall[site=A] > 0.8", "no such part: 'site'"),
+        (twice, "recall[site=A] > 0.8", "several sites have one name: 'A'"),
         (three, "recall > 0.5", "a value for each class"),
     ):
         with pytest.raises(ValueError, match=said):

@@ -115,6 +115,7 @@ def test_gaps_of_classifiers_are_paired():
         ({"statistic": "rang"}, "unknown statistic"),
         ({"of": "new"}, "unknown of"),
         ({"delta": "small"}, "delta must be a number"),
+        ({"delta": float("nan")}, "delta must be a number"),
         ({"reference": "a"}, "a reference needs pairs"),
         ({"dim": "site"}, "no such dim"),
         ({"measure": "equalised_odds_difference"}, "equalized_odds_difference"),

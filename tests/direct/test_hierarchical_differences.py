@@ -56,6 +56,9 @@ def test_levels_of_differences_are_refused(ask):
         (TABLE.rename(columns={"fold": "run"}), "correlation of the runs is not known"),
         (TABLE.assign(note="n"), "not a table of results"),
         (TABLE[TABLE["fold"] == 0], "too few runs"),
+        (TABLE.assign(data_set=TABLE["data_set"].where(TABLE.index > 0)), "without a name: 1"),
+        (TABLE.assign(fold=TABLE["fold"].where(TABLE.index > 0)), "without a name: 1"),
+        (TABLE[(TABLE["fold"] > 0) | (TABLE["data_set"] != TABLE["data_set"][0])], "differ in"),
     ],
 )
 def test_other_tables_are_refused(table, message):

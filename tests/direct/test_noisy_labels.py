@@ -118,6 +118,7 @@ def test_more_classes_are_drawn_in_turn():
         ({"raters": {"a": [1, 0], "b": [1]}}, "differ in length"),
         ({"raters": {}}, "no raters"),
         ({"raters": {"a": [1, 0]}, "predicted": {"a": [1, 0]}}, "named twice"),
+        ({"raters": {1: [1, 0], "1": [1, 0]}}, "named twice"),
         ({"raters": SAID, "labels": [False, 3]}, "mixed types"),
         ({"raters": SAID, "positive": "yes"}, "not among the labels"),
     ],

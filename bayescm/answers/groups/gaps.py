@@ -266,7 +266,8 @@ def _answer(drawn, prob, kind, delta):
     }
     coords |= {"bound": ["lower", "upper"], "point": (blank.dims, values.mean(0))}
     if delta is not None:
-        if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)):
+        number = isinstance(delta, (int, float, np.number)) and not isinstance(delta, bool)
+        if not number or np.isnan(delta):
             raise fail("delta must be a number", delta, "a number", "pass e.g. delta=0.05")
         coords["p_below"] = (blank.dims, (values < delta).mean(0))
     return xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)

@@ -123,22 +123,22 @@ def tabulated(
 
 
 def _columns(raters, predicted):
-    raters, predicted = _by_name(raters), _by_name({} if predicted is None else predicted)
-    twice = set(raters) & set(predicted)
-    if twice:
-        raise fail("a rater is named twice", sorted(twice), "each name once", "rename one")
-    both = raters | predicted
+    both = [*_by_name(raters), *_by_name({} if predicted is None else predicted)]
     if not both:
         raise fail("no raters", both, "some", 'pass {"ann": labels, "bob": labels}')
-    return {str(name): _column(name, each) for name, each in both.items()}
+    names = [name for name, _ in both]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise fail("a rater is named twice", twice, "each name once", "rename one")
+    return {name: _column(name, each) for name, each in both}
 
 
 def _by_name(given):
-    """Return what is in a mapping, or in the columns of a table."""
+    """Return the names and what they are of, of a mapping or of the columns of a table."""
     if not hasattr(given, "items"):
         todo = 'pass {"ann": labels, "bob": labels}'
         raise fail("raters have no names", type(given).__name__, "a mapping", todo, TypeError)
-    return dict(given.items())
+    return [(str(name), each) for name, each in given.items()]
 
 
 def _column(name, values):

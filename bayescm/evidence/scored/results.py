@@ -44,7 +44,7 @@ def from_results(
     test_share : float, optional
         Test examples over test and training examples of a run, in (0, 1), which is how far runs
         are correlated through the training examples they share. By default 1/K, where a column
-        ``fold`` says that there are K folds.
+        ``fold`` says that every data set has K folds.
 
     Returns
     -------
@@ -53,8 +53,8 @@ def from_results(
     Raises
     ------
     ValueError
-        If a column is missing, a run is there twice, there are fewer than two runs, or their
-        correlation is not known.
+        If a column is missing, a row has no name of its data set, classifier or run, a run is there
+        twice, there are fewer than two runs, or their correlation is not known.
 
     Examples
     --------
@@ -69,6 +69,10 @@ def from_results(
         raise fail("not a table", type(table).__name__, "a pandas DataFrame", todo, TypeError)
     runs = [name for name in _RUNS if name in table]
     long, name = _long(table, measure, data_set, classifier, runs)
+    unnamed = long[list(DIMS)].isna()
+    if unnamed.any(axis=None):
+        where = [dim for dim in DIMS if unnamed[dim].any()]
+        raise fail("rows without a name", int(unnamed.any(axis=1).sum()), where, "fill them in")
     twice = long.duplicated(list(DIMS))
     if twice.any():
         where = long.loc[twice, list(DIMS)].iloc[0].tolist()
@@ -76,12 +80,23 @@ def from_results(
     cells = long.set_index(list(DIMS))["result"].astype(float).to_xarray()
     cells = cells.reindex({dim: pd.unique(long[dim]) for dim in DIMS})
     if test_share is None and "fold" in runs:
-        test_share = 1 / max(table["fold"].nunique(), 2)
+        test_share = 1 / max(_folds(table, data_set), 2)
     if test_share is None:
         todo = "pass test_share=0.1 of ten folds"
         raise fail("the correlation of the runs is not known", ..., "test_share", todo)
     known = {"measured": name, "test_share": float(test_share)}
     return as_results(cells.to_dataset(name="result").assign_coords(known))
+
+
+def _folds(table, data_set):
+    """Return the number of folds, or raise where data sets differ in it."""
+    number = table.groupby(data_set, observed=True)["fold"].nunique()
+    if number.nunique() > 1:
+        few, many = number.index[[number.argmin(), number.argmax()]]
+        got = {few: int(number[few]), many: int(number[many])}
+        todo = "pass test_share=0.1 of ten folds, with missing runs as NaN"
+        raise fail("data sets differ in their number of folds", got, "the same for all", todo)
+    return int(number.iloc[0])
 
 
 def _long(table, measure, data_set, classifier, runs):
