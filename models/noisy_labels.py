@@ -10,7 +10,9 @@ r"""Several raters and no truth: each has rates of his own, and the true class i
 People, judges and classifiers are raters alike: given the true class of an example they err
 independently of each other. The 2 stands at the right answer. Classes have no names but by their
 raters: that these are right more often than by chance, on average over raters and classes, is part
-of the prior. Examples with a gold label have no sum, only their own term.
+of the prior. Examples with a gold label have no sum, only their own term; five of them or more, of
+all classes or of all but one, name the classes, and the raters may be worse than chance. (NUTS
+begins where they are better and may stay there; the direct sibling tries both.)
 
 With three raters of one population everything is just identified, and whether they err together
 cannot be seen: if they do (a hard example is hard for all), they look better than they are. Four
@@ -34,6 +36,7 @@ Hui, S. L., Walter, S. D. (1980). Estimating the error rates of diagnostic tests
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pymc as pm
@@ -111,7 +114,7 @@ def noisy_labels(
             votes.sum(-1),
             counts,
             known,
-            logp=_summed_out,
+            logp=partial(_summed_out, named=_named(evidence)),
             dist=_rated,
             signature="(p,c),(r,c,c),(),(r,p),(p),(p,c)->(r,p,c)",
             dtype="float64",
@@ -122,6 +125,13 @@ def noisy_labels(
         whole = pt.dot(share, prevalence) if several else prevalence
         pm.Deterministic("theta", whole[:, None] * rates, dims=dims)
     return model
+
+
+def _named(evidence):
+    """Say whether gold labels tell which class is which."""
+    gold, counts = evidence["gold"].values, evidence["counts"].values
+    seen = np.bincount(gold[gold >= 0], counts[gold >= 0], evidence.sizes["actual"])
+    return bool(seen.sum() >= 5 and (seen > 0).sum() >= len(seen) - 1)
 
 
 def _learned(evidence):
@@ -139,15 +149,17 @@ def _shared(dependence):
     return pm.Beta("dependence", *dependence) if isinstance(dependence, tuple) else dependence
 
 
-def _summed_out(votes, prevalence, rates, shared, totals, counts, possible):
+def _summed_out(votes, prevalence, rates, shared, totals, counts, possible, *, named):
     """Return the log probability of all ratings, the true class of each pattern summed out."""
     if isinstance(shared, pt.TensorConstant) and not shared.data:
         given = pt.tensordot(votes, pt.log(rates), axes=[[0, 2], [0, 2]])  # (pattern, actual)
     else:
         given = _hard_or_easy(votes, rates, shared)
     terms = pt.switch(possible > 0, pt.log(prevalence) + given, -np.inf)
-    right = pt.diagonal(rates, axis1=-2, axis2=-1).mean()
     whole = (counts * pt.logsumexp(terms, axis=-1)).sum()
+    if named:
+        return whole
+    right = pt.diagonal(rates, axis1=-2, axis2=-1).mean()
     return pt.switch(right > 1 / prevalence.shape[1], whole, -np.inf)
 
 

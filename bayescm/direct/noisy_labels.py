@@ -117,7 +117,7 @@ class NoisyLabels(Posterior):
             a, b = self.dependence  # type: ignore[misc]
             own = own + xlogy(a - 1, shared) + xlogy(b - 1, 1 - shared)
         right = np.diagonal(rates, axis1=-2, axis2=-1).mean((1, 2))
-        return np.where(right > 1 / classes, given + own, _OUTSIDE)
+        return np.where(self.votes.named | (right > 1 / classes), given + own, _OUTSIDE)
 
     @cached_property
     def plug_in(self) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +216,7 @@ class NoisyLabels(Posterior):
             cells = np.einsum("sna,rnp->srap", truth, votes.votes)
             new = dirichlet.draw(cells + self.prior + np.eye(classes), 1, rng)[0]
             right = np.diagonal(new, axis1=-2, axis2=-1).mean((1, 2)) > 1 / classes
-            rates = np.where(right[:, None, None, None], new, rates)
+            rates = np.where(votes.named | right[:, None, None, None], new, rates)
             if sweep >= _BURN and (sweep - _BURN) % _THIN == 0:
                 kept.append((prevalence, rates))
         order = rng.permutation(keep * _CHAINS)[:size]

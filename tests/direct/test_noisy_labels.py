@@ -96,6 +96,36 @@ def test_raters_that_contradict_the_gold_labels_are_warned_of():
         bcm.from_raters(SAID, gold=gold)
 
 
+def test_gold_labels_name_the_classes_where_most_raters_are_mostly_wrong():
+    rates = {"ann": 0.85, "bob": 0.3, "eve": 0.25}
+    said = {name: np.where(RNG.random(SIZE) < rate, TRUTH, ~TRUTH) for name, rate in rates.items()}
+    gold = [bool(each) if place < 30 else None for place, each in enumerate(TRUTH)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # by chance fewer of these may agree with the gold labels
+        posterior = noisy_labels(bcm.from_raters(said, gold=gold), dependence=0)
+    drawn = posterior.variables(400, np.random.default_rng(1))
+    right = np.diagonal(drawn["rates"], axis1=-2, axis2=-1).mean((0, 2))
+    np.testing.assert_allclose(right, list(rates.values()), atol=0.15)  # turned round: off by .5
+    model = remove_value_transforms(bcm.models.noisy_labels(posterior.ratings, dependence=0))
+    function = model.compile_logp(jacobian=False, mode=Mode("py", None))
+    points = [{name: drawn[name][i] for name in ("prevalence", "rates")} for i in range(3)]
+    gaps = [float(function(point)) - posterior.log_density(point) for point in points]
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-8)
+
+
+def test_gold_labels_that_hardly_tell_are_warned_of():
+    place = np.arange(100)
+    truth = place % 2
+    said = {name: truth ^ (place % 10 == 5 + r) for r, name in enumerate("abcd")}
+    for name in "cd":
+        said[name][4] ^= 1
+    gold = [*(1 - truth[:3]), *truth[3:5], *[None] * 95]
+    with pytest.warns(UserWarning, match="coded as those of the raters"):
+        evidence = bcm.from_raters(said, gold=gold)
+    with pytest.warns(UserWarning, match="hardly tell which class is which"):
+        assert noisy_labels(evidence).plug_in[1].shape == (4, 2, 2)
+
+
 @pytest.mark.long
 def test_more_classes_are_drawn_in_turn():
     truth = RNG.integers(0, 3, 300)

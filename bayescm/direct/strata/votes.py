@@ -1,5 +1,6 @@
 """What raters say given the truth: the likelihood of their labels, the true class summed out."""
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,10 +10,12 @@ import xarray as xr
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import log_ndtr, logsumexp, ndtri
 
+from bayescm.evidence.judged.raters import FEW_GOLD
 from bayescm.validate import fail
 
 _ROUNDS, _NODES = 200, 15
 _SURE = 1e-12  # a rate is no nearer to 0 and 1 than this
+_APART, _CLOSE = 0.05, 4.0  # rates of two modes; logs of densities of which both have some weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,13 @@ class Votes:
         most = 2 * self.weight[of_four].sum() > self.weight.sum()
         return self.votes.shape[-1] == 2 and bool(most or gold.any())
 
+    @property
+    def named(self) -> bool:
+        """Whether gold labels tell which class is which: of all classes, or of all but one."""
+        sure = self.possible.sum(-1) == 1
+        seen = self.weight[sure] @ self.possible[sure]
+        return bool(seen.sum() >= FEW_GOLD and (seen > 0).sum() >= len(seen) - 1)
+
     def given(self, prevalence: np.ndarray, rates: np.ndarray, shared: Any = 0.0) -> np.ndarray:
         """
         Return the log probability (S, P, C) of every pattern together with every true class.
@@ -99,9 +109,44 @@ class Votes:
         return (np.log(summed) + highest[..., 0]).swapaxes(1, 2)
 
     def most_likely(self, added: Any = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """Return prevalence (G, C) and rates (R, C, C) by EM from the votes, with pseudo-counts."""
-        truth = np.where(self.possible, self.votes.sum(0) + 1e-6, 0)
-        truth = truth / truth.sum(-1, keepdims=True)
+        """
+        Return prevalence (G, C) and rates (R, C, C) by EM from the votes, with pseudo-counts.
+
+        Where gold labels name the classes, from those of the raters' rates on these too.
+        """
+        votes = np.where(self.possible, self.votes.sum(0) + 1e-6, 0)
+        found = [self._climbed(votes / votes.sum(-1, keepdims=True), added)]
+        if self.named:
+            found.append(self._climbed(self._by_gold(), added))
+        heights = [self._height(each, added) for each in found]
+        if (
+            np.ptp([rates for _, rates in found], axis=0).max() > _APART
+            and np.ptp(heights) < _CLOSE
+        ):
+            warnings.warn(
+                "The gold labels hardly tell which class is which: the raters may be mostly right "
+                "or mostly wrong, and the answer is of the more probable of the two. "
+                "Pass more gold labels.",
+                stacklevel=2,
+            )
+        return found[int(np.argmax(heights))]
+
+    def _by_gold(self):
+        """Return the probability (P, C) of every true class by the rates on the gold labels."""
+        sure = self.possible.sum(-1) == 1
+        known = self.weight[sure, None] * self.possible[sure]
+        rates = np.einsum("na,rnp->rap", known, self.votes[:, sure]) + 1
+        even = np.full((1, *self.sizes.shape, rates.shape[-1]), 1 / rates.shape[-1])
+        return self.truth(even, (rates / rates.sum(-1, keepdims=True))[None])[0]
+
+    def _height(self, parameters, added):
+        """Return the log density of the votes and rates, the raters independent."""
+        prevalence, rates = parameters
+        given = logsumexp(self.given(prevalence[None], rates[None])[0], axis=-1)
+        return given @ self.weight + (added * np.log(rates)).sum()
+
+    def _climbed(self, truth, added):
+        """Return prevalence and rates by EM from the probability (P, C) of every true class."""
         for _ in range(_ROUNDS):
             prevalence = self.by_group(truth) / self.sizes[:, None]
             rates = np.einsum("n,na,rnp->rap", self.weight, truth, self.votes) + added

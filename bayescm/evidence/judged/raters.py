@@ -12,7 +12,7 @@ from bayescm.evidence.counts import obvious
 from bayescm.evidence.labels import as_labels
 from bayescm.validate import fail, suggest
 
-_FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
+FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
 
 
 def from_raters(
@@ -230,11 +230,11 @@ def _check_gold(evidence):
     votes, weight = sure["votes"].values, sure["counts"].values
     right = (votes[:, np.arange(len(weight)), sure["gold"].values] * weight).sum()
     given = (votes.sum(-1) * weight).sum()
-    if weight.sum() >= _FEW_GOLD and right * sure.sizes["actual"] < given:
+    if weight.sum() >= FEW_GOLD and right * sure.sizes["actual"] < given:
         warnings.warn(
             f"Of {given} labels of examples with a gold label {right} agree with it, fewer than by "
-            "chance; the model takes raters for better than that, and its answers mean little "
-            "here. Are the classes in gold= coded as those of the raters?",
+            "chance. The gold labels are taken at their word, and the raters for worse than "
+            "chance. Are the classes in gold= coded as those of the raters?",
             stacklevel=3,
         )
 
