@@ -11,6 +11,9 @@ from bayescm.validate import fail, suggest
 
 # Labels of two classes that say themselves which is the positive one: the second.
 BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
+# Names that say what is along an axis of a table, in small letters.
+_TRUE = ("actual", "truth", "true", "y_true", "true_label", "reference")
+_GUESSED = ("predicted", "prediction", "predictions", "pred", "y_pred", "predicted_label")
 
 
 def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
@@ -89,3 +92,25 @@ def find_label(wanted: Any, labels: list, what: str = "positive class") -> Any:
         if label == wanted:
             return label
     raise fail(f"the {what} is not among the labels", wanted, labels, suggest(wanted, labels))
+
+
+def sides_of(table: pd.DataFrame) -> tuple[str, str]:
+    """
+    Return what is down and what is across a table, by the names of its axes.
+
+    Examples
+    --------
+    >>> sides_of(pd.DataFrame([[1]]).rename_axis(index="Prediction", columns="Reference"))
+    ('predicted', 'actual')
+    """
+    names = [str(axis.name).strip().lower().replace(" ", "_") for axis in table.axes]
+    (true_down, true_across), (down, across) = (
+        [name in known for name in names] for known in (_TRUE, _GUESSED)
+    )
+    if (true_down and true_across) or (down and across):
+        got, todo = (
+            [axis.name for axis in table.axes],
+            "name the rows actual, the columns predicted",
+        )
+        raise fail("both axes of the table are the same", got, "actual and predicted", todo)
+    return ("predicted", "actual") if down or true_across else ("actual", "predicted")

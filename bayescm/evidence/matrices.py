@@ -15,7 +15,7 @@ from bayescm.evidence.counts import (
     make_counts,
 )
 from bayescm.evidence.folds import with_design
-from bayescm.evidence.labels import as_labels
+from bayescm.evidence.labels import as_labels, sides_of
 from bayescm.validate import check_counts, fail, suggest
 
 
@@ -99,7 +99,8 @@ def from_matrix(
     ----------
     matrix : array_like (..., C, C), DataFrame or DataArray
         The index and columns of a DataFrame, and the coords of a DataArray with dims actual and
-        predicted, are the labels.
+        predicted, are the labels. A DataFrame whose index is named predicted, prediction or y_pred,
+        or its columns actual, truth or y_true, is turned.
     labels : sequence of C labels, optional
         By default 0, 1, ..., as in ``sklearn.metrics.confusion_matrix``. For a labelled matrix: the
         order wanted; a label without a row or column gets an empty one.
@@ -121,9 +122,8 @@ def from_matrix(
     (35, 'sick')
     """
     if isinstance(matrix, pd.DataFrame):
-        matrix = xr.DataArray(
-            matrix.to_numpy(), [("actual", matrix.index), ("predicted", matrix.columns)]
-        )
+        axes = zip(sides_of(matrix), (matrix.index, matrix.columns), strict=True)
+        matrix = xr.DataArray(matrix.to_numpy(), list(axes))
     if isinstance(matrix, xr.DataArray) and set(CELLS) <= set(matrix.dims):
         _refuse_margins(matrix)
         return _from_labelled(matrix, labels, positive, fractional)

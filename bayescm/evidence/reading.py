@@ -48,7 +48,8 @@ def read(
     actual, predicted : str, optional
         Columns of a file with one row per example; by default those of these names. Without them
         the file is a confusion table (one row per actual class, its label first, one column per
-        predicted class) or, with columns TP, FN, FP and TN, a table of studies.
+        predicted class; the other way round with "predicted" in the corner) or, with columns TP,
+        FN, FP and TN, a table of studies.
     by, weights, weights_are
         As in ``from_frame``.
     labels, positive, abstain : optional

@@ -131,6 +131,16 @@ def test_labels_add_empty_rows_and_columns():
         from_matrix(crosstab)
 
 
+@pytest.mark.parametrize("names", [("predicted", "actual"), ("Prediction", None), (None, "y_true")])
+def test_a_table_with_predictions_down_is_turned(names):
+    actual, predicted = list("aabbbb"), list("abbbba")
+    turned = pd.crosstab(pd.Series(predicted), pd.Series(actual)).rename_axis(index=names[0])
+    counts = from_matrix(turned.rename_axis(columns=names[1]))
+    assert counts.equals(bcm.from_predictions(actual, predicted))
+    with pytest.raises(ValueError, match="both axes of the table are the same"):
+        from_matrix(turned.rename_axis(index="pred", columns="Predicted label"))
+
+
 def test_matrices_of_folds():
     counts = from_matrix(np.full((5, 3, 3), 4), dims=("fold",))
     assert counts.n_folds == 5

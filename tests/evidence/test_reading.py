@@ -112,6 +112,8 @@ def test_a_refusal_makes_all_labels_text(write):
 def test_a_confusion_table(write):
     counts = read(write(",well,sick\nwell,30,35\nsick,15,65\n", "table.csv"), positive="sick")
     np.testing.assert_array_equal(counts.values, [[30, 35], [15, 65]])
+    turned = read(write("Prediction,well,sick\nwell,30,15\nsick,35,65\n"), positive="sick")
+    np.testing.assert_array_equal(turned.values, counts.values)
     numbered = read(write("actual,1,0\n1,65,15\n0,35,30\n"))
     assert numbered.positive.item() == "1"
     assert numbered.sel(actual="0", predicted="1") == 35
