@@ -70,7 +70,9 @@ def test_what_is_refused():
     actual, p = drawn(6, 60)
     with pytest.raises(TypeError, match="not probabilities"):
         bcm.risk_coverage(bcm.from_scores(actual, p))
-    with pytest.raises(ValueError, match="with fold"):
-        bcm.risk_coverage(bcm.from_probabilities(actual, p, fold=np.arange(60) % 2))
+    for name in ("fold", "group"):
+        parts = bcm.from_probabilities(actual, p, **{name: np.arange(60) % 2})
+        with pytest.raises(ValueError, match=f"with {name}"):
+            bcm.risk_coverage(parts)
     with pytest.raises(ValueError, match="promise must be a risk"):
         bcm.risk_coverage(bcm.from_probabilities(actual, p), promise=2)

@@ -7,7 +7,7 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest
 
 import bayescm as bcm
-from bayescm.direct.probabilities import linear, smooth
+from bayescm.direct.probabilities import linear, sites, smooth
 
 TIMES, DRAWS = 300, 199
 
@@ -41,9 +41,27 @@ def of_three(rng):
     return (posterior.chances(drawn, at)[..., 0] < own).sum(axis=0)
 
 
+def of_sites(rng):
+    """Return the ranks of the means, the spreads and the first site's level and slope, of five."""
+    code = np.repeat(np.arange(5), [60, 40, 30, 20, 10])
+    odds = rng.normal(-0.5, 1.3, len(code))
+    center = rng.normal(0, [smooth.LEVEL, smooth.SLOPE])
+    spread = np.abs(rng.normal(0, sites.SPREAD))
+    effect = rng.normal(center, spread, (5, 2))
+    place = (odds - odds.mean()) / odds.std()
+    chance = expit(odds + effect[code, 0] + effect[code, 1] * place)
+    seen = (rng.random(len(code)) < chance).astype(float)
+    posterior = sites.Sites(odds, seen, np.ones(len(code)), code, sites.SPREAD)
+    drawn = posterior.draw(20 * DRAWS, rng)[:3]
+    some = rng.choice(20 * DRAWS, DRAWS, replace=False)
+    pairs = zip(drawn, (center, spread, effect), strict=True)
+    below = [(each[some] < truth).sum(axis=0) for each, truth in pairs]
+    return np.concatenate([*below[:2], below[2][0]])
+
+
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.parametrize("simulate", [of_two, of_three])
+@pytest.mark.parametrize("simulate", [of_two, of_three, of_sites])
 def test_ranks_of_the_truth_are_uniform(simulate):
     rng = np.random.default_rng(5)
     ranks = np.array([simulate(rng) for _ in range(TIMES)])

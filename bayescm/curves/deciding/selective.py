@@ -57,8 +57,8 @@ def risk_coverage(
     Raises
     ------
     TypeError, ValueError
-        If these are scores and no probabilities, have folds or importance weights, or an argument
-        is no probability.
+        If these are scores and no probabilities, have folds, groups or importance weights, or an
+        argument is no probability.
 
     Notes
     -----
@@ -116,7 +116,7 @@ def _answers(evidence):
     if "probabilities" not in evidence.coords:
         todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
         raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
-    for name in ("fold", "importance", "prevalence"):
+    for name in ("fold", "group", "importance", "prevalence"):
         if name in evidence.variables:
             todo = f"drop_vars({name!r}) takes them for one sample as it was drawn"
             raise fail(f"probabilities with {name}", ..., "a single plain sample", todo)

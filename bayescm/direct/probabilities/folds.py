@@ -59,10 +59,11 @@ class FoldForecasts(OfForecasts):
     def doubts(self) -> list[str]:
         """Say so where a fold has so few examples of a class that its slope says little."""
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
-        few = int(pd.crosstab(fold, truth).to_numpy().min())
+        given = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
+        few = pd.crosstab(fold, truth, given, aggfunc="sum").fillna(0).to_numpy().min()
         if few >= _FEW:
             return []
-        said = f"A fold has {few} examples of a class"
+        said = f"A fold has {few:.3g} examples of a class"
         return [f"{said}: slopes and intercepts of single folds say little."]
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
