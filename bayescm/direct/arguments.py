@@ -14,6 +14,7 @@ from bayescm.evidence.counts import (
     is_outcomes,
     make_counts,
 )
+from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.outcomes import counts_of
 from bayescm.validate import check_counts, fail
 
@@ -72,6 +73,9 @@ def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
     if prevalence is None and "prevalence" in counts.coords:
         known = counts.coords["prevalence"]
         return known.values if known.ndim else known.item()
+    ordered = in_label_order(prevalence, counts["actual"].values.tolist())
+    if ordered is not prevalence:
+        return np.asarray(ordered, float)
     if np.ndim(prevalence) == 0 or isinstance(prevalence, tuple):
         return prevalence
     shares = prevalence

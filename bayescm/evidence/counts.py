@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.labels import agreeing, find_label, listed, obvious
+from bayescm.evidence.labels import agreeing, find_label, listed, obvious, sides_of
 from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, fail, suggest
 
@@ -266,9 +266,8 @@ def align(values: Any, counts: xr.DataArray) -> Any:
 
 def _labelled_values(values, counts):
     if isinstance(values, pd.DataFrame):
-        return xr.DataArray(
-            values.to_numpy(), [("actual", values.index), ("predicted", values.columns)]
-        )
+        axes = zip(sides_of(values), (values.index, values.columns), strict=True)
+        return xr.DataArray(values.to_numpy(), list(axes))
     if isinstance(values, xr.DataArray):
         _check_dims(values)
         return values

@@ -1,6 +1,6 @@
 """Labels of classes: what they may be, their order, and the positive one of two."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -114,3 +114,64 @@ def sides_of(table: pd.DataFrame) -> tuple[str, str]:
         )
         raise fail("both axes of the table are the same", got, "actual and predicted", todo)
     return ("predicted", "actual") if down or true_across else ("actual", "predicted")
+
+
+def numbered(index: pd.Index) -> bool:
+    """Say whether an index is what pandas puts where there are no labels: 0, 1, 2, ...."""
+    bare = isinstance(index, pd.RangeIndex) and index.name is None
+    return bare and (index.start, index.step) == (0, 1)
+
+
+def in_label_order(given: Any, labels: Sequence) -> Any:
+    """
+    Return numbers by label, of a mapping or a Series, in the order of the labels; others as given.
+
+    A Series that is numbered from 0 on has no labels.
+
+    Examples
+    --------
+    >>> in_label_order(pd.Series({"b": 0.2, "a": 0.8}), ["a", "b"])
+    [0.8, 0.2]
+    """
+    if isinstance(given, pd.Series) and not numbered(given.index):
+        given = given.to_dict()
+    if not isinstance(given, Mapping):
+        return given
+    if set(given) != set(labels):
+        raise fail("labels that are not the classes", list(given), list(labels), "name each class")
+    return [given[label] for label in labels]
+
+
+def columns_in_order(table: Any, labels: Sequence) -> Any:
+    """
+    Return a table whose columns are named as the classes in their order; others as given.
+
+    Columns that are numbered from 0 on have no names.
+
+    Examples
+    --------
+    >>> columns_in_order(pd.DataFrame([[1, 2]], columns=["b", "a"]), ["a", "b"]).values
+    array([[2, 1]])
+    """
+    if isinstance(table, pd.DataFrame):
+        if numbered(table.columns):
+            return table
+    elif not _is_polars(table):
+        return table
+    names, wanted = ([str(each) for each in given] for given in (table.columns, labels))
+    if sorted(names) == sorted(wanted):
+        places = [names.index(label) for label in wanted]
+        return table.iloc[:, places] if isinstance(table, pd.DataFrame) else table[:, places]
+    own = sorted(set(names) & set(wanted))
+    if own and len(names) == len(wanted):
+        todo = "name every column as its class"
+        raise fail("some columns are named as classes, others not", names, wanted, todo)
+    return table
+
+
+def _is_polars(table):
+    if isinstance(table, np.ndarray | Sequence):
+        return False
+    import narwhals as nw  # nothing else needs it
+
+    return nw.dependencies.is_polars_dataframe(table)

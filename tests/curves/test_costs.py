@@ -1,6 +1,7 @@
 """Costs of acting on probabilities: the sample's mean, the best threshold, uncertain costs."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytest
 
@@ -62,3 +63,13 @@ def test_costs_drawn_together_stay_together(sample):
 def test_bad_costs_are_refused(sample, bad):
     with pytest.raises(ValueError, match="cost"):
         bcm.expected_cost(bcm.from_probabilities(*sample), bad)
+
+
+def test_a_labelled_matrix_of_costs_is_read_by_its_labels(sample):
+    evidence = bcm.from_probabilities(*sample)
+    plain = [[0, 1], [5, 0]]
+    table = pd.DataFrame(plain)
+    turned = table.T.rename_axis(index="predicted", columns="actual")
+    want = bcm.expected_cost(evidence, plain, thresholds=[0.2])["cost"]
+    for costs in (table, table.iloc[::-1, ::-1], turned):
+        assert bcm.expected_cost(evidence, costs, thresholds=[0.2])["cost"] == want

@@ -1,7 +1,9 @@
 """Scores at another prevalence, one class against the rest, folds pooled."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.curves import at_prevalence, one_vs_rest, pool_folds
@@ -51,3 +53,17 @@ def test_folds_are_pooled_as_they_are_or_by_their_ranks():
     )
     with pytest.raises(ValueError, match="no folds"):
         pool_folds(plain, ranks=True)
+
+
+def test_shares_by_label_are_not_taken_by_place():
+    labels, shares = list("abc"), pd.Series({"c": 0.1, "a": 0.7, "b": 0.2})
+    three = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=labels)
+    array = xr.DataArray(shares.values, coords={"actual": shares.index}, dims="actual")
+    for given in (shares, shares.to_dict(), array, pd.Series([0.7, 0.2, 0.1])):
+        np.testing.assert_allclose(at_prevalence(three, given).prevalence, [0.7, 0.2, 0.1])
+        direct = bcm.direct.fixed_totals(three, prevalence=given)
+        np.testing.assert_allclose(
+            direct.point(bcm.measures.resolve("accuracy")), 0.7 * 0.9 + 0.2 * 7 / 12 + 0.1
+        )
+    with pytest.raises(ValueError, match="labels that are not the classes"):
+        at_prevalence(three, {"a": 0.7, "b": 0.3})

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import xarray as xr
 from sklearn import metrics as skm
@@ -170,3 +171,17 @@ def test_a_band_of_scores_is_no_answer():
     assert "abstain" not in bcm.curves.classify(scores, 0.5).coords
     three = bcm.from_scores([0, 1, 2], [[0.9, 0.1, 0], [0.3, 0.4, 0.3], [0, 0, 1.0]])
     assert bcm.measure(bcm.curves.classify(three, 0.5), "coverage").coverage == pytest.approx(2 / 3)
+
+
+def test_columns_named_as_the_classes_are_taken_by_name():
+    actual, proba = list("abcb"), np.array([[7, 2, 1], [3, 4, 3], [2, 2, 6], [5, 4, 1]]) / 10
+    table = pd.DataFrame(proba, columns=list("abc"))[["c", "a", "b"]]
+    for given in (table, pl.from_pandas(table)):
+        found = bcm.from_scores(actual, given)
+        np.testing.assert_array_equal(found["score"].sel({"class": list("abc")}), proba)
+    other = bcm.from_scores(actual, table.set_axis(["x", "y", "z"], axis=1))
+    np.testing.assert_array_equal(other["score"].values, table.to_numpy())
+    bare = bcm.from_scores([0, 1, 2, 1], pd.DataFrame(proba[:, ::-1]), labels=[2, 1, 0])
+    np.testing.assert_array_equal(bare["score"].sel({"class": [0, 1, 2]}), proba)
+    with pytest.raises(ValueError, match="some columns are named as classes"):
+        bcm.from_scores(actual, table.rename(columns={"c": "z"}))

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from bayescm.curves import drawing
 from bayescm.curves.deciding.decisions import checked
 from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.curves.numbers import interval_of
+from bayescm.evidence.counts import align, make_counts
+from bayescm.evidence.labels import numbered
 from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.validate import check_prob, check_seed, fail
 
@@ -36,11 +39,11 @@ def expected_cost(
     evidence : Dataset
         Probabilities of two classes, see :func:`bayescm.from_probabilities`; for a population of
         another prevalence, from :func:`bayescm.at_prevalence`.
-    costs : mapping or array_like, shape (2, 2)
+    costs : mapping, array_like or DataFrame, shape (2, 2)
         Of the cells ``"fn"``, ``"fp"``, ``"tp"`` and ``"tn"``, 0 where one is left out; or rows =
-        actual, columns = predicted, index 1 the positive class. An uncertain entry of a mapping is
-        an array of draws (arrays of one length are drawn together), or a function from a name to a
-        PyMC variable. Benefits are negative.
+        actual, columns = predicted, index 1 the positive class unless the axes have labels. An
+        uncertain entry of a mapping is an array of draws (arrays of one length are drawn together),
+        or a function from a name to a PyMC variable. Benefits are negative.
     thresholds : array_like, shape (T,), optional
         In [0, 1]; examples from the threshold on are acted on. By default 0, 0.01, ..., 1.
     prob : float, default 0.95
@@ -88,7 +91,7 @@ def expected_cost(
     known = checked(evidence, None)
     at = _DEFAULT if thresholds is None else check_chances(thresholds, *_BAD)
     drawn = rates_at(known, at, concentration=_PRIOR, draws=draws, random_seed=random_seed)
-    price = _prices(costs, draws, rng)
+    price = _prices(_by_cell(costs, known), draws, rng)
     mean = {cell: float(each.mean()) for cell, each in price.items()}
     labelled = {cell: xr.DataArray(each, dims="draw") for cell, each in price.items()}
     paid = _cost(drawn, labelled).transpose("draw", ..., "threshold")
@@ -123,8 +126,6 @@ def _implied(mean):
 
 def _prices(costs, draws, rng):
     """Return draws (draws,) of the cost of each cell."""
-    if not isinstance(costs, Mapping):
-        costs = _cells_of(costs)
     unknown = [each for each in costs if each not in _CELLS]
     if unknown or not costs:
         todo = 'pass e.g. {"fn": 5, "fp": 1}'
@@ -140,7 +141,16 @@ def _prices(costs, draws, rng):
     return price
 
 
-def _cells_of(costs):
+def _by_cell(costs, known):
+    """Return costs by cell; a labelled matrix says itself which class is which."""
+    if isinstance(costs, Mapping):
+        return costs
+    if isinstance(costs, pd.DataFrame) and all(map(numbered, costs.axes)):
+        costs = costs.to_numpy()
+    if isinstance(costs, pd.DataFrame | xr.DataArray):
+        positive = known["positive"].item()
+        labels = [each for each in np.unique(known["actual"]).tolist() if each != positive]
+        costs = align(costs, make_counts(np.zeros((2, 2)), np.array([*labels, positive]), positive))
     try:
         matrix = np.asarray(costs, float)
     except (TypeError, ValueError):

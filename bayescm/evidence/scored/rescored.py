@@ -1,6 +1,6 @@
 """Evidence seen differently: at another prevalence, one class against the rest, folds as one."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import abstains, as_counts, positive
+from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.scored.scores import as_scores, check_share
 from bayescm.validate import fail, suggest
 
@@ -25,8 +26,8 @@ def at_prevalence(evidence: Any, prevalence: Any) -> Any:
         Counts, or scores of two classes.
     prevalence : float, or mapping or array_like of C floats
         Proportion of positives, between 0 and 1. Of counts of more than two classes the proportion
-        of each, by label or in the order of the labels; they sum to 1. Scores and probabilities of
-        more than two classes are refused: take one against the rest first.
+        of each, by label (a mapping, a Series) or in the order of the labels; they sum to 1. Scores
+        and probabilities of more than two classes are refused: take one against the rest first.
 
     Returns
     -------
@@ -74,8 +75,9 @@ def _counts_at_prevalence(counts, prevalence):
             allowed = "0 < prevalence < 1"
             raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
         return counts.assign_coords(prevalence=float(prevalence))
-    if isinstance(prevalence, Mapping) and set(prevalence) == set(labels):
-        prevalence = [prevalence[label] for label in labels]
+    if isinstance(prevalence, xr.DataArray) and set(prevalence.coords) == set(prevalence.dims):
+        prevalence = prevalence.to_series()
+    prevalence = in_label_order(prevalence, labels)
     shares = np.asarray(prevalence if np.ndim(prevalence) == 1 else np.nan, float)
     if shares.shape != (len(labels),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
         todo = "pass a proportion for each class, such as {'a': 0.7, 'b': 0.2, 'c': 0.1}"

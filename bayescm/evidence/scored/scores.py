@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.labels import as_labels, obvious
+from bayescm.evidence.labels import as_labels, columns_in_order, obvious
 from bayescm.evidence.tabulate import check_weights
 from bayescm.validate import fail, suggest, unmasked
 
@@ -153,6 +153,7 @@ def _check_mapping(scores):
 
 def _matrix(scores, n, classes):
     unmasked(scores, "a score")
+    scores = columns_in_order(scores, classes.tolist())
     try:
         values = np.asarray(scores, float)
     except (TypeError, ValueError, RuntimeError):  # the last from tensors that numpy cannot see
