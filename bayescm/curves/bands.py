@@ -90,8 +90,9 @@ def _pointwise(curves, prob):
 def _deepest(curves, low, prob):
     """Return the hull, (T, 2), of the deepest of the curves (S, T), its lower side from ``low``."""
     size = len(curves)
-    order = np.argsort(curves.T, axis=1)
-    values = np.take_along_axis(curves.T, order, axis=1)
+    points = np.ascontiguousarray(curves.T)
+    order = np.argsort(points, axis=1)
+    values = np.take_along_axis(points, order, axis=1)
     # Only the most extreme ranks decide: of draws in the order of each point, those on the edges.
     edge = min(size // 2, max(8, int(np.ceil((1 - prob) * size))))
     lower = _edge_ranks(values[:, : edge + 1])
@@ -112,10 +113,10 @@ def _edge_ranks(values):
 
 def _extreme_ranks(draw, rank, size, number=8):
     """Return each draw's most extreme ranks from either end, smallest first, (size, number)."""
-    by = np.lexsort((rank, draw))
-    draw, rank = draw[by], rank[by]
+    none = rank.max(initial=0) + 1
+    draw, rank = np.divmod(np.sort(draw * none + rank), none)
     within = np.arange(len(draw)) - np.searchsorted(draw, np.arange(size))[draw]
-    out = np.full((size, number), rank.max(initial=0) + 1)
+    out = np.full((size, number), none)
     keep = within < number
     out[draw[keep], within[keep]] = rank[keep]
     return out

@@ -253,20 +253,20 @@ def _grid(given, name, default, least):
 
 def _at_the_axes(answer, drawn, prob):
     """Return the band with what lies on the axes: a curve may rise at once, and be done early."""
-    tpr, fpr = answer["tpr"], answer["fpr"]
-    lower, upper = (tpr.sel(bound=each, drop=True) for each in ("lower", "upper"))
+    tpr, fpr = answer["tpr"].copy(), answer["fpr"].values
+    lower, upper = tpr.values[..., 0], tpr.values[..., 1]
     rates = drawn.on_the_axes()
     if rates is not None:
+        start = np.quantile(rates[0], (1 + prob) / 2, axis=0)
+        done = np.quantile(rates[1], (1 - prob) / 2, axis=0)
         # Not above what the band says a little further on.
-        further = upper.where(fpr > 0, np.inf).min("fpr")
-        start = np.minimum(rates[0].quantile((1 + prob) / 2, "draw"), further)
-        upper = upper.where(fpr > 0, start)
-        upper = upper.where(fpr < rates[1].quantile((1 - prob) / 2, "draw"), 1.0)
+        further = upper[..., fpr > 0].min(axis=-1, initial=np.inf)
+        upper[..., fpr == 0] = np.minimum(start, further)[..., None]
+        upper[fpr >= done[..., None]] = 1.0
     # The examples' own curve is always one of those that may be.
-    upper = np.maximum(upper, answer["estimate"]).assign_coords(bound="upper")
-    lower = lower.where(fpr > 0, 0.0).assign_coords(bound="lower")
-    sides = xr.concat([lower, upper], "bound", coords="minimal", compat="override")
-    return sides.transpose(*tpr.dims).drop_vars("quantile", errors="ignore")
+    np.maximum(upper, answer["estimate"].values, out=upper)
+    lower[..., fpr == 0] = 0.0
+    return tpr
 
 
 def _with_band(evidence, drawn, label, prob, simultaneous):
@@ -274,7 +274,7 @@ def _with_band(evidence, drawn, label, prob, simultaneous):
     values = drawn.map(*label)
     lowest = drawn.lowest().map(*label) if simultaneous else None
     bounds = band(values, prob=prob, simultaneous=simultaneous, lowest=lowest)
-    found = {values.name: bounds, "median": values.median("draw")}
+    found = {values.name: bounds, "median": values.reduce(np.median, "draw")}
     found["estimate"] = drawing.observe(evidence).map(*label).isel(draw=0, drop=True)
     coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     return xr.Dataset(found).assign_coords(coords)

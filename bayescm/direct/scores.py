@@ -119,7 +119,10 @@ class Scores(Posterior):
         if len(self.views) == 1:
             sides = self.views[0].concentration
             shapes = np.add.reduceat(sides, cuts[0][:-1], axis=1)
-            return [np.stack([rng.standard_gamma(each, (size, len(each))) for each in shapes])]
+            both = np.empty((2, size, len(cuts[0]) - 1))
+            for each, side in zip(shapes, both, strict=True):
+                rng.standard_gamma(each, out=side)
+            return [both]
         shape, keys = self._cells(cuts)
         masses = [np.zeros((2, size, len(cut) - 1)) for cut in cuts]
         step = max(1, int(_AT_ONCE / len(shape)))

@@ -1,6 +1,7 @@
 """Is acting on the probabilities worth while: net benefit by threshold, with its posterior."""
 
-from functools import partial
+from functools import partial, reduce
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import xarray as xr
 from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.curves.deciding.rates import rates_at, rates_seen
-from bayescm.curves.numbers import interval_of
+from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.evidence.scored.rescored import at_prevalence
 from bayescm.evidence.scored.scores import check_one_sample
 from bayescm.validate import check_prob, check_seed, fail
 
 _DEFAULT = np.arange(1, 100) / 100
-_NOTHING = 1e-14  # what rounding leaves of finds and alarms that even out
+_NOTHING = 1e-12  # what rounding leaves of net benefits that are equal
 _BAD = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
 
 
@@ -94,36 +95,43 @@ def decision_curve(
     check_prob(prob)
     at = _DEFAULT if thresholds is None else check_chances(thresholds, *_BAD, inside=True)
     known = checked(evidence, prevalence)
-    odds = xr.DataArray(at / (1 - at), coords={"threshold": at}, dims="threshold")
+    odds = at / (1 - at)
     if not concentration > 0:
         todo = "pass concentration=0.5"
         raise fail("concentration must be positive", concentration, "a number > 0", todo)
     size = {"draws": draws, "random_seed": check_seed(random_seed)}
     drawn = rates_at(known, at, concentration=concentration, **size)
     seen = rates_seen(known, at)
-    net, every = _net(drawn, odds)
-    points, all_points = (each.where(np.abs(each) > _NOTHING, 0.0) for each in _net(seen, odds))
-    share = seen["prevalence"]
+    net, every, share = _net(drawn, odds)
+    points, all_points, share_seen = _net(seen, odds)
+    points, all_points = _rounded(points), _rounded(all_points)
     ends = partial(_ends, prob=prob, simultaneous=simultaneous)
+    everybody = Empirical(share.ravel()).eti(prob)  # in which their net benefit is linear
+    dims = tuple(map(str, seen["tpr"].dims))
     answer = {
-        "net_benefit": points,
-        "mean": net.mean("draw"),
-        "interval": ends(net),
-        "treat_all": all_points,
-        "treat_all_interval": interval_of(every, prob, "eti"),
-        "standardized": points / share,
-        "standardized_interval": ends(net / drawn["prevalence"]),
-        "avoided": (points - all_points) / odds,
-        "avoided_interval": ends((net - every) / odds),
-        "p_useful": (net > np.maximum(every, 0)).mean("draw"),
+        "net_benefit": (dims, points),
+        "mean": (dims, net.mean(axis=0)),
+        "interval": ((*dims, "bound"), ends(net)),
+        "treat_all": ("threshold", all_points.ravel()),
+        "treat_all_interval": (
+            ("threshold", "bound"),
+            everybody - (1 - everybody) * odds[:, None],
+        ),
+        "standardized": (dims, points / share_seen),
+        "standardized_interval": ((*dims, "bound"), ends(net / share)),
+        "avoided": (dims, (points - all_points) / odds),
+        "avoided_interval": ((*dims, "bound"), ends((net - every) / odds)),
+        "p_useful": (dims, (net > np.maximum(every, 0)).mean(axis=0)),
     }
-    if "classifier" in net.dims:
-        answer["difference"] = ends(net - net.rename(classifier="other"))
-    answer |= _choice(net, every)
-    coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
-    return xr.Dataset({name: each.rename(name) for name, each in answer.items()}).assign_coords(
-        coords
-    )
+    names = ["classifier"]
+    coords: dict[Any, Any] = {**seen.coords, "bound": ["lower", "upper"]}
+    if len(dims) > 1:
+        names = seen["classifier"].values.tolist()
+        coords["other"] = names
+        answer["difference"] = (("classifier", "other", *dims[1:], "bound"), _pairs(net, ends))
+    coords["strategy"] = [*names, "all", "none"]
+    coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
+    return xr.Dataset(answer | _choice(net, every), coords)
 
 
 def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
@@ -136,31 +144,43 @@ def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
 
 
 def _ends(values, prob, simultaneous):
-    """Return the band, or the pointwise intervals, of draws of curves."""
-    values = values.transpose("draw", ..., "threshold")
-    return band(values, prob=prob) if simultaneous else interval_of(values, prob, "eti")
+    """Return the band, or the pointwise intervals, (..., T, 2), of draws of curves (S, ..., T)."""
+    if not simultaneous:
+        return Empirical(values).eti(prob)
+    dims = ("draw", *(f"dim_{each}" for each in range(1, values.ndim)))
+    return band(xr.DataArray(values, dims=dims), prob=prob).values
+
+
+def _pairs(net, ends):
+    """Return how much more each classifier is worth than each other, (K, K, T, 2)."""
+    number = net.shape[1]
+    found = np.zeros((number, number, net.shape[2], 2))
+    for one, other in combinations(range(number), 2):
+        found[one, other] = ends(_rounded(net[:, one] - net[:, other]))
+        found[other, one] = 0.0 - found[one, other][:, ::-1]
+    return found
+
+
+def _rounded(values):
+    return np.where(np.abs(values) > _NOTHING, values, 0.0)
 
 
 def _net(rates, odds):
-    """Return the net benefit of the classifiers, and of treating everybody."""
-    share = rates["prevalence"]
-    found, alarms = share * rates["tpr"], (1 - share) * rates["fpr"]
-    return found - alarms * odds, share - (1 - share) * odds
+    """Return the net benefit of the classifiers, and of as many dims that of all, and the share."""
+    found, alarms, share = (rates[name].values for name in ("tpr", "fpr", "prevalence"))
+    share = share.reshape(share.shape + (1,) * (found.ndim - share.ndim))
+    price = (1 - share) * odds
+    return share * found - price * alarms, share - price, share
 
 
 def _choice(net, every):
     """Return how probable it is that each strategy is best, and what it is worth to know."""
-    several = "classifier" in net.dims
-    names = net["classifier"].values.tolist() if several else ["classifier"]
-    each = [net.isel(classifier=k).values for k in range(len(names))] if several else [net.values]
-    worth = [*each, every.values, np.zeros(every.shape)]
-    top = np.maximum.reduce(worth)
-    best = [one == top for one in worth]
-    ties = np.sum(best, axis=0)  # who ties shares the first place
+    size, last = len(net), net.shape[-1]
+    worth = [*np.moveaxis(net.reshape(size, -1, last), 1, 0), every.reshape(size, last)]
+    worth.append(np.zeros((1, last)))
+    top = reduce(np.maximum, worth)
+    best = [one >= top - _NOTHING for one in worth]
+    ties = sum(one.astype(np.int16) for one in best)  # who ties shares the first place
     shared = [(one / ties).mean(axis=0) if (ties > 1).any() else one.mean(axis=0) for one in best]
     gain = top.mean(axis=0) - np.max([one.mean(axis=0) for one in worth], axis=0)
-    coords = {"strategy": [*names, "all", "none"]} | dict(every.isel(draw=0, drop=True).coords)
-    return {
-        "p_best": xr.DataArray(np.array(shared), coords, ("strategy", "threshold")),
-        "evpi": every.isel(draw=0, drop=True).copy(data=gain),
-    }
+    return {"p_best": (("strategy", "threshold"), np.array(shared)), "evpi": ("threshold", gain)}

@@ -51,13 +51,14 @@ def _above(places, weights, order, concentration, draws, rng):
     cells, cell = _distinct(np.concatenate([places, ends], axis=1), last + 1)
     shape = np.bincount(cell, np.concatenate([weights, [concentration] * 2]))
     mass = rng.standard_gamma(shape, (draws, len(shape)))
-    mass /= mass.sum(axis=1, keepdims=True)
-    found = np.empty((draws, len(places), last))
+    found, reached = np.empty((draws, len(places), last)), np.empty(last, int)
     for each, row in enumerate(cells):
         down = np.argsort(-row, kind="stable")
-        total = np.cumsum(mass[:, down], axis=1)
-        reached = np.searchsorted(-row[down], -np.arange(last), side="left")
-        found[:, each, order] = total[:, reached - 1]
+        total = mass[:, down]
+        np.cumsum(total, axis=1, out=total)
+        total /= total[:, -1:]
+        reached[order] = np.searchsorted(-row[down], -np.arange(last), side="left")
+        found[:, each] = total[:, reached - 1]
     return found
 
 
