@@ -141,6 +141,13 @@ def test_a_table_with_predictions_down_is_turned(names):
         from_matrix(turned.rename_axis(index="pred", columns="Predicted label"))
 
 
+def test_cells_in_different_orders_are_refused():
+    tp = pd.Series([5, 6], index=["a", "b"])
+    with pytest.raises(ValueError, match="has the rows of tn in another order"):
+        from_cells(tp=tp[::-1], fn=1, fp=1, tn=tp)
+    assert from_cells(tp=tp, fn=1, fp=1, tn=tp.set_axis([3, 4])).shape == (2, 2, 2)
+
+
 def test_matrices_of_folds():
     counts = from_matrix(np.full((5, 3, 3), 4), dims=("fold",))
     assert counts.n_folds == 5

@@ -185,3 +185,14 @@ def test_columns_named_as_the_classes_are_taken_by_name():
     np.testing.assert_array_equal(bare["score"].sel({"class": [0, 1, 2]}), proba)
     with pytest.raises(ValueError, match="some columns are named as classes"):
         bcm.from_scores(actual, table.rename(columns={"c": "z"}))
+
+
+def test_the_column_of_the_other_class_is_refused():
+    actual, sure = (
+        ["no", "yes", "yes"],
+        pd.DataFrame({"no": [0.8, 0.1, 0.3], "yes": [0.2, 0.9, 0.7]}),
+    )
+    assert bcm.from_scores(actual, sure["yes"], positive="yes")["score"].values[1] == 0.9
+    for given in (sure["no"], sure[["no"]], {"model": sure["no"]}):
+        with pytest.raises(ValueError, match="scores of the other class: 'no'"):
+            bcm.from_scores(actual, given, positive="yes")

@@ -162,7 +162,7 @@ def test_moments_are_kept_in_utc(at, stored):
         assert ledger.read("spam").at.tolist() == [stored]
 
 
-@pytest.mark.parametrize("at", ["yesterday?", 1.7e9, float("nan"), "NaT", []])
+@pytest.mark.parametrize("at", ["yesterday?", 1.7e9, float("nan"), "NaT", [], "01/02/2026"])
 def test_moments_that_are_none_are_refused(at):
     with Ledger("sqlite://") as ledger, pytest.raises(ValueError, match="at must be a time"):
         ledger.record("spam", 1, MONDAY, at=at)

@@ -94,6 +94,9 @@ def best(
     if np.ndim(points) != 1:
         todo = "pass e.g. f1_macro, or recall[a]"
         raise fail("not one number", kernel.__name__, "a measure of one number", todo)
+    if np.isnan(points).all():
+        todo = "choose another measure, or collect more examples"
+        raise fail(f"{kernel.__name__} is undefined in this sample", ..., "a number", todo)
     place = int(np.nanargmax(sign * points))
     rng = np.random.default_rng(check_seed(random_seed))
     outside = _outside(counts.astype(int), known, kernel, sign, resamples, rng)

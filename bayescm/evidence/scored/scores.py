@@ -99,6 +99,7 @@ def from_scores(
         if kind == "importance":
             columns["importance"] = ("example", given / given.max())
     coords |= _positive(positive, classes)
+    _check_name(scores, coords, classes)
     return as_scores(xr.Dataset(columns, coords))
 
 
@@ -176,6 +177,18 @@ def _same_length(name, values, n):
         todo = "align the columns first"
         raise fail(f"{name} and actual differ in length", values.shape, f"{n} rows", todo)
     return values
+
+
+def _check_name(scores, coords, classes):
+    """Raise where a column is named as the class that is not the positive one."""
+    for each in scores.values() if isinstance(scores, Mapping) else [scores]:
+        frame = each.to_frame() if isinstance(each, pd.Series) else each
+        if "positive" not in coords or not isinstance(frame, pd.DataFrame):
+            continue
+        name = frame.columns[0]
+        if isinstance(name, str) and name in classes.tolist() and name != coords["positive"]:
+            todo = f"pass the column of {coords['positive']!r}, or positive={name!r}"
+            raise fail("scores of the other class", name, f"those of {coords['positive']!r}", todo)
 
 
 def _positive(positive, classes):

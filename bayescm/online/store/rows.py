@@ -29,6 +29,8 @@ def instant(at: Any) -> datetime:
     try:
         if not isinstance(at, str | date | np.datetime64):  # a number has no unit
             raise TypeError
+        if isinstance(at, str) and not at.strip()[:4].isdigit():  # the first of 1/2/2026?
+            raise ValueError
         moment = pd.Timestamp(at)
         if pd.isna(moment):
             raise ValueError

@@ -47,3 +47,6 @@ def test_what_cannot_be_selected_from_is_refused():
         bcm.best(both.sel(classifier=["m0"]), "f1")
     with pytest.raises(ValueError, match="not one number"):
         bcm.best(both, lambda cells: cells.sum(-1))
+    none = bcm.from_classifiers([0, 0], {"a": [0, 1], "b": [1, 1]}, labels=[0, 1], positive=1)
+    with pytest.raises(ValueError, match="recall is undefined in this sample"):
+        bcm.best(none, "recall")
