@@ -43,8 +43,8 @@ class Curved(NamedTuple):
     The form of a function of the calibration curve.
 
     ``zero`` says whether it is a distance, 0 where the forecasts are right: no two-sided interval
-    holds that 0, and the lower limit is that of the band of the curve. ``whole`` says whether it is
-    of the chances of all classes given the whole forecast.
+    holds that 0, and the lower limit is 0 where the band of the curve holds it. ``whole`` says
+    whether it is of the chances of all classes given the whole forecast.
     """
 
     zero: bool

@@ -87,6 +87,19 @@ def test_the_error_of_right_forecasts_may_be_0_however_many_draws():
         assert bcm.interval(evidence, "ece", draws=draws).values[0] == 0
 
 
+def test_the_error_of_clearly_wrong_forecasts_is_bounded_from_both_sides():
+    """Twice as extreme as the truth: the error's interval is not much longer than equal tails."""
+    rng = np.random.default_rng(8)
+    odds = rng.normal(0, 2, 2000)
+    p, chance = 1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(-odds / 2))
+    posterior = bcm.direct.calibration(bcm.from_probabilities(rng.random(2000) < chance, p))
+    ece = bcm.measures.resolve("ece")
+    (drawn,) = posterior.draw([ece], 1000, np.random.default_rng(1))
+    lower, upper = posterior.drawn(ece, drawn).eti(0.95)
+    assert lower < np.abs(p - chance).mean() < upper
+    assert upper - lower < 1.7 * np.ptp(np.quantile(drawn, [0.025, 0.975]))
+
+
 def cases_and_controls(size):
     """Return right forecasts of a population of prevalence .2, controls taken at a quarter."""
     place = np.arange(size)

@@ -161,5 +161,5 @@ class OfForecasts(Posterior):
         form = getattr(measure, "form", None)
         if not isinstance(form, Curved) or not form.zero:
             return super().drawn(measure, draws)
-        how = "draws; the lower limit is that of the curve's band"
+        how = "draws; the lower limit is 0 where the curve's band holds the diagonal"
         return Distance(draws, how=how, posterior=self, measure=measure)
