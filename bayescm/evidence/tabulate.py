@@ -179,11 +179,21 @@ def group_axis(name: str, values: Any) -> Axis:
         raise fail("a reserved name for a dim", name, allowed, "rename it")
     array = column(name, values)
     axis = _narrow(array)
-    if axis is not None and _count([axis]).all():
+    if axis is not None and _all_occur(axis):
         return axis
     codes, values = factorize(name, array)
     order = np.argsort(np.array(values))
     return Axis(np.argsort(order)[codes], 0, np.array(values)[order])
+
+
+def _all_occur(axis):
+    """Say whether every value occurs, which the first examples mostly show."""
+    seen = np.zeros(len(axis.values), np.int64)
+    for start in range(0, len(axis.codes), _PIECE):
+        seen += np.bincount(axis.piece(slice(start, start + _PIECE)), minlength=len(seen))
+        if seen.all():
+            return True
+    return False
 
 
 def _encode(actual, predicted):
@@ -245,7 +255,8 @@ def _count(axes, weights=None):
         part = slice(start, start + piece)
         index = axes[0].piece(part)
         for axis in axes[1:]:
-            index = index * len(axis.values) + axis.piece(part)
+            index = index * len(axis.values)
+            index += axis.piece(part)
         table += np.bincount(index, weights if weights is None else weights[part], size)
     return table.reshape(shape)
 
