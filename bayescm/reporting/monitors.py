@@ -110,7 +110,8 @@ def _history(monitor, prob, kind):
         last = alarms.iloc[-1]
         number = f"{len(alarms)} alarms" if len(alarms) > 1 else "One alarm"
         said = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
-        tables = [Table("Alarms", alarms.astype({"at": str, "since": str}))]
+        times = {name: alarms[name].dt.floor("s").astype(str) for name in ("at", "since")}
+        tables = [Table("Alarms", alarms.assign(**times))]
     alt = f"Each measure over time with its {100 * prob:.4g}% interval; dots are single batches."
     picture = Picture("history", alt, monitor.plot(prob=prob, kind=kind))
     return Section("Over time", said, tables, [picture])

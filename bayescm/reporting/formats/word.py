@@ -37,7 +37,8 @@ def document(title: str, sections: Sequence[Section]) -> bytes:
             style = "List Bullet" if len(section.sentences) > 1 else None
             made.add_paragraph(_plain(sentence), style)
         for table in section.tables:
-            made.add_paragraph(_plain(table.caption), "Caption")
+            caption = made.add_paragraph(_plain(table.caption), "Caption")
+            caption.paragraph_format.keep_with_next = True
             _table(made, table.frame)
         for picture in section.pictures:
             _picture(made, picture)
@@ -67,6 +68,7 @@ def _table(made, frame):
         for column, (cell, value) in enumerate(zip(cells, row, strict=True)):
             cell.width = drawn.columns[column].width
             paragraph = cell.paragraphs[0]
+            paragraph.paragraph_format.keep_with_next = place == 0  # the head stays with its table
             paragraph.add_run(_plain(value)).font.size = Pt(8 if frame.shape[1] > 5 else 9)
             if column in right:
                 paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
