@@ -113,7 +113,8 @@ class HierarchicalDifferences(Posterior):
         gaps, spreads = np.zeros((2, number, number))
         for (one, two), pair in self.pairs_of.items():
             known = getattr(pair, self.estimands[of])
-            gaps[one, two], gaps[two, one] = known.mean(), -known.mean()
+            gaps[one, two] = known.mean()
+            gaps[two, one] = -gaps[one, two]
             spreads[one, two] = spreads[two, one] = known.sd() ** 2
         centre = np.eye(number) - 1 / number
         values, vectors = np.linalg.eigh(-centre @ spreads @ centre / 2)
@@ -163,7 +164,8 @@ def _measure(name):
 def _turned(found):
     """Return the distribution of the difference the other way round."""
     if isinstance(found, Gridded):
-        return Gridded(-found.nodes[::-1], found.density[::-1])
+        mass = None if found.mass is None else found.mass[::-1]
+        return Gridded(-found.nodes[::-1], found.density[::-1], mass)
     return StudentMixture(-found.location, found.scale, found.freedom, found.weight)
 
 

@@ -25,6 +25,9 @@ class Gridded(Distribution):
         Increasing; the density is next to 0 at both ends.
     density : ndarray, shape (M,)
         Up to a constant.
+    mass : ndarray, shape (M,), optional
+        Weights of a rule at the nodes, with which means are sums; by default the curve is
+        integrated.
 
     Examples
     --------
@@ -36,6 +39,7 @@ class Gridded(Distribution):
     how: ClassVar[str] = "quadrature"
     nodes: np.ndarray
     density: np.ndarray
+    mass: np.ndarray | None = None
     shape = ()
 
     @property
@@ -65,12 +69,12 @@ class Gridded(Distribution):
         return np.interp(np.asarray(q, float), below, grid)
 
     def mean(self) -> np.ndarray:
-        grid, _, mass = self._table
-        return np.asarray((grid[1:] + grid[:-1]) / 2 @ mass)
+        places, mass = self._places
+        return np.asarray(places @ mass)
 
     def sd(self) -> np.ndarray:
-        grid, _, mass = self._table
-        return np.sqrt(((grid[1:] + grid[:-1]) / 2 - self.mean()) ** 2 @ mass)
+        places, mass = self._places
+        return np.sqrt((places - self.mean()) ** 2 @ mass)
 
     def shortfall(self) -> np.ndarray:
         grid, _, mass = self._table
@@ -87,6 +91,14 @@ class Gridded(Distribution):
         upper = self.quantile(self.cdf(lower) + prob)
         best = int(np.argmin(upper - lower))
         return np.array([lower[best], upper[best]]), np.asarray(INTERIOR)
+
+    @cached_property
+    def _places(self):
+        """Where the mass is, and how much, for means."""
+        if self.mass is not None:
+            return self.nodes, self.mass / self.mass.sum()
+        grid, _, mass = self._table
+        return (grid[1:] + grid[:-1]) / 2, mass
 
     @cached_property
     def _table(self):
