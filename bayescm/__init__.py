@@ -69,7 +69,7 @@ _HOME = {
     "integrations": ["as_metrics", "mlflow", "sklearn"],
     "answers.learners.learning": ["learning_curve"],
     "reporting": ["report"],
-    "planning": ["plan", "plan_auc", "plan_comparison", "plan_labels"],
+    "planning": ["plan", "plan_above", "plan_auc", "plan_comparison", "plan_labels"],
     "plots": [
         "plot_posterior",
         "plot_ranks",

@@ -73,6 +73,7 @@ from bayescm.integrations import mlflow as mlflow
 from bayescm.integrations import sklearn as sklearn
 from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
+from bayescm.planning import plan_above as plan_above
 from bayescm.planning import plan_auc as plan_auc
 from bayescm.planning import plan_comparison as plan_comparison
 from bayescm.planning import plan_labels as plan_labels

@@ -23,6 +23,13 @@ def plan(
         str | None,
         typer.Option("--pilot", help="Counts of a pilot as TP,FN,FP,TN instead of --expect."),
     ] = None,
+    above: Annotated[
+        float | None,
+        typer.Option("--above", help="Show that the measure is larger than this."),
+    ] = None,
+    level: Annotated[
+        float, typer.Option("--level", help="Posterior probability of that, to be reached.")
+    ] = 0.95,
     difference: Annotated[
         float | None,
         typer.Option("--difference", help="Compare two classifiers that differ by this much."),
@@ -33,27 +40,39 @@ def plan(
     prevalence: Annotated[
         float | None, typer.Option("--prevalence", help="Proportion of positives, with -m auc.")
     ] = None,
+    margin: Annotated[
+        float, typer.Option("--margin", help="No worse by more than this: non-inferiority.")
+    ] = 0.0,
     p_better: Annotated[float, typer.Option("--p-better", help="P(better) to be exceeded.")] = 0.95,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
     style: FormatOption = Format.table,
     plot: Plot = None,
 ) -> None:
-    """Size of the test set for an interval of a given width, or to tell two classifiers apart."""
+    """Size of the test set for an interval, for a requirement, or to tell two classifiers apart."""
     from bayescm import planning
     from bayescm.cli.output import check_picture, show
     from bayescm.validate import fail
 
     check_picture(plot)
-    if (width is None) == (difference is None):
-        given = {"--width": width, "--difference": difference}
-        raise fail("only one goal at a time", given, "--width or --difference", "choose one")
+    goals = {"--width": width, "--above": above, "--difference": difference}
+    if sum(each is not None for each in goals.values()) != 1:
+        raise fail(
+            "only one goal at a time", goals, "--width, --above or --difference", "choose one"
+        )
+    if above is not None:
+        if expect is None:
+            raise fail("--above needs --expect", ..., "a plausible value", "pass --expect 0.9")
+        goal = {"above": above, "expect": expect, "level": level}
+        show(planning.plan_above(measure, assurance=assurance, **goal), style.value)
+        return
     if width is None:
         frame = planning.plan_comparison(
             measure,
             difference=difference or 0.0,
             agreement=agreement,
             p_better=p_better,
+            margin=margin,
             assurance=assurance,
         )
         show(frame, style.value)

@@ -1,5 +1,5 @@
 """
-Sample sizes: for an interval of a given width, or to tell two classifiers apart; what to label.
+Sample sizes: for an interval, for a requirement, for a comparison; stopping rules; what to label.
 
 A plan looks for a size ``n`` at which the goal is reached with a given probability, the
 *assurance*, over future test sets of that size. For measures that are one proportion
@@ -9,6 +9,7 @@ every other measure it is simulated, and the table reports the error.
 
 from bayescm.planning.areas import hanley_mcneil, plan_auc
 from bayescm.planning.comparisons import plan_comparison
+from bayescm.planning.goals import operating_characteristics, plan_above
 from bayescm.planning.labelling import choose, plan_labels
 from bayescm.planning.sizes import UNITS
 from bayescm.planning.widths import plan, width_curve
@@ -17,7 +18,9 @@ __all__ = [
     "UNITS",
     "choose",
     "hanley_mcneil",
+    "operating_characteristics",
     "plan",
+    "plan_above",
     "plan_auc",
     "plan_comparison",
     "plan_labels",

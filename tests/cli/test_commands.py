@@ -144,6 +144,10 @@ def test_plan_prints_a_size(capsys):
     code, out, _ = run(capsys, "plan", *arguments, "--format", "json")
     assert code == 0
     assert json.loads(out)[0]["n"] == 226
+    code, out, _ = run(
+        capsys, "plan", "-m", "recall", "--above", 0.8, "--expect", 0.9, "--format", "json"
+    )
+    assert json.loads(out)[0]["n"] == 115
 
 
 @pytest.mark.parametrize(
@@ -156,6 +160,7 @@ def test_plan_prints_a_size(capsys):
         (["interval", "--tp", "x"], "--tp"),
         (["interval", "--tp", "1"], "Missing option"),
         (["plan", "-m", "recall"], "one goal at a time"),
+        (["plan", "-m", "recall", "--above", "0.8"], "--above needs --expect"),
         (["plan", "-m", "recall", "--width", "0.1", "--pilot", "1,2"], "cannot read --pilot"),
         (["report"], "nothing to report on"),
         (["nonsense"], "No such command"),
