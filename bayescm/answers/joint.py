@@ -1,7 +1,7 @@
 """What holds for several measures at once: simultaneous intervals and what follows from them."""
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ def joint_interval(
 
     All of them leave out the same mass on either side: as much as lets them hold jointly. Whatever
     is read off them, even as an afterthought, then holds jointly too.
+
+    Classifiers over the same folds are paired by the correlated t, as in :func:`bayescm.compare`.
+    It knows no bounds, so its intervals are cut to the range of the measure.
 
     Parameters
     ----------
@@ -71,6 +74,8 @@ def joint_interval(
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]
     found = [_envelope(part, prob) for part in parts]
+    for each, kernel in product(found, drawn.measures):
+        each[kernel.__name__] = each[kernel.__name__].clip(*kernel.range)
     if batches is None:
         return found[0]
     # By name: xarray would join the probabilities of all into one where they are equal.

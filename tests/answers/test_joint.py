@@ -183,3 +183,11 @@ def test_unknown_pairs_are_named(three, bad):
 def test_pairs_need_classifiers():
     with pytest.raises(ValueError, match="pairs need evidence with classifiers"):
         bcm.joint_interval(bcm.from_cells(tp=6, fn=5, fp=3, tn=3), "f1", pairs=[("a", "f1")])
+
+
+def test_intervals_over_folds_stay_in_the_range_of_the_measure():
+    tables = np.random.default_rng(0).multinomial(50, [0.49, 0.01, 0.01, 0.49], (2, 5))
+    folds = bcm.from_matrix(tables.reshape(2, 5, 2, 2), dims=("classifier", "fold"))
+    found = bcm.joint_interval(folds, ["precision", "mcc"])
+    assert float(found.to_array().max()) == 1
+    assert (found.to_array().sel(bound="lower") < 0.97).all()
