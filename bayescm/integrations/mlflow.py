@@ -54,9 +54,10 @@ def log(
 
     Examples
     --------
-    >>> import mlflow  # doctest: +SKIP
-    >>> with mlflow.start_run():  # doctest: +SKIP
-    ...     log(counts, ["precision", "recall"])
+    Within a run of MLflow::
+
+        with mlflow.start_run():
+            bcm.mlflow.log(counts, ["precision", "recall"])
     """
     tracker = _mlflow()
     if isinstance(evidence, (str, Path)):

@@ -100,7 +100,9 @@ def serve(
 
     Examples
     --------
-    >>> serve("eval.db", floor={"recall": 0.8})  # doctest: +SKIP
+    The call returns when the server is stopped::
+
+        bcm.online.serve("eval.db", floor={"recall": 0.8})
     """
     server = _server()
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
