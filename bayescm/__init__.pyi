@@ -68,9 +68,9 @@ from bayescm.evidence.scored.frames import from_scored_frame as from_scored_fram
 from bayescm.evidence.scored.probabilities import from_probabilities as from_probabilities
 from bayescm.evidence.scored.results import from_results as from_results
 from bayescm.evidence.scored.scores import from_scores as from_scores
-from bayescm.integrations import as_metrics as as_metrics
 from bayescm.integrations import mlflow as mlflow
 from bayescm.integrations import sklearn as sklearn
+from bayescm.integrations.metrics import as_metrics as as_metrics
 from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
 from bayescm.planning import plan_above as plan_above

@@ -1,6 +1,15 @@
-"""Other people's tools: scikit-learn, trackers of experiments, pytest."""
+"""
+Other people's tools: scikit-learn, trackers of experiments, pytest.
 
-from bayescm.integrations import mlflow, sklearn
-from bayescm.integrations.metrics import as_metrics
+Loaded on first use: pytest loads this folder whenever it starts, in anybody's project.
+"""
 
-__all__ = ["as_metrics", "mlflow", "sklearn"]
+from importlib import import_module
+
+__all__ = ["mlflow", "sklearn"]
+
+
+def __getattr__(name):
+    if name not in __all__:
+        raise AttributeError(f"module 'bayescm.integrations' has no attribute {name!r}")
+    return import_module(f"bayescm.integrations.{name}")

@@ -16,6 +16,7 @@ from bayescm.planning.sizes import (
     beta_binomial,
     binomial,
     check_inside,
+    check_replications,
     result,
     smallest,
 )
@@ -53,7 +54,7 @@ def plan(
         test set is evaluated on its own, with the default prior.
     prob, kind : float, str
         Mass and kind of the interval.
-    replications : int, default 1000
+    replications : int >= 20, default 1000
         Simulated test sets for a measure that is not one proportion.
     random_seed : int, default 0
         Seed of the simulation.
@@ -94,7 +95,7 @@ def plan(
         )
         error, how, unit = 0.0, "exact", kernel.unit
     else:
-        _needs_pilot(kernel, pilot)
+        _needs_pilot(kernel, pilot), check_replications(replications)
         simulate = _simulator(kernel, pilot, (prob, kind), replications, random_seed)
         n, reached, error = _by_simulation(simulate, width, assurance)
         how, unit = f"{replications} simulated test sets", "examples"

@@ -167,6 +167,7 @@ def test_the_classifiers_at_hand_are_an_estimand_of_their_own():
     )
 
 
+@pytest.mark.long
 def test_other_models_know_no_classifiers_at_hand():
     counts = bcm.from_cells(tp=[3, 4], fn=[2, 1], fp=[1, 1], tn=[4, 4]).rename(batch="fold")
     for model in ("pooled_folds", "averaged_folds"):

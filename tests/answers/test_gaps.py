@@ -73,6 +73,7 @@ def test_the_names_of_fairlearn_are_the_worse_of_their_measures(sites):
     np.testing.assert_array_equal(parity, gap(sites, "predicted_prevalence"))
 
 
+@pytest.mark.long
 def test_of_many_equal_groups_most_of_the_gap_is_noise():
     rng = np.random.default_rng(3)
     tp = rng.binomial(40, 0.8, 12)

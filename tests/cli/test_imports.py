@@ -37,3 +37,12 @@ def test_quick_commands_load_little(tmp_path, commands):
     done = subprocess.run(script, cwd=tmp_path, check=True, capture_output=True, text=True)
     for modules, unwanted in zip(done.stderr.splitlines(), commands.values(), strict=True):
         assert not (SLOW | unwanted) & set(modules.split())
+
+
+def test_pytest_loads_little_of_it():
+    # Its plugin is loaded whenever pytest starts, in any project.
+    script = "import sys, bayescm.integrations.pytest_plugin; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert not (SLOW | {"pandas", "scipy", "xarray"}) & set(done.stdout.split())

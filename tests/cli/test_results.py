@@ -35,6 +35,7 @@ def run(capsys, *arguments):
     return left.value.code, said.out, said.err
 
 
+@pytest.mark.long
 def test_results_are_compared_and_ranked(capsys, tmp_path):
     path = tmp_path / "results.csv"
     TABLE.assign(note="x").to_csv(path, index=False)

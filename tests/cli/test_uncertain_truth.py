@@ -66,6 +66,7 @@ def test_error_rates_are_carried_over(capsys, tmp_path):
     assert row["mean"] == pytest.approx(bcm.summary(evidence, "prevalence")["mean"].item())
 
 
+@pytest.mark.long
 def test_raters_are_summarized(capsys, tmp_path):
     columns = {
         "ann": ["good", "bad", "good", "good", "bad", "bad"] * 12,

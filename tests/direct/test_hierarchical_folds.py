@@ -115,6 +115,7 @@ def test_a_batch_is_its_members(cells):
     assert drawn.shape == (100, *together.shape[:-1])
 
 
+@pytest.mark.long
 def test_draws_follow_the_distribution():
     posterior = hierarchical_folds(FOLDS)
     (measured,) = posterior.draw([PRECISION], 4000, np.random.default_rng(3))

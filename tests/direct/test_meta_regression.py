@@ -111,6 +111,7 @@ def test_published_markers_of_bladder_cancer():
     assert 0.025 < table.loc["odds_ratio_recall", "p_above_1"] < 0.975
 
 
+@pytest.mark.long
 def test_i2_is_the_share_of_the_variation_that_is_not_chance():
     """Against logits drawn and the variances of their estimates."""
     sizes = STUDIES.sel(actual=STUDIES["positive"].item()).sum("predicted").values

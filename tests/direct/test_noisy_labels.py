@@ -96,6 +96,7 @@ def test_raters_that_contradict_the_gold_labels_are_warned_of():
         bcm.from_raters(SAID, gold=gold)
 
 
+@pytest.mark.long
 def test_gold_labels_name_the_classes_where_most_raters_are_mostly_wrong():
     rates = {"ann": 0.85, "bob": 0.3, "eve": 0.25}
     said = {name: np.where(RNG.random(SIZE) < rate, TRUTH, ~TRUTH) for name, rate in rates.items()}

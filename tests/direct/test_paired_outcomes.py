@@ -40,6 +40,7 @@ TABLES = [(2, 2, 40), (3, 3, 30), (9, 2, 25), (4, 6, 20), (2, 20, 40)]
 
 @pytest.mark.parametrize(("judges", "classes", "n"), TABLES)
 @pytest.mark.parametrize("measure", ["accuracy", "recall", "precision"])
+@pytest.mark.long
 def test_each_classifier_keeps_its_own_posterior(judges, classes, n, measure):
     outcomes = simulated(judges, classes, n)
     posterior = direct.paired_outcomes(outcomes)

@@ -37,6 +37,7 @@ def cells(classes, size, right, seed):
         ("mcc", 6, 400, 0.5),
     ],
 )
+@pytest.mark.long
 def test_bounds_are_those_of_draws(name, classes, size, right):
     posterior = dirichlet_multinomial(cells(classes, size, right, classes))
     found = posterior.distribution(resolve(name)).to(1e-2)

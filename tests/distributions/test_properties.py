@@ -178,6 +178,7 @@ def test_the_ends_of_the_hdi_have_one_density(distribution):
 
 
 @each(MADE)
+@pytest.mark.long
 def test_moments_are_those_of_draws_by_quantiles(distribution):
     size = 200 if "quadrature" in distribution.how or distribution.how == "draws" else 4000
     level = (np.arange(size) + 0.5) / size

@@ -52,7 +52,7 @@ def test_every_public_function_and_class_has_an_example():
     without = [
         name
         for name, value in public()
-        if callable(value) and ">>>" not in (inspect.getdoc(value) or "")
+        if callable(value) and "Examples\n--------" not in (inspect.getdoc(value) or "")
     ]
     assert without == []
 

@@ -95,6 +95,7 @@ def test_what_only_the_array_protocol_tells_is_an_array():
     assert bcm.from_predictions(truth, said).identical(bcm.from_predictions(TRUTH, SAID))
 
 
+@pytest.mark.long
 def test_a_tree_answers_alike():
     counts = bcm.from_partly_labelled(HUMAN, SAID, JUDGE)
     tree = bcm.fit(counts, draws=1000, chains=2, random_seed=1)

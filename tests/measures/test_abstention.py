@@ -56,6 +56,7 @@ def test_of_two_classes_the_positive_one_is_measured():
     assert low < share < high
 
 
+@pytest.mark.long
 def test_a_tree_answers_alike():
     tree = bcm.fit(COUNTS, draws=2000, chains=2, random_seed=1)
     assert not tree["posterior"]["theta"].sel(actual="refused").any()

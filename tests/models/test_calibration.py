@@ -10,6 +10,7 @@ import bayescm as bcm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, np.arange(40) % 3 + 1])
+@pytest.mark.long
 def test_model_and_sibling_have_one_density(weights):
     rng = np.random.default_rng(2)
     probability = np.r_[rng.random(38), 0.0, 1.0]

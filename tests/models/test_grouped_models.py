@@ -54,6 +54,7 @@ def test_draws_have_the_models_variables(name, evidence):
         ("crossed_groups", CROSSED),
     ],
 )
+@pytest.mark.long
 def test_the_model_computes_the_siblings_cells(name, evidence):
     """The deterministic cells of the tree are those that the sibling drew itself."""
     model = getattr(models, name)(evidence)

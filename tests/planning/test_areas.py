@@ -19,8 +19,29 @@ def test_enough_examples_for_an_area():
     assert about < plan["n"] < 2 * about
     more = bcm.plan_auc(expect=0.85, width=0.15, prevalence=0.1, replications=60).iloc[0]
     assert more["n"] > plan["n"]
-    with pytest.raises(ValueError, match="expect must be a plausible area"):
-        bcm.plan_auc(expect=0.5, width=0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"expect": 0.5}, "expect is out of range"),
+        ({"expect": "high"}, "expect must be a number"),
+        ({"width": 1.2}, "width is out of range"),
+        ({"replications": 0}, "too few test sets"),
+        ({"replications": 40.0}, "replications must be a whole number"),
+        ({"width": 1e-6}, "no sample size up to 10,000,000"),
+    ],
+)
+def test_what_is_no_plan_of_an_area_is_named(given, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        bcm.plan_auc(**{"expect": 0.85, "width": 0.15, **given})
+
+
+def test_large_test_sets_are_simulated_one_at_a_time_and_fewer(monkeypatch):
+    monkeypatch.setattr("bayescm.planning.areas._SCORES", 10_000)
+    plan = bcm.plan_auc(expect=0.85, width=0.1, replications=60).iloc[0]
+    assert 200 < plan["n"] < 340
+    assert plan["how"] == f"{10_000 // plan['n']} simulated test sets"
 
 
 def test_areas_on_different_examples_are_independent():

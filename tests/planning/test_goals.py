@@ -20,6 +20,7 @@ def test_one_proportion_is_summed_over_its_outcomes():
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.long
 def test_two_measures_are_shown_together(order):
     required, plausible = np.array([0.7, 0.6]), np.array([0.9, 0.85])
     asked = {"above": required[order].tolist(), "expect": plausible[order].tolist()}

@@ -40,7 +40,7 @@ def nuts():
     return fit(COUNTS, method="nuts")
 
 
-@pytest.fixture(scope="module", params=["iid", "nuts"])
+@pytest.fixture(scope="module", params=["iid", pytest.param("nuts", marks=pytest.mark.long)])
 def either(request):
     return request.getfixturevalue(request.param)
 
@@ -48,12 +48,13 @@ def either(request):
 # One tree from either route
 
 
+@pytest.mark.long
 def test_groups(iid, nuts):
     assert set(iid.children) == GROUPS
     assert set(nuts.children) == GROUPS | {"sample_stats"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("group", sorted(GROUPS))
 def test_same_dims_coords_and_types(iid, nuts, group):
     ours, theirs = iid[group].to_dataset(), nuts[group].to_dataset()
@@ -73,6 +74,7 @@ def test_scalar_coords_are_in_every_group(either):
     assert {str(each["positive"].values) for each in either.children.values()} == {"sick"}
 
 
+@pytest.mark.long
 def test_attributes_say_how(iid, nuts):
     assert iid.attrs["sampling_method"] == iid["posterior"].attrs["sampling_method"] != "nuts"
     assert nuts.attrs["sampling_method"] == nuts["posterior"].attrs["sampling_method"] == "nuts"
@@ -185,7 +187,8 @@ def no_compiler(monkeypatch, nuts):
     monkeypatch.setattr(nutpie, "compile_pymc_model", refuse)
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.long
 def test_new_counts_of_the_same_shape_reuse_the_sampler(no_compiler):
     other = bcm.from_matrix([[5, 1], [2, 900]], labels=["x", "y"], positive="y")
     fitted = fit(other, method="nuts", concentration=2.0)

@@ -113,6 +113,7 @@ def test_every_model_is_here():
 
 
 @pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.long
 def test_numbers_and_functions_are_priors_of_every_model(name):
     evidence, numbers, functions = RUNGS[name]
     function = getattr(models, name)

@@ -33,6 +33,7 @@ def weighted_prior(hits, totals, size=300_000):
     return expit(logits), weights / weights.sum()
 
 
+@pytest.mark.long
 def test_cells_seen_and_unseen_are_those_of_the_prior_weighted_by_the_likelihood():
     rates, weights = weighted_prior(CELLS[..., 1, 1], CELLS[..., 1, :].sum(-1))
     mean = np.tensordot(weights, rates, 1)

@@ -63,6 +63,7 @@ def test_the_posterior_beside_the_fit_of_lme4(name):
 
 
 @pytest.mark.parametrize("name", list(KNOWN["metandi"]))
+@pytest.mark.long
 def test_the_table_that_metandi_prints(name):
     known, (counts, _) = KNOWN["metandi"][name], studies(name)
     printed, errors = np.transpose([known["sensitivity"], known["specificity"]])

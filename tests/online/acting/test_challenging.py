@@ -135,6 +135,7 @@ def test_the_study_tells_streams_apart():
     assert (better["promoted"] + better["futile"] <= 1).all()
 
 
+@pytest.mark.long
 def test_the_command_adds_and_says(tmp_path, capsys):
     rows = "actual,old,new\n" + "a,b,a\nb,a,b\na,a,a\nb,b,b\n" * 20
     (tmp_path / "day.csv").write_text(rows)

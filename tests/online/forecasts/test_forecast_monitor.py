@@ -81,6 +81,7 @@ def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     np.testing.assert_array_equal(in_force, monitor.batches()[-4:].sum("step"))
 
 
+@pytest.mark.long
 def test_few_examples_of_a_class_are_cautioned_of(tmp_path, capsys):
     p = np.linspace(0.05, 0.95, 200)
     truth = (np.arange(200) % 14 == 13).astype(int)

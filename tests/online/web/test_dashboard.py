@@ -106,6 +106,7 @@ def test_a_page_says_what_the_monitor_does(port, store):
     assert "&lt;b&gt;" in ask(port, page_of("animals"))[1]
 
 
+@pytest.mark.long
 def test_challenges_are_shown_with_what_is_decided_and_since_when(port, store):
     with bcm.online.Challenge(str(store), "A <duel>") as challenge:
         history = challenge.history()
