@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
@@ -10,6 +10,7 @@ from scipy.special import expit
 from bayescm.validate import fail
 
 _CACHED = 30_000  # numbers that a processor's cache holds several arrays of
+_STEPS = 40  # of a logistic regression at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +119,15 @@ def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
         if not fixed and np.ptp(odds) == 0:
             todo = "ask for brier, log_loss or calibration_in_the_large"
             raise fail("a slope needs forecasts that differ", ..., "two different ones", todo)
-        start = _logistic(mean, outcome=outcome, odds=odds, fixed=fixed, start=(0.0, 1.0))
-        fit = partial(_logistic, outcome=outcome, odds=odds, fixed=fixed, start=start)
-        found.append(in_blocks(fit, weight, len(odds)))
+        given = outcome, odds, fixed
+        start = _logistic(mean, np.array([[0.0], [1.0]]), *given)
+        near = _near(weight, start[:, 0], *given)
+
+        def fit(rows, near=near, given=given):
+            some = slice(rows[0], rows[-1] + 1)
+            return _logistic(weight[some], near[:, some], *given)
+
+        found.append(in_blocks(fit, np.arange(len(weight)), len(odds)))
     return np.moveaxis(np.array(found), 0, -1)
 
 
@@ -131,30 +138,50 @@ def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
     return np.concatenate(parts, axis=-1)
 
 
-def _logistic(weight, *, outcome, odds, fixed, start, steps=40):
+def _logistic(weight, start, outcome, odds, fixed):
     """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
-    level, slope = (np.full(len(weight), each) for each in start)
-    for _ in range(steps):
+    level, slope = start
+    for _ in range(_STEPS):
         truth = expit(level[:, None] + slope[:, None] * odds)
-        rest, spread = weight * (outcome - truth), weight * truth * (1 - truth)
-        step = _newton(rest, spread, odds, fixed)
+        rest, spread = weight * (outcome - truth), weight * truth
+        spread -= spread * truth
+        score = np.stack([rest.sum(axis=1), rest @ odds])
+        step = _newton(score, (spread @ odds[:, None] ** np.arange(3)).T, fixed)
         level, slope = level + step[0], slope + step[1]
-        if max(np.abs(each).max() for each in step) < 1e-4:  # the next one would be its square
+        if np.abs(step).max() < 1e-3:  # the next one would be its square
             break
     return np.stack([level, slope])
 
 
-def _newton(rest, spread, odds, fixed):
-    """Return a step of level and slope, no longer than 2."""
-    score, info = rest.sum(axis=1), spread.sum(axis=1)
+def _near(weight, start, outcome, odds, fixed):
+    """Return level and slope (2, S) near those of a logistic regression, by a series at a start."""
+    truth = expit(start[0] + start[1] * odds)
+    first = truth * (1 - truth)
+    terms = [outcome - truth, first, first * (1 - 2 * truth), first * (1 - 6 * first)]
+    columns = [each * odds**power for place, each in enumerate(terms) for power in range(2 + place)]
+    score, first, second, third = np.split((weight @ np.stack(columns, axis=1)).T, [2, 5, 9])
+    step = np.zeros((2, len(weight)))
+
+    def along(moments):
+        return step[0] * moments[:-1] + step[1] * moments[1:]
+
+    for _ in range(4):
+        bent, twice = along(second), along(along(third))
+        rest = score - along(first) - along(bent) / 2 - along(twice) / 6
+        step = step + _newton(rest, first + bent + twice / 2, fixed)
+    close = np.abs(step).max(axis=0) < 1  # else the series is not to be trusted, or none (NaN)
+    return start[:, None] + np.where(close, step, 0.0)
+
+
+def _newton(score, info, fixed):
+    """Return a step of level and slope (2, S), no longer than 2."""
     if fixed:
-        return np.clip(score / info, -2, 2), np.zeros(len(score))
-    along, cross, square = rest @ odds, spread @ odds, spread @ odds**2
-    scale = info * square - cross**2
-    level = (square * score - cross * along) / scale
-    slope = (info * along - cross * score) / scale
-    length = np.maximum(1, np.maximum(np.abs(level), np.abs(slope)) / 2)
-    return level / length, slope / length
+        step = np.clip(score[0] / info[0], -2, 2)
+        return np.stack([step, np.zeros_like(step)])
+    scale = info[0] * info[2] - info[1] ** 2
+    level = (info[2] * score[0] - info[1] * score[1]) / scale
+    slope = (info[0] * score[1] - info[1] * score[0]) / scale
+    return np.stack([level, slope]) / np.maximum(1, np.maximum(np.abs(level), np.abs(slope)) / 2)
 
 
 def log_odds(probability: np.ndarray) -> np.ndarray:

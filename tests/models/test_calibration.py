@@ -6,6 +6,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy.stats import beta
 
 import bayescm as bcm
+from bayescm.direct.probabilities.smooth import Smooth
 
 
 @pytest.mark.slow
@@ -25,6 +26,20 @@ def test_model_and_sibling_have_one_density(weights):
     theirs = [float(log_joint({name: each[k] for name, each in drawn.items()})) for k in range(4)]
     # The ways in which a weight's examples can be drawn are a constant.
     assert np.ptp(theirs - ours) < 1e-8
+
+
+@pytest.mark.parametrize("spread", [0.02, 1.4, 4.0])
+def test_few_places_stand_for_many_forecasts(spread):
+    rng = np.random.default_rng(3)
+    odds = np.r_[rng.normal(-1, spread, 3000), 25.0]
+    outcome = (rng.random(3001) < 1 / (1 + np.exp(-odds))).astype(float)
+    weight = rng.integers(0, 4, 3001).astype(float)
+    smooth = Smooth(odds, outcome, weight)
+    coefficients, scale, _ = smooth.draw(50, rng)
+    eta = odds + smooth.departure(coefficients, scale, odds)
+    exact = (outcome * eta - np.logaddexp(0, eta)) @ weight
+    exact = exact - coefficients**2 @ smooth.precision / 2 + np.log(scale) - scale**2 / 8
+    assert np.ptp(exact - smooth.log_density(coefficients, scale)) < 1e-3
 
 
 def test_an_intercept_and_a_slope_are_found():

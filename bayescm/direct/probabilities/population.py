@@ -57,9 +57,8 @@ def draw_shares(
         Each row adds up to 1, and those of a class to its share.
     """
     shares = _gammas(weight, size, rng)
-    for side in range(prevalence.shape[1]):
-        own = outcome == side
-        shares[:, own] *= prevalence[:, [side]] / shares[:, own].sum(axis=1, keepdims=True)
+    code = outcome.astype(int)
+    shares *= (prevalence / (shares @ np.eye(prevalence.shape[1])[code]))[:, code]
     return shares
 
 

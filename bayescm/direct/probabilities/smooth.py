@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logsumexp
 
+from bayescm.direct.probabilities.nodes import nodes
 from bayescm.measures.forecasts import in_blocks
 
 # Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'
@@ -19,7 +20,6 @@ from bayescm.measures.forecasts import in_blocks
 LEVEL, SLOPE, SCALE = 3.0, 2.0, 2.0
 KNOTS, _EVEN = 20, 0.4
 _SCALES = np.geomspace(0.03, 6.0, 13)
-_GROUPS = 1024  # examples of neighbouring forecasts are put together beyond this
 
 
 def walk(knots: int) -> np.ndarray:
@@ -86,20 +86,22 @@ class Smooth:
         return float(self.odds.mean()), float(self.odds.std())
 
     @cached_property
-    def _groups(self):
-        """Return log odds, positives and totals of examples with neighbouring forecasts."""
+    def _likelihood(self):
+        """Return places and weights of the forecasts, and the sums over the positives."""
         odds, inverse = np.unique(self.odds, return_inverse=True)
-        if len(odds) > _GROUPS:
-            inverse = inverse * _GROUPS // len(odds)
-        total = np.bincount(inverse, self.weight)
+        places, total = nodes(odds, np.bincount(inverse, self.weight), self.knots)
         hits = np.bincount(inverse, self.weight * self.outcome)
-        return np.bincount(inverse, self.weight * self.odds) / total, hits, total
+        straight, corners = self._straight(odds), hats(odds, self.knots)
+        sums = np.r_[hits @ straight, hits @ corners @ walk(len(self.knots))]
+        return places, total, sums, float(hits @ odds)
+
+    def _straight(self, odds):
+        center, spread = self._center
+        return np.stack([np.ones_like(odds), (odds - center) / spread], axis=-1)
 
     def design(self, odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the columns of level and slope, (..., 2), and of the walk, (..., knots - 2)."""
-        center, spread = self._center
-        straight = np.stack([np.ones_like(odds), (odds - center) / spread], axis=-1)
-        return straight, hats(odds, self.knots) @ walk(len(self.knots))
+        return self._straight(odds), hats(odds, self.knots) @ walk(len(self.knots))
 
     @cached_property
     def precision(self) -> np.ndarray:
@@ -112,12 +114,13 @@ class Smooth:
 
         The constants of the normal distributions are in, so that it is PyMC's density.
         """
-        odds, hits, total = self._groups
+        odds, total, sums, offset = self._likelihood
         columns = np.concatenate(self.design(odds), axis=-1).T
 
         def log_likelihood(rows):
             eta = odds + rows @ columns
-            return eta @ hits - (np.maximum(eta, 0) + np.log1p(np.exp(-np.abs(eta)))) @ total
+            missed = (np.maximum(eta, 0) + np.log1p(np.exp(-np.abs(eta)))) @ total
+            return offset + rows @ sums - missed
 
         scaled = np.concatenate([coefficients[:, :2], scale[:, None] * coefficients[:, 2:]], axis=1)
         likelihood = in_blocks(log_likelihood, scaled, len(odds))
@@ -129,12 +132,13 @@ class Smooth:
     @cached_property
     def _laplace(self):
         """Return mode and Cholesky factor of the covariance at each scale, and log weights."""
-        odds, hits, total = self._groups
+        odds, total, sums, _ = self._likelihood
         straight, steps = self.design(odds)
         mode, found = np.zeros(len(self.precision)), []
         for scale in _SCALES:
             columns = np.concatenate([straight, scale * steps], axis=1)
-            mode, hessian = _mode(mode, columns, odds, hits, total, self.precision)
+            scaled = np.r_[sums[:2], scale * sums[2:]]
+            mode, hessian = _mode(mode, columns, odds, scaled, total, self.precision)
             factor = np.linalg.inv(np.linalg.cholesky(hessian)).T
             height = self.log_density(mode[None], np.array([scale]))[0]
             # On a grid even in log(scale), whose density has the scale as a factor.
@@ -180,12 +184,12 @@ class Smooth:
         return self.shift + coefficients[:, :2] @ straight.T + bent
 
 
-def _mode(start, columns, odds, hits, total, precision):
+def _mode(start, columns, odds, sums, total, precision):
     """Return the mode of the coefficients and the Hessian there, by Newton's steps."""
     mode = start
     for _ in range(60):
         truth = expit(odds + columns @ mode)
-        score = columns.T @ (hits - total * truth) - precision * mode
+        score = sums - columns.T @ (total * truth) - precision * mode
         hessian = (columns * (total * truth * (1 - truth))[:, None]).T @ columns
         hessian[np.diag_indices_from(hessian)] += precision
         step = np.linalg.solve(hessian, score)
