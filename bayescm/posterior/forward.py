@@ -1,11 +1,13 @@
 """Draws forward from a model: what its posterior predicts; its prior, and what that predicts."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 import xarray as xr
+
+from bayescm.posterior import compiled
 
 # Up to this many numbers all draws are made at once, by numpy; of more, one after the other.
 _FEW = 5e6
@@ -17,12 +19,13 @@ def predictive(model, posterior: xr.Dataset, seed: int) -> dict[str, xr.Dataset]
     """Return draws of new counts, and the data the model was given."""
     import pymc as pm
 
-    free = {variable: posterior[variable.name].values for variable in model.free_RVs}
+    free = {variable.name: posterior[variable.name].values for variable in model.free_RVs}
+    lead = next(iter(free.values())).shape[:2] if free else ()
     tree = None
     numbers = sum(each.size for each in posterior.values())
     if numbers < _FEW:
         with suppress(*_IN_TURN):
-            named = _at_once(model, model.observed_RVs, free, (), seed)
+            named = _at_once(model, "predictive", _observed, free, lead, seed)
             tree = pm.to_inference_data(posterior_predictive=named, model=model)
     if tree is None:
         tree = _in_turn(
@@ -44,7 +47,7 @@ def prior(model, draws: int, numbers: int, seed: int) -> dict[str, xr.Dataset]:
     tree = None
     if numbers < _FEW:
         with suppress(*_IN_TURN):
-            named = _at_once(model, model.basic_RVs, {}, (draws,), seed)
+            named = _at_once(model, "prior", _basic, {}, (draws,), seed)
             tree = pm.to_inference_data(prior=named, model=model)
     if tree is None:
         asked = {"draws": draws, "model": model, "random_seed": seed}
@@ -52,32 +55,36 @@ def prior(model, draws: int, numbers: int, seed: int) -> dict[str, xr.Dataset]:
     return {name: tree[name].to_dataset() for name in ("prior", "prior_predictive")}
 
 
-def _at_once(model, variables, given, lead, seed):
+def _at_once(model, task, chosen, given, lead, seed):
     """
     Return draws of variables, and of what depends on them, by name.
 
     Parameters
     ----------
-    variables : list
-        In an order in which none depends on a later one.
-    given : mapping of variable to ndarray, shape (*lead, ...)
+    task : str
+        What is drawn.
+    chosen : callable
+        From a model to the variables, in an order in which none depends on a later one.
+    given : mapping of str to ndarray, shape (*lead, ...)
         The draws of others.
     lead : tuple of int
-        The shape of the draws, where none is given.
+        The shape of the draws.
     """
     from pytensor.graph.replace import vectorize_graph
     from pytensor.graph.traversal import ancestors
 
-    inputs = _inputs(given)
-    at: dict = dict(inputs)
-    first = next(iter(given.values()), None)
-    lead = lead if first is None else first.shape[:2]
-    for variable in variables:
-        at[variable] = _repeated(variable, at, lead)
-    after = [each for each in model.deterministics if set(ancestors([each])) & set(variables)]
-    batched = [*(at[each] for each in variables), *vectorize_graph(after, replace=at)]
-    values = _run(list(inputs.values()), batched, seed)(*given.values())
-    return {each.name: value for each, value in zip([*variables, *after], values, strict=True)}
+    def build(model):
+        variables = chosen(model)
+        inputs = _inputs({model[name]: draws for name, draws in given.items()})
+        at: dict = dict(inputs)
+        for variable in variables:
+            at[variable] = _repeated(variable, at, lead)
+        after = [each for each in model.deterministics if set(ancestors([each])) & set(variables)]
+        batched = [*(at[each] for each in variables), *vectorize_graph(after, replace=at)]
+        return list(inputs.values()), batched, [each.name for each in (*variables, *after)]
+
+    values, names = compiled.run(model, (task, lead), build, list(given.values()), seed)
+    return dict(zip(names, values, strict=True))
 
 
 def _repeated(variable, at, lead):
@@ -110,27 +117,54 @@ def _in_turn(sample, numbers, **keywords):
     try:
         if numbers < _FEW:
             with suppress(TypeError):
-                return sample(**keywords, compile_kwargs={"mode": _interpreted()})
+                return sample(**keywords, compile_kwargs={"mode": compiled.interpreted()})
         return sample(**keywords)
     finally:
         logger.setLevel(level)
 
 
-def evaluate(outputs, at: dict[Any, np.ndarray]) -> list[np.ndarray]:
-    """Evaluate expressions at all draws in one call, each ``(chain, draw, ...)``."""
+def evaluate(
+    model, task: str, chosen: Callable, at: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """
+    Evaluate expressions at all draws in one call, each ``(chain, draw, ...)``.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    task : str
+        What is evaluated.
+    chosen : callable
+        From a model to the expressions by name, and to the variables in them by name.
+    at : mapping of str to ndarray, shape (chain, draw, ...)
+        The draws.
+    """
     from pytensor.graph.replace import vectorize_graph
 
-    if not outputs:
-        return []
-    inputs = _inputs(at)
-    batched = vectorize_graph(outputs, replace=inputs)
-    values = _run(list(inputs.values()), batched)(*at.values())
-    lead = next(iter(at.values())).shape[:2]
-    return [
+    def build(model):
+        named, variables = chosen(model)
+        outputs = list(named.values())
+        inputs = _inputs({variables[name]: draws for name, draws in at.items()})
+        batched = vectorize_graph(outputs, replace=inputs) if outputs else []
         # What depends on no free variable comes back without the axes of the draws.
-        value if new is not old else np.broadcast_to(value, (*lead, *value.shape))
-        for value, new, old in zip(values, batched, outputs, strict=True)
-    ]
+        fixed = [new is old for new, old in zip(batched, outputs, strict=True)]
+        return list(inputs.values()), batched, (list(named), fixed)
+
+    values, (names, fixed) = compiled.run(model, (task,), build, list(at.values()))
+    lead = next(iter(at.values())).shape[:2]
+    return {
+        name: np.broadcast_to(value, (*lead, *value.shape)) if alone else value
+        for name, value, alone in zip(names, values, fixed, strict=True)
+    }
+
+
+def _observed(model):
+    return model.observed_RVs
+
+
+def _basic(model):
+    return model.basic_RVs
 
 
 def _inputs(at):
@@ -140,19 +174,3 @@ def _inputs(at):
         variable: pt.tensor(variable.name, dtype=variable.dtype, shape=(None,) * draws.ndim)
         for variable, draws in at.items()
     }
-
-
-def _run(inputs, outputs, seed=None):
-    import pytensor
-    from pymc.pytensorf import find_rng_nodes, reseed_rngs
-
-    if seed is not None:
-        reseed_rngs(find_rng_nodes(outputs), seed)
-    return pytensor.function(inputs, outputs, mode=_interpreted(), on_unused_input="ignore")
-
-
-def _interpreted():
-    """Return PyTensor's mode for tiny graphs: interpreted, which spares seconds of compilation."""
-    from pytensor.compile.mode import Mode
-
-    return Mode("py", None)  # type: ignore[arg-type]

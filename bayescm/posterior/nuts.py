@@ -2,18 +2,18 @@
 
 import sys
 import warnings
-from collections.abc import Sequence
 from importlib.metadata import version
 
 import numpy as np
 import xarray as xr
 
+from bayescm.posterior import compiled
 from bayescm.validate import fail
 
 # The samplers of `pymc.sample`; each but PyMC's own is a package by its name.
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 
-# The last few compiled samplers: (model, its graph, compiled sampler), the latest last. Compiling
+# The last few compiled samplers: (what each works out, the sampler), the latest last. Compiling
 # takes seconds, sampling tenths of a second.
 _KEPT = 8
 # Short steps: with nutpie's 0.8 one draw in 300 of the hierarchical models diverges.
@@ -111,50 +111,25 @@ def _sampler(model):
     """Return a compiled sampler that holds the data of the model."""
     import nutpie
 
-    graph = graph_of(model)
-    kept = [entry for entry in _compiled if same_computation(entry[:2], (model, graph))]
+    new = computation_of(model)
+    kept = [entry for entry in _compiled if compiled.same(entry[0], new)]
     if kept:
         _compiled.remove(kept[0])
-        compiled = kept[0][2]
+        sampler = kept[0][1]
     else:
-        compiled = nutpie.compile_pymc_model(model)
-    _compiled.append((model, graph, compiled) if not kept else kept[0])
+        sampler = nutpie.compile_pymc_model(model)
+    _compiled.append((new, sampler))
     del _compiled[:-_KEPT]
-    used = {variable.name for variable in compiled.shared_var_keys}
-    return compiled.with_data(
+    used = {variable.name for variable in sampler.shared_var_keys}
+    return sampler.with_data(
         **{each.name: each.get_value() for each in model.data_vars if each.name in used}
     )
 
 
-def graph_of(model):
-    """Return the expressions that a compiled sampler works out."""
-    return [model.logp(), *model.deterministics]
-
-
-def _lengths(model):
-    from pytensor.compile.sharedvalue import SharedVariable
-
-    return [each for each in model.dim_lengths.values() if isinstance(each, SharedVariable)]
-
-
-def same_computation(kept: Sequence, new: Sequence) -> bool:
-    """Say whether two models are one computation but for the values of their ``pm.Data``.
-
-    Compares whole graphs, constants included: a function that writes the counts into the model as
-    constants is compiled afresh, and so is one whose prior is a closure over another number.
-    """
-    from pytensor.graph.basic import equal_computations
-
-    inputs, sizes = [], []
-    for model, _ in (kept, new):
-        lengths = _lengths(model)
-        inputs.append([*model.value_vars, *model.free_RVs, *model.data_vars, *lengths])
-        sizes.append([each.get_value().shape for each in model.data_vars])
-        sizes[-1] += [int(each.get_value()) for each in lengths]
-    names = [[(each.name, each.type) for each in side] for side in inputs]
-    if names[0] != names[1] or sizes[0] != sizes[1] or len(kept[1]) != len(new[1]):
-        return False
-    return equal_computations(kept[1], new[1], *inputs)
+def computation_of(model) -> compiled.Computation:
+    """Return what a compiled sampler works out."""
+    graph = [model.logp(), *model.deterministics]
+    return compiled.computation(model, graph, [*model.value_vars, *model.free_RVs])
 
 
 def warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:

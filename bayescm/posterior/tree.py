@@ -124,32 +124,43 @@ def labelled(model, values, attrs, *, events=True):
 
 def _deterministics(model, free):
     """Return the model's deterministic variables at the draws."""
+    return forward.evaluate(model, "deterministics", _wanted, free)
+
+
+def _wanted(model):
+    """Return the deterministic variables that follow from the free ones, which stand by name."""
     from pytensor.graph.traversal import ancestors
 
-    wanted = [
-        each
-        for each in model.deterministics
-        if not set(ancestors([each])) & set(model.observed_RVs)
-    ]
-    values = forward.evaluate(wanted, {rv: free[rv.name] for rv in model.free_RVs})
-    return {each.name: value for each, value in zip(wanted, values, strict=True)}
+    observed = set(model.observed_RVs)
+    found = [each for each in model.deterministics if not set(ancestors([each])) & observed]
+    return {each.name: each for each in found}, {each.name: each for each in model.free_RVs}
+
+
+def _densities(*parts):
+    """Return the function from a model to its log densities, of data alone or of both."""
+
+    def chosen(model):
+        from pymc.model.transform.conditioning import remove_value_transforms
+
+        # Densities of the variables themselves, not of their unconstrained transforms.
+        plain = remove_value_transforms(model)
+        every = [*plain.observed_RVs, *(plain.free_RVs if "log_prior" in parts else [])]
+        at = {each.name: plain.rvs_to_values[each] for each in plain.free_RVs}
+        named = [each.name for each in every]
+        return dict(zip(named, plain.logp(vars=every, sum=False), strict=True)), at
+
+    return chosen
 
 
 def _logs(model, free):
     """Return the log likelihood of every observation and the log prior of every free variable."""
-    from pymc.model.transform.conditioning import remove_value_transforms
-
-    # Densities of the variables themselves, not of their unconstrained transforms.
-    plain = remove_value_transforms(model)
-    at = {plain.rvs_to_values[rv]: free[rv.name] for rv in plain.free_RVs}
-    groups = {}
-    parts = {"log_likelihood": plain.observed_RVs}
+    parts = {"log_likelihood": model.observed_RVs}
     if not _improper(model):
-        parts["log_prior"] = plain.free_RVs
-    every = [rv for variables in parts.values() for rv in variables]
-    values = iter(forward.evaluate(plain.logp(vars=every, sum=False), at))
+        parts["log_prior"] = model.free_RVs
+    groups = {}
+    values = forward.evaluate(model, " ".join(parts), _densities(*parts), free)
     for name, variables in parts.items():
-        named = {rv.name: next(values) for rv in variables}
+        named = {rv.name: values[rv.name] for rv in variables}
         groups[name] = labelled(model, named, ORIGIN, events=False)
     if "omega" in model.named_vars:
         # The models of folds raise their likelihood to this power; what is kept is untempered.

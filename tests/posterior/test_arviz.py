@@ -26,15 +26,27 @@ FEW_DRAWS = "ignore:Estimated shape parameter"  # they make it warn earlier than
 BY_UNIT = {"groups": 8, "groups of three classes": 5, "folds": 16, "pooled folds": 8}
 
 
+QUICK = ["matrix", "groups", "folds"]
+
+
+class Trees(dict):
+    """The fits, each made when it is asked for."""
+
+    def __missing__(self, name):
+        evidence, model = KINDS[name]
+        self[name] = bcm.fit(evidence, model, draws=250, chains=2, concentration=2.0)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def trees():
-    return {
-        name: bcm.fit(evidence, model, draws=250, chains=2, concentration=2.0)
-        for name, (evidence, model) in KINDS.items()
-    }
+    return Trees()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [each if each in QUICK else pytest.param(each, marks=pytest.mark.long) for each in KINDS],
+)
 def test_every_tree_is_summarised(trees, kind):
     measured = bcm.measure(trees[kind], ["accuracy"])
     table = az.summary(measured, ci_prob=0.95, ci_kind="hdi", kind="stats", round_to="none")

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.posterior import compiled, tree
 from bayescm.posterior import nuts as sampling
-from bayescm.posterior import tree
 
 COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
 THREE = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))
@@ -188,7 +188,6 @@ def no_compiler(monkeypatch, nuts):
 
 
 @pytest.mark.long
-@pytest.mark.long
 def test_new_counts_of_the_same_shape_reuse_the_sampler(no_compiler):
     other = bcm.from_matrix([[5, 1], [2, 900]], labels=["x", "y"], positive="y")
     fitted = fit(other, method="nuts", concentration=2.0)
@@ -265,8 +264,7 @@ def test_the_samplers_keywords_reach_it(monkeypatch):
     ids=["same function", "another number in it", "same counts", "other counts without pm.Data"],
 )
 def test_only_the_same_computation_reuses_a_sampler(one, two, same):
-    sides = [(model, sampling.graph_of(model)) for model in (one, two)]
-    assert sampling.same_computation(*sides) is same
+    assert compiled.same(*(sampling.computation_of(model) for model in (one, two))) is same
 
 
 # Which route

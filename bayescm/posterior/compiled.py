@@ -1,0 +1,137 @@
+"""What is worked out of a model, compiled once and used again on new data of the same shapes."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# The last few models, the latest last. To build their graphs takes far longer than to compute.
+_KEPT = 8
+_models: list["_Kept"] = []
+_lock = threading.RLock()
+
+
+class Computation(NamedTuple):
+    """Expressions of a model, what they depend on, and the sizes of its data."""
+
+    graph: list
+    inputs: list
+    sizes: list
+
+
+class _Kept(NamedTuple):
+    model: Any
+    computation: Computation
+    functions: dict
+
+
+class _Function(NamedTuple):
+    call: Callable
+    data: list
+    generators: list
+    told: Any
+
+
+def run(
+    model: Any, task: tuple, build: Callable, values: Sequence[np.ndarray], seed: int | None = None
+) -> tuple[list[np.ndarray], Any]:
+    """
+    Work out expressions of a model, by a function that an earlier such model has left if it can.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        One that differs from an earlier one only in the values of its ``pm.Data`` compiles nothing.
+    task : tuple
+        What is worked out, and everything but the model that its graph depends on.
+    build : callable
+        From a model to the inputs, the outputs and what is to be told of them.
+    values : sequence of ndarray
+        Of the inputs.
+    seed : int, optional
+        Of the random variables among the outputs.
+
+    Returns
+    -------
+    list of ndarray
+        The outputs.
+    object
+        What `build` told.
+    """
+    from pymc.pytensorf import reseed_rngs
+
+    with _lock:
+        kept = _kept(model)
+        function = kept.functions.get(task)
+        if function is None:
+            function = kept.functions[task] = _compiled(kept.model, *build(kept.model))
+        for each in function.data:
+            each.set_value(model[each.name].get_value())
+        if seed is not None:
+            reseed_rngs(function.generators, seed)
+        return function.call(*values), function.told
+
+
+def computation(model: Any, graph: list, inputs: list) -> Computation:
+    """Return what a graph of a model works out of inputs, and of the model's ``pm.Data``."""
+    from pytensor.compile.sharedvalue import SharedVariable
+
+    lengths = [each for each in model.dim_lengths.values() if isinstance(each, SharedVariable)]
+    sizes = [each.get_value().shape for each in model.data_vars]
+    sizes += [int(each.get_value()) for each in lengths]
+    return Computation(graph, [*inputs, *model.data_vars, *lengths], sizes)
+
+
+def same(kept: Computation, new: Computation) -> bool:
+    """Say whether two models are one computation but for the values of their ``pm.Data``.
+
+    Compares whole graphs, constants included: a function that writes the counts into the model as
+    constants is compiled afresh, and so is one whose prior is a closure over another number.
+    """
+    from pytensor.graph.basic import equal_computations
+
+    names = [
+        [(each.name, each.type) for each in (*side.graph, *side.inputs)] for side in (kept, new)
+    ]
+    if names[0] != names[1] or kept.sizes != new.sizes:
+        return False
+    return equal_computations(kept.graph, new.graph, kept.inputs, new.inputs)
+
+
+def _kept(model):
+    """Return what is kept of the same computation; the model itself where nothing is."""
+    from pymc.pytensorf import find_rng_nodes
+
+    observed = [model.rvs_to_values[each] for each in model.observed_RVs]
+    graph = [*model.basic_RVs, *model.deterministics, *observed]
+    new = computation(model, graph, find_rng_nodes(graph))
+    found = next((each for each in _models if same(each.computation, new)), None)
+    if found is None:
+        found = _Kept(model, new, {})
+    else:
+        _models.remove(found)
+    _models.append(found)
+    del _models[:-_KEPT]
+    return found
+
+
+def _compiled(model, inputs, outputs, told):
+    import pytensor
+    from pymc.pytensorf import find_rng_nodes
+    from pytensor.compile.sharedvalue import SharedVariable
+    from pytensor.graph.traversal import ancestors
+
+    names = {each.name for each in model.data_vars}
+    shared = [each for each in ancestors(outputs) if isinstance(each, SharedVariable)]
+    data = [each for each in shared if each.name in names]  # those of copies of the model too
+    generators = find_rng_nodes(outputs)
+    call = pytensor.function(inputs, outputs, mode=interpreted(), on_unused_input="ignore")
+    return _Function(call, data, generators, told)
+
+
+def interpreted():
+    """Return PyTensor's mode for tiny graphs: interpreted, which spares seconds of compilation."""
+    from pytensor.compile.mode import Mode
+
+    return Mode("py", None)  # type: ignore[arg-type]
