@@ -19,8 +19,8 @@ from bayescm.distributions.integrals.quadrature import Quadrature
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 _COLUMNS = ["measure", "first", "second", "mean", "sd", "lower", "upper"]
-_COLUMNS += ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_second"]
-_COLUMNS += ["paired", "sentence"]
+_VERDICT = ["p_better", "p_rope", "p_worse", "expected_loss", "expected_loss_second"]
+_COLUMNS += [*_VERDICT, "paired", "sentence"]
 _KNOWN = set(_COLUMNS)
 _ASSUMED = " Higher is assumed to be better."
 _PAIRS = 2**10  # at once
@@ -75,7 +75,8 @@ def compare(
         better, equivalent or worse (``p_better``, ``p_rope``, ``p_worse``), the expected loss of
         choosing the first (``expected_loss``) and the second, ``paired``, and a ``sentence`` that
         puts the three probabilities into words. For error rates, losses and costs, lower is
-        better; for your own functions see `bayescm.measures.measure`. Other dims of the
+        better; for slope, intercept and calibration in the large, nearer to 1 or 0; for your own
+        functions see `bayescm.measures.measure`. Other dims of the
         evidence are columns in front; a measure of one of many classes
         is named ``recall[cat]``. ``attrs["caution"]`` says what makes the model doubtful.
 
@@ -122,8 +123,11 @@ def compare(
         known = (_distributions(drawn, kernel, each, dim, contrast, less) for each in at)
         rope_ = (-region[1], -region[0]) if less else region
         numbers = _decided(known, rope=rope_, prob=prob, kind=kind)
-        for pair, each in zip(pairs, numbers, strict=True):
+        asked = {"rope": region, "prob": prob, "kind": kind}
+        for pair, place_of, each in zip(pairs, at, numbers, strict=True):
             row = known_as | _turned(each, less, contrast)
+            if kernel.ideal is not None and not drawn.relative:
+                row |= _nearer(drawn, kernel, place_of, dim, contrast, asked)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)
             row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
@@ -181,6 +185,17 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
         return Independent(*distributions), None
     first, second = _draws(drawn, kernel, at)
     return Empirical(first - second), None if alone else _tails(distributions)
+
+
+def _nearer(drawn, kernel, place, dim, contrast, asked):
+    """Return what becomes of the probabilities where the better is the one nearer to an ideal."""
+    if contrast == "ratio":
+        what, best = f"a ratio does not say which {kernel.__name__} is better", f"{kernel.ideal:g}"
+        raise fail(what, contrast, "a difference", f'ask for contrast="difference": best is {best}')
+    at = [{**place, dim: each} for each in place[dim]]
+    first, second = (kernel.worth(each) for each in _draws(drawn, kernel, at))
+    (numbers,) = decide(Empirical(first - second), **asked)
+    return {key: numbers[key] for key in _VERDICT}
 
 
 def _draws(drawn, kernel, at):

@@ -32,6 +32,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -439,6 +440,7 @@ def _expected_cost(cells, matrix):
 _FACTORIES: dict[str, Callable[..., Measure]] = {
     **{"fbeta": fbeta, "tversky": tversky, "cost": cost},
     **attempts.FACTORIES,
+    **probabilities.FACTORIES,
 }
 # Measures of other variables of a posterior than the cells: a file for each variable.
 _FURTHER: tuple[ModuleType, ...] = (attempts, probabilities)
@@ -524,27 +526,39 @@ def _read(text):
     if chosen:
         return of_classes(resolve(chosen[1]), [each.strip() for each in chosen[2].split(",")])
     name, how = re.sub(r"\s", "", text), ""
-    if name.rpartition("_")[2] in AVERAGES:
+    if name.endswith(")_top_label"):
+        name, how = name.removesuffix("_top_label"), "top_label"
+    elif name.rpartition("_")[2] in AVERAGES:
         name, _, how = name.rpartition("_")
     match = re.fullmatch(r"([^()]+)\((.+)\)", name)
     if (match[1] not in _FACTORIES) if match else (name not in _NAMED):
         raise _unknown(text)
     found = _made(text, *match.groups()) if match else _NAMED[name]
+    if how and match and found.one_class and found.takes == "probabilities" and how != "micro":
+        return probabilities.averaged(found, how).called(text)
+    if how == "top_label":
+        raise _unknown(text)
     return (averaged(found, how) if how else found).called(text)
 
 
 def _made(text, base, written):
     try:
-        parameters = ast.literal_eval(f"({written},)")
-    except (SyntaxError, ValueError):
+        call: Any = ast.parse(f"f({written})", mode="eval").body
+        parameters = tuple(map(ast.literal_eval, call.args))
+        named = {each.arg: ast.literal_eval(each.value) for each in call.keywords}
+    except (SyntaxError, ValueError, AttributeError):
         allowed = "e.g. fbeta(0.5), tversky(0.3,0.7) or cost([[0,1],[5,0]])"
         todo = "write numbers separated by commas"
         raise fail("cannot read the parameters of a measure", text, allowed, todo) from None
-    takes = list(inspect.signature(_FACTORIES[base]).parameters)
-    if len(parameters) != len(takes):
-        allowed = f"{base}({','.join(takes)})"
-        raise fail(f"{base} has different parameters", parameters, allowed, "write it like this")
-    return _FACTORIES[base](*parameters)
+    signature = inspect.signature(_FACTORIES[base])
+    try:
+        signature.bind(*parameters, **named)
+    except TypeError:
+        given, allowed = named or parameters, f"{base}({','.join(signature.parameters)})"
+        raise fail(
+            f"{base} has different parameters", given, allowed, "write it like this"
+        ) from None
+    return _FACTORIES[base](*parameters, **named)
 
 
 def among(measures: Sequence[Measure], wanted: str | Callable) -> list[int]:

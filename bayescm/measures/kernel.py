@@ -42,6 +42,8 @@ class Measure:
         Whether it is a loss; comparisons, ranks, thresholds and alarms go by this.
     symmetry_assumed : bool
         Whether ``needs_positive`` is False only because nothing was said; it is tried then.
+    ideal : float, optional
+        The best value, where neither the highest nor the lowest is: nearer to it is better.
     direction_assumed : bool
         Whether higher is taken to be better only because nothing was said.
     range : tuple of two floats
@@ -79,6 +81,7 @@ class Measure:
     one_class: bool = False
     needs_positive: bool = False
     lower_is_better: bool = False
+    ideal: float | None = None
     symmetry_assumed: bool = False
     direction_assumed: bool = False
     range: tuple[float, float] = (0.0, 1.0)
@@ -104,6 +107,12 @@ class Measure:
     def __repr__(self):
         """Show the name."""
         return f"<measure {self.__name__}>"
+
+    def worth(self, values: Any) -> Any:
+        """Return values turned such that higher is better."""
+        if self.ideal is not None:
+            return -abs(values - self.ideal)
+        return -values if self.lower_is_better else values
 
     def called(self, name: str) -> "Measure":
         """Return the same measure under another name."""

@@ -8,8 +8,10 @@ whole forecast. ``_macro`` is the mean over the classes, ``_top_label`` that of 
 probability.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import rel_entr
@@ -19,7 +21,7 @@ from bayescm.measures.forms import Curved
 from bayescm.measures.kernel import Measure
 from bayescm.validate import fail
 
-_BINS = 15  # of the expected calibration error as it is printed in the literature
+_BINS, _MOST = 15, 1000  # of the expected calibration error as it is printed in the literature
 
 
 def _measure(**facts):
@@ -114,19 +116,19 @@ def auc(forecasts):
     return np.stack([area(forecasts, row) for row in forecasts.probability], axis=-1)
 
 
-@_measure(range=(-1.0, 1.0))
+@_measure(range=(-1.0, 1.0), ideal=0.0)
 def calibration_in_the_large(forecasts):
     """Share of the positive class less the mean probability; 0 where they agree."""
     return forecasts.prevalence - forecasts.mean(forecasts.probability)
 
 
-@_measure(range=(-np.inf, np.inf))
+@_measure(range=(-np.inf, np.inf), ideal=0.0)
 def calibration_intercept(forecasts):
     """Log odds by which all the forecasts are too low on average; 0 where they are right."""
     return recalibration(forecasts, fixed=True)[0]
 
 
-@_measure(range=(-np.inf, np.inf))
+@_measure(range=(-np.inf, np.inf), ideal=1.0)
 def calibration_slope(forecasts):
     """Slope of the log odds of the outcome on those of the forecast; below 1 if too extreme."""
     return recalibration(forecasts, fixed=False)[1]
@@ -147,9 +149,51 @@ def ece(forecasts):
 @_measure(lower_is_better=True, form=Curved(zero=True))
 def ece_binned(forecasts):
     """Mean distance of mean probability and share that comes true, over 15 bins of equal width."""
+    return _in_bins(forecasts, np.linspace(0, 1, _BINS + 1))
+
+
+def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
+    """
+    Return the calibration error over bins of equal width, or between given edges.
+
+    Parameters
+    ----------
+    bins : int, default 15
+    edges : sequence of float, optional
+        From 0 to 1, rising; instead of ``bins``.
+
+    Examples
+    --------
+    >>> of_bins(edges=[0, 0.5, 1]).__name__
+    'ece_binned(edges=[0,0.5,1])'
+    """
+    todo = 'write "ece_binned(10)" or "ece_binned(edges=[0,0.2,1])"'
+    if edges is None:
+        if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= _MOST:
+            raise fail("ece_binned needs a number of bins", bins, f"1 to {_MOST}", todo)
+        cuts, name = np.linspace(0, 1, bins + 1), f"ece_binned({bins})"
+    else:
+        try:
+            cuts = np.asarray(edges, float)
+        except (TypeError, ValueError):
+            cuts = np.array([np.nan])
+        rising = cuts.ndim == 1 and len(cuts) > 1 and (np.diff(cuts) > 0).all()
+        if not rising or (cuts[0], cuts[-1]) != (0, 1):
+            raise fail("edges must rise from 0 to 1", edges, "e.g. [0, 0.2, 1]", todo)
+        name = f"ece_binned(edges=[{','.join(f'{each:g}' for each in cuts)}])"
+
+    def formula(forecasts):
+        return _in_bins(forecasts, cuts)
+
+    formula.__name__, formula.__doc__ = name, "Mean distance of forecast and truth over such bins."
+    return _measure(lower_is_better=True, form=Curved(zero=True))(formula)
+
+
+def _in_bins(forecasts, edges):
+    """Return the sum over bins of the distance of mean forecast and mean truth, times share."""
     gap = forecasts.weight[:, None] * (forecasts.truth - forecasts.probability)
-    place = np.minimum((forecasts.probability * _BINS).astype(int), _BINS - 1)
-    inside = place[..., None] == np.arange(_BINS)
+    place = np.clip(np.searchsorted(edges, forecasts.probability, "right") - 1, 0, len(edges) - 2)
+    inside = place[..., None] == np.arange(len(edges) - 1)
     return np.abs(np.einsum("sku,kub->skb", gap, inside)).sum(axis=-1)
 
 
@@ -207,17 +251,23 @@ def log_miscalibration_full(forecasts):
     return forecasts.mean(rel_entr(forecasts.truth, forecasts.probability).sum(axis=-1))
 
 
+_WAYS = {"macro": _macro, "weighted": _weighted, "top_label": _top}
+
+
+def averaged(measure: Measure, how: str) -> Measure:
+    """Return the mean over the classes of a measure of one, or that of the highest probability."""
+    name = f"{measure.canonical}_{how}"
+    facts: Any = {"canonical": name, "average": how, "one_class": False, "aliases": ()}
+    compute = partial(_WAYS[how], formula=measure.formula)
+    return replace(measure, compute=compute, __name__=name, **facts)
+
+
 def _averages():
     """Return the means over the classes, and the measures of the highest probability, by name."""
-    found = {}
-    ways = {"macro": _macro, "weighted": _weighted, "top_label": _top}
-    for each in [each for each in globals().values() if getattr(each, "one_class", False)]:
-        for how, compute in ways.items():
-            name = f"{each.canonical}_{how}"
-            facts = {"canonical": name, "average": how, "one_class": False, "aliases": ()}
-            compute = partial(compute, formula=each.formula)
-            found[name] = replace(each, compute=compute, __name__=name, **facts)
+    own = [each for each in globals().values() if getattr(each, "one_class", False)]
+    found = {f"{each.canonical}_{how}": averaged(each, how) for each in own for how in _WAYS}
     return found | {"roc_auc_ovr": found["auc_macro"].called("roc_auc_ovr")}
 
 
 AVERAGES = _averages()
+FACTORIES = {"ece_binned": of_bins}

@@ -77,6 +77,28 @@ def test_brier_is_refinement_and_miscalibration(sample):
     assert np.corrcoef(uncertainty - discrimination, refinement)[0, 1] > 0.5
 
 
+def test_bins_are_chosen(sample):
+    posterior = bcm.direct.calibration(bcm.from_probabilities(*sample))
+    names = ["ece_binned", "ece_binned(15)", "ece_binned(bins=1)", "ece_binned(edges=[0,0.3,1])"]
+    names += ["ece_binned(1000)", "ece", "calibration_in_the_large"]
+    drawn = posterior.draw([resolve(each) for each in names], 200, np.random.default_rng(1))
+    fifteen, same, one, two, many, none, _ = drawn
+    np.testing.assert_allclose(fifteen, same, rtol=1e-12)
+    assert (one <= two + 1e-12).all()  # the more bins, the more
+    assert (two <= none + 1e-12).all()
+    assert (np.abs(many - none) < 0.1 * none).mean() > 0.9
+    assert not resolve("ece_binned(10)").same_as(resolve("ece_binned(11)"))
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["0", "2.5", "edges=[0,0.8,0.2,1]", "3,[0,1],2", "edges=[0.1,1]", "edges='x'", "wide=3", "(,)"],
+)
+def test_bad_bins_are_refused(given):
+    with pytest.raises(ValueError, match=r"ece_binned|edges"):
+        resolve(f"ece_binned({given})")
+
+
 def test_measures_of_cells_are_refused(sample):
     with pytest.raises(ValueError, match="not a measure of probabilities, but of cells"):
         bcm.interval(bcm.from_probabilities(*sample), "f1")

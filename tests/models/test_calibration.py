@@ -77,6 +77,29 @@ def test_pairing_shortens_the_difference():
     assert row["upper"] - row["lower"] < 0.6 * unpaired
 
 
+def test_the_better_slope_is_nearer_to_1_and_the_better_intercept_to_0():
+    rng = np.random.default_rng(8)
+    odds = rng.normal(0, 1.5, 400)
+    actual = (rng.random(400) < 1 / (1 + np.exp(-odds))).astype(int)
+    forecasts = {"right": odds, "timid": 0.4 * odds, "low": odds - 1}
+    evidence = bcm.from_probabilities(
+        actual, {name: 1 / (1 + np.exp(-each)) for name, each in forecasts.items()}
+    )
+    slope = bcm.compare(evidence, "calibration_slope", reference="right", draws=500)
+    slope = slope.set_index("first")
+    assert slope["mean"]["timid"] > 0.9  # a larger slope, and worse
+    assert slope["p_worse"]["timid"] > 0.95
+    assert slope["expected_loss_second"]["timid"] < 0.05 < slope["expected_loss"]["timid"]
+    level = bcm.compare(evidence, "calibration_in_the_large", reference="right", draws=500)
+    assert level.set_index("first")["p_worse"]["low"] > 0.99
+    ranks = bcm.ranks(evidence, ["calibration_slope", "calibration_intercept"], draws=500)
+    best = ranks.set_index(["measure", "classifier"])["p_best"]
+    assert best["calibration_slope", "timid"] < 0.05
+    assert best["calibration_intercept", "low"] < 0.05
+    with pytest.raises(ValueError, match="difference"):
+        bcm.compare(evidence, "calibration_slope", contrast="ratio")
+
+
 def test_a_comparison_says_what_makes_the_model_doubtful():
     rng, actual = np.random.default_rng(1), np.arange(200) % 25 == 0
     evidence = bcm.from_probabilities(actual, dict(zip("ab", rng.random((2, 200)), strict=True)))

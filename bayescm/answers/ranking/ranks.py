@@ -77,7 +77,7 @@ def ranks(
     tables = []
     for kernel, place, names in places(drawn, dim):
         values = drawn.values[kernel.__name__].isel(place).transpose("draw", dim).values
-        better = -values if kernel.lower_is_better else values
+        better = kernel.worth(values)
         better = better[~np.isnan(better).any(axis=1)]
         numbers = _rank(better)
         scores = _scores(drawn, kernel, len(names)) if drawn.relative else None
