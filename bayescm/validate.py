@@ -121,21 +121,36 @@ def suggest(name: object, names: Iterable[object]) -> str:
 
 def check_prob(prob: float) -> float:
     """Return the mass of an interval as a float, or raise where it is not inside (0, 1)."""
+    todo = "pass a number such as prob=0.95"
     if isinstance(prob, bool) or not isinstance(prob, (int, float, np.number)):
-        todo = "pass a number such as prob=0.95"
         raise fail("prob must be a number", prob, "0 < prob < 1", todo, TypeError)
     if not 0 < prob < 1:
-        todo = "pass a number such as prob=0.95"
         raise fail("prob must lie between 0 and 1", prob, "0 < prob < 1", todo)
     return float(prob)
 
 
+def check_whole(name: str, value: Any, least: int, of: str, usual: int) -> int:
+    """Return a whole number of something, or raise where it is none, or less than the least."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if whole and least <= value < 2**63:
+        return int(value)
+    allowed = f"{least} or more" if not whole or value < least else "less than 2**63"
+    raise fail(f"{name} must be a whole number of {of}", value, allowed, f"pass {name}={usual}")
+
+
+def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float) -> float:
+    """Return a finite number above the least as a float, or raise where it is none."""
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if number and least < value < np.inf:
+        return float(value)
+    allowed = "a finite number" if least == -np.inf else f"a number > {least:g}"
+    raise fail(f"{name} is not {allowed}", value, allowed, f"pass {name}={usual}")
+
+
 def check_seed(seed: Any) -> Any:
     """Return a seed of numpy's generators, or raise where it is none."""
-    if isinstance(seed, np.random.SeedSequence):
-        return seed
     whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-    if seed is None or (whole and seed >= 0):
+    if seed is None or isinstance(seed, np.random.SeedSequence) or (whole and seed >= 0):
         return seed
     raise fail("not a seed", seed, "a whole number >= 0", "pass random_seed=0")
 
@@ -263,21 +278,7 @@ def _refuse(array, bad, what, allowed, todo="correct this cell"):
 
 
 def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[str, Any]:
-    """
-    Return the keywords, or raise where the function does not take one of them.
-
-    Parameters
-    ----------
-    function : callable
-        The function that will be called with these keywords after its data, its first parameter.
-    keywords : mapping
-        The keywords given.
-
-    Raises
-    ------
-    TypeError
-        If a keyword is not the function's; names the nearest and lists all.
-    """
+    """Return the keywords of a function after its data, or raise where it does not take one."""
     if not keywords:
         return keywords
     parameters = list(inspect.signature(function).parameters.values())[1:]

@@ -138,3 +138,26 @@ def test_weights_worth_no_example_are_named():
     weights = {"weights": [1e-12] * 4, "weights_are": "counts"}
     with pytest.raises(ValueError, match="worth no example"):
         bcm.from_scores([0, 1, 1, 0], [0.1, 0.3, 0.2, 0.4], **weights)
+
+
+STEPS = bcm.from_matrix([[[9, 2], [3, 8]]] * 4, dims=("step",))
+TWO = bcm.from_cells(tp=9, fn=2, fp=3, tn=8)
+
+
+@pytest.mark.parametrize("bad", [None, "x", np.nan, np.inf, [0.5], True])
+@pytest.mark.parametrize(
+    "call",
+    [
+        # A floor that is not a number would never be fallen below.
+        lambda bad: bcm.online.prob_below(STEPS, "recall", floor=bad),
+        lambda bad: bcm.online.alarms(STEPS, "recall", floor={"recall": bad}),
+        lambda bad: bcm.plot_matrix(TWO, concentration=bad),
+        lambda bad: bcm.check(TWO, "recall > 0.5", level=bad),
+        lambda bad: bcm.priors.conflict(TWO, draws=bad),
+        lambda bad: bcm.classical.bootstrap(TWO, "recall", resamples=bad),
+    ],
+    ids=["prob_below", "alarms", "plot_matrix", "check", "conflict", "bootstrap"],
+)
+def test_what_is_no_number_is_refused_in_words(call, bad):
+    with pytest.raises((TypeError, ValueError), match=r"(is not|must be|must lie).*[Ee]xpected"):
+        call(bad)

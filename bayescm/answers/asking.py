@@ -19,7 +19,7 @@ from bayescm.direct.frames import Frame
 from bayescm.distributions.batches import LazyDraws
 from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posterior.route import posterior_of
-from bayescm.validate import check_seed, fail
+from bayescm.validate import check_seed, check_whole, fail
 
 _LARGE = 2**22  # numbers of all draws that may be in memory at once
 # What is asked of a posterior; other keywords are the model's own.
@@ -195,10 +195,7 @@ def common_template(templates: Sequence[Frame], measure: Any) -> Frame:
 
 def check_draws(draws: Any) -> int | None:
     """Return a number of draws, or raise where it is not one."""
-    whole = isinstance(draws, (int, np.integer)) and not isinstance(draws, bool)
-    if draws is None or (whole and draws >= 2):
-        return draws
-    raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=20000")
+    return None if draws is None else check_whole("draws", draws, 2, "draws", 20000)
 
 
 def _check_accuracy(accuracy):

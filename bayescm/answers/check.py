@@ -16,7 +16,7 @@ from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.measures.catalogue import resolve
 from bayescm.posterior.route import posterior_of
-from bayescm.validate import fail, suggest
+from bayescm.validate import check_prob, check_seed, fail, suggest
 
 MET, FAILED, UNKNOWN = "met", "failed", "not yet known"
 _DRAWS = 100_000
@@ -85,6 +85,7 @@ def check(
     if not texts:
         todo = 'pass e.g. ["recall > 0.9 @ 0.95"]'
         raise fail("nothing is required", texts, "one requirement or more", todo)
+    check_prob(level), check_seed(random_seed)
     parsed = [parse(text, level) for text in texts]
     if not isinstance(evidence, xr.Dataset | xr.DataTree):
         as_counts(evidence)  # says what it is not

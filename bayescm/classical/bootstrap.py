@@ -7,7 +7,7 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from bayescm.classical.samples import Samples, samples
-from bayescm.validate import check_choice, check_counts, check_prob, check_seed, fail
+from bayescm.validate import check_choice, check_counts, check_prob, check_seed, check_whole, fail
 
 
 def bootstrap(
@@ -65,8 +65,7 @@ def bootstrap(
     check_choice("method", method, ["percentile", "bca"])
     setting = samples(evidence, measures, pairs)
     check_counts(setting.counts, fractional=False)
-    if not isinstance(resamples, (int, np.integer)) or resamples < 2:
-        raise fail("too few resamples", resamples, "an integer >= 2", "pass resamples=1000")
+    check_whole("resamples", resamples, 2, "resamples", 1000)
     rng = np.random.default_rng(check_seed(random_seed))
     tails = np.array([(1 - prob) / 2, (1 + prob) / 2])
     values = resampled(setting, resamples, rng)

@@ -9,7 +9,7 @@ from bayescm.curves.numbers import interval_of, resolve
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.scores import arrays
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.validate import check_prob, check_seed, fail
+from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _AT_ONCE = 1e7
 
@@ -62,7 +62,7 @@ def curve_bootstrap(
     rng = np.random.default_rng(check_seed(random_seed))
     step = max(1, int(_AT_ONCE / len(codes)))
     parts = []
-    for first in range(0, resamples, step):
+    for first in range(0, check_whole("resamples", resamples, 2, "resamples", 1000), step):
         counts = _resample(codes, min(step, resamples - first), rng)
         parts.append(
             np.stack([kernel(resampled_curve(row, codes, counts)) for row in matrix], axis=1)

@@ -14,7 +14,7 @@ from bayescm.classical.proportion import proportion
 from bayescm.curves.whole import points
 from bayescm.direct.scores import arrays
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.validate import check_choice, check_is, check_prob, fail
+from bayescm.validate import check_choice, check_is, check_number, check_prob, fail
 
 METHODS = ["credible", "wilson", "clopper_pearson", "agresti_coull"]
 
@@ -157,9 +157,7 @@ def _counts(evidence):
 def _bounds(hits, trials, method, prob, concentration):
     check_prob(prob), check_choice("method", method, METHODS)
     if method == "credible":
-        if not 0 < concentration < np.inf:
-            todo = "pass concentration=1 for a flat prior, 0.5 for Jeffreys'"
-            raise fail("concentration must be positive", concentration, "a number > 0", todo)
+        check_number("concentration", concentration, 0, usual=1)
         a, b = hits + concentration, trials - hits + concentration
         tail = (1 - prob) / 2
         return np.stack([betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)], axis=-1)

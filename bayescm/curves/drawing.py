@@ -15,7 +15,7 @@ from bayescm.direct.roc.prevalence import known_prevalence
 from bayescm.direct.roc.slots import View
 from bayescm.direct.scores import arrays, scores
 from bayescm.evidence.scored.scores import as_scores, check_one_sample
-from bayescm.validate import check_choice, check_seed, fail
+from bayescm.validate import check_choice, check_seed, check_whole
 
 # Draws of a curve, and of numbers that follow from it.
 CURVES, NUMBERS = 2000, 4000
@@ -92,7 +92,7 @@ def draw(
     model : {"scores", "binormal"}, optional
         By default the first, which relies on the order of the scores alone.
     """
-    _check_draws(draws)
+    check_whole("draws", draws, 2, "draws", NUMBERS)
     if check_choice("model", model or "scores", ["scores", "binormal"]) == "binormal":
         return _draw_binormal(as_scores(evidence), draws, random_seed)
     evidence = as_scores(evidence)
@@ -160,8 +160,3 @@ def labels(evidence: xr.Dataset, pooled: bool) -> tuple[tuple[str, ...], dict[st
     coords |= {dim: evidence[dim].values for dim in names if dim in evidence.dims}
     scalars = {str(key): each.values for key, each in evidence.coords.items() if each.ndim == 0}
     return tuple(coords), {**scalars, **coords}
-
-
-def _check_draws(draws):
-    if not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=2000")

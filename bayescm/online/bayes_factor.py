@@ -10,7 +10,7 @@ from scipy import special
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.online.series import step_axis
 from bayescm.online.settings import prior_cells
-from bayescm.validate import check_choice, fail
+from bayescm.validate import check_choice, check_whole, fail
 
 PARTS = ("answers", "totals", "all")
 _REACH = 500
@@ -158,6 +158,7 @@ def change(
     prior = proper(concentration, counts)
     sums = np.concatenate([np.zeros((1, *prior.shape), counts.dtype), counts.values.cumsum(axis=0)])
     weights = hazard_weights(np.arange(len(sums)), hazard)
+    check_whole("reach", reach, 1, "batches", _REACH)
     ages = np.arange(1, min(int(reach), max(len(sums) - 2, 1)) + 1)
     logs, probability, latest = mixture(sums, ages, weights, score_of(prior, part))
     coords = {k: v for k, v in counts.coords.items() if v.dims in ((), ("step",))}

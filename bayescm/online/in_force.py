@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayescm.online.batches import Batches
 from bayescm.online.store.rows import instant, timestamp
-from bayescm.validate import fail
+from bayescm.validate import check_whole
 
 _END_OF_TIME = "9999-12-31"
 _FORGOTTEN, _MANY = 40.0, 20_000  # e-folds until nothing is left, and batches that are soon read
@@ -56,8 +56,7 @@ def latest(
     """
     if last is None:
         return batches.in_force(), 0
-    if isinstance(last, bool) or not isinstance(last, int | np.integer) or last < 1:
-        raise fail("last must be a whole number of batches", last, "1 or more", "pass last=200")
+    check_whole("last", last, 1, "batches", 200)
     found = None
     if forgetting == 1 and of == "parameter":
         found = batches.recent(_END_OF_TIME, int(last) + (window or 0))

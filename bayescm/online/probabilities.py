@@ -10,7 +10,7 @@ from scipy import special
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.updating import distribution_at
-from bayescm.validate import fail
+from bayescm.validate import check_number, fail
 
 # The trapezoidal rule for a standard normal variable.
 _Z = np.linspace(-8.5, 8.5, 137)
@@ -41,7 +41,8 @@ def prob_below(
     """
     counts = as_counts(counts)
     kernel = one_kernel(measure, counts)
-    below = distribution_at(counts, kernel, concentration).cdf(float(floor))
+    floor = check_number("floor", floor, usual=0.8)
+    below = distribution_at(counts, kernel, concentration).cdf(floor)
     return _like(kernel, counts, below)
 
 

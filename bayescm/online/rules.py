@@ -21,7 +21,7 @@ from bayescm.online.probabilities import below, worse
 from bayescm.online.series import step_axis
 from bayescm.online.stream import REACH, Stream
 from bayescm.online.updating import distribution_at
-from bayescm.validate import check_keywords, fail
+from bayescm.validate import check_keywords, check_number, fail
 
 RULES = ("batch", "floor", "reference", "change")
 COLUMNS = ("step", "batch_id", "at", "since", "rule", "measure", "value", "threshold")
@@ -221,14 +221,15 @@ def floors_of(floor: Any, found: list) -> dict[str, float]:
     if floor is None:
         return {}
     if not isinstance(floor, Mapping):
-        return dict.fromkeys(names, float(floor))
+        return dict.fromkeys(names, check_number("floor", floor, usual=0.8))
     floors: dict[str, float] = {}
     for name, value in floor.items():
         mine = among(found, name)
         if not mine:
             todo = "monitor it too"
             raise fail("a floor for a measure that is not monitored", name, names, todo)
-        floors |= dict.fromkeys([names[each] for each in mine], float(value))
+        known = check_number("floor", value, usual=0.8)
+        floors |= dict.fromkeys([names[each] for each in mine], known)
     return floors
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.online.settings import as_prior, check_forgetting, check_window
 from bayescm.online.updating import intervals
-from bayescm.validate import fail
+from bayescm.validate import check_whole, fail
 
 
 def accumulate(
@@ -152,7 +152,6 @@ def with_room(counts: xr.DataArray, steps: int) -> xr.DataArray:
     """
     counts = as_counts(counts)
     step_axis(counts)
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
-        raise fail("steps must be a whole number of batches", steps, "0 or more", "pass steps=10")
+    check_whole("steps", steps, 0, "batches", 10)
     own = [name for name, each in counts.coords.items() if "step" in each.dims]
     return counts.drop_vars(own).pad(step=(0, int(steps)), constant_values=0)

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS, align
-from bayescm.validate import fail
+from bayescm.validate import check_whole, fail
 
 
 def as_prior(concentration: Any, like: xr.DataArray) -> xr.DataArray:
@@ -34,10 +34,7 @@ def check_forgetting(forgetting: float) -> float:
 
 def check_window(window: int, forgetting: float) -> int:
     """Return the number of batches, or raise where it is none or there is forgetting too."""
-    if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
-        raise fail(
-            "window must be a whole number of batches", window, "1 or more", "pass window=20"
-        )
+    check_whole("window", window, 1, "batches", 20)
     if forgetting != 1:
         got = {"window": window, "forgetting": forgetting}
         raise fail(

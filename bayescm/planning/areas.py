@@ -5,8 +5,8 @@ import pandas as pd
 from scipy.special import expit, logit, ndtri
 
 from bayescm.direct.roc.paired_areas import placement_covariance
-from bayescm.planning.sizes import LARGEST, check_inside, check_replications, result
-from bayescm.validate import check_prob, fail
+from bayescm.planning.sizes import LARGEST, check_inside, result
+from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 # The scores that are simulated at a size, and the fewest test sets whatever the size.
 _SCORES, _FEWEST = 10**8, 20
@@ -73,7 +73,7 @@ def plan_auc(
     for name, value in (("width", width), ("prevalence", prevalence), ("assurance", assurance)):
         check_inside(name, value)
     check_prob(prob)
-    check_replications(replications)
+    check_whole("replications", replications, 20, "test sets", 400)
     z = float(ndtri((1 + prob) / 2))
 
     def widths(n):
@@ -135,7 +135,7 @@ def _least(prevalence):
 
 def _widths(area, prevalence, n, replications, seed, z):
     """Return the widths of the intervals in simulated test sets; infinite where there is none."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     positives = np.clip(round(n * prevalence), 2, n - 2)
     codes = (np.arange(n) < positives).astype(int)
     shift, classes = np.sqrt(2) * ndtri(area) * codes, [codes == 0, codes == 1]

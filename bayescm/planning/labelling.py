@@ -17,7 +17,7 @@ import xarray as xr
 from bayescm.direct.partly_labelled import PartlyLabelled, partly_labelled
 from bayescm.evidence.judged.partly_labelled import said_of
 from bayescm.measures.labelled import kernels
-from bayescm.validate import check_prob, check_seed, fail
+from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _DRAWS = 1000
 _LEAST = 0.1  # of the labels that each stratum would have if all had the same
@@ -234,10 +234,7 @@ def _posterior(evidence, keywords) -> PartlyLabelled:
 
 def _whole(name, value):
     """Return a number of labels, or raise where it is none."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value <= 0:
-        raise fail(f"{name} must be a number of labels", value, "a whole number > 0", "pass 50")
-    return int(value)
+    return check_whole(name, value, 1, "labels", 50)
 
 
 def _said(posterior):

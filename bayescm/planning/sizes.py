@@ -32,16 +32,6 @@ def check_inside(name, value, lowest=0.0):
         raise fail(f"{name} is out of range", value, allowed, f"pass {allowed}")
 
 
-def check_replications(replications):
-    """Raise unless the test sets to simulate are a whole number, and enough to speak of."""
-    if isinstance(replications, bool) or not isinstance(replications, int | np.integer):
-        what = "replications must be a whole number"
-        raise fail(what, replications, "20 or more", "pass e.g. replications=400", TypeError)
-    if replications < 20:
-        what = "too few test sets to simulate"
-        raise fail(what, replications, "20 or more", "pass e.g. replications=400")
-
-
 def binomial(n, p):
     """Return the outcomes of n trials within nine standard deviations, and their probabilities."""
     reach = 9 * np.sqrt(n * p * (1 - p)) + 9

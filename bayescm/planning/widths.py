@@ -16,11 +16,10 @@ from bayescm.planning.sizes import (
     beta_binomial,
     binomial,
     check_inside,
-    check_replications,
     result,
     smallest,
 )
-from bayescm.validate import check_kind, check_prob, check_seed, fail
+from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail
 
 
 def plan(
@@ -95,7 +94,8 @@ def plan(
         )
         error, how, unit = 0.0, "exact", kernel.unit
     else:
-        _needs_pilot(kernel, pilot), check_replications(replications)
+        _needs_pilot(kernel, pilot)
+        check_whole("replications", replications, 20, "test sets", 1000)
         simulate = _simulator(kernel, pilot, (prob, kind), replications, random_seed)
         n, reached, error = _by_simulation(simulate, width, assurance)
         how, unit = f"{replications} simulated test sets", "examples"

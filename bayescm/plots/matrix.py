@@ -12,7 +12,7 @@ from bayescm.evidence.counts import CELLS, as_counts, in_order
 from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
 from bayescm.plots import common, interactive
 from bayescm.plots.canvas import canvas
-from bayescm.validate import check_choice, check_kind, check_prob, fail
+from bayescm.validate import check_choice, check_kind, check_number, check_prob, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,6 +95,7 @@ def plot_matrix(
     if order is not None:
         check_choice("order", order, ["labels", "error"])
     of = _of_tree if isinstance(evidence, xr.DataTree) else _of_counts
+    check_number("concentration", concentration, 0, usual=0.5)
     counts, shares, distribution = of(evidence, per, concentration)
     classes = len(counts["actual"])
     if classes > _MOST:

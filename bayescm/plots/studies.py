@@ -13,7 +13,7 @@ from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.plots import common
 from bayescm.plots.canvas import canvas
-from bayescm.validate import check_keywords, check_kind, check_prob, fail
+from bayescm.validate import check_keywords, check_kind, check_prob, check_seed, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +86,7 @@ def plot_sroc(
     """
     counts, prob = _studies(counts), check_prob(prob)
     posterior = hierarchical_groups(counts, **keywords)
-    drawn = posterior.variables(_DRAWS, np.random.default_rng(random_seed))
+    drawn = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
     typical, new = (_logits(drawn[name]) for name in ("theta_typical", "theta_new"))
     seen, n = _observed(counts)
     with canvas((6, 6), ax=ax) as page:

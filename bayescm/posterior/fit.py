@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS
 from bayescm.posterior import nuts as sampling
 from bayescm.posterior import route, tree
-from bayescm.validate import check_choice, check_seed, fail
+from bayescm.validate import check_choice, check_seed, check_whole, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
 _LARGEST = 2e8
@@ -214,8 +214,7 @@ def _choose(method, obstacle):
 
 def _check_sizes(counts, **sizes):
     for name, size in sizes.items():
-        if not isinstance(size, (int, np.integer)) or size < 1:
-            raise fail(f"{name} must be a whole number", size, "1 or more", f"correct {name}")
+        check_whole(name, size, 1, "chains" if name == "chains" else "draws", 4)
     total = sizes["draws"] * sizes["chains"] * _numbers(counts).size
     if total > _LARGEST:
         raise fail(

@@ -10,7 +10,7 @@ from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts
 from bayescm.measures.labelled import measure
 from bayescm.priors.power import check_concentration
-from bayescm.validate import check_seed, fail
+from bayescm.validate import check_seed, check_whole, fail
 
 _TIE = 1e-9
 
@@ -49,8 +49,7 @@ def predictive(
     >>> f1.quantile([0.025, 0.975]).values.round(2)
     array([0.34, 0.84])
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise fail("n must be a whole number of examples", n, "1 or more", "pass n=100")
+    check_whole("n", n, 1, "examples", 100), check_whole("draws", draws, 1, "draws", 4000)
     prior = check_concentration(concentration)
     if prior.ndim > 2:
         raise fail(
@@ -109,6 +108,7 @@ def conflict(
     >>> bool(tail.sel(part="positive") < 0.001), bool(tail.sel(part="totals") > 0.05)
     (True, True)
     """
+    check_whole("draws", draws, 1, "draws", 10_000)
     cells = as_counts(counts)
     prior = align(concentration, counts)
     prior = 2 / cells.sizes["actual"] ** 2 if prior is None else prior

@@ -67,7 +67,10 @@ def test_undefined_resamples_are_left_out():
 
 @pytest.mark.parametrize(
     ("keywords", "message"),
-    [({"method": "basic"}, "unknown method"), ({"resamples": 1}, "too few resamples")],
+    [
+        ({"method": "basic"}, "unknown method"),
+        ({"resamples": 1}, "resamples must be a whole number"),
+    ],
 )
 def test_bad_arguments_are_named(keywords, message):
     with pytest.raises(ValueError, match=message):

@@ -27,8 +27,8 @@ def test_enough_examples_for_an_area():
         ({"expect": 0.5}, "expect is out of range"),
         ({"expect": "high"}, "expect must be a number"),
         ({"width": 1.2}, "width is out of range"),
-        ({"replications": 0}, "too few test sets"),
-        ({"replications": 40.0}, "replications must be a whole number"),
+        ({"replications": 0}, "must be a whole number of test sets"),
+        ({"replications": 40.0}, "replications must be a whole number of test sets"),
         ({"width": 1e-6}, "no sample size up to 10,000,000"),
     ],
 )

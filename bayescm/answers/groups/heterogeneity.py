@@ -8,11 +8,18 @@ import pandas as pd
 import xarray as xr
 from scipy.special import logit
 
-from bayescm.answers.asking import check_draws
 from bayescm.direct.hierarchical_groups import HierarchicalGroups, hierarchical_groups
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import as_counts
-from bayescm.validate import check_keywords, check_kind, check_prob, check_seed, fail, suggest
+from bayescm.validate import (
+    check_keywords,
+    check_kind,
+    check_prob,
+    check_seed,
+    check_whole,
+    fail,
+    suggest,
+)
 
 _RATES = ("prevalence", "recall", "specificity")
 
@@ -153,12 +160,12 @@ def heterogeneity(
         raise fail("not studies of two classes", known.dims, "group, actual, predicted", todo)
     check_prob(prob)
     check_kind(kind)
-    check_draws(draws)
+    check_whole("draws", draws, 2, "draws", 20_000)
     check_seed(random_seed)
     check_keywords(hierarchical_groups, keywords)
     posterior = cast(HierarchicalGroups, hierarchical_groups(known, **keywords))
     (studies,) = posterior.each_collection
-    drawn = studies.draws(draws, np.random.default_rng(random_seed), False)
+    drawn = studies.draws(draws, np.random.default_rng(check_seed(random_seed)), False)
     values = _variation(posterior.counts.values, drawn)
     rows = [_row(name, each, prob, kind) for name, each in values.items()]
     if "slope" in drawn:

@@ -12,7 +12,7 @@ from bayescm.answers.numbers import mean
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.measures.labelled import kernels
-from bayescm.validate import check_seed, fail
+from bayescm.validate import check_seed, check_whole, fail
 
 _AT_ONCE = 2**24  # numbers of the resamples in memory
 
@@ -88,6 +88,7 @@ def best(
     counts, actual, predicted = arrays(flat)
     if (counts % 1).any():
         raise fail("resamples need whole examples", ..., "counts of examples", "leave weights out")
+    check_whole("resamples", resamples, 2, "resamples", 1000)
     known = actual, predicted, outcomes.sizes["label"]
     sign = -1.0 if kernel.lower_is_better else 1.0
     points = kernel(pour(counts.astype(float)[None], *known)[0])

@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.classical.many.ranks import scores
 from bayescm.distributions.decision import check_rope
-from bayescm.validate import check_seed, fail
+from bayescm.validate import check_seed, check_whole, fail
 
 _AT_ONCE = 5000
 
@@ -70,8 +70,7 @@ def signed_rank(
     low, high = check_rope(rope)
     if not 0 < prior < np.inf:
         raise fail("the prior must be positive", prior, "a number > 0", "pass prior=0.5")
-    if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-        raise fail("draws must be a number of draws", draws, "1 or more", "pass draws=50_000")
+    check_whole("draws", draws, 1, "draws", 50_000)
     names, values = scores(results)
     rng = np.random.default_rng(check_seed(random_seed))
     rows = []

@@ -9,7 +9,7 @@ from scipy.special import betaincinv
 
 from bayescm.classical.probabilities.forecasts import Sample, by_classifier, samples
 from bayescm.evidence.scored.probabilities import check_chances
-from bayescm.validate import check_prob, check_seed, fail
+from bayescm.validate import check_prob, check_seed, check_whole
 
 _DEFAULT = np.arange(101) / 100
 _BAD = ("not probabilities", "pass e.g. at=[0.1, 0.5]")
@@ -154,8 +154,7 @@ def corp(
     array([0. , 0.5, 0.5, 1. , 1. ])
     """
     check_prob(prob)
-    if not isinstance(draws, int | np.integer) or draws < 2:
-        raise fail("draws must be a whole number of draws", draws, "2 or more", "pass draws=1000")
+    check_whole("draws", draws, 2, "draws", 1000)
     rng = np.random.default_rng(check_seed(random_seed))
     parts = [(each.name, _corp(each, prob, draws, rng)) for each in samples(evidence)]
     return by_classifier(parts).assign_coords(prob=prob)

@@ -14,7 +14,7 @@ from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.evidence.scored.rescored import at_prevalence
 from bayescm.evidence.scored.scores import check_one_sample
-from bayescm.validate import check_prob, check_seed, fail
+from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
 
 _DEFAULT = np.arange(1, 100) / 100
 _NOTHING = 1e-12  # what rounding leaves of net benefits that are equal
@@ -96,9 +96,8 @@ def decision_curve(
     at = _DEFAULT if thresholds is None else check_chances(thresholds, *_BAD, inside=True)
     known = checked(evidence, prevalence)
     odds = at / (1 - at)
-    if not concentration > 0:
-        todo = "pass concentration=0.5"
-        raise fail("concentration must be positive", concentration, "a number > 0", todo)
+    concentration = check_number("concentration", concentration, 0, usual=0.5)
+    check_whole("draws", draws, 2, "draws", drawing.NUMBERS)
     size = {"draws": draws, "random_seed": check_seed(random_seed)}
     drawn = rates_at(known, at, concentration=concentration, **size)
     seen = rates_seen(known, at)

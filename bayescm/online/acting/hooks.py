@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from bayescm.validate import fail
+from bayescm.validate import check_whole, fail
 
 _LOG = logging.getLogger("bayescm.online")
 _AGAIN = (408, 425, 429)  # with every 5xx: what may go well later
@@ -160,8 +160,7 @@ def to_url(
     if secret is not None and len(secret) < _SHORTEST:
         todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
         raise fail("the secret is too short", ..., f"at least {_SHORTEST} characters", todo)
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise fail("retries must be a whole number", retries, "0 or more", "pass retries=3")
+    check_whole("retries", retries, 0, "attempts", 3)
 
     def call(alarm):
         body = json.dumps(alarm).encode()

@@ -135,7 +135,7 @@ def test_a_command_gets_it_on_its_input(tmp_path):
         (lambda: to_url("ftp://x/y"), "not the URL of a hook"),
         (lambda: to_url("https://user:hidden@/"), "not the URL of a hook"),
         (lambda: to_url("https://x", secret="short"), "the secret is too short"),
-        (lambda: to_url("https://x", retries=-1), "retries must be a whole number: -1"),
+        (lambda: to_url("https://x", retries=-1), "retries must be a whole number of attempts: -1"),
         (lambda: to_command("'open"), "not a command"),
         (lambda: notify(Monitor("sqlite://", "a"), print), "not a hook"),
     ],
