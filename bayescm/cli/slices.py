@@ -50,6 +50,13 @@ def slices(
     fdr: Annotated[
         float, typer.Option("--fdr", help="Share of those flagged that may be falsely so.")
     ] = 0.1,
+    smooth: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--smooth",
+            help="Column of numbers, such as an age, that acts by a curve; of several columns.",
+        ),
+    ] = None,
     k: Annotated[int, typer.Option("-k", help="Rows: the worst so many.")] = 10,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
@@ -77,7 +84,7 @@ def slices(
     )
     asked: dict[str, Any] = {"threshold": threshold, "delta": delta, "fdr": fdr, "k": k}
     asked |= {"dim": dims, "prob": prob, "kind": kind.value}
-    asked |= evidence.prior(concentration, known)
+    asked |= evidence.prior(concentration, known) | ({"smooth": smooth} if smooth else {})
     found = worst_slices(known, measure, **asked)
     number = int(found["flagged"].sum())
     said = f"{number} of {len(found)} slices flagged"
