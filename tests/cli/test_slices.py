@@ -24,6 +24,7 @@ def ages(tmp_path):
     return path
 
 
+@pytest.mark.long
 def test_numbers_may_act_by_a_curve(ages, capsys):
     slices = ["slices", ages, "--positive", 1, "--group", "age", "--group", "sex", "-k", 20]
     widths = []
