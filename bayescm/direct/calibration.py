@@ -3,7 +3,8 @@ The direct sibling of `bayescm.models.calibration`: probabilities, their scores 
 
 The population of forecasts and outcomes is drawn by the Bayesian bootstrap inside each class, with
 half an example at the lowest and at the highest forecast of all (what a class may hold and has not
-shown), and a beta prevalence. Proper scores and the logistic recalibration are functions of it, the
+shown), and a beta prevalence. An example of few, n, stands for 1 - 4/n of one: means then vary as
+the t distribution with n - 1 degrees of freedom does, and not as a normal one. Proper scores and the logistic recalibration are functions of it, the
 same draws for all classifiers. The calibration curve is smooth, in
 `bayescm.direct.probabilities.smooth`.
 """
@@ -26,6 +27,7 @@ from bayescm.validate import fail
 
 _END = 0.5  # examples at each end of the forecasts, in each class
 _FEW = 20  # examples of a class from which on coverage was measured
+_SOME, _LEAST = 200, 0.5  # examples that stand for less than one each, and for how much at least
 
 
 class Calibration(OfForecasts):
@@ -118,7 +120,14 @@ class Calibration(OfForecasts):
         ends = np.stack([self.probability.min(axis=1), self.probability.max(axis=1)], axis=1)
         forecast = np.concatenate([self.probability, ends, ends], axis=1)
         outcome = np.concatenate([self.outcome, [0, 0, 1, 1]])
-        return forecast, outcome, np.concatenate([self.weight, [_END] * 4])
+        weight = self.weight * self._worth[self.outcome.astype(int)]
+        return forecast, outcome, np.concatenate([weight, [_END] * 4])
+
+    @property
+    def _worth(self):
+        """For how much an example of each class stands: a mean of n varies as t with n - 1 does."""
+        total = np.maximum(self._totals, 1)
+        return np.where(total > _SOME, 1.0, np.maximum(1 - 4 / total, _LEAST))
 
     def population(self, size: int, rng: np.random.Generator) -> Forecasts:
         """Draw the population of forecasts and outcomes."""
