@@ -115,6 +115,7 @@ def compare(
     drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
     if contrast == "ratio":
         drawn.check_levels()
+        _check_ratios(drawn.measures)
     rows = []
     for kernel, place, names in places(drawn, dim):
         less = kernel.lower_is_better
@@ -127,7 +128,7 @@ def compare(
         for pair, place_of, each in zip(pairs, at, numbers, strict=True):
             row = known_as | _turned(each, less, contrast)
             if kernel.ideal is not None and not drawn.relative:
-                row |= _nearer(drawn, kernel, place_of, dim, contrast, asked)
+                row |= _nearer(drawn, kernel, place_of, dim, asked)
             row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)
             row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
@@ -187,11 +188,16 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
     return Empirical(first - second), None if alone else _tails(distributions)
 
 
-def _nearer(drawn, kernel, place, dim, contrast, asked):
+def _check_ratios(measures):
+    """Raise where the best value is neither the highest nor the lowest."""
+    for each in measures:
+        if each.ideal is not None:
+            what = f"a ratio does not say which {each.__name__} is better: best is {each.ideal:g}"
+            raise fail(what, ..., "a difference", 'ask for contrast="difference"')
+
+
+def _nearer(drawn, kernel, place, dim, asked):
     """Return what becomes of the probabilities where the better is the one nearer to an ideal."""
-    if contrast == "ratio":
-        what, best = f"a ratio does not say which {kernel.__name__} is better", f"{kernel.ideal:g}"
-        raise fail(what, contrast, "a difference", f'ask for contrast="difference": best is {best}')
     at = [{**place, dim: each} for each in place[dim]]
     first, second = (kernel.worth(each) for each in _draws(drawn, kernel, at))
     (numbers,) = decide(Empirical(first - second), **asked)

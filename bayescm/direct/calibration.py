@@ -3,10 +3,10 @@ The direct sibling of `bayescm.models.calibration`: probabilities, their scores 
 
 The population of forecasts and outcomes is drawn by the Bayesian bootstrap inside each class, with
 half an example at the lowest and at the highest forecast of all (what a class may hold and has not
-shown), and a beta prevalence. An example of few, n, stands for 1 - 4/n of one: means then vary as
-the t distribution with n - 1 degrees of freedom does, and not as a normal one. Proper scores and the logistic recalibration are functions of it, the
-same draws for all classifiers. The calibration curve is smooth, in
-`bayescm.direct.probabilities.smooth`.
+shown), and a beta prevalence. Of a class of few, n, each example stands for 1 - 4/n of one: means
+then vary as the t distribution with n - 1 degrees of freedom does, and not as a normal one. Proper
+scores and the logistic recalibration are functions of it, the same draws for all classifiers. The
+calibration curve is smooth, in `bayescm.direct.probabilities.smooth`.
 """
 
 from collections.abc import Callable, Mapping

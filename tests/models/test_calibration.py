@@ -64,6 +64,24 @@ def test_forecasts_all_alike_have_no_curve():
     assert bcm.interval(evidence, "brier").sizes == {"bound": 2}
 
 
+@pytest.mark.parametrize("size", [20, 40])
+def test_differences_of_few_examples_vary_as_t_does(size):
+    rng = np.random.default_rng(size)
+    odds = rng.normal(0, 1.3, 2 * size)
+    both = {"a": odds, "b": odds + rng.normal(0, 0.5, 2 * size)}
+    evidence = bcm.from_probabilities(
+        np.arange(2 * size) % 2, {name: 1 / (1 + np.exp(-each)) for name, each in both.items()}
+    )
+    posterior = bcm.direct.calibration(bcm.at_prevalence(evidence, 0.5))
+    (drawn,) = posterior.draw([bcm.measures.resolve("log_loss")], 4000, rng)
+    actual, forecast = evidence["actual"].values, evidence["score"].values
+    gap = -np.diff(np.log(np.where(actual == 1, forecast, 1 - forecast)), axis=0)[0]
+    own = [gap[actual == each].std(ddof=1) / size**0.5 for each in (0, 1)]
+    expected = np.hypot(*own) / 2 * ((size - 1) / (size - 3)) ** 0.5
+    # Half an example at each end shortens or lengthens it a little.
+    assert 0.85 < (drawn[:, 0] - drawn[:, 1]).std() / expected < 1.12
+
+
 def test_pairing_shortens_the_difference():
     rng = np.random.default_rng(6)
     odds = rng.normal(0, 1.3, 300)
