@@ -17,7 +17,7 @@ from bayescm.distributions import lookup
 from bayescm.distributions.integrals.averages import Guarded
 from bayescm.measures import resolve
 
-SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 20261130
+SEED = int(sys.argv[1]) if __name__ == "__main__" and sys.argv[1:] else 20261130
 TABLE = Path(__file__).parents[2] / f"docs/results/moments_{SEED}.csv"
 DRAWS = {3: 1_000_000, 10: 500_000, 30: 200_000}
 CASES = {3: 50, 10: 40, 30: 20}  # of the second set 40, 30 and none, by 300,000 draws
