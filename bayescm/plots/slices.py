@@ -114,7 +114,7 @@ def _name(axes, table, names, few):
         return
     chosen: list[int] = []
     for place in np.flatnonzero(table["flagged"]).tolist():
-        if len(chosen) < _MOST and (not chosen or place - chosen[-1] >= number / 45):
+        if len(chosen) < _MOST and (not chosen or place - chosen[-1] >= number / 64):
             chosen.append(place)
     axes.set_yticks(chosen, [common.wrapped(names[each]) for each in chosen], fontsize=8)
     axes.set_ylabel(f"{number} slices, the worst at the top")
