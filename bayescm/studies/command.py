@@ -60,7 +60,7 @@ def run_study(
     module = getattr(studies, STUDIES[name])
     if table is not None:
         check_choice("table", table, list(module.TABLES))
-    elif case is not None:
+    elif case is not None and len(module.TABLES) > 1:
         raise fail("a case needs a table", case, module.TABLES, "pass a table too")
     path = None if out is None else _check_out(Path(out))
     journals = None if path is None else path.with_name(path.name + ".journal")

@@ -52,6 +52,8 @@ def test_levels_of_differences_are_refused(ask):
     ("table", "message"),
     [
         (pd.concat([TABLE, TABLE]), "a run is there twice"),
+        (TABLE.iloc[:0], "no results"),
+        (TABLE.assign(accuracy="high"), "a result is no number: 'high'"),
         (TABLE.rename(columns={"data_set": "x"}), "no column of data sets"),
         (TABLE.rename(columns={"fold": "run"}), "correlation of the runs is not known"),
         (TABLE.assign(note="n"), "not a table of results"),

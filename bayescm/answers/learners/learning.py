@@ -8,7 +8,7 @@ import pandas as pd
 
 from bayescm.answers.summary import summary
 from bayescm.evidence.cross_validation import cross_confusion
-from bayescm.evidence.splits import splits_of
+from bayescm.evidence.splits import labels_of, splits_of
 from bayescm.validate import fail
 
 _KEPT = ["measure", "point", "mean", "sd", "lower", "upper"]
@@ -22,6 +22,7 @@ def learning_curve(
     *,
     measures: str | Callable | Sequence[str | Callable] = "accuracy",
     cv: int = 10,
+    groups: Any = None,
     positive: Hashable | None = None,
     prob: float = 0.95,
     kind: Literal["hdi", "eti"] = "hdi",
@@ -48,6 +49,9 @@ def learning_curve(
     measures : name, function, or sequence of these
     cv : int, default 10
         Number of stratified folds.
+    groups : array_like, shape (n,), optional
+        The group of each example: none is trained on and tested on in the same fold. Those who are
+        trained on are drawn one by one from the other groups.
     positive : label, optional
         The positive class.
     prob : float, default 0.95
@@ -83,15 +87,16 @@ def learning_curve(
     >>> table[["size", "point"]].round(2).values.tolist()
     [[50.0, 0.95], [200.0, 0.94]]
     """
-    labels = np.asarray(y)
-    splits = splits_of(cv, X, y, None, random_state)
+    labels = labels_of(y)
+    splits = splits_of(cv, X, y, groups, random_state)
     rng = np.random.default_rng(random_state)
     dealt = [(_dealt(train, labels, rng), test) for train, test in splits]
     rows = []
     for size in _numbers(sizes, min(len(train) for train, _ in dealt)):
         smaller = [(train[:size], test) for train, test in dealt]
         _check_classes(smaller, labels, size)
-        counts = cross_confusion(estimator, X, y, smaller, positive=positive, **keywords)
+        known = {"groups": groups, "positive": positive, **keywords}
+        counts = cross_confusion(estimator, X, y, smaller, **known)
         table = summary(counts, measures, prob=prob, kind=kind)
         kept = [name for name in table if name in ("classifier", "class", *_KEPT)]
         rows.append(table[kept].assign(size=size))
@@ -113,17 +118,19 @@ def _dealt(train, labels, rng):
 
 def _numbers(sizes, most):
     """Return the sizes as numbers of examples, or raise."""
-    found = []
-    for size in sizes:
-        shared = isinstance(size, (float, np.floating)) and 0 < size <= 1
-        number = round(size * most) if shared else int(size)
-        if isinstance(size, bool) or not 2 <= number <= most or (number != size and not shared):
-            allowed = f"whole numbers from 2 to {most}, or shares up to 1"
-            raise fail("not a size of a training set", size, allowed, "pass e.g. [50, 100, 0.5]")
-        found.append(number)
-    if not found:
+    if np.ndim(sizes) != 1 or not len(sizes):
         raise fail("no sizes", sizes, "one or more", "pass sizes=[50, 100]")
-    return found
+    return [_number(size, most) for size in sizes]
+
+
+def _number(size, most):
+    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    if whole or isinstance(size, (float, np.floating)):
+        number = size if whole or size > 1 else size * most
+        if 1.5 < number <= most and (size <= 1 or number == int(number)):
+            return max(2, round(number))
+    allowed = f"whole numbers from 2 to {most}, or shares up to 1"
+    raise fail("not a size of a training set", size, allowed, "pass e.g. [50, 100, 0.5]")
 
 
 def _check_classes(splits, labels, size):

@@ -32,8 +32,16 @@ def as_halves(halves: Any, found: Any) -> xr.DataArray:
         raise fail("the halves are not of these counts", got, allowed, todo)
     for dim in found.batch.dims:
         if dim in halves.indexes and dim in found.batch.indexes:
-            halves = halves.sel({dim: found.batch[dim].values})
-    return halves.transpose(*wanted, *CELLS)
+            names, known = found.batch[dim].values.tolist(), halves[dim].values.tolist()
+            if set(names) - set(known):
+                todo = "make both of the same classifiers"
+                raise fail("the halves are not of these counts", known, names, todo)
+            halves = halves.sel({dim: names})
+    halves = halves.transpose(*wanted, *CELLS)
+    if (halves.sum(CELLS[1]) == 0).any():
+        todo = "leave the halving out, or use cross_halves"
+        raise fail("a half has no example of a class", ..., "some of each in every half", todo)
+    return halves
 
 
 def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> np.ndarray:

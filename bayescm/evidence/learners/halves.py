@@ -7,7 +7,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import CELLS, DESIGN
 from bayescm.evidence.cross_validation import cross_confusion
-from bayescm.evidence.splits import splits_of
+from bayescm.evidence.splits import labels_of, splits_of
 from bayescm.validate import fail
 
 
@@ -53,7 +53,8 @@ def cross_halves(
     Raises
     ------
     ValueError
-        If ``repeats`` is not a number of halvings, or an estimator fails.
+        If ``repeats`` is not a number of halvings, a half has no example of a class, or an
+        estimator fails.
 
     Examples
     --------
@@ -76,4 +77,19 @@ def halvings(X: Any, y: Any, repeats: int, groups: Any, random_state: int) -> li
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass repeats=8")
     seeds = np.random.default_rng(random_state).integers(2**31, size=repeats)
-    return [split for seed in seeds for split in splits_of(2, X, y, groups, int(seed))]
+    labels = labels_of(y)
+    classes, totals = np.unique(labels, return_counts=True)
+    if len(totals) and totals.min() < 2:
+        _missing(classes[totals.argmin()])
+    splits = [split for seed in seeds for split in splits_of(2, X, y, groups, int(seed))]
+    for train, _ in splits:
+        absent = np.setdiff1d(classes, labels[train])
+        if len(absent):
+            _missing(absent[0])
+    return splits
+
+
+def _missing(label):
+    allowed = "every class in both halves"
+    todo = "collect more of it, in more groups, or leave the halves out"
+    raise fail("a half has no example of a class", np.asarray(label).item(), allowed, todo)

@@ -77,7 +77,11 @@ def from_results(
     if twice.any():
         where = long.loc[twice, list(DIMS)].iloc[0].tolist()
         raise fail("a run is there twice", where, "every run once", "add a column repeat")
-    cells = long.set_index(list(DIMS))["result"].astype(float).to_xarray()
+    values = pd.to_numeric(long["result"], errors="coerce").astype(float)
+    strange = long.loc[values.isna() & long["result"].notna(), "result"]
+    if len(strange):
+        raise fail("a result is no number", strange.iloc[0], "numbers", "correct it, or pass NaN")
+    cells = long.assign(result=values).set_index(list(DIMS))["result"].to_xarray()
     cells = cells.reindex({dim: pd.unique(long[dim]) for dim in DIMS})
     if test_share is None and "fold" in runs:
         test_share = 1 / max(_folds(table, data_set), 2)
@@ -104,6 +108,8 @@ def _long(table, measure, data_set, classifier, runs):
     if data_set not in table:
         todo = "name it: data_set='dataset'"
         raise fail("no column of data sets", data_set, list(table), todo)
+    if not len(table):
+        raise fail("no results", ..., "a row for every run", "pass a table with rows")
     keys = [data_set, *([classifier] if classifier in table else []), *runs]
     rest = [name for name in table if name not in keys]
     every = classifier in table and runs and (measure in rest or len(rest) == 1)

@@ -41,12 +41,38 @@ def test_one_that_is_far_better_has_no_optimism_and_errors_are_selected_by_the_l
     assert bcm.best(both, "f1").equals(bcm.best(both, "f1"))
 
 
+def test_the_interval_is_moved_by_the_optimism_and_no_shorter():
+    both = bcm.from_classifiers(*answers(np.random.default_rng(4), 30))
+    row = bcm.best(both, "accuracy", kind="eti", resamples=200).iloc[0]
+    assert 0.5 < row["optimism"] / (row["point"] - 0.7) < 1.5
+    middle = row["mean"] + row["optimism"]
+    below, above = middle - row["naive_lower"], row["naive_upper"] - middle
+    stretched = (row["mean"] - row["lower"]) / below, (row["upper"] - row["mean"]) / above
+    assert stretched[0] == pytest.approx(stretched[1])
+    assert 1 <= stretched[0] < 1.3
+
+
+def test_classifiers_without_errors_or_without_the_measure_change_nothing():
+    actual, known = answers(np.random.default_rng(1), 2)
+    perfect = bcm.from_classifiers(actual, {"a": actual, "b": actual})
+    row = bcm.best(perfect, "accuracy", resamples=50).iloc[0]
+    assert row["optimism"] == 0
+    assert row["lower"] == row["naive_lower"]
+    silent = bcm.from_classifiers(actual, known | {"never": np.zeros(120, int)}, positive=1)
+    two = bcm.from_classifiers(actual, known, positive=1)
+    with_it, without = (bcm.best(each, "precision", resamples=200) for each in (silent, two))
+    assert with_it.loc[0, "optimism"] == pytest.approx(without.loc[0, "optimism"], abs=0.02)
+
+
 def test_what_cannot_be_selected_from_is_refused():
     both = bcm.from_classifiers(*answers(np.random.default_rng(1), 2))
     with pytest.raises(ValueError, match="nothing to select from"):
         bcm.best(both.sel(classifier=["m0"]), "f1")
     with pytest.raises(ValueError, match="not one number"):
         bcm.best(both, lambda cells: cells.sum(-1))
+    for wrong in (0, -1, 2.5, True):
+        with pytest.raises((ValueError, TypeError), match="resamples"):
+            bcm.best(both, "f1", resamples=wrong)
     none = bcm.from_classifiers([0, 0], {"a": [0, 1], "b": [1, 1]}, labels=[0, 1], positive=1)
     with pytest.raises(ValueError, match="recall is undefined in this sample"):
         bcm.best(none, "recall")

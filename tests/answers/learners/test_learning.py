@@ -50,7 +50,7 @@ def test_a_plot_has_a_line_for_each_classifier():
         bcm.plot_learning_curve(table[["size", "mean"]])
 
 
-@pytest.mark.parametrize("sizes", [[95], [1], [2.5], [True], []])
+@pytest.mark.parametrize("sizes", [[95], [1], [2.5], [True], [], 50, ["ten"], [np.nan], [np.inf]])
 def test_impossible_sizes_are_refused(sizes):
     with pytest.raises(ValueError, match="size"):
         bcm.learning_curve(Counts(), X, Y, sizes)
@@ -60,3 +60,24 @@ def test_a_size_without_one_of_the_classes_is_refused():
     rare = np.repeat([0, 1], [90, 10])
     with pytest.raises(ValueError, match="no examples to train on"):
         bcm.learning_curve(Counts(), X, rare, [3], cv=5)
+
+
+class Knows(ClassifierMixin, BaseEstimator):
+    """Right on the groups that it has seen, else it says 0."""
+
+    def fit(self, x, y):
+        self.classes_, self.seen_ = np.unique(y), dict(zip(x[:, 0], y, strict=True))
+        return self
+
+    def predict(self, x):
+        return np.array([self.seen_.get(each, 0) for each in x[:, 0]])
+
+
+def test_groups_are_not_tested_on_what_they_were_trained_on():
+    group = np.arange(100) // 5
+    known = {"cv": 5, "measures": "recall"}
+    apart = bcm.learning_curve(Knows(), group[:, None], Y, [0.5, 1.0], groups=group, **known)
+    assert (apart["point"] == 0).all()
+    mixed = bcm.learning_curve(Knows(), group[:, None], Y, [0.5, 1.0], **known)
+    assert (mixed["point"] > 0.8).all()
+    assert mixed["sd"].iloc[1] < apart["sd"].iloc[1]

@@ -55,6 +55,14 @@ def test_halves_are_stratified_new_each_time_and_the_same_for_every_classifier()
         bcm.cross_halves(tree, X, Y, 0)
 
 
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_a_class_that_is_missing_in_a_half_is_refused():
+    with pytest.raises(ValueError, match="no example of a class: True"):
+        bcm.cross_halves(DummyClassifier(), X, np.arange(40) == 7)
+    with pytest.raises(ValueError, match="no example of a class"):
+        bcm.cross_halves(DummyClassifier(), X, Y, groups=Y)
+
+
 def test_halves_that_differ_lengthen_the_interval_and_those_that_agree_shorten_it():
     def length(measure, **known):
         return np.ptp(bcm.interval(FOLDS, measure, kind="eti", **known).values)
@@ -81,12 +89,24 @@ def test_a_batch_with_halves_is_each_of_them_by_itself():
         (halves(LOUD).isel(half=[0]), {}, "these are no halves"),
         (halves(LOUD).sum("half"), {}, "these are no halves"),
         (bcm.from_matrix([LOUD], dims=("repeat", "half"), labels=["a", "b"]), {}, "not of these"),
+        (halves(LOUD) * 0, {}, "no example of a class"),
         (halves(LOUD), {"rho": 0.4}, "halves tell the correlation"),
     ],
 )
 def test_what_is_no_halves_of_these_counts_is_refused(wrong, keywords, words):
     with pytest.raises(ValueError, match=words):
         bcm.interval(FOLDS, "recall", halves=wrong, **keywords)
+
+
+def test_halves_of_other_classifiers_are_refused():
+    folds = bcm.from_matrix(np.stack([FOLDS.values] * 2), dims=("classifier", "fold"))
+    both = bcm.from_matrix(np.stack([[LOUD], [QUIET]]), dims=("classifier", "repeat", "half"))
+    named = folds.assign_coords(classifier=["a", "b"])
+    with pytest.raises(ValueError, match="not of these counts"):
+        bcm.interval(named, "recall", halves=both.assign_coords(classifier=["a", "c"]))
+    known = both.assign_coords(classifier=["a", "b"])
+    found = [bcm.interval(named, "recall", halves=each) for each in (known, known[::-1])]
+    np.testing.assert_array_equal(*found)
 
 
 def test_folds_that_jump_are_doubted_unless_there_are_halves():
