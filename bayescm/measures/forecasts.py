@@ -10,7 +10,8 @@ from scipy.special import expit
 from bayescm.validate import fail
 
 _CACHED = 30_000  # numbers that a processor's cache holds several arrays of
-_STEPS = 40  # of a logistic regression at most
+_STEPS = 12  # of a logistic regression before it is looked after
+_HALVINGS = 12  # of one of its steps at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,17 +141,49 @@ def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
 
 def _logistic(weight, start, outcome, odds, fixed):
     """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
-    level, slope = start
+    given = outcome, odds, fixed
+    at = start
     for _ in range(_STEPS):
-        truth = expit(level[:, None] + slope[:, None] * odds)
-        rest, spread = weight * (outcome - truth), weight * truth
-        spread -= spread * truth
-        score = np.stack([rest.sum(axis=1), rest @ odds])
-        step = _newton(score, (spread @ odds[:, None] ** np.arange(3)).T, fixed)
-        level, slope = level + step[0], slope + step[1]
+        step = _step(weight, at, *given)
+        at = at + step
         if np.abs(step).max() < 1e-3:  # the next one would be its square
+            return at
+    # Of few examples a whole step may go too far, and the next too far back, for ever.
+    far = ~(np.abs(step).max(axis=0) < 1e-3)
+    at[:, far] = _damped(weight[far], np.broadcast_to(start, at.shape)[:, far], *given)
+    return at
+
+
+def _step(weight, at, outcome, odds, fixed):
+    """Return Newton's step of level and slope (2, S)."""
+    truth = expit(at[0][:, None] + at[1][:, None] * odds)
+    rest, spread = weight * (outcome - truth), weight * truth
+    spread -= spread * truth
+    score = np.stack([rest.sum(axis=1), rest @ odds])
+    return _newton(score, (spread @ odds[:, None] ** np.arange(3)).T, fixed)
+
+
+def _damped(weight, at, outcome, odds, fixed):
+    """Return level and slope (2, S) by steps that are halved until they make the fit better."""
+
+    def fit(at):
+        linear = at[0][:, None] + at[1][:, None] * odds
+        return (weight * (outcome * linear - np.logaddexp(0, linear))).sum(axis=1)
+
+    reached = fit(at)
+    for _ in range(3 * _STEPS):
+        step = _step(weight, at, outcome, odds, fixed)
+        for _ in range(_HALVINGS):
+            found = fit(at + step)
+            worse = ~(found >= reached)
+            if not worse.any():
+                break
+            step[:, worse] /= 2
+        better = found > reached
+        at, reached = np.where(better, at + step, at), np.where(better, found, reached)
+        if np.abs(step).max() < 1e-3:
             break
-    return np.stack([level, slope])
+    return at
 
 
 def _near(weight, start, outcome, odds, fixed):

@@ -79,6 +79,8 @@ def plot_folds(
     >>> [label.get_text() for label in axes.get_yticklabels()][-2:]
     ['corrected t', 'resampled t']
     """
+    if len(several(measure)) != 1:
+        raise fail("one measure at a time", measure, "a name or a function", "ask for each")
     members = _members(counts)
     evaluations = {name: _one_evaluation(each, measure) for name, each in members.items()}
     prior = {} if concentration is None else {"concentration": concentration}
