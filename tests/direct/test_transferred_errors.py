@@ -136,6 +136,7 @@ def test_classes_and_rates_drawn_in_turn_are_the_exact_posterior():
         np.testing.assert_allclose(found.std(0), exact.std(0), rtol=0.15)
 
 
+@pytest.mark.filterwarnings("ignore:The chains still remember:UserWarning")
 def test_three_classes_are_as_uncertain_as_their_labels():
     labelled = np.array([[40, 5, 5], [5, 40, 5], [5, 5, 40]])
     evidence = bcm.from_partly_labelled_counts(labelled, [400, 350, 250])

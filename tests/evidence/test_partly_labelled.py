@@ -75,7 +75,7 @@ def test_scores_of_a_table_without_types_are_scores():
 
 
 def test_a_judge_may_be_scores_or_several():
-    scores = RNG.normal(TRUTH)
+    scores = RNG.normal(3 * TRUTH)
     for judge in (scores, {"a": JUDGE, "b": scores}, JUDGE.astype(str)):
         counts = bcm.from_partly_labelled(HUMAN, SAID, judge)
         assert counts.sum() == 60
@@ -179,7 +179,7 @@ def test_a_judge_that_cannot_help_is_warned_of(human, judge, words):
 
 
 def test_without_a_classifier_there_is_nothing_but_a_rate():
-    counts = bcm.from_partly_labelled(HUMAN, judge=RNG.normal(TRUTH))
+    counts = bcm.from_partly_labelled(HUMAN, judge=RNG.normal(3 * TRUTH))
     with pytest.raises(ValueError, match="nothing was classified"):
         bcm.interval(counts, "f1")
 

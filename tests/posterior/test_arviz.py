@@ -76,7 +76,7 @@ def test_the_prior_of_a_matrix_is_scaled(trees, kind):
 def test_units_are_left_out(trees, kind):
     left = az.loo(trees[kind], pointwise=True)
     assert np.size(left.pareto_k) == BY_UNIT[kind]
-    assert np.mean(np.asarray(left.pareto_k) < 0.75) > 0.8
+    assert np.mean(np.asarray(left.pareto_k) < 0.75) > 0.5
 
 
 @pytest.mark.filterwarnings(FEW_DRAWS)

@@ -411,7 +411,7 @@ def test_whole_number_variables_are_refused():
     ],
 )
 def test_warning_in_plain_words(divergent, shift, words):
-    draws = np.random.default_rng(1).normal(size=(4, 100))
+    draws = np.tile(np.arange(100) * 37 % 100 / 100, (4, 1))  # they agree
     draws[3] += shift
     diverging = np.zeros((4, 100), bool)
     diverging[0, :3] = divergent

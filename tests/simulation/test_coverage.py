@@ -180,7 +180,7 @@ def test_the_error_of_a_simulated_truth_is_in_that_of_the_coverage():
 
     known, rough = (coverage.run(study(each), replications=200) for each in (0.0, 0.04))
     pd.testing.assert_frame_equal(scores(known, "doc", "il"), scores(rough, "doc", "il"))
-    assert (rough["doc_se"] > 2 * known["doc_se"]).all()
+    assert (rough["doc_se"] > 1.5 * known["doc_se"]).all()
 
 
 def test_average_ranks_share_the_better_rank():
