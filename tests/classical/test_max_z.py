@@ -26,7 +26,7 @@ def test_correlations_of_measures(case, form):
     correlation = np.array(expected["corr"])
     many = len(correlation) > 4
     found = max_abs_z(correlation, points=2**18 if many else 2**15)
-    assert found == pytest.approx(expected["q"], abs=max(2e-4, case["tol"]["q_abs"]))
+    assert found == pytest.approx(expected["q"], abs=max(5e-4, case["tol"]["q_abs"]))
     if many:  # the quick default is good to about a unit of the third digit
         assert max_abs_z(correlation) == pytest.approx(expected["q"], abs=2e-3)
 

@@ -68,7 +68,7 @@ def test_scores_that_tie_are_still_cut():
 
 
 def test_scores_of_a_table_without_types_are_scores():
-    scores = RNG.normal(TRUTH).round(2)
+    scores = RNG.normal(3 * TRUTH).round(2)
     expected = bcm.from_partly_labelled(HUMAN, SAID, scores)
     for given in (scores.astype(object), [Decimal(str(each)) for each in scores]):
         np.testing.assert_array_equal(bcm.from_partly_labelled(HUMAN, SAID, given), expected)

@@ -142,8 +142,8 @@ def test_the_same_batch_again_is_no_news(store):
 
 def test_alarms_of_the_monitor_are_those_of_its_series(store):
     with filled(store, measures=["recall"]) as monitor:
-        got = monitor.alarms(rate=0.01, floor=0.5, reference=2)
-        want = online.alarms(WEEKS, ["recall"], rate=0.01, floor=0.5, reference=2)
+        got = monitor.alarms(rate=0.01, floor=0.9, reference=2)
+        want = online.alarms(WEEKS, ["recall"], rate=0.01, floor=0.9, reference=2)
         assert got["step"].tolist() == want["step"].tolist()
         assert got["rule"].tolist() == want["rule"].tolist()
         assert len(got) > 0
