@@ -64,7 +64,7 @@ def crossed_groups(
         scale. A function from a name to a PyMC variable of the dims ``(attribute, rate)`` is
         another prior.
     interaction : float or callable, default 0.5
-        The same of the interactions, of the dim ``rate``:
+        The same for the interactions, of the dim ``rate``:
         ``lambda name: pm.HalfCauchy(name, 0.2, dims="rate")``.
     prevalence : float, optional
         Share of the positive class in the population of every cell, where it is known; it takes the

@@ -50,7 +50,7 @@ def compare(
         by fold, by the correlated t. A mapping ``{"a": counts, "b": counts}`` holds independent
         evidence, from different examples. Fits are accepted in place of any of these.
     measures : name, function, or sequence of these, optional
-        Of results on several data sets (:func:`bayescm.from_results`) those that they are of.
+        For results on several data sets (:func:`bayescm.from_results`), the measure they hold.
     dim : str, default "classifier"
         What to compare: ``"group"`` gives the gaps between groups.
     prob : float, default 0.95

@@ -37,10 +37,10 @@ def evidence_for(fits: Mapping[Any, xr.DataTree]) -> pd.DataFrame:
     Raises
     ------
     TypeError
-        If this is no mapping of fits.
+        If this is not a mapping of fits.
     ValueError
         If there is one model only, a fit has no marginal likelihood, or the models are of different
-        evidence, or take different parts of it for given: ``fixed_totals`` is about the
+        evidence, or condition on different parts of it: ``fixed_totals`` is about the
         predictions given the class totals, ``dirichlet_multinomial`` about both.
 
     See Also

@@ -30,13 +30,13 @@ def classify(
     Returns
     -------
     Dataset
-        Outcomes as of :func:`bayescm.from_classifiers`, with the coord ``abstain`` where a score
-        may be no answer: ``bcm.summary``, ``bcm.compare`` and the rest take it.
+        Outcomes as :func:`bayescm.from_classifiers` returns them, with the coord ``abstain``
+        where a score may be no answer: ``bcm.summary``, ``bcm.compare`` and the rest take it.
 
     Raises
     ------
     ValueError
-        If the scores have folds or weights, or the threshold is none.
+        If the scores have folds or weights, or the threshold is not valid.
 
     Examples
     --------

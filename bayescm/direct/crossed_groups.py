@@ -145,7 +145,7 @@ def crossed_groups(
         Scale of the half-normal prior of the standard deviations of main effects, on the logit
         scale; > 0.
     interaction : float, default 0.5
-        The same of the interactions.
+        The same for the interactions.
     prevalence : float, optional
         Share of the positive class in the population of every cell, inside (0, 1), where it is
         known; by default that of the scalar coord ``prevalence``.
@@ -161,8 +161,8 @@ def crossed_groups(
     Raises
     ------
     ValueError
-        If there are fewer than two attributes, or more than two classes, or a keyword has no
-        meaning; if the labels of a smooth attribute are no numbers, or fewer than five were seen.
+        If there are fewer than two attributes, or more than two classes, or a keyword is
+        invalid; if the labels of a smooth attribute are not numbers, or fewer than five were seen.
 
     Examples
     --------

@@ -198,7 +198,7 @@ def hierarchical_groups(
     Raises
     ------
     ValueError
-        If there is one group only, or a keyword has no meaning.
+        If there is one group only, or a keyword is invalid.
 
     Examples
     --------

@@ -235,7 +235,7 @@ def mislabelled(
     Raises
     ------
     ValueError
-        If a rate is no number in [0, 1/2), the evidence has folds, or, when drawn from, rates of
+        If a rate is not a number in [0, 1/2), the evidence has folds, or, when drawn from, rates of
         more than two classes are uncertain.
 
     Examples

@@ -134,7 +134,7 @@ def robust_groups(
     Raises
     ------
     ValueError
-        If there is one group only, there are more than two classes, or a keyword has no meaning.
+        If there is one group only, there are more than two classes, or a keyword is invalid.
 
     Examples
     --------

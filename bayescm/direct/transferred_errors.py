@@ -224,7 +224,7 @@ def transferred_errors(
     evidence: xr.DataArray, *, concentration: float | None = None
 ) -> TransferredErrors:
     """
-    Return the posterior of a judge's error rates, and of the classes where only he has been.
+    Return the posterior of a judge's error rates, and of the classes that only it has judged.
 
     Parameters
     ----------

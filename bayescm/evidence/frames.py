@@ -50,7 +50,7 @@ def from_frame(
     Returns
     -------
     DataArray, dims (..., actual, predicted), or Dataset for several classifiers
-        As of ``from_predictions`` and ``from_classifiers``.
+        As ``from_predictions`` and ``from_classifiers`` return them.
 
     Raises
     ------

@@ -68,8 +68,8 @@ def plan_labels(
         ``predicted_`` and the name), ``labelled``, ``unlabelled``, ``label_next``, and, the same in
         all rows, ``width`` of the interval now and ``width_after``, about what is to be expected
         when the whole budget is spent. Where a judge's labels stand in the place of predictions,
-        ``predicted`` is what he said. No stratum is left with fewer labels than a tenth of an equal
-        share.
+        ``predicted`` is what the judge said. No stratum is left with fewer labels than a
+        tenth of an equal share.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def plot_expected_cost(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw what acting on each classifier's probabilities costs an example, by threshold.
+    Draw the expected cost per example of acting on probabilities, by threshold.
 
     A dot marks the least expected cost, the line below it where the truly best threshold lies, and
     the dashed line the threshold that the costs imply where the probabilities are right.

@@ -32,7 +32,8 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
     Raises
     ------
     ValueError
-        If the table is of several measures, of too many lines to tell apart, or no learning curve.
+        If the table is of several measures or of too many lines to tell apart, or is not a
+        learning curve.
 
     Examples
     --------

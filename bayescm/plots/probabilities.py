@@ -28,7 +28,7 @@ def plot_calibration(
     ax: "Axes | None" = None,
 ) -> "Figure":
     """
-    Draw what comes true where a probability is given, with its band.
+    Draw calibration curves, how often what was forecast comes true, with their bands.
 
     More than two classes have a panel each, against the rest, and one of the highest probability.
     Below the curves lies the histogram of the forecasts; the legend has the expected calibration

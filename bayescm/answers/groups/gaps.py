@@ -74,7 +74,7 @@ def gap(
         gaps in recall and in false positive rate), ``"equal_opportunity_difference"``, and the same
         with ``_ratio``.
     dim : str, default "group"
-        What is apart.
+        The dim whose members are compared.
     statistic : {"range", "ratio", "worst", "deviation"}
         The largest value minus the smallest; the smallest divided by the largest; the worst value;
         or of each group its value minus the mean of the others.

@@ -62,16 +62,17 @@ def best(
     Raises
     ------
     ValueError
-        If there are fewer than two classifiers, counts are not whole, or the measure is none.
+        If there are fewer than two classifiers, counts are not whole numbers, or the measure
+        does not give one number.
 
     Notes
     -----
     The bootstrap selects the best again in every resample and measures it on the examples that are
-    not in it. A resample is the worse to select by, so that where classifiers differ it takes off
-    too much. The other estimate takes the true measures for a sample of a Student t distribution
-    whose place and width are learned, and is what the error of the selected one is then expected to
-    be: too little where the measures have a lighter tail. The errors' variances beyond what all
-    classifiers have in common are those over the resamples.
+    not in it. A resample is a poorer basis for the selection, so that where classifiers differ it
+    takes off too much. The other estimate takes the true measures for a sample of a Student t
+    distribution whose location and scale are learned, and is what the error of the selected one is
+    then expected to be: too little where the measures have a lighter tail. The errors' variances
+    beyond what all classifiers have in common are those over the resamples.
 
     References
     ----------

@@ -50,8 +50,8 @@ def learning_curve(
     cv : int, default 10
         Number of stratified folds.
     groups : array_like, shape (n,), optional
-        The group of each example: none is trained on and tested on in the same fold. Those who are
-        trained on are drawn one by one from the other groups.
+        The group of each example: none is trained on and tested on in the same fold. Training
+        examples are drawn one by one from the other groups.
     positive : label, optional
         The positive class.
     prob : float, default 0.95

@@ -29,7 +29,7 @@ def agreement(
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """
-    Say how far raters agree, beyond what chance would make, with intervals.
+    Return how far raters agree, and how far beyond chance, with intervals.
 
     Examples are a random sample of all there may be; the posterior is that of how often examples
     get which labels: a Dirichlet over the kinds seen, and a prior worth two examples that are

@@ -39,7 +39,7 @@ def true_classes(evidence: xr.Dataset, *, random_seed: int = 0, **keywords: Any)
     Raises
     ------
     ValueError, TypeError
-        If these are no ratings, or a keyword is invalid.
+        If these are not ratings, or a keyword is invalid.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def assumed_dependence(
     **options: Any,
 ) -> pd.DataFrame:
     """
-    Say how answers about raters move with how far they err together.
+    Return how answers about raters change with the assumed dependence of their errors.
 
     Three raters without gold labels cannot show whether what is hard for one is hard for all. This
     is what the answer would be if it were so.
@@ -91,7 +91,7 @@ def assumed_dependence(
     Returns
     -------
     DataFrame
-        As of `bayescm.summary`, with the column ``dependence`` in front.
+        As `bayescm.summary` returns it, with the column ``dependence`` in front.
 
     Raises
     ------

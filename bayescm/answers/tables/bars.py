@@ -39,7 +39,7 @@ def table(
     Raises
     ------
     TypeError
-        If it is no DataFrame.
+        If it is not a DataFrame.
     ValueError
         If it has no intervals.
 

@@ -41,7 +41,7 @@ def great_table(
     ImportError
         If Great Tables is not installed (the extra ``tables``).
     TypeError
-        If it is no DataFrame.
+        If it is not a DataFrame.
     ValueError
         If it has no intervals.
 

@@ -22,7 +22,7 @@ def prediction_powered(
     evidence : DataArray, dims (..., judge, actual, predicted)
         From ``from_partly_labelled(actual, judge=judge)``, two classes.
     tuned : bool, default True
-        Weigh the judge by what he tells (PPI++), or fully (PPI).
+        Weigh the judge by how much it tells (PPI++), or fully (PPI).
     prob : float, default 0.95
 
     Returns

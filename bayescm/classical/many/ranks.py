@@ -116,7 +116,7 @@ def nemenyi(results: xr.Dataset | pd.DataFrame, *, prob: float = 0.95) -> pd.Dat
     Raises
     ------
     ValueError
-        As of `friedman`, or if ``prob`` is no probability.
+        See `friedman`; or if ``prob`` is not a probability.
 
     References
     ----------

@@ -23,7 +23,7 @@ def hosmer_lemeshow(
     evidence : Dataset
         Probabilities of two classes, see :func:`bayescm.from_probabilities`.
     groups : int, default 10
-        Of about equally many examples, between quantiles of the forecasts.
+        Number of groups of about equal size, between quantiles of the forecasts.
     fitted : bool, default False
         Whether the model was fitted to these very examples, which takes two degrees of freedom.
 

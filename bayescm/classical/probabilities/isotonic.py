@@ -40,7 +40,7 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     Raises
     ------
     TypeError, ValueError
-        If these are no probabilities of two classes, or are weighted by importance.
+        If these are not probabilities of two classes, or are weighted by importance.
 
     Notes
     -----

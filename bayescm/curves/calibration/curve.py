@@ -101,7 +101,7 @@ def test(
     top_label: bool = False,  # noqa: PT028
 ) -> pd.DataFrame:
     """
-    Return how probable it is that what comes true is near what was forecast, everywhere.
+    Return the probability that the calibration curve is near the diagonal everywhere.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def test(
     delta : float, default 0.05
         How far the curve may be from the diagonal, as a difference of probabilities.
     top_label : bool, default False
-        Of more than two classes, of the highest probability.
+        Of more than two classes, for the highest probability.
 
     Returns
     -------

@@ -19,7 +19,7 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     Return by how much the Brier score and the log loss would improve by recalibrating.
 
     Recalibration itself is other tools' work, such as scikit-learn's ``CalibratedClassifierCV``.
-    What is told here is what there is to gain: the score of the forecasts as they are, less that
+    This function tells what there is to gain: the score of the forecasts as they are, less that
     of the calibration curve, which no recalibration by the forecast alone can beat.
 
     Parameters

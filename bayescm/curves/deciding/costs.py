@@ -32,7 +32,7 @@ def expected_cost(
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
-    Return what acting on each classifier's probabilities costs an example, by threshold.
+    Return the expected cost per example of acting on probabilities, by threshold.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def expected_cost(
     Raises
     ------
     TypeError, ValueError
-        If these are scores and no probabilities, a mistake costs less than being right, or another
+        If these are scores, not probabilities, a mistake costs less than being right, or another
         argument is invalid.
 
     Notes

@@ -35,8 +35,9 @@ def decision_curve(
     """
     Return the net benefit of acting on each classifier's probabilities, by threshold.
 
-    Whoever acts from a probability t on holds a false alarm to cost t / (1 - t) of what a find is
-    worth. The net benefit is the share of finds less that of false alarms at this price.
+    To act from a probability t on means that a false positive costs t / (1 - t) times what a true
+    positive is worth. The net benefit is the proportion of true positives minus that of false
+    positives at this price.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ def decision_curve(
     Raises
     ------
     TypeError, ValueError
-        If these are scores and no probabilities, or an argument is invalid.
+        If these are scores, not probabilities, or an argument is invalid.
 
     References
     ----------

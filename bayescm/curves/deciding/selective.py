@@ -35,9 +35,9 @@ def risk_coverage(
     evidence : Dataset
         Probabilities of two or more classes, see :func:`bayescm.from_probabilities`.
     promise : float, default 0.05
-        A risk that is to be kept to.
+        The risk that must not be exceeded.
     assurance : float, default 0.95
-        Posterior probability with which it is.
+        Posterior probability of not exceeding it.
     prob : float, default 0.95
     simultaneous : bool, default False
         Whether ``interval`` is a band that holds the whole curve of the risk.
@@ -57,8 +57,8 @@ def risk_coverage(
     Raises
     ------
     TypeError, ValueError
-        If these are scores and no probabilities, have folds, groups or importance weights, or an
-        argument is no probability.
+        If these are scores, not probabilities, have folds, groups or importance weights, or an
+        argument is not a probability.
 
     Notes
     -----

@@ -83,7 +83,7 @@ def label_errors(given: Any, labels: list) -> LabelErrors:
     Raises
     ------
     ValueError
-        If a rate is no number in [0, 1/2), or a class is unknown.
+        If a rate is not a number in [0, 1/2), or a class is unknown.
     """
     size = len(labels)
     known, betas = np.zeros(size), []

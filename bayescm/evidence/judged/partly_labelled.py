@@ -187,7 +187,7 @@ def from_partly_labelled_counts(
     unlabelled : array_like, shape (C,) or (J, C)
         How many further examples there are of each prediction.
     labels, positive
-        As of `bayescm.from_matrix`.
+        See `bayescm.from_matrix`.
     judge : sequence, optional
         The judge's answers.
 

@@ -24,7 +24,7 @@ def cross_outcomes(
     **keywords: Any,
 ) -> xr.Dataset:
     """
-    Cross-validate classifiers on the same folds and keep what they say of every example together.
+    Cross-validate classifiers on the same folds and keep their joint answers to every example.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def cross_scores(
     Returns
     -------
     Dataset
-        Scores with a ``fold`` for every split, and the scalar coord ``test_share``
+        Scores with a ``fold`` for every split, and the scalar coords ``test_share``
         and ``train_size``. Where the splitter repeats, an example occurs once per repeat.
 
     Raises

@@ -31,7 +31,7 @@ def from_scored_frame(
     Parameters
     ----------
     frame : DataFrame or LazyFrame
-        As of `bayescm.from_frame`.
+        See `bayescm.from_frame`.
     scores : str, sequence of str, or mapping of classifier to column
         Columns of scores.
     actual : str

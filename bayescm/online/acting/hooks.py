@@ -24,16 +24,16 @@ _SHORTEST = 16  # characters of a secret
 @dataclass(frozen=True)
 class Hook:
     """
-    Someone to hand alarms to.
+    A recipient of alarms.
 
     Attributes
     ----------
     name : str
-        By which the store knows whom it was handed to. Another name is somebody else.
+        By which the store knows the recipient. Another name is another recipient.
     call : callable
         Takes an alarm as a dict of what JSON knows: ``id``, ``classifier``, ``batch_id``, ``at``,
         ``since``, ``rule``, ``measure``, ``value``, ``threshold``. Raises where it could not be
-        handed over.
+        delivered.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def to_url(
     Raises
     ------
     ValueError
-        If it is no such URL, or the secret is too short.
+        If it is not such a URL, or the secret is too short.
 
     Examples
     --------

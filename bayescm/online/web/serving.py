@@ -28,7 +28,7 @@ def dashboard(
     store : str, path or Ledger
         A ledger that is there; see `Monitor`.
     token : str, optional
-        What one must know to acknowledge alarms, at least 16 characters. Without it nothing can be
+        The secret needed to acknowledge alarms, at least 16 characters. Without it nothing can be
         changed.
     hosts : sequence of str
         The names that requests may be for: those of the machine itself by default, ``["*"]`` for
