@@ -19,7 +19,7 @@ from bayescm.direct.frames import Frame
 from bayescm.direct.groups.pair import Pair
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 from bayescm.evidence.scored.results import as_results
-from bayescm.measures.catalogue import names, own, resolve
+from bayescm.measures.catalogue import is_loss, own
 from bayescm.validate import fail
 
 _FLOOR = 1e-3  # of the scale: what is left unknown of a data set whose runs are all equal
@@ -154,11 +154,11 @@ def _pair(differences, rho, scale, first, second):
 
 def _measure(name):
     """Return the measure that the results are of: its values as they are."""
-    known = resolve(name) if name in names() else None
+    loss = is_loss(name)
     found = own(lambda values: values, "results").called(name)
-    if known is None:
+    if loss is None:
         return found
-    return replace(found, lower_is_better=known.lower_is_better, direction_assumed=False)
+    return replace(found, lower_is_better=loss, direction_assumed=False)
 
 
 def _turned(found):

@@ -473,6 +473,19 @@ def names(variable: str = "cells") -> list[str]:
     return sorted(name for name, each in _CATALOGUE.items() if each.takes == variable)
 
 
+def is_loss(name: str) -> bool | None:
+    """Say whether lower is better of what has this name; None where the catalogue has no such."""
+    try:
+        known = resolve(name)
+    except ValueError:
+        return None
+    if known.ideal is not None:
+        todo = "give the distances from there as results, under a name of their own that says so"
+        what = f"results of {name} are best neither highest nor lowest"
+        raise fail(what, known.ideal, "a measure that is", todo)
+    return known.lower_is_better
+
+
 def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
     """
     Return the measure with a given name, or turn a function of the cells into one.

@@ -143,3 +143,31 @@ def test_classifiers_that_tie_on_most_data_sets():
     assert int(equal) > 5
     assert table["p_rope"][0] > 0.999
     assert bcm.ranks(pair)["tiers"].str.len().max() >= 1
+
+
+def errors_named(measure):
+    rng = np.random.default_rng(4)
+    rows = [
+        {"data": data, "name": name, "fold": fold, measure: size + rng.normal(0, 0.01)}
+        for data in range(6)
+        for name, size in (("good", 0.1), ("bad", 0.2))
+        for fold in range(5)
+    ]
+    table = pd.DataFrame(rows)
+    return bcm.from_results(table, data_set="data", classifier="name", measure=measure)
+
+
+@pytest.mark.parametrize("measure", ["brier", "log_loss", "error_rate", "ece"])
+def test_of_losses_of_any_kind_the_smaller_is_better(measure):
+    evidence = errors_named(measure)
+    row = bcm.compare(evidence, reference="bad").iloc[0]
+    assert row["p_better"] > 0.99
+    assert "assumed" not in row["sentence"]
+    ranks = bcm.classical.nemenyi(evidence).iloc[0]
+    assert ranks["rank_" + ("first" if ranks["first"] == "good" else "second")] == 1
+
+
+def test_results_that_are_best_in_the_middle_are_refused():
+    for ask in (bcm.compare, bcm.classical.friedman):
+        with pytest.raises(ValueError, match="calibration_slope are best neither highest"):
+            ask(errors_named("calibration_slope"))

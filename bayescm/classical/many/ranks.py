@@ -10,7 +10,7 @@ from scipy.special import chdtrc, fdtrc, ndtr
 from scipy.stats import rankdata
 
 from bayescm.evidence.scored.results import as_results
-from bayescm.measures.catalogue import names, resolve
+from bayescm.measures.catalogue import is_loss
 from bayescm.validate import check_prob, fail
 
 
@@ -29,8 +29,7 @@ def scores(results: Any) -> tuple[list, np.ndarray]:
             table = results["result"].values
             seen = (~np.isnan(table)).sum(-1)
             values = np.where(seen > 0, np.nansum(table, -1) / np.maximum(seen, 1), np.nan)
-        kind = results["measured"].item()
-        if kind in names() and resolve(kind).lower_is_better:
+        if is_loss(results["measured"].item()):
             values = -values
     if len(found) < 2:
         raise fail("only one classifier", found, "two or more", "add another")
