@@ -98,3 +98,15 @@ def test_the_stated_error_is_not_too_small(name, kind):
         ends, error = distribution.to(accuracy).checked(0.95, kind)
         assert (error <= accuracy).all()
         assert (np.abs(ends - exact) <= 2 * error + 1e-9).all()
+
+
+@pytest.mark.parametrize("cells", [(0, 0, 15, 0), (0, 0, 0, 15)])
+@pytest.mark.parametrize("accuracy", [1e-4, 1e-6])
+def test_the_error_of_an_interval_with_one_end_is_not_too_small(cells, accuracy):
+    """Once a quarter of the actual one: two levels of rays agreed at the only end by chance."""
+    posterior = dirichlet_multinomial(np.reshape(cells, (2, 2)))
+    distribution = posterior.distribution(measures.diagnostic_odds_ratio)
+    exact, left = distribution.to(1e-12).checked(0.5, "hdi")
+    ends, error = distribution.to(accuracy).checked(0.5, "hdi")
+    assert ends[0] == exact[0] == 0
+    assert (np.abs(ends - exact) <= error + left + 1e-12 * exact).all()

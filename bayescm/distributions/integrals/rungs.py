@@ -125,9 +125,10 @@ class Rungs(Ladder):
         curve = self.curves(level)
         kinds, tail = curve.shapes(), special.ndtri((1 - prob) / 2)
         z = np.where((kinds == INTERIOR)[:, None], curve.highest(prob), [tail, -tail])
+        # Where there is one end only, a score beside it is asked too: see `check` on chance.
         single = special.ndtri(prob)
-        z[kinds == LOWER] = single
-        z[kinds == UPPER] = -single
+        z[kinds == LOWER] = single - 1, single
+        z[kinds == UPPER] = -single, 1 - single
         y, q = curve.y(z), special.ndtr(z)
         values, good, y, density = self.check(y, q, level, exactly=True)
         inner = kinds == INTERIOR
