@@ -1,6 +1,7 @@
 """Has anything changed? Bayes factors for one table of probabilities against two."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from bayescm.validate import check_choice, check_whole, fail
 
 PARTS = ("answers", "totals", "all")
 _REACH = 500
-_ROOM = 2_000_000  # numbers in a temporary array
+_ROOM = 200_000  # numbers in a temporary array: it stays in the cache of the processor
+_FEW = 8  # terms that are added one after another
 
 
 def log_bayes_factor(
@@ -237,15 +239,22 @@ def score_of(prior: np.ndarray, part: str) -> Callable[[np.ndarray], np.ndarray]
     """Return the log marginal likelihood (...) of tables (..., C, C) under a prior."""
 
     def score(cells, log_ratio=_log_gain):
-        totals = _combined(log_ratio, cells.sum(-1), prior.sum(-1)) if part != "answers" else 0.0
-        rows = _combined(log_ratio, cells, prior).sum(-1) if part != "totals" else 0.0
+        totals = _combined(log_ratio, _added(cells), prior.sum(-1)) if part != "answers" else 0.0
+        rows = _added(_combined(log_ratio, cells, prior)) if part != "totals" else 0.0
         return totals + rows
 
     return score
 
 
 def _combined(log_ratio, cells, prior):
-    return log_ratio(cells, prior).sum(-1) - log_ratio(cells.sum(-1), prior.sum(-1))
+    return _added(log_ratio(cells, prior)) - log_ratio(_added(cells), prior.sum(-1))
+
+
+def _added(values):
+    """Return sums over the last axis; one term after another is several times faster where few."""
+    if values.shape[-1] > _FEW:
+        return values.sum(-1)
+    return reduce(np.add, [values[..., each] for each in range(values.shape[-1])])
 
 
 def _log_gain(cells, prior):

@@ -9,6 +9,7 @@ from scipy import special
 
 import bayescm as bcm
 from bayescm import direct, online
+from bayescm.online.bayes_factor import score_of
 
 BEFORE = bcm.from_cells(tp=90, fn=10, fp=20, tn=80)
 AFTER = bcm.from_cells(tp=70, fn=30, fp=20, tn=80)
@@ -116,3 +117,18 @@ def test_one_series_at_a_time():
         online.change(weeks)
     with pytest.raises(ValueError, match="one series at a time"):
         online.surprise(weeks, "recall")
+
+
+@pytest.mark.parametrize("classes", [2, 3, 12])
+@pytest.mark.parametrize("part", ["answers", "totals", "all"])
+def test_the_score_of_a_table_is_its_marginal_likelihood(classes, part):
+    rng = np.random.default_rng(classes)
+    cells, prior = rng.integers(0, 9, (4, classes, classes)), rng.uniform(0.1, 2, (classes,) * 2)
+
+    def log_beta(a):
+        return special.gammaln(a).sum(-1) - special.gammaln(a.sum(-1))
+
+    rows = (log_beta(cells + prior) - log_beta(prior)).sum(-1)
+    totals = log_beta((cells + prior).sum(-1)) - log_beta(prior.sum(-1))
+    expected = {"answers": rows, "totals": totals, "all": rows + totals}[part]
+    np.testing.assert_allclose(score_of(prior, part)(cells), expected, rtol=1e-9, atol=1e-9)

@@ -18,6 +18,7 @@ from ledger_worker import counts
 from stores_for_tests import POSTGRES, STORES, empty_store
 
 from bayescm import online
+from bayescm.online.store import chain
 from bayescm.online.store.address import parse, shown
 from bayescm.online.store.ledger import Ledger
 
@@ -111,6 +112,21 @@ def test_a_batch_changed_behind_the_back_is_named(store):
     assert found["damage"][0] == "batch '0-3' (entry 4)"
     with Ledger(store) as ledger, pytest.raises(ValueError, match=r"damaged.*batch '0-3'"):
         ledger.read("classifier")
+
+
+@pytest.mark.parametrize("field", chain.FIELDS[1:])
+@pytest.mark.parametrize("fraction", [False, True])
+def test_nothing_is_not_taken_for_the_text_of_it(field, fraction):
+    start = chain.head("classifier", "[]")
+    cells = "[[1.5, 1], [1, 1]]" if fraction else "[[1, 1], [1, 1]]"
+    new = {"batch_id": "\udc80", "at": "2026", "cells": cells, "recorded_at": "2026"}
+    row = chain.next_entry(start, None, new | {"corrects": None}, None)
+    chain.check(start, start, 0, [row], "classifier")
+    other = "None" if getattr(row, field) is None else None
+    with pytest.raises(ValueError, match="damaged"):
+        chain.check(start, start, 0, [row._replace(**{field: other})], "classifier")
+    texts = [row._replace(**{field: "None"}), row._replace(**{field: None})]
+    assert len({chain.digest(start, start, *each[:9]) for each in texts}) == 2
 
 
 def test_an_entry_whose_number_is_no_number_is_named(tmp_path):

@@ -30,8 +30,8 @@ class Entries(NamedTuple):
 
 def arrays(rows: Sequence[Any]) -> Entries:
     """Return entries as arrays."""
-    columns = zip(*[row[:6] for row in rows], strict=True) if rows else [()] * 6
-    entry, batch_id, at, tables, corrects, recorded = columns
+    columns = zip(*map(tuple, rows), strict=True) if rows else [()] * 6
+    entry, batch_id, at, tables, corrects, recorded, *_ = columns
     return Entries(
         np.array(entry, dtype=np.int64),
         np.array(batch_id, dtype=object),
@@ -141,9 +141,12 @@ def _hash(connection, classifier, start, number):
 
 
 def _enough(rows, moment, before):
-    corrected, earliest = {row.corrects for row in rows}, rows[0].latest
-    kept = [row.at for row in rows[1:] if row.batch_id not in corrected]
-    return sum([earliest < at < moment for at in kept]) >= before
+    """Say whether so many batches in force are earlier than a moment and later than the first."""
+    columns = zip(*map(tuple, rows), strict=True)
+    _, names, times, _, corrects, *_ = columns
+    corrected, earliest = {*corrects}, rows[0].latest
+    kept = zip(names[1:], times[1:], strict=True)
+    return sum([earliest < at < moment and name not in corrected for name, at in kept]) >= before
 
 
 def batch(connection: sa.Connection, classifier: str, batch_id: str) -> Any:
