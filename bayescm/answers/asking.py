@@ -217,14 +217,30 @@ def check_size(n: Any, of: str) -> Any:
 def check_room(posterior: Posterior, measures: Sequence[Callable], size: int) -> None:
     """Raise where the draws of the measures would take more memory than the machine has."""
     numbers = size * sum(math.prod(template(posterior, each).shape) for each in measures)
-    need, there = 2 * 8 * numbers, _memory()  # in parts, and joined
+    todo = "ask for fewer members or measures at a time, or pass draws=1000"
+    check_fits("these draws need", 2 * numbers, todo)  # in parts, and joined
+
+
+def check_fits(what: str, numbers: int, todo: str) -> None:
+    """
+    Raise where so many numbers of 8 bytes would take more memory than the machine has.
+
+    Parameters
+    ----------
+    what : str
+        What they are and its verb, as in ``"these draws need"``.
+    numbers : int
+        How many are held at the same time.
+    todo : str
+    """
+    need, there = 8 * numbers, _memory()
     if need > there:
-        todo = "ask for fewer members or measures at a time, or pass draws=1000"
-        got, allowed = (
-            f"{need / 1e9:,.0f} GB",
-            f"at most {there / 1e9:,.0f} GB, what the machine has",
-        )
-        raise fail("these draws need too much memory", got, allowed, todo)
+        allowed = f"at most {_gigabytes(there)}, what the machine has"
+        raise fail(f"{what} too much memory", _gigabytes(need), allowed, todo)
+
+
+def _gigabytes(size):
+    return f"{size / 1e9:,.0f} GB" if size > 1e10 else f"{size / 1e9:.2g} GB"
 
 
 def _memory():

@@ -1,5 +1,6 @@
 """Draws of measures of several classifiers, folds, groups or fits, jointly where possible."""
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ class Joint:
         Whether only differences between members are known: a level is about their average.
     doubts : tuple of str
         What makes the model doubtful, in whole sentences.
+    size : int
+        How many draws there will be.
     """
 
     blanks: Mapping[str, xr.DataArray]
@@ -57,11 +60,20 @@ class Joint:
     difference: Callable
     relative: bool = False
     doubts: tuple[str, ...] = ()
+    size: int = 0
 
     @cached_property
     def values(self) -> xr.Dataset:
         """A variable per measure, dims ``(draw, ..., [class])``; NaN where undefined."""
         return self.drawn()
+
+    def numbers(self, *apart: str) -> int:
+        """Return how many numbers the draws of all measures are, of one member of some dims."""
+        sizes = [
+            math.prod(size for dim, size in each.sizes.items() if dim not in apart)
+            for each in self.blanks.values()
+        ]
+        return self.size * sum(sizes)
 
     def check_levels(self) -> None:
         """Raise where levels have no meaning by themselves."""
@@ -142,7 +154,7 @@ def draw_measures(
         return posterior.difference(measure, first, second, of=of)
 
     more = bool(posterior.measured), tuple(posterior.doubts())
-    return Joint(blanks, drawn, found, paired, distribution, difference, *more)
+    return Joint(blanks, drawn, found, paired, distribution, difference, *more, number)
 
 
 def labelled_draws(
@@ -210,7 +222,9 @@ def _of_members(members, measures, dim, rng, options):
         for each in found
     }
     doubts = tuple(dict.fromkeys(each for part in parts.values() for each in part.doubts))
-    return Joint(blanks, drawn, found, False, distribution, lambda *_: None, doubts=doubts)
+    size = min(part.size for part in parts.values())
+    known = blanks, drawn, found, False, distribution, lambda *_: None
+    return Joint(*known, doubts=doubts, size=size)
 
 
 def _check_positive(members):

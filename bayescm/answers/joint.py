@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.answers.asking import check_fits
 from bayescm.answers.draws import Evidence, Joint, draw_measures
 from bayescm.measures.labelled import check_pairs
 from bayescm.validate import check_is, check_prob, fail
+
+_COPIES = 5  # of the draws, while they are ranked
 
 
 def joint_interval(
@@ -70,6 +73,9 @@ def joint_interval(
     prob = check_prob(prob)
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
     drawn.check_levels()
+    todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"
+    numbers = 2 * drawn.numbers() + _COPIES * drawn.numbers("batch")
+    check_fits("draws that are ranked need", numbers, todo)
     values = _only(drawn, pairs)
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]

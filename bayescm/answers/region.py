@@ -7,11 +7,13 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
+from bayescm.answers.asking import check_fits
 from bayescm.answers.draws import Evidence, draw_measures
 from bayescm.measures.labelled import several
 from bayescm.validate import check_prob, fail
 
 _GRID = 160
+_COPIES, _GRIDS = 4, 2  # of the draws and of the grid, while the regions are found
 # Draws of a table of a few cells, which cost next to nothing: the rim of the region is smooth.
 _SMALL, _MANY_DRAWS = 16, 400_000
 
@@ -61,7 +63,11 @@ def region(
     True
     """
     prob = check_prob(prob)
-    values, kernels = _two(evidence, measures, random_seed, options)
+    drawn = _two(evidence, measures, random_seed, options)
+    one, *_ = drawn.blanks.values()
+    numbers = _COPIES * drawn.numbers() + _GRIDS * _GRID**2 * one.size
+    check_fits("these regions need", numbers, "ask for fewer members at a time, or fewer draws")
+    values, kernels = drawn.values, drawn.measures
     names = [kernel.__name__ for kernel in kernels]
     grids = [_grid(values[kernel.__name__].values, kernel.range) for kernel in kernels]
     stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
@@ -94,10 +100,10 @@ def _two(evidence, measures, random_seed, options):
     options = {**options, "compared": False}
     drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
     drawn.check_levels()
-    if len({each.dims for each in drawn.values.values()}) > 1:
+    if len({each.dims for each in drawn.blanks.values()}) > 1:
         todo = "use averages such as f1_macro, or a function of the cells for one class"
-        raise fail("only one measure has a value per class", list(drawn.values), allowed, todo)
-    return drawn.values, drawn.measures
+        raise fail("only one measure has a value per class", list(drawn.blanks), allowed, todo)
+    return drawn
 
 
 def _grid(draws, ends):

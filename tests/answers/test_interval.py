@@ -6,6 +6,8 @@ from reference_cases import cases
 from scipy import stats
 
 import bayescm as bcm
+from bayescm.answers import asking
+from bayescm.direct.base import Posterior
 from bayescm.measures import names, resolve
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
@@ -175,3 +177,21 @@ def test_several_measures_at_several_values():
     for wrong in ("a", [], [0.1, 2], None):
         with pytest.raises(ValueError, match=r"must be"):
             bcm.quantile(batch, "f1", wrong)
+
+
+@pytest.mark.parametrize(
+    ("said", "ask"),
+    [
+        ("these draws need", lambda many: bcm.interval(many, "mcc", draws=20_000)),
+        ("these draws need", lambda many: bcm.ranks(many.rename(batch="classifier"), "f1")),
+        ("draws that are ranked need", lambda many: bcm.joint_interval(many, ["f1", "mcc"])),
+        ("these regions need", lambda many: bcm.region(many, ("precision", "recall"))),
+    ],
+)
+def test_a_machine_that_is_too_small_is_said_before_anything_is_drawn(said, ask, monkeypatch):
+    many = bcm.from_cells(tp=np.arange(40, 80), fn=5, fp=9, tn=30)
+    monkeypatch.setattr(asking, "_memory", lambda: 2e6)
+    monkeypatch.setattr(asking, "_LARGE", np.inf)  # nothing is drawn lazily, in parts
+    monkeypatch.setattr(Posterior, "draw", lambda *_, **__: pytest.fail("drawn"))
+    with pytest.raises(ValueError, match=rf"{said} too much memory: '0\.\d+ GB'.*0\.002 GB"):
+        ask(many)
