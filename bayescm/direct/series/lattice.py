@@ -58,9 +58,11 @@ class Lattice(Distribution):
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw rates (size, ...), each member by itself: masses spread evenly around the points."""
         points = self.masses.shape[-1]
-        below = np.cumsum(self.masses.reshape(-1, points), axis=-1)
-        uniform = rng.random((len(below), size)) * below[:, -1:]
-        place = np.stack([np.searchsorted(*pair) for pair in zip(below, uniform, strict=True)])
+        masses = self.masses.reshape(-1, points)
+        # How many at each point, in any order: to search for each takes twice as long.
+        counts = rng.multinomial(size, masses / masses.sum(axis=-1, keepdims=True))
+        place = np.stack([np.repeat(np.arange(points), each) for each in counts])
+        place = rng.permuted(place, axis=1, out=place)
         start, spacing = (each.reshape(-1, 1) for each in (self.logits[..., 0], self._spacing))
         logit = start + spacing * (place + rng.random(place.shape) - 0.5)
         return special.expit(logit).T.reshape(size, *self.shape)
