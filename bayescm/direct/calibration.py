@@ -18,7 +18,7 @@ from scipy.special import expit, logit
 
 from bayescm.direct.probabilities.distance import around, least
 from bayescm.direct.probabilities.population import draw_shares, grouped
-from bayescm.direct.probabilities.posterior import OfForecasts
+from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.probabilities.smooth import SCALE, Smooth
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.evidence.scored.probabilities import as_probabilities
@@ -59,13 +59,13 @@ class Calibration(OfForecasts):
             self.probability = row[None]
 
     def doubts(self) -> list[str]:
-        """Say so where one of the classes has few examples."""
+        """Say so where a class has few examples, or forecasts have no log odds or no mistake."""
         few, said = self._totals.min(), []
         if few < _FEW:
             side = "positive" if self._totals[1] < self._totals[0] else "negative"
             many = "example is" if few == 1 else "examples are"
             said = [f"{few:.3g} {side} {many} few: the intervals may be too short."]
-        return said + self._apart()
+        return said + self._apart() + said_of_exact(self.evidence["score"].values)
 
     def _apart(self):
         """Say so where forecasts tell the classes apart without a mistake."""

@@ -19,7 +19,7 @@ from bayescm.direct.calibration import Calibration
 from bayescm.direct.probabilities.distance import least
 from bayescm.direct.probabilities.linear import SCALE, Linear, logs_of
 from bayescm.direct.probabilities.population import draw_shares
-from bayescm.direct.probabilities.posterior import OfForecasts
+from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.evidence.scored.probabilities import as_forecasts
 from bayescm.evidence.scored.rescored import one_vs_rest, top_label
@@ -60,12 +60,12 @@ class DirichletCalibration(OfForecasts):
         self._each = class_weights(evidence, self.weight, self.code, len(self.labels))
 
     def doubts(self) -> list[str]:
-        """Say so where a class has few examples."""
-        few = self._totals.argmin()
+        """Say so where a class has few examples, or forecasts have no log odds."""
+        few, exact = self._totals.argmin(), said_of_exact(self.evidence["score"].values)
         if self._totals[few] >= _FEW:
-            return []
+            return exact
         said = f"{self._totals[few]:.3g} examples of class {self.labels[few]}"
-        return [f"{said} are few: the intervals may be too short."]
+        return [f"{said} are few: the intervals may be too short.", *exact]
 
     def classes_of(self, measure):
         """Return the labels of a measure of each class against the rest, or None."""

@@ -12,6 +12,7 @@ from bayescm.studies.learners import best as best
 from bayescm.studies.learners import differing_folds as differing_folds
 from bayescm.studies.learners import halves as halves
 from bayescm.studies.learners import many_classes as many_classes
+from bayescm.studies.learners import pairs as pairs
 from bayescm.studies.learners import ranks as ranks
 from bayescm.studies.learners import training_sizes as training_sizes
 from bayescm.studies.ours import challengers as challengers

@@ -126,6 +126,22 @@ def test_a_comparison_says_what_makes_the_model_doubtful():
     assert bcm.compare(members, "brier").attrs["caution"].count("8 positive") == 1
 
 
+def test_forecasts_without_log_odds_are_cautioned_of_until_told_what_they_mean():
+    rng = np.random.default_rng(3)
+    p = rng.random(300)
+    truth, exact = (rng.random(300) < p).astype(int), np.where(p < 0.02, 0, p)
+    number = (exact == 0).sum()
+    said = bcm.interval(bcm.from_probabilities(truth, exact), "calibration_slope").attrs["caution"]
+    assert said.startswith(f"{number} forecasts are exactly 0 or 1: slope, intercept")
+    clipped = bcm.from_probabilities(truth, exact, clip=1e-3)
+    assert "caution" not in bcm.interval(clipped, "calibration_slope").attrs
+    folds = bcm.from_probabilities(truth, exact, fold=np.arange(300) % 3)
+    assert "exactly 0 or 1" in bcm.interval(folds, "brier").attrs["caution"]
+    several = np.stack([exact, 1 - exact, np.zeros(300)], axis=1)
+    several = bcm.from_probabilities(rng.integers(0, 3, 300), several)
+    assert "exactly 0 or 1" in bcm.interval(several, "brier").attrs["caution"]
+
+
 def test_classifiers_that_differ_in_few_examples_are_warned_of():
     actual = np.arange(100) % 2
     plain = 0.3 + 0.4 * actual

@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm.direct.calibration import calibration
 from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.direct.folds.correlated_t import correlated_draws
-from bayescm.direct.probabilities.posterior import OfForecasts
+from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.distributions.differences import StudentT
 from bayescm.measures.forms import Curved
 from bayescm.validate import fail
@@ -61,10 +61,11 @@ class FoldForecasts(OfForecasts):
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
         given = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
         few = pd.crosstab(fold, truth, given, aggfunc="sum").fillna(0).to_numpy().min()
+        exact = said_of_exact(self.evidence["score"].values)
         if few >= _FEW:
-            return []
+            return exact
         said = f"A fold has {few:.3g} examples of a class"
-        return [f"{said}: slopes and intercepts of single folds say little."]
+        return [f"{said}: slopes and intercepts of single folds say little.", *exact]
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of a measure of each class against the rest, or None."""

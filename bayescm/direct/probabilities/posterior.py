@@ -163,3 +163,15 @@ class OfForecasts(Posterior):
             return super().drawn(measure, draws)
         how = "draws; the lower limit is 0 where the curve's band holds the diagonal"
         return Distance(draws, how=how, posterior=self, measure=measure)
+
+
+def said_of_exact(probability: np.ndarray) -> list[str]:
+    """Say so where forecasts are exactly 0 or 1, which have no log odds."""
+    number = int(np.isin(probability, (0, 1)).sum())
+    if not number:
+        return []
+    are = "forecast is" if number == 1 else "forecasts are"
+    return [
+        f"{number} {are} exactly 0 or 1: slope, intercept and calibration in the large take them "
+        "for a standard deviation beyond the most extreme of the others; clip= says what they mean."
+    ]

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from bayescm.direct.frames import Frame
 from bayescm.direct.probabilities.population import draw_shares, neighbours
-from bayescm.direct.probabilities.posterior import OfForecasts
+from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.probabilities.sites import SPREAD, Sites
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.forecasts import Forecasts, log_odds
@@ -92,7 +92,7 @@ class SiteForecasts(OfForecasts):
                 f"{short.sum()} of {len(short)} sites have fewer than {_FEW} positive or negative "
                 "examples: what is said of these is said by the others too."
             )
-        return said
+        return said + said_of_exact(self.probability)
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: sites take more time than draws are worth."""
