@@ -1,9 +1,9 @@
-"""The studies of halves, of ranks and of the best of many: samples, and a few replications."""
+"""The studies of halves, pairs, ranks and the best of many: samples, and a few replications."""
 
 import numpy as np
 import pytest
 
-from bayescm.studies.learners import best, halves, ranks
+from bayescm.studies.learners import best, halves, pairs, ranks
 from bayescm.studies.learners.kinds import CASES, LEARNERS, Learning
 from bayescm.studies.tables import Settings
 
@@ -24,6 +24,18 @@ def test_folds_and_halves_are_counted_once():
     ends = halves.with_halves(evidence)
     assert set(ends) == set(halves.MEASURES)
     assert ends["recall"][0] < ends["recall"][1]
+
+
+def test_equal_classifiers_see_features_of_their_own_and_every_method_says_how_far_they_differ():
+    both, _ = pairs.study(1).generate(np.random.default_rng(1))
+    assert both["counts"].sum() == 150
+    assert (both["halves"].sum(["half", "outcome"]) == 150).all()
+    assert pairs.study(1).truth(np.random.default_rng(1))["f1"] == (0, 0)
+    assert (both["predicted"][..., 0] != both["predicted"][..., 1]).any()
+    found = {name: method(both)["accuracy"] for name, method in pairs.METHODS.items()}
+    assert all(low < 0.1 and high > -0.1 and low < high for low, high in found.values())
+    length = {name: high - low for name, (low, high) in found.items()}
+    assert length["folds"] < 1.1 * length["halves"] < 1.1 * length["unpaired"]
 
 
 @pytest.mark.parametrize(("case", "width"), [(3, 19), (6, 6), (9, 4)])
