@@ -52,7 +52,8 @@ def compare(
     measures : name, function, or sequence of these, optional
         For results on several data sets (:func:`bayescm.from_results`), the measure they hold.
     dim : str, default "classifier"
-        What to compare: ``"group"`` gives the gaps between groups.
+        What to compare: ``"group"`` gives the gaps between groups, of which three or more are
+        partially pooled; the members of other dims stand by themselves.
     prob : float, default 0.95
         Mass of the interval, and the probability a verdict requires.
     kind : {"hdi", "eti"}

@@ -34,7 +34,12 @@ class Statistic(StrEnum):
 
 def gap(
     file: File,
-    group: Annotated[str, typer.Option("--group", "--by", help="Column of the groups.")],
+    group: Annotated[
+        list[str],
+        typer.Option(
+            "--group", "--by", help="Column of the groups; repeat for the combinations of several."
+        ),
+    ],
     actual: Actual = None,
     predicted: Classifiers = None,
     positive: Positive = None,
@@ -75,12 +80,15 @@ def gap(
         "labels": label,
         "numeric_labels": numeric_labels,
     }
-    known = evidence.from_file(file, actual=actual, predicted=predicted, group=group, **labels)
+    dims = ["group"] if len(group) == 1 else group
+    columns = dict(zip(dims, group, strict=True))
+    known = evidence.from_file(file, actual=actual, predicted=predicted, **columns, **labels)
     options: dict[str, Any] = {
         "prob": prob,
         "kind": kind.value,
         "statistic": statistic.value,
         "delta": delta,
+        "dim": dims,
     }
     prior = evidence.prior(concentration, known)
     parts = [

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import bayescm as bcm
 from bayescm.direct.arguments import labelled
@@ -128,6 +129,24 @@ def test_gaps_of_classifiers_are_paired():
 def test_what_has_no_meaning_is_refused(sites, given, message):
     with pytest.raises((ValueError, TypeError), match=message):
         gap(sites, **{"measure": "recall", "draws": 9} | given)
+
+
+def test_groups_by_another_name_are_pooled_too(sites):
+    asked = {"statistic": "deviation", "draws": 300}
+    found = bcm.gap(sites.rename(group="site"), "recall", dim="site", **asked)
+    xr.testing.assert_identical(found, bcm.gap(sites, "recall", **asked).rename(group="site"))
+    with pytest.raises(ValueError, match="not pooled"):
+        bcm.gap(sites.rename(group="batch"), "recall", dim="batch")
+
+
+def test_the_combinations_of_attributes_are_groups(sites):
+    cells = np.stack([sites.values[:3], sites.values[[1, 0, 2]]])
+    counts = bcm.from_matrix(cells, labels=[0, 1], dims=("sex", "age"))
+    found = bcm.gap(counts, "recall", dim=("sex", "age"), draws=200)
+    assert found.dims == ("bound",)
+    seen = cells[..., 1, 1] / cells[..., 1, :].sum(-1)
+    assert found.observed == pytest.approx(seen.max() - seen.min())
+    assert found.point < found.observed
 
 
 def test_groups_of_one_classifier_need_no_caution(sites):

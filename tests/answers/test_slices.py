@@ -1,6 +1,7 @@
 """Which slices are bad: flags, what they promise, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayescm as bcm
@@ -98,7 +99,7 @@ def test_an_empty_slice_is_answered_and_not_flagged(slices):
         ({"k": 0}, "k must be a number of slices"),
         ({"threshold": "low"}, "threshold must be a number"),
         ({"dim": "site"}, "no such dim"),
-        ({"dim": []}, "no dim of slices"),
+        ({"dim": []}, "no dim of groups"),
         ({"dim": ("group", "age")}, "fewer than two attributes"),
         ({"deviation": 0}, "deviation must be a positive scale"),
     ],
@@ -108,12 +109,18 @@ def test_what_has_no_meaning_is_refused(slices, keywords, problem):
         bcm.worst_slices(slices, "recall", **keywords)
 
 
-def test_slices_that_are_not_pooled_are_refused_unless_asked_for(slices):
+def test_slices_by_another_name_are_pooled_as_groups_are(slices, table):
     sites = slices.rename(group="site")
+    found = bcm.worst_slices(sites, "recall", dim="site", threshold=0.7, k=BAD, draws=1000)
+    pd.testing.assert_frame_equal(found, table.rename(columns={"group": "site"}))
+
+
+def test_slices_that_are_not_pooled_are_refused_unless_asked_for(slices):
+    batches = slices.rename(group="batch")
     with pytest.raises(ValueError, match="not pooled"):
-        bcm.worst_slices(sites, "recall", dim="site")
-    found = bcm.worst_slices(sites, "recall", dim="site", model="dirichlet_multinomial", draws=500)
-    assert len(found) == 60
+        bcm.worst_slices(batches, "recall", dim="batch")
+    apart = {"model": "dirichlet_multinomial", "draws": 500}
+    assert len(bcm.worst_slices(batches, "recall", dim="batch", **apart)) == 60
 
 
 @pytest.mark.long

@@ -220,6 +220,10 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
     row = json.loads(out)[0]
     assert row["lower"] < row["point"] < row["upper"]
     assert 0 < row["p_below"] <= 1
+    cells = ["--by", "site", "--by", "b", "-m", "accuracy"]
+    code, _, err = run(capsys, "gap", sites, "--predicted", "a", *cells)
+    assert code == 2
+    assert "crossed groups are of two classes" in err
     asked = ["--group", "site", "-m", "accuracy", "--threshold", 0.6, "-k", 2, "--format", "json"]
     _, out, _ = run(capsys, "slices", sites, "--predicted", "a", *asked)
     rows = json.loads(out)

@@ -1,6 +1,6 @@
 """How far groups are apart: the gap, the ratio, the worst of them, each against the rest."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,11 +8,11 @@ import xarray as xr
 
 from bayescm.answers.asking import check_draws, wanted
 from bayescm.answers.draws import labelled_draws
+from bayescm.answers.groups.pooled import pooled
 from bayescm.direct.base import Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import apply
-from bayescm.posterior.route import members_of
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
@@ -45,7 +45,7 @@ def gap(
     evidence: xr.DataArray | xr.Dataset | xr.DataTree,
     measure: str | Callable,
     *,
-    dim: str = "group",
+    dim: str | Sequence[str] = "group",
     statistic: str = "range",
     prob: float = 0.95,
     kind: str = "hdi",
@@ -73,8 +73,9 @@ def gap(
         ``"demographic_parity_difference"``, ``"equalized_odds_difference"`` (the larger one of the
         gaps in recall and in false positive rate), ``"equal_opportunity_difference"``, and the same
         with ``_ratio``.
-    dim : str, default "group"
-        The dim whose members are compared.
+    dim : str or sequence of str, default "group"
+        The dim whose members are compared; of several every combination is a group, by the model
+        ``crossed_groups``.
     statistic : {"range", "ratio", "worst", "deviation"}
         The largest value minus the smallest; the smallest divided by the largest; the worst value;
         or of each group its value minus the mean of the others.
@@ -127,20 +128,17 @@ def gap(
     True
     """
     check_choice("of", of, ["finite"])
-    posterior = members_of(evidence, dim, **_own(options))
+    posterior, dims, names = pooled(evidence, dim, options)
     asked: dict[str, Any] = {"statistic": statistic, "prob": prob, "kind": kind, "delta": delta}
     asked |= {"reference": reference, "random_seed": random_seed}
-    return gap_of(posterior, measure, dim, draws=options.get("draws"), **asked)
-
-
-def _own(options):
-    return {name: each for name, each in options.items() if name != "draws"}
+    found = gap_of(posterior, measure, dims, draws=options.get("draws"), **asked)
+    return found.rename({each: name for each, name in names.items() if each in found.dims})
 
 
 def gap_of(
     posterior: Posterior,
     measure: str | Callable,
-    dim: str = "group",
+    dim: str | Sequence[str] = "group",
     *,
     statistic: str = "range",
     prob: float = 0.95,
@@ -194,9 +192,10 @@ def _drawn(posterior, kernels, what, draws):
     parts = []
     for start in range(0, size, step):
         some = labelled_draws(posterior, kernels, min(step, size - start), rng)
-        if dim not in some.dims:
-            todo = "name the column of groups: from_predictions(..., by={'group': site})"
-            raise fail(f"the evidence has no {dim}s to tell apart", ..., f"a dim {dim}", todo)
+        for each in [dim] if isinstance(dim, str) else dim:
+            if each not in some.dims:
+                todo = "name the column of groups: from_predictions(..., by={'group': site})"
+                raise fail(f"the evidence has no {each}s to tell apart", ..., f"a dim {each}", todo)
         values = [some[each.__name__] for each in kernels]
         parts.append(_of_all(values, kernels, dim, statistic))
     return xr.concat(parts, "draw")
@@ -219,9 +218,11 @@ def _of_all(values, kernels, dim, statistic):
     return both.min("measure") if statistic == "ratio" else both.max("measure")
 
 
-def statistic_of(values: xr.DataArray, dim: str, statistic: str, *, less: bool) -> xr.DataArray:
+def statistic_of(
+    values: xr.DataArray, dim: str | Sequence[str], statistic: str, *, less: bool
+) -> xr.DataArray:
     """
-    Return a statistic of the values of a measure over a dim; NaN in a group is left out.
+    Return a statistic of the values of a measure over dims; NaN in a group is left out.
 
     Examples
     --------

@@ -9,11 +9,10 @@ import xarray as xr
 
 from bayescm.answers.asking import check_draws, wanted
 from bayescm.answers.draws import labelled_draws
-from bayescm.direct.base import Members
+from bayescm.answers.groups.pooled import pooled
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import apply
-from bayescm.posterior.route import members_of
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 _LARGEST = 4e7  # numbers of all draws of a measure that are in memory at once
@@ -57,8 +56,7 @@ def worst_slices(
         ``p_worst`` is the probability of being among the k worst.
     dim : str or sequence of str, default "group"
         What the slices are of; of several dims every combination is a slice, by the model
-        ``crossed_groups``. A single dim of another name is renamed to be pooled:
-        ``counts.rename(site="group")``.
+        ``crossed_groups``.
     prob : float in (0, 1), default 0.95
         Mass of the intervals.
     kind : {"hdi", "eti"}
@@ -102,15 +100,14 @@ def worst_slices(
     [6]
     """
     check_prob(prob), check_kind(kind), _check_fdr(fdr)
-    dims = [dim] if isinstance(dim, str) else list(dim)
-    posterior = _posterior(evidence, dims, options)
+    posterior, dims, names = pooled(evidence, dim, options)
     kernel = _one(posterior, measure)
     level = _number("threshold", threshold)
     values = _drawn(posterior, kernel, dims, (options.get("draws"), random_seed))
     sign = -1.0 if kernel.lower_is_better else 1.0
     bad = _badness(values, sign, level, (dims, _number("delta", delta)))
     ends, _ = Empirical(values.values).checked(prob, kind)
-    place = _places(values, kernel.__name__)
+    place = _places(values, kernel.__name__, names)
     number = _check_k(k, bad.size)
     columns = {
         "examples": _of(posterior.seen.sum(CELLS), values),
@@ -135,30 +132,6 @@ def worst_slices(
         "expected_bad": float(table["p_bad"].sum()),
     }
     return table
-
-
-def _posterior(evidence, dims, options):
-    """Return the posterior of every slice: crossed, where several attributes make one."""
-    own = {name: each for name, each in options.items() if name != "draws"}
-    if len(dims) > 1 and not isinstance(evidence, xr.DataTree):
-        own = {"model": "crossed_groups"} | own
-    if not dims:
-        raise fail("no dim of slices", dims, "one or more", 'pass dim="group"')
-    posterior = members_of(evidence, dims[0], **own)
-    if not own.get("model") and not isinstance(evidence, xr.DataTree):
-        _check_pooled(posterior, dims[0])
-    missing = [each for each in dims if each not in posterior.frame.dims]
-    if missing:
-        todo = "name the columns of slices: from_predictions(..., by={'group': site})"
-        raise fail("no such dim of slices", missing[0], list(posterior.frame.dims), todo)
-    return posterior
-
-
-def _check_pooled(posterior, dim):
-    """Refuse slices that nobody asked to stand by themselves: their worst is bad by chance."""
-    if dim in posterior.frame.dims and not isinstance(posterior, Members) and not posterior.pairs:
-        todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
-        raise fail("slices of this dim are not pooled", dim, "a dim group", todo)
 
 
 def _check_fdr(fdr):
@@ -221,13 +194,13 @@ def _check_k(k, slices):
     return min(int(k), slices)
 
 
-def _places(values, name) -> dict[str, Any]:
+def _places(values, name, names) -> dict[str, Any]:
     """Return the labels of every row, by dim."""
-    dims = values.dims[1:]
+    dims = [names.get(each, each) for each in values.dims[1:]]
     taken = {"examples", "observed", "mean", "lower", "upper", "p_bad", "p_worst"} & set(dims)
     if taken:
         raise fail("a dim has the name of a column", taken, "other names", "rename the dim")
-    labels = [values.get_index(each) for each in dims]
+    labels = [values.get_index(each) for each in values.dims[1:]]
     return {
         "measure": np.full(values[0].size, name, dtype=object),
         **pd.MultiIndex.from_product(labels, names=dims).to_frame(index=False),
