@@ -70,7 +70,14 @@ _HOME = {
     "integrations.metrics": ["as_metrics"],
     "answers.learners.learning": ["learning_curve"],
     "reporting": ["report"],
-    "planning": ["plan", "plan_above", "plan_auc", "plan_comparison", "plan_labels"],
+    "planning": [
+        "plan",
+        "plan_above",
+        "plan_attempts",
+        "plan_auc",
+        "plan_comparison",
+        "plan_labels",
+    ],
     "plots": [
         "plot_posterior",
         "plot_ranks",

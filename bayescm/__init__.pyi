@@ -74,6 +74,7 @@ from bayescm.integrations.metrics import as_metrics as as_metrics
 from bayescm.measures.labelled import measure as measure
 from bayescm.planning import plan as plan
 from bayescm.planning import plan_above as plan_above
+from bayescm.planning import plan_attempts as plan_attempts
 from bayescm.planning import plan_auc as plan_auc
 from bayescm.planning import plan_comparison as plan_comparison
 from bayescm.planning import plan_labels as plan_labels

@@ -21,7 +21,7 @@ with the sampling error of its items.
 
 Not conjugate. The direct sibling draws by the weighted likelihood bootstrap, which agrees with the
 posterior to the first order; draws of several systems weigh the same items alike, which is what
-pairs them.
+pairs them. Items that come in groups (questions about one text) are weighed by their groups there.
 
 References
 ----------
@@ -42,6 +42,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
     ----------
     attempts : xarray.Dataset
         ``correct`` (item, attempt): 1, 0, or NaN where no attempt was made; of one system.
+        Groups of items are known to the direct draws alone, and refused here.
     concentration : float, default 1
         Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
 
@@ -58,6 +59,12 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
     >>> [variable.name for variable in repeated_items(table).free_RVs]
     ['share']
     """
+    if "group" in attempts.coords:
+        raise ValueError(
+            "The model takes items drawn one by one, and these come in groups, which makes it too "
+            "sure. Ask the direct draws (bayescm.interval, summary, compare), or leave the groups "
+            'out: attempts.drop_vars("group").'
+        )
     table = attempts["correct"].transpose("item", "attempt")
     made = table.notnull().sum("attempt").values.astype(float)
     support = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2

@@ -28,6 +28,12 @@ def attempts(
     system: Annotated[
         str | None, typer.Option("--system", help="Column of the system that answered.")
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group", help="Column of what the items come in, such as the text they are about."
+        ),
+    ] = None,
     measure: Measures = None,
     of: Annotated[
         str,
@@ -37,6 +43,12 @@ def attempts(
     ] = "population",
     compare: Annotated[
         bool, typer.Option("--compare", help="Differences of the systems, on the same items.")
+    ] = False,
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="How wide the intervals would be with more items, or more attempts."
+        ),
     ] = False,
     prob: Prob = 0.95,
     kind: KindOption = Kind.hdi,
@@ -48,11 +60,14 @@ def attempts(
     from bayescm.answers.summary import summary
     from bayescm.cli.output import show
 
-    known = _read(file, item, correct, attempt, system)
+    known = _read(file, item, correct, {"attempt": attempt, "group": group}, system)
     most = int(known["correct"].notnull().sum("attempt").min())
     wanted = measure or ["mean", f"pass_at({most})", f"pass_all({most})"]
     asked: dict[str, Any] = {"prob": prob, "kind": kind.value, "of": of}
-    frame = (compared if compare else summary)(known, wanted, **asked)
+    if plan:
+        frame = _planned(known, wanted, asked)
+    else:
+        frame = (compared if compare else summary)(known, wanted, **asked)
     words = f"{known.sizes['item']} items, {most} attempts or more at each; {prob:.4g} {kind.value}"
     told = {**asked, "items": known.sizes["item"], "attempts": most, "model": "repeated_items"}
     people = style in (Format.table, Format.markdown)
@@ -60,19 +75,30 @@ def attempts(
     show(shown, style.value, words, facts=told, safe=safe_csv)
 
 
-def _read(file, item, correct, attempt, system):
+def _planned(known, measures, asked):
+    """Return the widths to expect of all measures."""
+    import pandas as pd
+
+    from bayescm.planning.attempts import plan_attempts
+
+    parts = [plan_attempts(known, each, **asked) for each in measures]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _read(file, item, correct, others, system):
     """Return the attempts of a file, those of each system by name."""
     from bayescm.evidence.reading import read_columns
     from bayescm.evidence.scored.attempts import from_attempts
 
-    places = [name for name in (attempt, system) if name is not None]
+    others = {name: column for name, column in others.items() if column is not None}
+    places = [*others.values(), *([] if system is None else [system])]
     frame = read_columns(file, [item], by=places, numbers=[correct])
     parts = {"": frame} if system is None else dict(list(frame.groupby(system, observed=True)))
     found = {
         str(name): from_attempts(
             part[correct].to_numpy(),
             item=part[item].astype(str).to_numpy(),
-            attempt=None if attempt is None else part[attempt].to_numpy(),
+            **{name: part[column].to_numpy() for name, column in others.items()},
         )["correct"]
         for name, part in parts.items()
     }

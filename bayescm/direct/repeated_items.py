@@ -3,7 +3,8 @@ The direct sibling of `bayescm.models.repeated_items`: the weighted likelihood b
 
 Each draw weighs the items, and the pseudo-items of the prior, by independent exponential (gamma)
 numbers and maximises the likelihood of the mixture; which rate an item has is then drawn given its
-own answers. All systems weigh the same items alike; the pseudo-items are each system's own.
+own answers. All systems weigh the same items alike; the pseudo-items are each system's own. Items
+that come in groups are weighed by their groups.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,8 +24,9 @@ from bayescm.validate import fail
 SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
 _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
 _STEPS = 40  # of the algorithm that maximises
-_SWEEPS = 2  # over the items at hand, whose answers err independently of other systems'
+_SWEEPS = 1  # over the items at hand, whose answers err independently of other systems'
 _DRAWS, _HELD = 1000, 2e6
+_FEWEST = 5  # groups of items
 
 
 class RepeatedItems(Posterior):
@@ -35,6 +37,8 @@ class RepeatedItems(Posterior):
     ----------
     right, made : ndarray, shape (K, I)
         Right answers and attempts of each system at each item.
+    group : ndarray, shape (I,), or None
+        The number of the group that each item belongs to, where they come in groups.
     concentration : float
         Pseudo-items of the prior.
     """
@@ -58,6 +62,9 @@ class RepeatedItems(Posterior):
         self.names = table["classifier"].values.tolist() if "classifier" in table.dims else None
         values = table.values if self.names is not None else table.values[None]
         self.right, self.made = np.nansum(values, -1), (~np.isnan(values)).sum(-1).astype(float)
+        self.group = None
+        if "group" in evidence.coords:
+            _, self.group = np.unique(evidence["group"].values, return_inverse=True)
 
     @property
     def seen(self):
@@ -127,8 +134,8 @@ class RepeatedItems(Posterior):
         """Draw the share of items at every rate, (size, K, M)."""
         items = self.right.shape[1]
         # Of one system alone only the sums over items of a kind matter, which are gamma numbers.
-        alone = len(self.right) == 1
-        weigh = None if alone else rng.standard_exponential((size, items))
+        alone = len(self.right) == 1 and self.group is None
+        weigh = None if alone else self._weights(size, rng)
         drawn = np.empty((size, len(self.right), len(SUPPORT)))
         for place, (right, made) in enumerate(zip(self.right, self.made, strict=True)):
             kinds, own, count = np.unique(
@@ -153,6 +160,15 @@ class RepeatedItems(Posterior):
         if self.estimands[of] == "share_new":
             return rng.multinomial(1, drawn / drawn.sum(-1, keepdims=True)).astype(float)
         return drawn
+
+    def _weights(self, size, rng):
+        """Weigh the items (S, I), all of a group alike."""
+        if self.group is None:
+            return rng.standard_exponential((size, self.right.shape[1]))
+        # Means of few groups vary as the t distribution does, which exponential weights do not.
+        number = self.group.max() + 1
+        shape = (number - 4) / number
+        return (rng.standard_gamma(shape, (size, number)) / shape)[:, self.group]
 
     def _at_hand(self, weight, likely, count, rng):
         """Draw how many items have each rate (S, M), in a few sweeps from the bootstrap's start."""
@@ -210,8 +226,10 @@ def _of_items(weight, likely, count, rng):
     """Draw how many items have each rate (S, M), given their answers."""
     total = np.zeros_like(weight)
     for row, number in zip(likely, count, strict=True):
-        shares = weight * row
-        total += rng.multinomial(number, shares / shares.sum(1, keepdims=True))
+        # The likeliest first, after which few items are left to draw.
+        order = np.argsort(-(weight.mean(0) * row))
+        shares = (weight * row)[:, order]
+        total[:, order] += rng.multinomial(number, shares / shares.sum(1, keepdims=True))
     return total
 
 
@@ -222,7 +240,7 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Repea
     Parameters
     ----------
     attempts : xarray.Dataset
-        From :func:`bayescm.from_attempts`.
+        From :func:`bayescm.from_attempts`. Items that come in groups are drawn by their groups.
     concentration : float, default 1
         Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
 
@@ -233,7 +251,8 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Repea
     Raises
     ------
     ValueError
-        If no item was answered twice, or the concentration is not > 0.
+        If no item was answered twice, there are fewer than five groups of items, or the
+        concentration is not > 0.
 
     Examples
     --------
@@ -250,4 +269,9 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> Repea
     if found.made.max() < 2:
         todo = "make counts of single answers: from_predictions(actual, predicted)"
         raise fail("every item has one attempt", ..., "several attempts at some items", todo)
+    if found.group is not None and (number := found.group.max() + 1) < _FEWEST:
+        todo = (
+            "what few groups share is not known; from_attempts without group takes items as alike"
+        )
+        raise fail("too few groups of items", number, f"{_FEWEST} or more", todo)
     return found

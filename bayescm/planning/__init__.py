@@ -8,6 +8,7 @@ every other measure it is simulated, and the table reports the error.
 """
 
 from bayescm.planning.areas import hanley_mcneil, plan_auc
+from bayescm.planning.attempts import plan_attempts
 from bayescm.planning.comparisons import plan_comparison
 from bayescm.planning.goals import operating_characteristics, plan_above
 from bayescm.planning.labelling import choose, plan_labels
@@ -21,6 +22,7 @@ __all__ = [
     "operating_characteristics",
     "plan",
     "plan_above",
+    "plan_attempts",
     "plan_auc",
     "plan_comparison",
     "plan_labels",

@@ -47,6 +47,9 @@ def _evaluated(evidence, made):
     least, most = int(made.min()), int(made.max())
     number = f"{least}" if least == most else f"{least} to {most}"
     said = [f"{evidence.sizes['item']:,} items with {number} answers to each."]
+    if "group" in evidence.coords:
+        groups = len(set(evidence["group"].values.tolist()))
+        said.append(f"The items come in {groups:,} groups, which are drawn as wholes.")
     if "classifier" in evidence.dims:
         names = ", ".join(str(name) for name in evidence["classifier"].values)
         said.append(f"{evidence.sizes['classifier']} systems on the same items: {names}.")

@@ -360,6 +360,13 @@ def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     assert [row["classifier"] for row in json.loads(out)] == ["a", "b"]
     code, out, _ = run(capsys, "attempts", path, *columns, "--compare")
     assert {row["measure"] for row in json.loads(out)} == {"mean", "pass_at(4)", "pass_all(4)"}
+    alone = path.with_name("alone.csv")
+    texts = frame[frame["model"] == "a"].assign(text=lambda rows: rows["problem"] // 2)
+    texts.to_csv(alone, index=False)
+    named = ["--item", "problem", "--correct", "right", "--group", "text", "-m", "mean"]
+    code, out, _ = run(capsys, "attempts", alone, *named, "--plan", "--format", "json")
+    assert code == 0
+    assert [row["items"] for row in json.loads(out)][:3] == [12, 24, 48]
     code, _, err = run(capsys, "attempts", path, *columns, "-m", "pass_at(9)")
     assert code == 2
     assert "sample 9 answers to each item" in err

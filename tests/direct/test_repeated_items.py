@@ -100,3 +100,25 @@ def test_a_fit_has_the_shares_of_all_rates(evidence):
     found = bcm.direct.repeated_items(evidence).variables(50, np.random.default_rng(0))["share"]
     assert found.shape == (50, 21)
     np.testing.assert_allclose(found.sum(1), 1)
+
+
+def test_items_of_a_group_are_drawn_together():
+    group = np.repeat(np.arange(12), 5)
+    rng = np.random.default_rng(2)
+    rates = np.repeat(rng.random(12), 5)
+    table = (rng.random((60, 4)) < rates[:, None]).astype(float)
+    grouped, alone = bcm.from_attempts(table, group=group), bcm.from_attempts(table)
+    width = {
+        name: float(bcm.interval(each, "mean", kind="eti").diff("bound").item())
+        for name, each in {"grouped": grouped, "alone": alone}.items()
+    }
+    # All items of a group are alike: twelve draws, and not sixty.
+    means = table.reshape(12, -1).mean(1)
+    normal = 2 * 2.2 * means.std(ddof=1) / 12**0.5  # of eleven degrees of freedom
+    assert width["grouped"] == pytest.approx(normal, rel=0.2)
+    assert width["grouped"] > 1.5 * width["alone"]
+    few = bcm.from_attempts(table, group=np.repeat(range(4), 15))
+    with pytest.raises(ValueError, match="too few groups of items"):
+        bcm.interval(few, "mean")
+    with pytest.raises(ValueError, match="drop_vars"):
+        bcm.models.repeated_items(grouped)

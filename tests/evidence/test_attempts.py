@@ -43,8 +43,23 @@ def test_systems_are_put_together_by_their_items():
         ([1, 0, 1], {"item": ["a", "a"]}, "differ in length"),
         ({}, {}, "no systems"),
         (pd.DataFrame([[1, 0], [0, 0]], index=["a", "a"]), {}, "an item has several rows"),
+        ([1, 0], {"item": ["a", "a"], "group": ["x", "y"]}, "item a is in several groups"),
+        ([1, 0], {"item": ["a", "b"], "group": ["x", None]}, "an item has no group: 'b'"),
+        ([[1, 0], [0, 1]], {"group": ["x"]}, "differ in length"),
     ],
 )
 def test_what_is_no_table_of_answers_is_refused(given, keywords, message):
     with pytest.raises((ValueError, TypeError), match=message):
         bcm.from_attempts(given, **keywords)
+
+
+def test_items_keep_their_groups():
+    table = bcm.from_attempts(TABLE, group=["x", "y", "x"])
+    assert table["group"].values.tolist() == ["x", "y", "x"]
+    rows = bcm.from_attempts([0, 1, 1], item=["b", "a", "b"], group=["y", "x", "y"])
+    assert rows["group"].sel(item="b").item() == "y"
+    both = bcm.from_attempts({"a": table["correct"], "b": table["correct"]})
+    assert both["group"].dims == ("item",)
+    other = bcm.from_attempts(TABLE, group=["x", "y", "y"])["correct"]
+    with pytest.raises(ValueError, match="systems disagree on the groups"):
+        bcm.from_attempts({"a": table["correct"], "b": other})

@@ -358,6 +358,7 @@ ALONE = {
     "hosmer_lemeshow": classical.hosmer_lemeshow,
     "spiegelhalter_z": classical.spiegelhalter_z,
     "labels_worth": lambda data: bcm.labels_worth(data, "f1"),
+    "plan_attempts": lambda data: bcm.plan_attempts(data, "mean", replications=2),
     "plan_labels": lambda data: bcm.plan_labels(data, "f1", 10),
     "best": lambda data: bcm.best(data, "accuracy"),
     "halves of": lambda data: bcm.interval(_counts("fold"), "recall", halves=data),

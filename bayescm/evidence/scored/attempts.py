@@ -2,7 +2,8 @@
 Repeated answers as evidence: which attempts at which items were right.
 
 Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1 for a right answer,
-0 for a wrong one, NaN for an attempt that was not made.
+0 for a wrong one, NaN for an attempt that was not made. Items that come in clusters have a coord
+``group`` (item).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ def from_attempts(
     *,
     item: Any = None,
     attempt: Any = None,
+    group: Any = None,
     passing: Sequence | None = None,
 ) -> xr.Dataset:
     """
@@ -36,6 +38,10 @@ def from_attempts(
         The item of every answer.
     attempt : array_like, shape (n,), optional
         Which attempt it was; by default they are counted in the order of the answers.
+    group : array_like, optional
+        What the items come in, such as the text that several questions are about: one for each
+        answer where there is ``item``, otherwise one for each item. Items of a group resemble one
+        another, and are no more than one draw from all the items there may be.
     passing : sequence, optional
         Of graded answers those grades that count as right.
 
@@ -46,7 +52,8 @@ def from_attempts(
     Raises
     ------
     ValueError
-        If a value is neither right nor wrong, an item has no attempt, or an attempt is there twice.
+        If a value is neither right nor wrong, an item has no attempt or is in two groups, or an
+        attempt is there twice.
 
     Examples
     --------
@@ -58,29 +65,54 @@ def from_attempts(
     array([1., 0.])
     """
     if isinstance(correct, Mapping) and not isinstance(correct, xr.Dataset | pd.DataFrame):
-        return _several(correct, item, attempt, passing)
+        own = {"item": item, "attempt": attempt, "group": group, "passing": passing}
+        return _several(correct, own)
     if item is None:
         if attempt is not None:
             raise fail("attempt without item", ..., "both, or a table", "pass item=...")
         table = _table(correct, passing)
+        if group is None and isinstance(correct, xr.DataArray):
+            group = correct.coords.get("group")
+        groups = None if group is None else (table["item"].values, column("group", group))
     else:
         table = _from_rows(correct, item, attempt, passing)
-    return as_attempts(table.to_dataset(name="correct"))
+        groups = None if group is None else (column("item", item), column("group", group))
+    return as_attempts(_grouped(table, groups).to_dataset(name="correct"))
 
 
-def _several(every, item, attempt, passing):
+def _grouped(table, groups):
+    """Return a table whose items know their group."""
+    if groups is None:
+        return table
+    items, names = groups
+    check_sizes({"item": len(items), "group": len(names)})
+    known = pd.DataFrame({"item": items, "group": names})
+    if known["group"].isna().any():
+        todo = "give items that stand by themselves a group of their own"
+        raise fail("an item has no group", known[known["group"].isna()]["item"].iloc[0], "", todo)
+    pairs = known.drop_duplicates()
+    twice = pairs[pairs["item"].duplicated(keep=False)]
+    if len(twice):
+        where, *_ = twice["item"]
+        both = twice[twice["item"] == where]["group"].tolist()
+        todo = "name the larger of groups that are nested, or give the items labels of their own"
+        raise fail(f"item {where} is in several groups", both, "one group", todo)
+    own = pairs.set_index("item")["group"].loc[table["item"].values].to_numpy()
+    return table.assign_coords(group=("item", own))
+
+
+def _several(every, own):
     if not every:
         raise fail("no systems", {}, "one or more", 'pass {"a": table}')
-    parts = {}
-    for name, values in every.items():
-        parts[name] = from_attempts(values, item=item, attempt=attempt, passing=passing)["correct"]
+    parts = {name: from_attempts(values, **own)["correct"] for name, values in every.items()}
     items = [set(each["item"].values.tolist()) for each in parts.values()]
     if any(each != items[0] for each in items):
         todo = "give all systems the same items, in rows of the same labels"
         strange = next(name for name, own in zip(parts, items, strict=True) if own != items[0])
         raise fail(f"{strange} answered other items than {next(iter(parts))}", ..., "", todo)
     index = pd.Index(list(parts), name="classifier")
-    return as_attempts(xr.concat(list(parts.values()), index, join="outer").to_dataset())
+    joined = xr.concat(list(parts.values()), index, join="outer")
+    return as_attempts(joined.to_dataset(name="correct"))
 
 
 def _table(values, passing):
@@ -193,4 +225,9 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         where = made.where(made == 0, drop=True)
         todo = "leave the item out, or count its answers as wrong"
         raise fail("an item has no attempt", where["item"].values.ravel()[0], "one or more", todo)
+    if "group" in evidence.coords:
+        group = evidence["group"]
+        if group.dims != ("item",) or group.isnull().any():
+            todo = "give all systems the same groups: from_attempts({...}, group=group)"
+            raise fail("systems disagree on the groups of items", ..., "one for each item", todo)
     return evidence
