@@ -24,7 +24,7 @@ from bayescm.validate import fail
 SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
 _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
 _STEPS = 40  # of the algorithm that maximises
-_SWEEPS = 1  # over the items at hand, whose answers err independently of other systems'
+_SWEEPS = 2  # over the items at hand, whose answers err independently of other systems'
 _DRAWS, _HELD = 1000, 2e6
 _FEWEST = 5  # groups of items
 

@@ -8,7 +8,6 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.direct.repeated_items import SUPPORT, RepeatedItems, likelihood, repeated_items
-from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.attempts import from_attempts
 from bayescm.measures.forms import Repeated
 from bayescm.measures.labelled import of_variable
@@ -152,5 +151,5 @@ def _width(posterior, kernel, asked, rng):
     """Return the width of the interval."""
     of, prob, kind = asked
     (values,) = posterior.draw([kernel], posterior.draws_by_default(of), rng, of=of)
-    ends, _ = Empirical(values.reshape(len(values), -1)).checked(prob, kind)
+    ends, _ = posterior.drawn(kernel, values.reshape(len(values), -1)).checked(prob, kind)
     return float(np.diff(ends).item())
