@@ -129,27 +129,49 @@ class Rungs(Ladder):
         single = special.ndtri(prob)
         z[kinds == LOWER] = single - 1, single
         z[kinds == UPPER] = -single, 1 - single
-        y, q = curve.y(z), special.ndtr(z)
-        values, good, y, density = self.check(y, q, level, exactly=True)
         inner = kinds == INTERIOR
-        values, good = self.level_off(values, good, (y, z, density, curve), inner)
+        values, good, y, z, _ = self.level_off(curve.y(z), z, level, curve, inner)
+        again = np.flatnonzero(inner & ~good)
+        if len(again):  # the curve may be further from the rays than these are from finer ones
+            rows, near = self.take(again), curve.take(again)
+            values[again], good[again] = rows.confirmed(y[again], z[again], level, near)
         low, high = self.parts.inverse.support
         values[kinds == LOWER, 0], values[kinds == LOWER, 2] = low, 0.0
         values[kinds == UPPER, 1], values[kinds == UPPER, 3] = high, 0.0
         return values, good & (kinds != NOT_UNIMODAL), kinds
 
-    def level_off(self, values, good, at, inner):
-        """Move both ends to where finer rays have equal densities; that is an error too."""
-        y, z, density, curve = at
+    def level_off(self, y, z, level, curve, inner):
+        """
+        Move both ends to where finer rays have equal densities; that is an error too.
+
+        Returns ends and errors, (m, 4), whether they are good, the ends in the scale of the link
+        and as scores, (m, 2) each, and how the former change with the latter.
+        """
+        values, good, there, density = self.check(y, special.ndtr(z), level, exactly=True)
         with np.errstate(all="ignore"):
-            level = np.log(density) - np.log(self.link.slope(y))
-            step = curves.split(level[:, 1] - level[:, 0], z, curve.level(z)[1])[:, None]
-            step = np.where(inner[:, None], step, 0.0)
-            move = step * np.exp(-(z[:, :1] ** 2) / 2) / np.sqrt(2 * np.pi) / density
-            x = self.link.to_x(y + move)
+            rate = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
+            slope = curve.level(z)[1]
+            log = np.log(density) - np.log(self.link.slope(y)) + slope * (there - y) / rate
+            step = curves.split(log[:, 1] - log[:, 0], z, slope)[:, None]
+            step = np.where(inner[:, None], step * np.exp((z**2 - z[:, :1] ** 2) / 2), 0.0)
+            y = there + step * rate
+            x = self.link.to_x(y)
             error = values[:, 2:] + np.abs(x - values[:, :2])
             right = (error <= self.accuracy * np.maximum(1, np.abs(x))).all(-1)
-        return np.concatenate([x, error], -1), good & right
+        return np.concatenate([x, error], -1), good & right, y, z + step, rate
+
+    def confirmed(self, y, z, level, curve):
+        """Return ends and errors, (m, 4), and whether rays of this and the next level agree."""
+        inner = np.ones(len(y), bool)
+        values, good, fine, _, rate = self.level_off(y, z, level, curve, inner)
+        coarse = self.level_off(y, z, level - 1, curve, inner)[2]
+        with np.errstate(all="ignore"):
+            apart = (np.abs(coarse - fine) + np.abs(fine - y)) / rate
+            most, x = apart.max(-1, keepdims=True) * rate, values[:, :2]
+            error = np.maximum(*(np.abs(self.link.to_x(fine + s * most) - x) for s in (-1, 1)))
+            values[:, 2:] = np.maximum(values[:, 2:], error + np.spacing(np.abs(x)))
+            good &= (values[:, 2:] <= self.accuracy * np.maximum(1, np.abs(x))).all(-1)
+        return values, good
 
     def highest_by_nodes(self, prob):
         """Return what `try_highest` does, by the integral over nodes."""
