@@ -40,7 +40,7 @@ def summary(
         See `bayescm.interval`. Counts that are an array of Dask are answered by its workers, block
         by block.
     measures : str, callable or a sequence of these, optional
-        The measures, one row each; by default, of counts and outcomes, the usual ones.
+        The measures, one row each; by default, of counts, outcomes and raters, the usual ones.
 
     Returns
     -------
@@ -103,6 +103,8 @@ def table_of(
 def _usual(evidence):
     if isinstance(evidence, xr.DataArray) or is_outcomes(evidence):
         return default_measures(matrices_of(evidence), TABULATED)
+    if isinstance(evidence, xr.Dataset) and "actual" in evidence.dims:  # raters, and no counts
+        return default_measures(evidence["actual"], TABULATED)
     if not isinstance(evidence, xr.Dataset | xr.DataTree):
         as_counts(evidence)  # says what evidence is
     todo = 'name them, such as ["f1", "mcc"] of a fit, ["brier", "ece"] of probabilities'

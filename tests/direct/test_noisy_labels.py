@@ -221,6 +221,15 @@ def test_raters_are_the_columns_of_a_table_too():
         assert bcm.from_raters(pd.DataFrame(given)).identical(bcm.from_raters(given))
 
 
+def test_a_summary_of_raters_has_the_usual_measures():
+    few = {name: answers[:60] for name, answers in SAID.items()}
+    table = bcm.summary(bcm.from_raters(few))
+    assert [*dict.fromkeys(table["measure"])] == bcm.summary(
+        bcm.from_predictions(TRUTH, SAID["ann"])
+    )["measure"].tolist()
+    assert set(table["classifier"]) == set(SAID)
+
+
 @pytest.mark.long
 def test_every_example_has_its_classes():
     chances = bcm.true_classes(bcm.from_raters(SAID))
