@@ -221,9 +221,10 @@ def test_raters_are_the_columns_of_a_table_too():
         assert bcm.from_raters(pd.DataFrame(given)).identical(bcm.from_raters(given))
 
 
+@pytest.mark.long
 def test_a_summary_of_raters_has_the_usual_measures():
     few = {name: answers[:60] for name, answers in SAID.items()}
-    table = bcm.summary(bcm.from_raters(few))
+    table = bcm.summary(bcm.from_raters(few), draws=200)
     assert [*dict.fromkeys(table["measure"])] == bcm.summary(
         bcm.from_predictions(TRUTH, SAID["ann"])
     )["measure"].tolist()
