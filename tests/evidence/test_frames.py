@@ -119,6 +119,15 @@ def test_bins_are_exact_at_their_edges_and_say_what_an_area_may_miss():
     assert 0 < abs(np.diff(areas)[0]) <= binned["area_error"]
 
 
+@pytest.mark.parametrize("engine", ["polars lazy", "duckdb"])
+def test_a_thousand_bins_are_no_deep_expression(engine):
+    edges = np.linspace(0, 1, 1001)[1:-1]
+    frame = pd.DataFrame({"y": [0, 1, 0, 1, 1], "a": [-0.2, 0.001, 0.0015, 0.5, 1.0]})
+    found = bcm.from_scored_frame(ENGINES[engine](frame), "a", actual="y", edges=edges)
+    expected = np.sort([-np.inf, *edges[[0, 0, 499, 998]]])
+    np.testing.assert_array_equal(np.sort(found["score"]), expected)
+
+
 def test_counts_of_scores_may_be_fractions():
     halves = SCORED.assign(n=0.5)
     found = bcm.from_scored_frame(halves, "a", actual="y", weights="n", edges=EDGES)

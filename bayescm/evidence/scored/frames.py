@@ -107,15 +107,25 @@ def _binned(frame, columns, scores, starts):
             raise fail(f"{name} holds no scores", str(known[name]), "numbers", todo, TypeError)
     if starts is None:
         return table
-    # For some engines NaN is larger than any number: it must have reached no bin.
-    held = {name: nw.col(name) for name in scores}
-    for name in scores:
-        if known[name].is_float():
-            held[name] = nw.when(~nw.col(name).is_nan()).then(nw.col(name))
-    begun = {
-        name: [(held[name] >= float(start)).cast(nw.Int32) for start in starts] for name in scores
-    }
-    return table.with_columns(*[nw.sum_horizontal(*each).alias(n) for n, each in begun.items()])
+    return table.with_columns(
+        *[_bin(nw, name, starts, known[name].is_float()).alias(name) for name in scores]
+    )
+
+
+def _bin(nw, name, starts, floats):
+    """Return the number of the bin of a score, from 1; 0 where it is missing."""
+    score = nw.col(name)
+    missing = score.is_null() | score.is_nan() if floats else score.is_null()
+
+    # Halved again and again: engines recurse into expressions, and some stop where one is settled.
+    def among(low, high):
+        if low == high:
+            return nw.lit(low)
+        middle = (low + high + 1) // 2
+        above = nw.when(score >= float(starts[middle - 1])).then(among(middle, high))
+        return above.otherwise(among(low, middle - 1))
+
+    return nw.when(missing).then(nw.lit(0)).otherwise(among(1, len(starts)))
 
 
 def _starts(edges):
