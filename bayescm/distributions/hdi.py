@@ -191,6 +191,12 @@ def _step(rows, y, prob, rough):
     return y + np.clip(move, -0.4 * width[:, None], 0.4 * width[:, None])
 
 
+def left_to_go(rows: Any, ends: np.ndarray, prob: float) -> np.ndarray:
+    """Return how far from its ends, (m, 2), Newton's method would still move them."""
+    y = rows.link.to_y(ends)
+    return np.abs(rows.link.to_x(_step(rows, y, prob, False)) - ends)
+
+
 def both_ends(gap, excess, masses, slopes):
     """
     Return Newton's step of both ends towards equal levels and the mass that is asked for.

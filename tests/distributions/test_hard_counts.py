@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special
 
 from bayescm import measures
 from bayescm.direct import dirichlet_multinomial
@@ -110,3 +111,43 @@ def test_the_error_of_an_interval_with_one_end_is_not_too_small(cells, accuracy)
     ends, error = distribution.to(accuracy).checked(0.5, "hdi")
     assert ends[0] == exact[0] == 0
     assert (np.abs(ends - exact) <= error + left + 1e-12 * exact).all()
+
+
+@pytest.mark.parametrize(
+    ("cells", "prior", "kind", "prob"),
+    [
+        ((0, 0, 0, 4), 0.2, "eti", 0.9),
+        ((0, 0, 0, 4), 0.3, "eti", 0.9),
+        ((0, 0, 0, 4), 0.2, "hdi", 0.99),
+        ((0, 0, 15, 0), 0.5, "hdi", 0.99),
+    ],
+)
+def test_two_levels_do_not_agree_by_chance(cells, prior, kind, prob):
+    """Once an eighth of the actual error; and U-shaped where the density falls throughout."""
+    posterior = dirichlet_multinomial(np.reshape(cells, (2, 2)), concentration=prior)
+    distribution = posterior.distribution(measures.fowlkes_mallows)
+    exact, rough = distribution.to(1e-12), distribution.to(1e-3)
+    ends, error = rough.checked(prob, kind)
+    assert (np.abs(ends - exact.checked(prob, kind)[0]) <= 2 * error).all()
+    if kind == "hdi":
+        assert rough.hdi_kind(prob) == exact.hdi_kind(prob)
+
+
+@pytest.mark.parametrize("accuracy", [1e-3, 1e-12])
+@pytest.mark.parametrize("prob", [0.5, 0.99])
+def test_a_density_far_out_is_not_that_of_rounding(prob, accuracy):
+    """Once these odds, whose density falls throughout, were not unimodal, and off by 3 %."""
+    posterior = dirichlet_multinomial([[0, 0], [0, 15]], concentration=0.3)
+    distribution = posterior.distribution(measures.diagnostic_odds_ratio).to(accuracy)
+    ends, error = distribution.checked(prob, "hdi")
+    assert ends[0] == error[0] == 0
+
+    # The mass below by the trapezoidal rule in the log odds of a false alarm.
+    alarm = np.arange(-150, 150, 0.02)
+    weights = np.exp(-0.3 * (np.logaddexp(0, alarm) + np.logaddexp(0, -alarm)))
+    slack = 2 * error[1] + 1e-12 * ends[1]
+    recall = alarm + np.log([[ends[1] - slack], [ends[1] + slack]])
+    below = special.betainc(15.3, 0.3, special.expit(recall))
+    above = special.betainc(0.3, 15.3, special.expit(-recall))
+    low, high = np.where(recall < 0, below, 1 - above) @ weights / weights.sum()
+    assert low <= prob <= high

@@ -21,6 +21,7 @@ from bayescm.distributions.integrals.rows import Rows
 
 INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
 _NUMBERS = 2**16  # of a temporary array
+_SPARSE = 3.0  # parameter of a share, below which two levels of rays may agree by chance
 
 
 class Parts(NamedTuple):
@@ -131,6 +132,21 @@ class Ladder:
             self._made[key] = Rays(parts.scale, parts.shares, level, self.accuracy, self._log_odds)
         return self._made[key]
 
+    def finer(self, level):
+        """Return the rays that check those of a level: the next, or the one after if `sparse`."""
+        return self.rays(min(level + 1 + self.sparse.any(), INTEGRAL))
+
+    @cached_property
+    def smallest(self):
+        """The smallest parameter of any share, (m,)."""
+        counts = [count for share in self.parts.shares for count in share if share[1] is not None]
+        return np.min(counts, axis=0)
+
+    @property
+    def sparse(self):
+        """Say of each row whether rays need a check by much finer ones, (m,)."""
+        return self.smallest < _SPARSE
+
     def curves(self, level):
         """Return the distributions as curves, by the rays of a level."""
         key = "curves", level
@@ -170,7 +186,7 @@ class Ladder:
         found, open_ = np.full((len(self.rung), width), np.nan), np.arange(len(self.rung))
         for level in range(start, self.parts.last + 1):
             rest = [open_[self.rung[open_] > level]]
-            for index in _parts(open_[self.rung[open_] <= level], points, level):
+            for index in self.alike(open_[self.rung[open_] <= level], points, level):
                 values, good = ask(self.take(index), index, level)
                 found[index[good]] = values[good]
                 self.rung[index[good]] = level
@@ -179,6 +195,15 @@ class Ladder:
             if not len(open_):
                 break
         return found
+
+    def alike(self, index, points, level):
+        """Cut an index into parts, each of sparse rows or of none, not too large for `points`."""
+        each = self.sparse[index]
+        return [
+            part
+            for sparse in (False, True)
+            for part in _parts(index[each == sparse], points, level + sparse)
+        ]
 
     @property
     def start(self):

@@ -229,7 +229,7 @@ class Rays:
                 y, new = self._towards(goal, y, new, slope)
             last, score = (score, value), _within(new, 12.0)
             step = score - last[0]
-            moved = (np.abs(step) * _bell(score) * self.weights).max(axis=-1, keepdims=True)
+            moved = (np.abs(step) * _bell(score) * self.weights).sum(axis=-1, keepdims=True)
             if not (moved > settled).any():
                 break
             value = line(score)

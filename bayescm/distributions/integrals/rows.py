@@ -17,6 +17,7 @@ _GRIDS = {
     2: (*map(Grid, (0.5, 0.25)), *(Grid(h, cut=True) for h in (0.5, 0.25, 0.125))),
 }
 _GOOD = 1e-9  # twice the error of a probability that needs no better grid
+_ROUNDING = 1e-13  # of a bound
 _COLUMNS = 4  # points at a time
 
 
@@ -92,7 +93,8 @@ class Rows:
         tiny = 1e-30 * np.maximum(np.abs(x), 1e-100)
         with np.errstate(all="ignore"):
             t = self.inverse.solve(x + 1j * tiny, *outer)
-            slope = np.abs(t.v.imag) / tiny
+            # Of the smaller side: where the other is next to 1, its imaginary part is rounding.
+            slope = np.abs(np.where(t.v.real < t.c.real, t.v.imag, t.c.imag)) / tiny
             part, density = _at(a, b, Share(t.v.real, t.c.real))
             density = np.where(np.isfinite(density * slope), density * slope, 0.0)
         rising = self.inverse.increasing
@@ -138,7 +140,7 @@ class Rows:
             masses[index] = np.maximum(gap, np.abs(near - q[index]))
             with np.errstate(all="ignore"):
                 errors[index] = np.where(masses[index] < 1e-15, 0.0, masses[index] / density)
-        return errors + np.spacing(np.abs(x)), masses
+        return errors + _ROUNDING * np.abs(x), masses
 
     def quantiles(self, q):
         """Return the quantiles, (m, P); each row by the first grid that is good enough at them."""

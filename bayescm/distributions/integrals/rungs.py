@@ -8,7 +8,15 @@ that is that of a rung coarser than its own.
 import numpy as np
 from scipy import special
 
-from bayescm.distributions.hdi import INTERIOR, LOWER, NOT_UNIMODAL, UPPER, highest
+from bayescm.distributions.hdi import (
+    INTERIOR,
+    LOWER,
+    NOT_UNIMODAL,
+    ONE_INTERVAL,
+    UPPER,
+    highest,
+    left_to_go,
+)
 from bayescm.distributions.integrals import curves
 from bayescm.distributions.integrals.drawn import TAIL
 from bayescm.distributions.integrals.ladder import DRAWS, INTEGRAL, Ladder
@@ -16,6 +24,9 @@ from bayescm.distributions.integrals.ladder import DRAWS, INTEGRAL, Ladder
 _THIN = 0.3  # pseudo-counts below which log odds run over hundreds, and nodes may miss a peak
 _MASS = 1e-7  # that of a distribution function
 _PROBED = np.array([[0.005, 0.5, 0.995]])
+_ROUNDING = 1e-13  # of a bound
+_LEVEL = 0.01  # of a log density
+_ALONG = np.linspace(-3.5, 3.5, 8)[None]  # scores at which a density rises or falls
 
 
 class Rungs(Ladder):
@@ -55,8 +66,8 @@ class Rungs(Ladder):
         return self.check(self.rays(level).quantiles(q), q, level)[:2]
 
     def check(self, y, q, level, exactly=False):
-        """Return bounds and errors, (m, 2P), and whether the next level of rays has the same."""
-        below, left, density = self.rays(level + 1).masses(y, exactly)
+        """Return bounds and errors, (m, 2P), and whether finer rays have the same."""
+        below, left, density = self.finer(level).masses(y, exactly)
         with np.errstate(all="ignore"):
             z = special.ndtri(below)
             gap, rate = special.ndtri(q) - z, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
@@ -64,7 +75,7 @@ class Rungs(Ladder):
             # That two levels agree at one end may be chance.
             most = np.abs(gap).max(-1, keepdims=True) * rate + left / density
             error = np.maximum(*(np.abs(self.link.to_x(y + move + s * most) - x) for s in (-1, 1)))
-            error = np.where(np.isinf(x), 0.0, error) + np.spacing(np.abs(x))
+            error = np.where(np.isinf(x), 0.0, error + _ROUNDING * np.abs(x))
             good = error <= self.accuracy * np.maximum(1, np.abs(x))
             good &= np.abs(below - q) <= TAIL * np.minimum(q, 1 - q)
             good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) >= 0).all(-1)
@@ -92,8 +103,7 @@ class Rungs(Ladder):
     @property
     def thin(self):
         """Say of each row whether a share of it is next to unknown, (m,)."""
-        counts = [count for share in self.parts.shares for count in share if share[1] is not None]
-        return np.min(counts, axis=0) < _THIN
+        return self.smallest < _THIN
 
     # Intervals
 
@@ -138,7 +148,18 @@ class Rungs(Ladder):
         low, high = self.parts.inverse.support
         values[kinds == LOWER, 0], values[kinds == LOWER, 2] = low, 0.0
         values[kinds == UPPER, 1], values[kinds == UPPER, 3] = high, 0.0
-        return values, good & (kinds != NOT_UNIMODAL), kinds
+        single = np.flatnonzero(good & np.isin(kinds, (LOWER, UPPER)))
+        if len(single):
+            some = curve.take(single).y(_ALONG)
+            good[single] = self.take(single).is_one_sided(some, kinds[single] == UPPER, level)
+        return values, good & np.isin(kinds, ONE_INTERVAL), kinds
+
+    def is_one_sided(self, y, rising, level):
+        """Say whether the density by finer rays rises, or else falls, all along y (m, P)."""
+        with np.errstate(all="ignore"):
+            log = np.log(self.finer(level).masses(y, True)[2]) - np.log(self.link.slope(y))
+            steps = np.where(rising[:, None], 1, -1) * np.diff(log)
+            return (steps > -_LEVEL).all(-1)
 
     def level_off(self, y, z, level, curve, inner):
         """
@@ -178,7 +199,12 @@ class Rungs(Ladder):
         ends, kinds = highest(self.integral, prob)
         ends = np.clip(ends, *self.parts.inverse.support)
         q = self.integral.probabilities(ends)[0]
-        values, good = self.check_by_nodes(ends, q)
+        goal = np.where((kinds == INTERIOR)[:, None], q, [(1 - prob) / 2, (1 + prob) / 2])
+        goal[kinds == LOWER], goal[kinds == UPPER] = (0, prob), (1 - prob, 1)
+        values, good = self.check_by_nodes(ends, goal)
+        inner = np.flatnonzero(kinds == INTERIOR)
+        if len(inner):
+            values[inner, 2:] += left_to_go(self.integral.take(inner), ends[inner], prob)
         tail = np.minimum(q[:, 0], 1 - q[:, 1])
         held = np.abs(q[:, 1] - q[:, 0] - prob) <= TAIL * np.maximum(tail, (1 - prob) / 2)
         return values, held & good, kinds
@@ -209,7 +235,7 @@ class Rungs(Ladder):
             return values, np.isfinite(values).all(-1)
         y = self.link.to_y(x)
         rough = self.rays(level).masses(y)[0]
-        below, _, density = self.rays(level + 1).masses(y)
+        below, _, density = self.finer(level).masses(y)
         with np.errstate(all="ignore"):
             values = np.concatenate([below, density / self.link.slope(y)], -1)
             return values, (np.abs(below - rough) < _MASS).all(-1)
