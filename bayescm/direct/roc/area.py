@@ -23,23 +23,24 @@ def area(view: View) -> NearBeta:
     share = negative / other
     mean = float(share @ (above + positive / 2)) / size
 
-    def over(weights, whole, power):
+    def over(weights, before, after, power):
         """Sum weights times V**power over the slots of the positives, for each of the negatives."""
-        before = np.cumsum(weights) - weights
-        after = whole - before - weights
         ends = (1 - mean) ** power, (0.5 - mean) ** power, (-mean) ** power
         return before * ends[0] + weights * ends[1] + after * ends[2]
 
     row = 1 - np.cumsum(share) + share / 2 - mean  # the mean of V over the negatives
     leaning = positive * row
-    first, second, third = (over(positive, size, power) for power in (1, 2, 3))
+    led = np.cumsum(leaning) - leaning
+    found = positive, above, size - above - positive
+    led_by = leaning, led, -led - leaning
+    first, second, third = (over(*found, power) for power in (1, 2, 3))
     pairs, triples = size * (size + 1), size * (size + 1) * (size + 2)
     # Over the positives: the mean of the sums e of share * (p' V)**k, and of their products.
     square_of_one = leaning @ row / pairs
     of_two = share @ (first**2 + second) / pairs
     cube_of_one = 2 * (leaning @ row**2) / triples
-    with_one = share @ (first * over(leaning, 0.0, 1) + over(leaning, 0.0, 2)) * 2 / triples
-    of_three = share @ (first**3 + 3 * first * second + 2 * third) / triples
+    with_one = share @ (first * over(*led_by, 1) + over(*led_by, 2)) * 2 / triples
+    of_three = share @ (first * (first**2 + 3 * second) + 2 * third) / triples
     variance = (other * square_of_one + of_two) / (other + 1)
     lean = other**2 * cube_of_one + 3 * other * with_one + 2 * of_three
     lean /= (other + 1) * (other + 2) * variance**1.5

@@ -85,7 +85,9 @@ def view(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> View:
     slots = np.stack([_side(*weight), _side(*weight[::-1])])
     keep = np.ones(2 * size + 1, bool)
     keep[1::2] = (slots[:, 1::2] > 0).any(0)
-    order = np.lexsort((place, positive))
+    # Negatives first, each class from the top, those that tie as they come: one sort of numbers.
+    count = len(scores)
+    order = np.sort((place + size * positive) * count + np.arange(count)) % count
     start = np.empty(len(scores))
     start[order] = np.cumsum(weights[order]) - weights[order]
     start -= np.where(positive, weight[0].sum(), 0.0)
