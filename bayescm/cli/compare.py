@@ -91,11 +91,18 @@ def compare(
     labels["abstain"] = abstain
     question = evidence.asked("hierarchical_groups" if pool else model, of, n)
     prior: dict = {}
+    answers = predicted or ["predicted"]
+    if len(answers) == 1 and group is not None and judge is None and data_set is None:
+        question["dim"] = "group"  # one classifier: its groups are compared
     if data_set is not None:
         places = {"classifier": classifier, "measure": measure, "test_share": test_share}
         known, measure = results(file, data_set, **places), None
+    elif "dim" in question:
+        known = evidence.from_file(file, predicted=answers, **columns, **labels)
+        named: dict[Any, Any] = {str(each): each for each in known["group"].values.tolist()}
+        reference = named.get(reference, reference)
     elif judge is None:
-        known = evidence.outcomes(file, predicted or ["predicted"], **columns, **labels)
+        known = evidence.outcomes(file, answers, **columns, **labels)
     else:
         further = {"fold": fold, "group": group}
         known = judged.partly_labelled(file, judge, predicted, actual, further, **labels)

@@ -220,6 +220,9 @@ def test_every_command_takes_the_same_options_and_says_what_it_read(capsys, site
     row = json.loads(out)[0]
     assert row["lower"] < row["point"] < row["upper"]
     assert 0 < row["p_below"] <= 1
+    asked = ["--group", "site", "-m", "accuracy", "--reference", 1, "--format", "json"]
+    _, out, _ = run(capsys, "compare", sites, "--predicted", "a", *asked)
+    assert [(row["first"], row["second"]) for row in json.loads(out)] == [(0, 1), (2, 1)]
     cells = ["--by", "site", "--by", "b", "-m", "accuracy"]
     code, _, err = run(capsys, "gap", sites, "--predicted", "a", *cells)
     assert code == 2
