@@ -99,7 +99,7 @@ def compare(
         known, measure = results(file, data_set, **places), None
     elif "dim" in question:
         known = evidence.from_file(file, predicted=answers, **columns, **labels)
-        named: dict[Any, Any] = {str(each): each for each in known["group"].values.tolist()}
+        named: dict[str | None, str] = {str(each): each for each in known["group"].values.tolist()}
         reference = named.get(reference, reference)
     elif judge is None:
         known = evidence.outcomes(file, answers, **columns, **labels)
