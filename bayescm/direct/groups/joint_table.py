@@ -76,13 +76,14 @@ def _place(sticks, prior, rng):
     actual = rng.choice(classes, (number, size), p=rows / rows.sum())
     edges = np.cumsum(prior, axis=-1)
     edges = edges / np.where(edges[..., -1:] > 0, edges[..., -1:], 1)
-    where = np.arange(size) * classes**2
+    first = np.arange(size) * classes**2 + actual * classes
     total = np.empty((size, judges, classes**2))
     for judge in range(judges):
-        uniform = rng.random((number, size, 1))
-        answers = (uniform > edges[judge][actual][..., :-1]).sum(-1)
-        code = (where + actual * classes + answers).ravel()
-        total[:, judge] = np.bincount(code, sticks.ravel(), size * classes**2).reshape(size, -1)
+        uniform, code = rng.random((number, size)), first.copy()
+        for edge in edges[judge, :, :-1].T:
+            code += uniform > edge[actual]
+        mass = np.bincount(code.ravel(), sticks.ravel(), size * classes**2)
+        total[:, judge] = mass.reshape(size, -1)
     return total.reshape(size, judges, classes, classes)
 
 
