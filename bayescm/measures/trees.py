@@ -98,6 +98,9 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
     draws = group_of(told(tree), group)
     if name not in draws.data_vars or not set(CELLS) <= set(draws[name].dims):
         having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
+        if not having:
+            allowed, todo = "a fit with some", "ask the evidence itself: interval(evidence, ...)"
+            raise fail("the fit has no cell probabilities", list(draws.data_vars), allowed, todo)
         todo = "pass variable= one of these, or fit a model that has cell probabilities"
         raise fail("the tree has no such cell probabilities", name, having, todo)
     return in_order(draws[name])

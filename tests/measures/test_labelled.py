@@ -162,6 +162,11 @@ def test_what_a_tree_lacks_is_said():
         bcm.measure(fitted, "f1")
     with pytest.raises(ValueError, match=r"no such group: 'nothing'.*'posterior', 'prior'"):
         bcm.measure(fitted, "f1", group="nothing")
+    share = xr.DataTree.from_dict(
+        {"posterior": xr.Dataset({"share": (("chain", "draw"), [[1.0]])})}
+    )
+    with pytest.raises(ValueError, match=r"the fit has no cell probabilities.*ask the evidence"):
+        bcm.interval(share, "f1")
 
 
 @pytest.mark.long
