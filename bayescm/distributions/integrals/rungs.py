@@ -141,8 +141,10 @@ class Rungs(Ladder):
         z[kinds == UPPER] = -single, 1 - single
         inner = kinds == INTERIOR
         values, good, y, z, _ = self.level_off(curve.y(z), z, level, curve, inner)
-        again = np.flatnonzero(inner & ~good)
-        if len(again):  # the curve may be further from the rays than these are from finer ones
+        # The curve may be further from the rays than these are from finer ones; but few rays at
+        # the first levels are near enough, and the next level is as fast.
+        again = np.flatnonzero(inner & ~good & (level > 1))
+        if len(again):
             rows, near = self.take(again), curve.take(again)
             values[again], good[again] = rows.confirmed(y[again], z[again], level, near)
         low, high = self.parts.inverse.support
