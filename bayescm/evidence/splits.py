@@ -14,6 +14,7 @@ from sklearn.model_selection import (
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from bayescm.evidence.tabulate import column, factorize
 from bayescm.validate import fail, unmasked
 
 
@@ -50,6 +51,8 @@ def labels_of(y):
 
 def splits_of(cv, X, y, groups, random_state):
     """Return train and test of every split; a number means stratified folds, groups together."""
+    if groups is not None:
+        factorize("groups", column("groups", groups))  # none is masked or missing
     found = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
     return [(np.asarray(train), np.asarray(test)) for train, test in found]
 

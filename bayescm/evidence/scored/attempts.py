@@ -147,6 +147,8 @@ def _table(values, passing):
 
 def _from_rows(correct, item, attempt, passing):
     items = column("item", item)
+    if pd.api.types.is_extension_array_dtype(getattr(correct, "dtype", None)):
+        correct = pd.Series(correct).astype(object)  # where NA is an attempt that was not made
     right = _right(np.asarray(unmasked(correct, "correct")), passing)
     check_sizes({"correct": len(right), "item": len(items)})
     codes, labels = factorize("item", items)
