@@ -85,6 +85,7 @@ def test_pages_in_a_browser(port):
                 assert [n for n in (*STRANGE, "animals", "new alarm") if n not in text] == []
                 assert "new challenges old <b>" in text
                 page.get_by_role("link", name=STRANGE[0]).click()
+                page.wait_for_load_state()  # half a page may be wider than it ends up
                 assert page.locator("figure polygon.band").count() == 5
                 assert page.locator("circle.mark").count() >= 1
                 assert "week <4>" in page.inner_text("body")
