@@ -8,8 +8,11 @@ r"""Several attributes at once: sex by age by site, cells that borrow strength a
 
 for the recall :math:`r_c` of cell :math:`c`, that is, of one level :math:`c_a` of every attribute
 :math:`a`; in the same way, with scales of its own, for the specificity :math:`s_c` and the
-prevalence :math:`p_c`. The main effects of an attribute have a common scale :math:`\tau_a`; what
-they leave over, the interactions, has the scale :math:`\omega`, one for each rate.
+prevalence :math:`p_c`. With more than two classes a matrix is made of more such rates, the last
+class first: the share of a class among those that are left, then row by row the right ones, and of
+the errors each kind among those that are left. The main effects of an attribute have a common scale
+:math:`\tau_a`; what they leave over, the interactions, has the scale :math:`\omega`, one for each
+rate.
 
 An attribute of numbers, such as age, may be ``smooth``: its main effect is then no jump from level
 to level but :math:`\tau_a u_a z + \tau'_a \sum_k u_{a, k} b_k(z)`, a slope and a curve with a scale
@@ -19,7 +22,8 @@ knots and 0 beyond the values that were seen, where the effect goes on as a stra
 Use it where examples are told apart by two attributes or more and many cells have few examples, or
 none: a cell is drawn towards what the main effects say of it, the more the smaller it is. Do not
 use it for one attribute (`hierarchical_groups`), nor where one attribute is nested in another, such
-as patients in sites. Two classes only.
+as patients in sites. Of many classes the order
+matters a little: an error that comes late in its row is one of few that are left.
 
 Limits: with :math:`\omega = 0` the cells are sums of main effects on the logit scale; with
 :math:`\tau_a = 0` they are groups like any others, drawn towards one common mean.
@@ -47,7 +51,7 @@ def crossed_groups(
     concentration: ArrayLike | None = None,
     spread: float | Callable = 1.0,
     interaction: float | Callable = 0.5,
-    prevalence: float | None = None,
+    prevalence: float | ArrayLike | None = None,
     smooth: str | Sequence[str] = (),
 ) -> pm.Model:
     """Model the confusion matrices of all cells of several attributes.
@@ -55,10 +59,11 @@ def crossed_groups(
     Parameters
     ----------
     counts : xarray.DataArray
-        Counts of two classes, dims ``(..., actual, predicted)``; every leading dim is an attribute.
-        A cell may be empty.
+        Counts, dims ``(..., actual, predicted)``; every leading dim is an attribute. A cell may be
+        empty.
     concentration : float, array_like or xarray.DataArray, optional
-        Prior pseudo-counts of the cell in the middle, > 0, one number or ``(2, 2)``; by default .5.
+        Prior pseudo-counts of the cell in the middle, > 0, one number or ``(C, C)``; by default
+        ``2 / C**2``.
     spread : float or callable, default 1
         Scale of the half-normal prior of the standard deviations of main effects, on the logit
         scale. A function from a name to a PyMC variable of the dims ``(attribute, rate)`` is
@@ -66,9 +71,9 @@ def crossed_groups(
     interaction : float or callable, default 0.5
         The same for the interactions, of the dim ``rate``:
         ``lambda name: pm.HalfCauchy(name, 0.2, dims="rate")``.
-    prevalence : float, optional
-        Share of the positive class in the population of every cell, where it is known; it takes the
-        place of the cells' own in ``theta``.
+    prevalence : float or array_like, shape (C,), optional
+        Share of the positive class in the population of every cell, or the shares of all classes,
+        where they are known; they take the place of the cells' own in ``theta``.
     smooth : str or sequence of str, optional
         Attributes whose labels are numbers, with slopes and curves instead of levels; five values
         or more were seen.
@@ -90,10 +95,10 @@ def crossed_groups(
     counts = _positive_last(counts.transpose(..., "actual", "predicted"))
     lead = counts.dims[:-2]
     coords = {dim: counts[dim].values for dim in counts.dims}
-    coords["rate"] = ["prevalence", "recall", "specificity"]
+    labels = coords["actual"].tolist()
+    coords["rate"], hits, rest = _rates(labels)
     smooth = (smooth,) if isinstance(smooth, str) else tuple(smooth)
     coords["attribute"], coords["attribute_level"], owner, design = _terms(counts, smooth)
-    labels = coords["actual"].tolist()
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
     with pm.Model(coords=coords) as model:
         # Floats: pm.Data would turn int64 into int32 and wrap large counts around.
@@ -102,22 +107,24 @@ def crossed_groups(
         weight = pm.Data(
             "concentration", _pseudo_counts(concentration, counts), dims=("actual", "predicted")
         )
-        hits = pm.math.stack([weight[1].sum(), weight[1, 1], weight[0, 0]])
-        misses = pm.math.stack([weight[0].sum(), weight[1, 0], weight[0, 1]])
-        rates = pm.Beta("rates", hits, misses, dims="rate")
+        middle = weight.reshape((-1,))
+        rates = pm.Beta("rates", hits @ middle, rest @ middle, dims="rate")
         spread = _scale("spread", spread, ("attribute", "rate"))
         omega = _scale("interaction", interaction, ("rate",))
         main = pm.Normal("main", 0, 1, dims=("attribute_level", "rate"))
         effect = pm.Normal("effect", 0, 1, dims=(*lead, "rate"))
 
-        sums = pm.math.dot(design, spread[owner] * main).reshape((*counts.shape[:-2], 3))
+        sums = pm.math.dot(design, spread[owner] * main).reshape((*counts.shape[:-2], len(hits)))
         logits = pm.math.logit(rates) + sums + omega * effect
-        pm.Deterministic("theta", _table(logits, prevalence), dims=counts.dims)
-        cells = data.reshape((*counts.shape[:-2], 4))
+        flat = (*counts.shape[:-2], len(labels) ** 2)
+        own = _cells(logits, hits, rest)
+        known = own if prevalence is None else _cells(_with(logits, prevalence), hits, rest)
+        pm.Deterministic("theta", known.reshape(counts.shape), dims=counts.dims)
+        cells = data.reshape(flat)
         pm.Multinomial(
             "cell_counts",
             n=cells.sum(-1).astype("int64"),
-            p=_table(logits, None).reshape((*counts.shape[:-2], 4)),
+            p=own,
             observed=cells,
             dims=(*lead, "cell"),
         )
@@ -160,14 +167,45 @@ def _curve(levels, seen, most=6):
     return np.concatenate([z[:, None], curve], axis=1)
 
 
-def _table(logits, prevalence):
-    """Return the cell probabilities of logits (..., rate)."""
-    yes, no = pm.math.sigmoid(logits), pm.math.sigmoid(-logits)
-    share = yes[..., 0] if prevalence is None else prevalence
-    rest = no[..., 0] if prevalence is None else 1 - prevalence
-    well = pm.math.stack([rest * yes[..., 2], rest * no[..., 2]], axis=-1)
-    sick = pm.math.stack([share * no[..., 1], share * yes[..., 1]], axis=-1)
-    return pm.math.stack([well, sick], axis=-2)
+def _rates(labels):
+    """Return the names of the rates, and which of the C * C cells are hits and misses of each."""
+    classes = len(labels)
+    order = list(range(classes))[::-1]
+    names, hits, rest = [], [], []
+    for place, actual in enumerate(order[:-1]):
+        names.append(f"{labels[actual]} of {classes - place} classes")
+        hits.append([(actual, each) for each in order])
+        rest.append([(other, each) for other in order[place + 1 :] for each in order])
+    for actual in order:
+        cells = [actual, *(each for each in order if each != actual)]
+        for place, predicted in enumerate(cells[:-1]):
+            names.append(f"{labels[actual]}->{labels[predicted]} of {classes - place}")
+            hits.append([(actual, predicted)])
+            rest.append([(actual, each) for each in cells[place + 1 :]])
+    if classes == 2:
+        names = ["prevalence", "recall", "specificity"]
+    found = np.zeros((2, len(names), classes, classes))
+    for both, cells in zip(found, (hits, rest), strict=True):
+        for rate, each in zip(both, cells, strict=True):
+            rate[tuple(np.transpose(each))] = 1
+    return names, *found.reshape(2, len(names), -1)
+
+
+def _cells(logits, hits, rest):
+    """Return the cell probabilities (..., C * C) of logits (..., rate)."""
+    right, wrong = (pm.math.log1pexp(sign * logits) for sign in (-1, 1))
+    return pm.math.exp(-pm.math.dot(right, hits) - pm.math.dot(wrong, rest))
+
+
+def _with(logits, prevalence):
+    """Put known shares of the classes in the place of the cells' own."""
+    shares = np.array(prevalence, float)
+    if shares.ndim == 0:
+        shares = np.array([1 - shares, shares])
+    known = np.log(shares[1:] / np.cumsum(shares)[:-1])[::-1]
+    return pm.math.concatenate(
+        [logits[..., : len(known)] * 0 + known, logits[..., len(known) :]], -1
+    )
 
 
 def _scale(name, scale, dims):
@@ -178,16 +216,17 @@ def _scale(name, scale, dims):
 
 def _pseudo_counts(concentration, counts):
     """Return the prior pseudo-counts cell by cell, in the order of the counts."""
+    shape = (counts.sizes["actual"],) * 2
     if concentration is None:
-        concentration = 0.5
+        concentration = 2 / np.prod(shape)
     if hasattr(concentration, "dims"):
         labels = {dim: counts[dim] for dim in ("actual", "predicted")}
         concentration = concentration.sel(labels).transpose("actual", "predicted").values
-    return np.broadcast_to(np.asarray(concentration, float), (2, 2)).copy()
+    return np.broadcast_to(np.asarray(concentration, float), shape).copy()
 
 
 def _is_positive(counts):
-    """Return 1 for the positive class and 0 for the other; 0 throughout where none is set."""
+    """Return 1 for the positive class and 0 for the others; 0 throughout where none is set."""
     if "positive" not in counts.coords:
         return np.zeros(counts.sizes["actual"])
     labels = counts["actual"].values
@@ -195,7 +234,7 @@ def _is_positive(counts):
 
 
 def _positive_last(counts):
-    """Return the counts with the positive class last, which the rates are about."""
-    if _is_positive(counts)[0]:
+    """Return the counts with the positive one of two classes last, which the rates are about."""
+    if counts.sizes["actual"] == 2 and _is_positive(counts)[0]:
         return counts.isel(actual=[1, 0], predicted=[1, 0])
     return counts

@@ -96,3 +96,15 @@ def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
             "prevalence has different classes", given, labels, "give one proportion per class"
         )
     return by_labels(shares, labels, ["actual"]).transpose(..., "actual").values
+
+
+def class_shares(prevalence: Any, classes: int) -> np.ndarray:
+    """Return known shares of the actual classes, (C,); of two, one number is the second's."""
+    shares = np.asarray(prevalence, float)
+    if classes == 2 and shares.ndim == 0:
+        shares = np.stack([1 - shares, shares])
+    if shares.shape != (classes,) or not ((shares > 0).all() and np.isclose(shares.sum(), 1)):
+        todo = "pass e.g. prevalence=0.1" if classes == 2 else "give one proportion per class"
+        allowed = "proportions > 0 that sum to 1"
+        raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
+    return shares

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import expit, log_expit
 
-from bayescm.direct.arguments import labelled, prior_of, shares_of
+from bayescm.direct.arguments import class_shares, labelled, prior_of, shares_of
 from bayescm.direct.base import FINITE_DRAWS, Posterior
 from bayescm.direct.groups.crossed import Crossed
 from bayescm.direct.groups.smooth import check_smooth, terms_of
 from bayescm.evidence.counts import is_outcomes
 from bayescm.validate import fail
 
-_RATES = 3
-_DEFAULT = 0.5
+_DEFAULT = 2  # pseudo-counts of a matrix, shared by its cells
 # Dims of evidence whose members are no groups of examples.
 _NO_ATTRIBUTES = {"batch", "classifier", "fold", "half", "repeat", "step"}
 
@@ -32,13 +31,13 @@ class CrossedGroups(Posterior):
     ----------
     counts : DataArray, dims (..., actual, predicted)
         Every leading dim is an attribute.
-    concentration : ndarray, shape (2, 2)
+    concentration : ndarray, shape (C, C)
         Prior pseudo-counts of the cell in the middle.
     spread, interaction : float
         Scales of the half-normal priors of the standard deviations of main effects and of
         interactions, on the logit scale.
-    prevalence : float or None
-        Share of the positive class in the population of every cell, where it is known.
+    shares : ndarray, shape (C,), or None
+        Shares of the classes in the population of every cell, where they are known.
     smooth : tuple of str
         Attributes whose main effect is a slope and a curve.
     """
@@ -48,7 +47,7 @@ class CrossedGroups(Posterior):
     concentration: np.ndarray
     spread: float
     interaction: float
-    prevalence: float | None
+    shares: np.ndarray | None
     smooth: tuple[str, ...] = ()
 
     @property
@@ -77,19 +76,25 @@ class CrossedGroups(Posterior):
 
     @cached_property
     def blocks(self) -> list[Crossed]:
-        """Prevalence, recall and specificity, each with effects of its own."""
+        """The rates that make up a matrix, each with effects of its own; see `rates_of`."""
         terms = terms_of(self.counts, self.smooth)
-        (tn, fp), (fn, tp) = self.counts.values.astype(float).reshape(-1, 2, 2).transpose(1, 2, 0)
-        weight = self.concentration
-        columns = [
-            (tp + fn, tp + fn + tn + fp, weight.sum(1)[::-1]),
-            (tp, tp + fn, weight[1, ::-1]),
-            (tn, tn + fp, weight[0]),
-        ]
+        cells = self.counts.values.astype(float).reshape(-1, self.concentration.size)
+        weight = self.concentration.ravel()
         return [
-            Crossed(hits[:, None], all_[:, None], prior[None], self.spread, terms, self.interaction)
-            for hits, all_, prior in columns
+            Crossed(
+                (cells @ hits)[:, None],
+                (cells @ (hits + rest))[:, None],
+                np.array([[weight @ hits, weight @ rest]]),
+                self.spread,
+                terms,
+                self.interaction,
+            )
+            for hits, rest in zip(*self._rates, strict=True)
         ]
+
+    @cached_property
+    def _rates(self):
+        return rates_of(len(self.concentration))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
@@ -97,7 +102,7 @@ class CrossedGroups(Posterior):
         found = {name: np.stack([each[name] for each in drawn], axis=-1) for name in drawn[0]}
         logits = found.pop("logits")
         found["theta"] = self._theta(logits)
-        found["effect"] = found["effect"].reshape(size, *self.counts.shape[:-2], _RATES)
+        found["effect"] = found["effect"].reshape(size, *self.counts.shape[:-2], len(drawn))
         return found
 
     def _draw(self, block, size, rng):
@@ -114,12 +119,44 @@ class CrossedGroups(Posterior):
         }
 
     def _theta(self, logits):
-        share, recall, specificity = np.moveaxis(expit(logits), -1, 0)
-        rest, miss, alarm = np.moveaxis(expit(-logits), -1, 0)
-        if self.prevalence is not None:
-            share, rest = self.prevalence, 1 - self.prevalence
-        cells = [rest * specificity, rest * alarm, share * miss, share * recall]
-        return np.stack(cells, axis=-1).reshape(len(logits), *self.counts.shape)
+        if self.shares is not None:
+            known = np.log(self.shares[1:] / np.cumsum(self.shares)[:-1])
+            logits[..., : len(known)] = known[::-1]
+        hits, rest = self._rates
+        logs = log_expit(logits) @ hits + log_expit(-logits) @ rest
+        return np.exp(logs).reshape(len(logits), *self.counts.shape)
+
+
+def rates_of(classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return which cells are hits and which misses of each rate, two arrays (R, C * C) of 0 and 1.
+
+    The last class comes first. Each share is of the classes that are left; then row by row the
+    right ones, and of the errors each of those that are left. Of two classes these are the
+    prevalence, the recall and the specificity.
+
+    Examples
+    --------
+    >>> hits, rest = rates_of(2)
+    >>> hits.reshape(3, 2, 2).astype(int).tolist()
+    [[[0, 0], [1, 1]], [[0, 0], [0, 1]], [[1, 0], [0, 0]]]
+    >>> len(rates_of(4)[0])
+    15
+    """
+    order = np.arange(classes)[::-1]
+    pairs = []
+    for place, actual in enumerate(order[:-1]):
+        pairs.append(((actual, slice(None)), (order[place + 1 :], slice(None))))
+    for actual in order:
+        cells = [actual, *order[order != actual]]
+        for place, predicted in enumerate(cells[:-1]):
+            pairs.append(((actual, predicted), (actual, cells[place + 1 :])))
+    found = np.zeros((2, len(pairs), classes, classes))
+    for rate, both in enumerate(pairs):
+        for each, where in zip(found, both, strict=True):
+            each[rate][where] = 1
+    hits, rest = found.reshape(2, len(pairs), -1)
+    return hits, rest
 
 
 def crossed_groups(
@@ -136,19 +173,18 @@ def crossed_groups(
 
     Parameters
     ----------
-    counts : DataArray, dims (..., actual, predicted), or array_like, (..., 2, 2)
-        Counts of two classes; each of the leading dims, two or more, is an attribute. A cell may be
-        empty.
-    concentration : float, array_like or DataArray, shape (2, 2), optional
-        Prior pseudo-counts > 0 of the cell in the middle; by default .5.
+    counts : DataArray, dims (..., actual, predicted), or array_like, (..., C, C)
+        Counts; each of the leading dims, two or more, is an attribute. A cell may be empty.
+    concentration : float, array_like or DataArray, shape (C, C), optional
+        Prior pseudo-counts > 0 of the cell in the middle; by default ``2 / C**2``.
     spread : float, default 1
         Scale of the half-normal prior of the standard deviations of main effects, on the logit
         scale; > 0.
     interaction : float, default 0.5
         The same for the interactions.
-    prevalence : float, optional
-        Share of the positive class in the population of every cell, inside (0, 1), where it is
-        known; by default that of the scalar coord ``prevalence``.
+    prevalence : float or array_like, shape (C,), optional
+        Share of the positive class in the population of every cell, inside (0, 1), or the shares of
+        all classes, where they are known; by default those of the coord ``prevalence``.
     smooth : str or sequence of str, optional
         Attributes whose labels are numbers, such as age: a slope and a curve take the place of a
         main effect for each level. Values that nobody has are answered if they are levels:
@@ -161,8 +197,8 @@ def crossed_groups(
     Raises
     ------
     ValueError
-        If there are fewer than two attributes, or more than two classes, or a keyword is
-        invalid; if the labels of a smooth attribute are not numbers, or fewer than five were seen.
+        If there are fewer than two attributes, or a keyword is invalid; if the labels of a smooth
+        attribute are not numbers, or fewer than five were seen.
 
     Examples
     --------
@@ -179,7 +215,9 @@ def crossed_groups(
     table = labelled(counts)
     _check_dims(table)
     weight = prior_of(concentration, counts, table.dims[:-2])
-    weight = np.broadcast_to(np.asarray(_DEFAULT if weight is None else weight, float), (2, 2))
+    shape = table.shape[-2:]
+    usual = _DEFAULT / np.prod(shape)
+    weight = np.broadcast_to(np.asarray(usual if weight is None else weight, float), shape)
     if not ((weight > 0) & np.isfinite(weight)).all():
         todo = "pass e.g. concentration=0.5"
         raise fail("concentration must be positive", concentration, "numbers > 0", todo)
@@ -187,12 +225,10 @@ def crossed_groups(
         if not isinstance(scale, (int, float, np.number)) or not 0 < scale < np.inf:
             todo = f"pass e.g. {name}=0.5, or a function through fit"
             raise fail(f"{name} must be a positive scale", scale, "a number > 0", todo)
-    prevalence = shares_of(prevalence, counts, table)
-    if prevalence is not None and not (np.ndim(prevalence) == 0 and 0 < prevalence < 1):
-        todo = "pass the proportion of positives, e.g. 0.01"
-        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
+    shares = shares_of(prevalence, counts, table)
+    shares = None if shares is None else class_shares(shares, len(weight))
     wanted = check_smooth(table, smooth)
-    return CrossedGroups(table, weight, float(spread), float(interaction), prevalence, wanted)
+    return CrossedGroups(table, weight, float(spread), float(interaction), shares, wanted)
 
 
 def _check_dims(table):
@@ -203,6 +239,3 @@ def _check_dims(table):
     if len(attributes) < 2:
         todo = 'name them, by={"sex": ..., "age": ...}; one attribute is for hierarchical_groups'
         raise fail("fewer than two attributes", attributes, "two leading dims or more", todo)
-    if table.sizes["actual"] != 2:
-        todo = "compare one class with the rest, or take the cells apart by dirichlet_multinomial"
-        raise fail("crossed groups are of two classes", table.sizes["actual"], "2", todo)

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.direct.arguments import labelled, prior_of, shares_of
+from bayescm.direct.arguments import class_shares, labelled, prior_of, shares_of
 from bayescm.direct.base import Posterior
 from bayescm.direct.folds import nodes as fold_nodes
 from bayescm.direct.folds.halves import as_halves, differ
@@ -214,7 +214,7 @@ def hierarchical_folds(
         repeats=repeats,
         disagreement=DISAGREEMENT,
         fixed=bool(known["fixed_totals"] if fixed_totals is None else fixed_totals),
-        shares=None if shares is None else _shares(shares, folds.shape[-1]),
+        shares=None if shares is None else class_shares(shares, folds.shape[-1]),
         smaller=_smaller(known),
         totals_effect=float(table.coords.get("totals_effect", 1.0)),
     )
@@ -270,15 +270,3 @@ def _within(rho, name):
         todo = "leave it out, or pass the test share"
         raise fail(f"{name} must be a correlation", rho, "0 <= rho < 1", todo)
     return float(rho)
-
-
-def _shares(prevalence, classes):
-    shares = np.asarray(prevalence, float)
-    if classes == 2 and shares.ndim == 0:
-        shares = np.stack([1 - shares, shares])
-    if shares.shape != (classes,) or not ((shares > 0).all() and np.isclose(shares.sum(), 1)):
-        todo = "pass e.g. prevalence=0.1"
-        raise fail(
-            "prevalence must lie between 0 and 1", prevalence, "proportions > 0 that sum to 1", todo
-        )
-    return shares

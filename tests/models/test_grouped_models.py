@@ -26,6 +26,7 @@ MANY = bcm.from_matrix(
 )
 
 CROSSED = bcm.from_matrix(np.arange(24).reshape(2, 3, 2, 2) % 7, dims=("sex", "age"))
+CROSSED_OF_THREE = bcm.from_matrix(np.arange(36).reshape(2, 2, 3, 3) % 11, dims=("sex", "age"))
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,7 @@ def test_draws_have_the_models_variables(name, evidence):
         ("robust_groups", SITES),
         ("hierarchical_rows", ROWS),
         ("crossed_groups", CROSSED),
+        ("crossed_groups", CROSSED_OF_THREE),
     ],
 )
 @pytest.mark.long

@@ -129,6 +129,7 @@ OPEN = [
     Case("hierarchical_groups", MANY, {}),
     Case("robust_groups", SITES, {}),
     Case("crossed_groups", CROSSED, {}),
+    Case("crossed_groups", bcm.combine([THREE, THREE], dim="sex").expand_dims(age=["old"]), {}),
     Case("hierarchical_rows", THREE, {}),
     Case("mislabelled", BATCH, {"label_error": (2, 18)}),
     Case("mislabelled", PAIRS, {"label_error": {0: 0.1, 1: (2, 18)}}),

@@ -18,6 +18,14 @@ CELLS = np.array(
 PEOPLE = bcm.from_matrix(CELLS, labels=["well", "sick"], positive="sick", dims=("sex", "age"))
 PEOPLE = PEOPLE.assign_coords(sex=["f", "m"], age=["young", "middle", "old"])
 
+THREE = bcm.from_matrix(
+    np.random.default_rng(3)
+    .multinomial(25, [0.24, 0.04, 0.02, 0.1, 0.2, 0.1, 0, 0.1, 0.2], (2, 3))
+    .reshape(2, 3, 3, 3),
+    labels=["a", "b", "c"],
+    dims=("sex", "age"),
+)
+
 
 def weighted_prior(hits, totals, size=300_000):
     """Return draws of the rates of cells (size, 2, 3) from the prior, and their weights."""
@@ -45,6 +53,24 @@ def test_cells_seen_and_unseen_are_those_of_the_prior_weighted_by_the_likelihood
     assert (np.abs(recall.mean(0) - mean) < error).all()
     assert (np.abs(recall.std(0) - deviation) < error).all()
     assert deviation[1, 1] > 1.2 * deviation[0, 0]  # nobody has seen it
+
+
+def test_three_classes_without_differences_are_one_sample():
+    posterior = direct.crossed_groups(THREE, spread=1e-3, interaction=1e-3, concentration=1)
+    whole = direct.dirichlet_multinomial(THREE.sum(["sex", "age"]), concentration=1)
+    drawn, alone = (
+        each.variables(4000, np.random.default_rng(0))["theta"] for each in (posterior, whole)
+    )
+    for function in (np.mean, np.std):
+        expected = np.broadcast_to(function(alone, 0), (2, 3, 3, 3))
+        np.testing.assert_allclose(function(drawn, 0), expected, atol=0.004)
+
+
+def test_shares_of_three_classes_that_are_known():
+    posterior = direct.crossed_groups(THREE, prevalence={"a": 0.1, "b": 0.2, "c": 0.7})
+    theta = posterior.variables(50, np.random.default_rng(0))["theta"]
+    shares = np.broadcast_to([0.1, 0.2, 0.7], (50, 2, 3, 3))
+    np.testing.assert_allclose(theta.sum(-1), shares)
 
 
 def test_without_differences_the_cells_are_one_sample():
@@ -78,7 +104,7 @@ def test_every_question_goes_to_the_cells():
     ("evidence", "keywords", "said"),
     [
         (PEOPLE.sum("age"), {}, "one attribute is for hierarchical_groups"),
-        (bcm.from_matrix(np.ones((2, 2, 3, 3), int), dims=("sex", "age")), {}, "two classes"),
+        (THREE, {"prevalence": 0.2}, "one proportion per class"),
         (PEOPLE.rename(age="fold"), {}, "no attributes of examples.*fold"),
         (PEOPLE.rename(age="batch"), {}, "no attributes of examples.*batch"),
         (bcm.from_classifiers([0, 1], {"a": [0, 1], "b": [1, 1]}), {}, "one classifier"),
