@@ -144,7 +144,7 @@ def rates_of(classes: int) -> tuple[np.ndarray, np.ndarray]:
     15
     """
     order = np.arange(classes)[::-1]
-    pairs = []
+    pairs: list[tuple] = []
     for place, actual in enumerate(order[:-1]):
         pairs.append(((actual, slice(None)), (order[place + 1 :], slice(None))))
     for actual in order:

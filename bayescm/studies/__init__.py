@@ -33,7 +33,13 @@ _HOME = {
         "ranks",
         "training_sizes",
     ],
-    "forecasts": ["binned_intervals", "class_probabilities", "forecast_streams", "sites"],
+    "forecasts": [
+        "binned_intervals",
+        "class_probabilities",
+        "forecast_streams",
+        "site_pairs",
+        "sites",
+    ],
     "judged": ["agreement", "label_errors", "labelling", "raters", "transfer"],
     "slices": ["attempts", "crossed", "gaps", "meta_regression", "worst"],
 }

@@ -2,6 +2,7 @@ from bayescm.studies.command import run_study as run_study
 from bayescm.studies.forecasts import binned_intervals as binned_intervals
 from bayescm.studies.forecasts import class_probabilities as class_probabilities
 from bayescm.studies.forecasts import forecast_streams as forecast_streams
+from bayescm.studies.forecasts import site_pairs as site_pairs
 from bayescm.studies.forecasts import sites as sites
 from bayescm.studies.judged import agreement as agreement
 from bayescm.studies.judged import label_errors as label_errors

@@ -85,9 +85,26 @@ def test_odd_sites_are_answered():
     table = bcm.compare(evidence.isel(classifier=0, drop=True), "brier", dim="group", draws=200)
     assert len(table) == 3
     assert not table["paired"].any()
-    with pytest.warns(UserWarning, match="each classifier saw the same examples"):
-        table = bcm.compare(evidence, "brier", draws=100)
-    assert not table["paired"].any()
+    assert np.isfinite(bcm.compare(evidence, MEASURES, draws=100)["sd"]).all()
+
+
+def test_classifiers_of_the_same_sites_are_paired(four):
+    rng, first = np.random.default_rng(5), four["score"].values
+    near = expit(np.log(first / (1 - first)) + 0.3 * rng.standard_normal(len(first)))
+    rows = {"a": first, "same": first, "near": near}
+    evidence = bcm.from_probabilities(
+        four["actual"].values, rows, positive=1, group=four["group"].values
+    )
+    posterior = bcm.direct.hierarchical_calibration(evidence)
+    for of in ("population", "finite", "new"):
+        (drawn,) = posterior.draw([bcm.measures.resolve("brier")], 200, rng, of=of)
+        np.testing.assert_allclose(drawn[:, 0], drawn[:, 1])
+        assert 0 < np.std(drawn[:, 0] - drawn[:, 2]) < 0.4 * np.std(drawn[:, 0])
+        alone = bcm.direct.hierarchical_calibration(evidence.sel(classifier="near"))
+        (one,) = alone.draw([bcm.measures.resolve("brier")], 200, rng, of=of)
+        np.testing.assert_allclose(drawn[:, 2].mean(), one.mean(), atol=4 * one.std() / 10)
+    table = bcm.compare(evidence, "brier", draws=100)
+    assert table["paired"].all()
 
 
 @pytest.mark.long

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import expit
 
 from bayescm.direct.frames import Frame
-from bayescm.direct.probabilities.population import draw_shares, neighbours
+from bayescm.direct.probabilities.at_sites import AtSites
+from bayescm.direct.probabilities.coupled import coupled, resampled
+from bayescm.direct.probabilities.population import neighbours
 from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.probabilities.sites import SPREAD, Sites
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.forecasts import Forecasts, log_odds
-from bayescm.measures.forms import Curved
 from bayescm.validate import fail
 
 _FEW_SITES, _FEW = 5, 10
@@ -34,11 +34,11 @@ class SiteForecasts(OfForecasts):
 
     ``"population"``, the default, is the mean over all the sites there may be of a site's own
     measure, ``"finite"`` the mean over the sites at hand, ``"new"`` one site not seen yet, and
-    ``"group"`` each of those at hand. Classifiers are not paired, and comparing them warns.
+    ``"group"`` each of those at hand. Each classifier has a posterior of its own; their draws come
+    in the order of resamples of the sites and the examples that they share.
     """
 
     uses: tuple[str, ...] = ("group",)
-    pairs = ()
     estimands = {  # noqa: RUF012
         "parameter": "sites",
         "population": "sites",
@@ -116,86 +116,56 @@ class SiteForecasts(OfForecasts):
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, [K])."""
         of = self.check_of(of)
-        every = self.of_each(measures, size, rng) if of == "finite" else None
-        if every is not None:
-            return [each.mean(axis=-1) for each in every]
-        way = self._new if of == "new" else self._mean
-        rows = [
-            way(measures, size, rng, place, each) for place, each in enumerate(self.recalibrations)
+        name = {"new": "new", "finite": "at_hand"}.get(of, "mean")
+        rows = self._of_all(name, measures, size, rng)
+        return self._joined(rows, self._resampled(measures, size, rng, of))
+
+    @cached_property
+    def _classifiers(self):
+        """Every classifier at the sites."""
+        return [
+            AtSites(each, [(rows[place], weight) for rows, weight in self.shown])
+            for place, each in enumerate(self.recalibrations)
         ]
-        return self._joined(rows, ())
+
+    def _of_all(self, name, measures, size, rng):
+        """Draw from the same numbers for all: the same forecasts have the same draws."""
+        ways = [getattr(each, name) for each in self._classifiers]
+        if len(ways) == 1:
+            return [ways[0](measures, size, rng)]
+        seed = rng.integers(2**63)
+        return [way(measures, size, np.random.default_rng(seed)) for way in ways]
+
+    def _resampled(self, measures, size, rng, of):
+        """Return measures (S, K) of resamples that all classifiers share, or Nones of one."""
+        if len(self.recalibrations) == 1:
+            return [None for _ in measures]
+        shares = resampled(self.code, self.weight, (of, size), rng)
+        seen = Forecasts(self.probability, self.outcome, shares, lambda: self.probability[None])
+        return [np.nan_to_num(measure(seen)) for measure in measures]
 
     def of_each(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Draw several measures of every site jointly, (size, [K], G)."""
-        rows = []
-        for place, each in enumerate(self.recalibrations):
-            effect = each.draw(size, rng)[2]
-            sites = [
-                self._of_site(measures, site, effect[:, site], rng, place)
-                for site in range(len(self.sites))
-            ]
-            rows.append([np.stack(values, axis=-1) for values in zip(*sites, strict=True)])
-        return self._joined(rows, (len(self.sites),))
-
-    def _joined(self, rows, further):
-        found = [np.stack(values, axis=1) for values in zip(*rows, strict=True)]
-        many = () if self.names is None else (len(rows),)
-        return [each.reshape(len(each), *many, *further) for each in found]
-
-    def _mean(self, measures, size, rng, place, recalibration):
-        """Draw the mean over all the sites there may be, of one classifier."""
-        center, spread, _, _ = recalibration.draw(size, rng)
-        share = rng.standard_exponential((size, len(self.sites)))
-        share /= share.sum(axis=1, keepdims=True)
-        total = np.zeros((len(measures), size))
+        rows = self._of_all("each", measures, size, rng)
+        parts = []
         for site in range(len(self.sites)):
-            # Two opposite points, in a direction by chance, have mean and covariance of the sites.
-            turned = rng.uniform(0, np.pi, size)
-            away = np.sqrt(2) * spread * np.stack([np.cos(turned), np.sin(turned)], axis=1)
-            for effect in (center + away, center - away):
-                values = self._of_site(measures, site, effect, rng, place)
-                total += share[:, site] * np.array(values) / 2
-        return list(total)
+            of_one = [[each[:, site] for each in row] for row in rows]
+            like = self._resampled(measures, size, rng, site)
+            parts.append(self._joined(of_one, like))
+        return [np.stack(each, axis=-1) for each in zip(*parts, strict=True)]
 
-    def _new(self, measures, size, rng, place, recalibration):
-        """Draw a site not seen yet, with the forecasts of one of those at hand."""
-        center, spread, _, _ = recalibration.draw(size, rng)
-        effect = center + spread * rng.standard_normal((size, 2))
-        like, found = rng.integers(len(self.sites), size=size), np.empty((len(measures), size))
-        for site in np.unique(like):
-            own = like == site
-            found[:, own] = self._of_site(measures, site, effect[own], rng, place)
-        return list(found)
-
-    def _of_site(self, measures, site, effect, rng, place):
-        """Return measures (S,) of a site with levels and slopes (S, 2), its forecasts drawn."""
-        weight = self.shown[site][1]
-        one = np.zeros(len(weight)), weight, np.ones((len(effect), 1))
-        return self._given(measures, site, effect, draw_shares(*one, len(effect), rng), place)
-
-    def _given(self, measures, site, effect, shares, place):
-        """Return measures (S,) of a site with levels and slopes, and shares (S, u) of forecasts."""
-        for measure in measures:
-            if isinstance(getattr(measure, "form", None), Curved):
-                todo = "select a site, and drop_vars('group')"
-                name = measure.__name__
-                raise fail(f"{name} is of one sample, not of sites", ..., "a proper score", todo)
-        recalibration, row = self.recalibrations[place], self.shown[site][0][place]
-        odds = recalibration.odds_of(row)
-        truth = expit(odds + effect[:, :1] + effect[:, 1:] * recalibration.place(odds))
-        both = np.concatenate([shares * (1 - truth), shares * truth], axis=1)
-        outcome = np.repeat([0.0, 1.0], len(row))
-        seen = Forecasts(np.tile(row, 2)[None], outcome, both, lambda: np.tile(truth, 2)[:, None])
-        return [self._finite(measure, measure(seen)[:, 0]) for measure in measures]
-
-    def _finite(self, measure, values):
-        if np.isfinite(values).all():
-            return values
-        what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
-        todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
-        raise fail(what, ..., "forecasts inside (0, 1)", todo)
+    def _joined(self, rows, like):
+        """Put the classifiers' draws (S,) of every measure together, (S, [K])."""
+        every = zip(*rows, strict=True)
+        if self.names is None:
+            return [one for (one,) in every]
+        found = [
+            values if seen is None else coupled(values, seen)
+            for values, seen in zip(every, like, strict=True)
+        ]
+        return [np.stack(values, axis=1) for values in found]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
@@ -203,27 +173,10 @@ class SiteForecasts(OfForecasts):
 
         Small sites have no estimate of their own. Of a new site, that of the mean over all.
         """
-        rows = [
-            self._plug_in(measure, self.check_of(of), *each) for each in enumerate(self._middles)
-        ]
-        return rows[0] if self.names is None else np.stack(rows)
-
-    @cached_property
-    def _middles(self):
-        """The posterior means of center (2,), spread (2,) and sites (G, 2) of each classifier."""
-        every = [each.draw(1000, np.random.default_rng(0))[:3] for each in self.recalibrations]
-        return [[drawn.mean(axis=0) for drawn in each] for each in every]
-
-    def _plug_in(self, measure, of, place, middle):
-        """Return a measure of one classifier, of each site or their mean."""
-        center, spread, effect = middle
-        away = np.sqrt(2) * spread * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
-        values = []
-        for site, (_, weight) in enumerate(self.shown):
-            own = effect[[site]] if self.estimands[of] == "site" else center + away
-            share = np.tile(weight / weight.sum(), (len(own), 1))
-            values.append(self._given([measure], site, own, share, place)[0].mean())
-        return np.array(values) if self._apart else np.mean(values)
+        own = self.estimands[self.check_of(of)] == "site"
+        rows = [each.point(measure, own=own) for each in self._classifiers]
+        values = np.stack(rows) if self._apart else np.array([row.mean() for row in rows])
+        return values[0] if self.names is None else values
 
     def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws."""

@@ -24,14 +24,14 @@ from bayescm.studies.tables import case_of, table_of
 TABLES = ("coverage",)
 _CLASSIFIER = {2: (0.9, 0.85), 3: (0.8, 0.8, 0.8)}  # chance to be right, by class
 _JUDGES = ((0.9, 0.7), (0.9, 0.95), (0.7, 0.7))
-_TWO = [
+_TWO: list[tuple] = [
     (prevalence, *judge, labels, 1000, classifier)
     for prevalence in (0.05, 0.3, 0.7)
     for judge in _JUDGES
     for labels, classifier in ((50, False), (200, False), (200, True))
 ]
 # Of three classes "recall" is the judge's, in the last class, "specificity" in the two others.
-_THREE = [
+_THREE: list[tuple] = [
     (shares, 0.9, 0.8, labels, 1000, classifier)
     for shares in ("0.2 0.3 0.5", "0.05 0.15 0.8")
     for labels, classifier in ((60, False), (240, False), (60, True), (240, True))
@@ -75,7 +75,7 @@ def generate(
     judge = _said(truth, [*[specificity] * (classes - 1), recall], rng)
     predicted = _said(truth, _CLASSIFIER[classes], rng) if classifier else None
     human = [int(each) if place < labels else None for place, each in enumerate(truth)]
-    known = {"labels": range(classes), "positive": classes - 1}
+    known: dict[str, Any] = {"labels": range(classes), "positive": classes - 1}
     evidence = from_partly_labelled(human, predicted, judge, transfer="errors", **known)
     true = {"prevalence": float(shares[-1])}
     return evidence, true | ({"f1": _f1(shares, _CLASSIFIER[classes])} if classifier else {})

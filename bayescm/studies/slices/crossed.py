@@ -9,7 +9,7 @@ attributes (`hierarchical_groups`).
 """
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -91,7 +91,7 @@ def _of_many(rng, setting):
 def _drawn(counts):
     """Return draws of recall in every cell, by name of the method."""
     classes = counts.sizes["actual"]
-    known = {"positive": 1} if classes == 2 else {}
+    known: dict[str, Any] = {"positive": 1} if classes == 2 else {}
     flat = from_matrix(counts.values.reshape(-1, classes, classes), dims=("group",), **known)
     measure = resolve("recall" if classes == 2 else "recall_macro")
     members = {
