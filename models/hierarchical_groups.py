@@ -13,9 +13,11 @@ with the prevalence :math:`p`, the recall :math:`r` and the specificity :math:`s
 group; a threshold that differs between groups shows as a negative :math:`\rho`. It is the Bayesian
 form, with exact binomial likelihoods, of the bivariate model of diagnostic meta-analysis.
 
-More classes: the class shares and every row of a group come from a Dirichlet distribution around
-the typical ones, of weight :math:`4 / \tau^2`, so that :math:`\tau` is again about the standard
-deviation of a logit between groups.
+More classes: the class shares of a group, how often each of its classes is right, and where that
+class's errors go, come from a Dirichlet distribution each, around the typical ones, of weight
+:math:`4 / \tau^2`, so that :math:`\tau` is again about the standard deviation of a logit between
+groups. Right ones and errors have a spread of their own: groups may differ in how often they err
+and agree in which errors they make.
 
 Use it where examples come in groups that share something: a plain interval over all examples is too
 short, and the mean over groups wastes the large ones. ``theta`` is the average over all groups
@@ -77,8 +79,9 @@ def hierarchical_groups(
     spread : float or callable, default 1
         Scale of the half-normal prior of the standard deviations between groups, on the logit
         scale. A function from a name to a PyMC variable of the dim ``rate`` (two classes: the
-        prevalence, the recall, the specificity) or ``row`` (the class shares, then every row) is
-        another prior: ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
+        prevalence, the recall, the specificity) or ``part`` (the class shares, then what is right
+        of every class, then its errors) is another prior:
+        ``lambda name: pm.HalfCauchy(name, 0.5, dims="rate")``.
     prevalence : float, optional
         Share of the positive class in the population, where it is known and two classes; it takes
         the place of the groups' own in ``theta``, ``theta_typical`` and ``theta_new``.
@@ -94,8 +97,8 @@ def hierarchical_groups(
         to 1), and the standardised effects ``effect`` and ``effect_new``; ``theta``,
         ``theta_typical``, ``theta_group``, ``theta_new``; observed ``cell_counts``; with covariates
         also ``slope``, dims (covariate, rate). More classes:
-        ``shares``, ``rows`` and ``spread``; ``theta`` and ``theta_typical``, which are the same;
-        observed ``class_counts`` and ``cell_counts``.
+        ``shares``, ``right``, ``errors`` and ``spread``; ``theta`` and ``theta_typical``, which are
+        the same; observed ``class_counts``, ``right_counts`` and ``error_counts``.
 
     Examples
     --------
@@ -111,7 +114,11 @@ def hierarchical_groups(
     classes = counts.sizes["actual"]
     coords = {dim: counts[dim].values for dim in counts.dims}
     coords["rate"] = ["prevalence", "recall", "specificity"]
-    coords["row"] = ["shares", *map(str, coords["actual"])]
+    coords["part"] = [
+        "shares",
+        *(f"{each} {part}" for part in ("right", "errors") for each in coords["actual"]),
+    ]
+    coords["other"] = np.arange(classes - 1)
     labels = coords["actual"].tolist()
     coords["cell"] = [f"{actual}->{predicted}" for actual in labels for predicted in labels]
     with pm.Model(coords=coords) as model:
@@ -202,14 +209,21 @@ def _cells(yes, no, prevalence):
 
 
 def _many(data, weight, spread, lead):
-    """Add Dirichlets of the class totals and of every row, the groups' own ones summed out."""
+    """Add Dirichlets of the class totals, of what is right and of errors, the groups summed out."""
+    classes = len(pm.modelcontext(None).coords["actual"])
+    each = np.arange(classes)
+    others = np.nonzero(~np.eye(classes, dtype=bool))
+    totals, right_seen = data.sum(-1), data[..., each, each]
+    wrong_seen = data[..., *others].reshape((*data.shape[:-1], classes - 1))
+    prior_wrong = weight[others].reshape((classes, classes - 1))
+
     shares = pm.Dirichlet("shares", weight.sum(-1), dims=(*lead, "actual"))
-    rows = pm.Dirichlet("rows", weight, dims=(*lead, "actual", "predicted"))
-    worth = 4 / _spread(spread, (*lead, "row")) ** 2
-    theta = shares[..., None] * rows
+    right = pm.Beta("right", weight[each, each], prior_wrong.sum(-1), dims=(*lead, "actual"))
+    errors = pm.Dirichlet("errors", prior_wrong, dims=(*lead, "actual", "other"))
+    worth = 4 / _spread(spread, (*lead, "part")) ** 2
+    theta = shares[..., None] * _with_diagonal(right, (1 - right)[..., None] * errors, classes)
     pm.Deterministic("theta", theta, dims=(*lead, "actual", "predicted"))
     pm.Deterministic("theta_typical", theta, dims=(*lead, "actual", "predicted"))
-    totals = data.sum(-1)
     pm.DirichletMultinomial(
         "class_counts",
         n=totals.sum(-1).astype("int64"),
@@ -217,13 +231,31 @@ def _many(data, weight, spread, lead):
         observed=totals,
         dims=(*lead, "group", "actual"),
     )
-    pm.DirichletMultinomial(
-        "cell_counts",
+    of_right = worth[..., 1 : classes + 1]
+    pm.BetaBinomial(
+        "right_counts",
         n=totals.astype("int64"),
-        a=(worth[..., 1:, None] * rows)[..., None, :, :],
-        observed=data,
-        dims=(*lead, "group", "actual", "predicted"),
+        alpha=(of_right * right)[..., None, :],
+        beta=(of_right * (1 - right))[..., None, :],
+        observed=right_seen,
+        dims=(*lead, "group", "actual"),
     )
+    pm.DirichletMultinomial(
+        "error_counts",
+        n=wrong_seen.sum(-1).astype("int64"),
+        a=(worth[..., classes + 1 :, None] * errors)[..., None, :, :],
+        observed=wrong_seen,
+        dims=(*lead, "group", "actual", "other"),
+    )
+
+
+def _with_diagonal(right, wrong, classes):
+    """Put the errors of each row, C - 1 of them, around its diagonal cell."""
+    rows = []
+    for actual in range(classes):
+        before, after = wrong[..., actual, :actual], wrong[..., actual, actual:]
+        rows.append(pm.math.concatenate([before, right[..., actual, None], after], axis=-1))
+    return pm.math.stack(rows, axis=-2)
 
 
 def _spread(spread, dims):

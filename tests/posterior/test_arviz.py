@@ -86,15 +86,22 @@ def test_models_of_folds_are_compared(trees):
 
 
 def test_the_parts_of_a_groups_likelihood_make_one(trees):
-    """The model of three classes has the class shares and the rows of a group as two variables."""
+    """The model of three classes has shares, what is right and the errors as three variables."""
     tree = trees["groups of three classes"]
-    shares, rows = tree["posterior"]["shares"], tree["posterior"]["rows"]
+    shares, right, errors = (tree["posterior"][name] for name in ("shares", "right", "errors"))
     assert list(tree["log_likelihood"].data_vars) == ["cell_counts"]
     assert tree["log_likelihood"]["cell_counts"].dims == ("chain", "draw", "group")
     at = {"chain": 0, "draw": 3}
     cells = tree["constant_data"]["counts"].isel(group=2).values.astype(int)
     worth = 4 / tree["posterior"]["spread"].isel(at).values ** 2
-    parts = [(shares.isel(at).values, cells.sum(1)), *zip(rows.isel(at).values, cells, strict=True)]
+    hits = right.isel(at).values
+    wrong = cells[~np.eye(3, dtype=bool)].reshape(3, 2)
+    seen_right = np.stack([np.diag(cells), wrong.sum(1)], axis=1)
+    parts = [
+        (shares.isel(at).values, cells.sum(1)),
+        *zip(np.stack([hits, 1 - hits], axis=1), seen_right, strict=True),
+        *zip(errors.isel(at).values, wrong, strict=True),
+    ]
     known = sum(
         dirichlet_multinomial(weight * share, int(seen.sum())).logpmf(seen)
         for weight, (share, seen) in zip(worth, parts, strict=True)

@@ -101,9 +101,14 @@ class Two:
 
 
 class Many:
-    """Many classes: Dirichlet distributions of the class shares and of every row."""
+    """
+    Many classes: Dirichlet distributions of the class shares, of what is right, and of the errors.
 
-    parameters = ("shares", "rows", "spread")
+    How often a class is right and where its errors go have a spread each: groups that differ in
+    the one may agree in the other.
+    """
+
+    parameters = ("shares", "right", "errors", "spread")
 
     def __init__(self, cells, concentration, spread, prevalence, regression=(None, 2.0)):
         if regression[0] is not None:
@@ -113,10 +118,12 @@ class Many:
             todo = "leave it out, or compare one class with the rest"
             raise fail("prevalence is for two classes", prevalence, "two classes", todo)
         self.shares = DirichletBlock(cells.sum(-1), concentration.sum(-1), spread)
-        self.rows = [
-            DirichletBlock(cells[:, row], concentration[row], spread)
-            for row in range(cells.shape[1])
+        parts = [
+            zip(_right(each), _errors(each), strict=True) for each in (cells, concentration[None])
         ]
+        pairs = [(seen, prior) for seen, prior in zip(*parts, strict=True)]
+        self.right = [DirichletBlock(seen[0], prior[0][0], spread) for seen, prior in pairs]
+        self.errors = [DirichletBlock(seen[1], prior[1][0], spread) for seen, prior in pairs]
 
     @property
     def effective(self):
@@ -127,28 +134,47 @@ class Many:
         """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
         blocks = self.each_block
         parts = [block.points.draw(size, rng) for block in blocks]
-        typical = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
-        rows = np.stack([each[0] for each in typical[1:]], axis=1)
+        split = [block.split(points) for block, points in zip(blocks, parts, strict=True)]
+        shares, right, errors = self._named([each[0] for each in split])
+        rows = _rows(right[..., 0], errors)
         found = {
-            "shares": typical[0][0],
+            "shares": shares,
+            "right": right[..., 0],
+            "errors": errors,
             "rows": rows,
-            "spread": np.stack([each[1] for each in typical], axis=1),
-            "theta": typical[0][0][..., None] * rows,
+            "spread": np.stack([each[1] for each in split], axis=1),
+            "theta": shares[..., None] * rows,
         }
-        found["theta_typical"] = found["theta"]  # the mean of a Dirichlet distribution
+        found["theta_typical"] = found["theta"]  # the parts are independent
         pairs = list(zip(blocks, parts, strict=True))
-        new = [block.draw_new(points, rng) for block, points in pairs]
-        found |= {"shares_new": new[0], "rows_new": np.stack(new[1:], axis=1)}
-        found["theta_new"] = found["shares_new"][..., None] * found["rows_new"]
+        found |= self._drawn([block.draw_new(points, rng) for block, points in pairs], "new")
         if groups:
             own = [block.draw_groups(points, rng) for block, points in pairs]
-            found |= {"shares_group": own[0], "rows_group": np.stack(own[1:], axis=2)}
-            found["theta_group"] = found["shares_group"][..., None] * found["rows_group"]
+            found |= self._drawn(own, "group")
         return found
+
+    def _named(self, values):
+        """Return the shares (..., C), what is right (..., C, 2) and errors (..., C, C - 1)."""
+        shares, *rest = values
+        half = len(self.right)
+        right, errors = (np.stack(each, axis=-2) for each in (rest[:half], rest[half:]))
+        return shares, right, errors
+
+    def _drawn(self, values, whose):
+        """Return shares, rows and cell probabilities of groups."""
+        shares, right, errors = self._named(values)
+        rows = _rows(right[..., 0], errors)
+        theta = shares[..., None] * rows
+        return {f"shares_{whose}": shares, f"rows_{whose}": rows, f"theta_{whose}": theta}
 
     def log_likelihood(self, drawn):
         """Return that of every group (S, G), its shares integrated out, without coefficients."""
-        typical = [drawn["shares"], *np.moveaxis(drawn["rows"], 1, 0)]
+        right = np.stack([drawn["right"], 1 - drawn["right"]], axis=-1)
+        typical = [
+            drawn["shares"],
+            *np.moveaxis(right, -2, 0),
+            *np.moveaxis(drawn["errors"], -2, 0),
+        ]
         spread = np.log(drawn["spread"])
         return sum(
             block.log_likelihood(np.concatenate([shares, spread[:, [row]]], axis=1))
@@ -157,5 +183,28 @@ class Many:
 
     @property
     def each_block(self):
-        """The class shares, then every row."""
-        return (self.shares, *self.rows)
+        """The class shares, then what is right of every class, then its errors."""
+        return (self.shares, *self.right, *self.errors)
+
+
+def _right(cells):
+    """Return how many of every class are right and wrong, (C, ..., 2)."""
+    right = np.einsum("...ii->i...", cells)
+    return np.stack([right, np.moveaxis(cells.sum(-1), -1, 0) - right], axis=-1)
+
+
+def _errors(cells):
+    """Return the errors of every class, (C, ..., C - 1)."""
+    classes = cells.shape[-1]
+    off = cells[..., ~np.eye(classes, dtype=bool)]
+    return np.moveaxis(off.reshape(*cells.shape[:-1], classes - 1), -2, 0)
+
+
+def _rows(right, errors):
+    """Return the rows (..., C, C) of what is right (..., C) and of the errors (..., C, C - 1)."""
+    classes = right.shape[-1]
+    rows = np.empty((*right.shape, classes))
+    rows[..., np.eye(classes, dtype=bool)] = right
+    wrong = (1 - right)[..., None] * errors
+    rows[..., ~np.eye(classes, dtype=bool)] = wrong.reshape(*right.shape[:-1], -1)
+    return rows
