@@ -9,10 +9,11 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit, ndtr, ndtri
 
-from bayescm.curves.drawing import samples
+from bayescm.curves.drawing import labels, samples
 from bayescm.direct.roc.paired_areas import placement_covariance
 from bayescm.direct.scores import arrays
 from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.slices import slice_name
 from bayescm.validate import check_choice, check_prob, fail
 
 
@@ -55,12 +56,8 @@ def delong(evidence: xr.Dataset, *, prob: float = 0.95, transform: str = "logit"
         areas, covariance = areas_and_covariance(*arrays(part))
         sd = np.sqrt(np.diag(covariance))
         ends.append(_bounds(areas, sd, z, transform))
-    names = [name for name in ("fold", "classifier") if name in {*evidence.dims, *evidence}]
-    coords: dict[str, Any] = {}
-    if "classifier" in names:
-        coords["classifier"] = evidence["classifier"].values
-    if "fold" in names:
-        coords = {"fold": sorted(pd.unique(evidence["fold"].values).tolist()), **coords}
+    dims, known = labels(evidence, pooled=False)
+    coords: dict[str, Any] = {dim: known[dim] for dim in dims}
     shape = [len(each) for each in coords.values()]
     coords |= {"bound": ["lower", "upper"]}
     return xr.DataArray(np.stack(ends).reshape(*shape, 2), coords, tuple(coords), "auc")
@@ -144,9 +141,9 @@ def _apart(evidence):
 
 
 def _check_compared(names, *parts):
-    if len(names) < 2 or any("fold" in part for part in parts):
+    if len(names) < 2 or any(slice_name(part) for part in parts):
         todo = "pass from_scores(actual, {'a': ..., 'b': ...}), or a mapping of such evidence"
-        raise fail("nothing to compare", names, "two classifiers without folds", todo)
+        raise fail("nothing to compare", names, "two classifiers without folds or groups", todo)
 
 
 def areas_and_covariance(

@@ -19,7 +19,7 @@ def interval(
     evidence: xr.Dataset, prob: float, kind: str, drawn: Callable[[], xr.DataArray]
 ) -> xr.DataArray:
     """
-    Return the intervals of the areas under all curves, dims ([fold], [classifier], [class], bound).
+    Return the intervals of the areas under all curves.
 
     Parameters
     ----------
@@ -29,6 +29,10 @@ def interval(
         See `bayescm.curves.auc`.
     drawn : callable
         Returns the intervals by draws; asked where the moments tell less than these.
+
+    Returns
+    -------
+    DataArray, dims ([fold | group], [classifier], [class], bound)
     """
     check_prob(prob), check_kind(kind)
     evidence = as_scores(evidence)

@@ -44,7 +44,7 @@ def best_threshold(
 
     Returns
     -------
-    Dataset, dims ([fold], [classifier], [bound])
+    Dataset, dims ([fold | group], [classifier], [bound])
         ``threshold``, the one chosen: the one with the best posterior mean;
         ``best``, the interval of the truly best threshold;
         ``apparent``, the best value in the sample;

@@ -70,7 +70,8 @@ def classify(
     positive = None if many else labels[1]
     partly = many or len(ends) == 2
     known = {"labels": labels.tolist(), "positive": positive}
-    return from_classifiers(truth, answers, abstain=abstain if partly else None, **known)
+    by = {"group": evidence["group"].values} if "group" in evidence else None
+    return from_classifiers(truth, answers, abstain=abstain if partly else None, by=by, **known)
 
 
 def _both(evidence, truth):

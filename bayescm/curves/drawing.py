@@ -1,4 +1,4 @@
-"""Draws of curves with their labels: which fold, classifier and class each one is of."""
+"""Draws of curves with their labels: which fold or group, classifier and class each is of."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,7 +14,8 @@ from bayescm.direct.roc.micro import micro
 from bayescm.direct.roc.prevalence import known_prevalence
 from bayescm.direct.roc.slots import View
 from bayescm.direct.scores import arrays, scores
-from bayescm.evidence.scored.scores import as_scores, check_one_sample
+from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.slices import slice_name
 from bayescm.validate import check_choice, check_seed, check_whole
 
 # Draws of a curve, and of numbers that follow from it.
@@ -22,7 +23,7 @@ CURVES, NUMBERS = 2000, 4000
 
 
 class DrawnCurves(NamedTuple):
-    """Curves along leading dims, all of one fold from the same draws."""
+    """Curves along leading dims, all of one fold or group from the same draws."""
 
     curves: list[Curve]
     views: list[View]
@@ -139,23 +140,24 @@ def _empirical(part, scores, positive, weights):
 
 
 def samples(evidence: xr.Dataset) -> Iterable[xr.Dataset]:
-    """Give the examples fold by fold, or all at once where there are no folds."""
-    if "fold" not in evidence:
-        check_one_sample(evidence, "scores")
+    """Give the examples fold by fold, or group by group, or all at once where there are neither."""
+    part = slice_name(evidence)
+    if part is None:
         yield evidence
         return
-    fold = evidence["fold"].values
-    for each in _folds(evidence):
-        yield evidence.isel(example=fold == each).drop_vars("fold")
+    place = evidence[part].values
+    for each in _members(evidence, part):
+        yield evidence.isel(example=place == each).drop_vars(part)
 
 
-def _folds(evidence):
-    return sorted(pd.unique(evidence["fold"].values).tolist())
+def _members(evidence, part):
+    return sorted(pd.unique(evidence[part].values).tolist())
 
 
 def labels(evidence: xr.Dataset, pooled: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Return the dims of curves, and their coords with the scalar ones."""
-    coords: dict[str, Any] = {"fold": _folds(evidence)} if "fold" in evidence else {}
+    part = slice_name(evidence)
+    coords: dict[str, Any] = {} if part is None else {part: _members(evidence, part)}
     names = ("classifier",) if pooled else ("classifier", "class")
     coords |= {dim: evidence[dim].values for dim in names if dim in evidence.dims}
     scalars = {str(key): each.values for key, each in evidence.coords.items() if each.ndim == 0}

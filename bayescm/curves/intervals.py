@@ -44,7 +44,7 @@ def auc(
 
     Returns
     -------
-    DataArray, dims ([fold], [classifier], [class], bound)
+    DataArray, dims ([fold | group], [classifier], [class], bound)
 
     Examples
     --------
@@ -92,7 +92,7 @@ def average_precision(
 
     Returns
     -------
-    DataArray, dims ([fold], [classifier], [class], bound)
+    DataArray, dims ([fold | group], [classifier], [class], bound)
 
     Examples
     --------

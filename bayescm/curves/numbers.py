@@ -12,6 +12,7 @@ from bayescm.direct.roc import curve
 from bayescm.direct.scores import arrays
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.slices import slice_name
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 # Blocks that a number needs; the area corrects for what is inside a block, the others do not.
@@ -46,7 +47,7 @@ def number_draws(
 
     Returns
     -------
-    DataArray, dims (draw, [fold], [classifier], [class])
+    DataArray, dims (draw, [fold | group], [classifier], [class])
 
     Examples
     --------
@@ -84,7 +85,7 @@ def estimate(
 
     Returns
     -------
-    DataArray, dims ([fold], [classifier], [class])
+    DataArray, dims ([fold | group], [classifier], [class])
 
     Examples
     --------
@@ -158,8 +159,9 @@ def _averaged(values, evidence, average):
     parts = [
         np.bincount(codes, weights) for _, weights, codes in map(arrays, drawing.samples(evidence))
     ]
-    shares = np.stack(parts) if "fold" in evidence else parts[0]
-    dims = ("fold", "class") if "fold" in evidence else ("class",)
+    part = slice_name(evidence)
+    shares = parts[0] if part is None else np.stack(parts)
+    dims = ("class",) if part is None else (part, "class")
     return values.weighted(xr.DataArray(shares, dims=dims)).mean("class")
 
 

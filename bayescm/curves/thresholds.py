@@ -54,9 +54,9 @@ def threshold(
     Returns
     -------
     Dataset
-        A variable of the measure's name over ([fold], [classifier], threshold, bound), ``median``
-        and ``undefined``, the fraction of draws in which the measure is 0/0; scalar coords
-        ``prob`` and ``band``.
+        A variable of the measure's name over ([fold | group], [classifier], threshold, bound),
+        ``median`` and ``undefined``, the fraction of draws in which the measure is 0/0; scalar
+        coords ``prob`` and ``band``.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def threshold_draws(
 
     Returns
     -------
-    DataArray, dims (draw, [fold], [classifier], threshold)
+    DataArray, dims (draw, [fold | group], [classifier], threshold)
 
     Examples
     --------
@@ -146,7 +146,7 @@ def at_threshold(
     Returns
     -------
     Dataset
-        A variable per measure over ([fold], [classifier], bound).
+        A variable per measure over ([fold | group], [classifier], bound).
 
     Examples
     --------

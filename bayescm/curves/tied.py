@@ -28,7 +28,7 @@ def tied_areas(
 
     Returns
     -------
-    DataArray, dims (draw, [fold], classifier)
+    DataArray, dims (draw, [fold | group], classifier)
     """
     each = [evidence.isel(classifier=[index]) for index in range(evidence.sizes["classifier"])]
     alone = xr.concat([draw(one).map(curve.auc, "auc") for one in each], "classifier")

@@ -53,9 +53,9 @@ def roc(
     Returns
     -------
     Dataset
-        ``tpr`` over ([fold], [classifier], [class], fpr, bound), ``median`` and ``estimate`` (the
-        sample's curve) over the same without ``bound``; scalar coords ``prob`` and ``band``
-        (simultaneous or pointwise).
+        ``tpr`` over ([fold | group], [classifier], [class], fpr, bound), ``median`` and
+        ``estimate`` (the sample's curve) over the same without ``bound``; scalar coords ``prob``
+        and ``band`` (simultaneous or pointwise).
 
     Notes
     -----
@@ -110,7 +110,7 @@ def precision_recall(
     Returns
     -------
     Dataset
-        ``precision`` over ([fold], [classifier], [class], recall, bound), ``median`` and
+        ``precision`` over ([fold | group], [classifier], [class], recall, bound), ``median`` and
         ``estimate``; scalar coords as for `roc`.
 
     Examples
@@ -148,7 +148,7 @@ def roc_draws(
 
     Returns
     -------
-    DataArray, dims (draw, [fold], [classifier], [class], fpr)
+    DataArray, dims (draw, [fold | group], [classifier], [class], fpr)
 
     Examples
     --------
@@ -180,7 +180,7 @@ def precision_recall_draws(
 
     Returns
     -------
-    DataArray, dims (draw, [fold], [classifier], [class], recall)
+    DataArray, dims (draw, [fold | group], [classifier], [class], recall)
 
     Examples
     --------

@@ -18,7 +18,8 @@ from bayescm.direct.roc import slots
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.prevalence import class_weights, prevalence_distribution
 from bayescm.distributions import dirichlet
-from bayescm.evidence.scored.scores import as_scores, check_one_sample
+from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.slices import check_one_sample
 from bayescm.validate import fail
 
 # Gammas held at once: 160 MB.

@@ -12,7 +12,7 @@ from bayescm.evidence import from_predictions
 from bayescm.evidence.counts import DESIGN
 from bayescm.evidence.folds import group_effects
 from bayescm.evidence.parallel import parallel, progress_bar
-from bayescm.evidence.splits import as_mapping, design, labels_of, places, splits_of
+from bayescm.evidence.splits import as_mapping, design, labels_of, places, slices_by, splits_of
 from bayescm.validate import fail
 
 
@@ -106,6 +106,7 @@ def cross_confusion(
     *,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
+    by: Mapping[str, Any] | None = None,
     **keywords: Any,
 ) -> xr.DataArray:
     """
@@ -125,6 +126,8 @@ def cross_confusion(
         All labels in their order; by default those of `y`, sorted.
     positive : label, optional
         The positive class.
+    by : mapping of str to array_like (n,), optional
+        Further dims: ``{"sex": sex}`` counts every fold slice by slice. Not beside ``groups``.
     **keywords
         ``groups``, ``n_jobs``, ``random_state`` and ``progress`` of `cross_predictions`.
 
@@ -132,10 +135,10 @@ def cross_confusion(
     -------
     DataArray
         Counts, dims ``(fold, actual, predicted)``; ``(repeat, fold, ...)`` where the splitter
-        repeats; ``(classifier, ...)`` first for a mapping. The scalar coords ``n_folds``,
-        ``test_share`` and ``train_size`` (the proportion of examples in a test and a training
-        set) and ``fixed_totals`` (whether the folds are stratified) describe the design; of groups
-        ``design_effect`` and ``totals_effect`` say how few examples they are worth.
+        repeats; ``(classifier, ...)`` first for a mapping; those of ``by`` behind the folds. The
+        scalar coords ``n_folds``, ``test_share`` and ``train_size`` (the proportion of examples in
+        a test and a training set) and ``fixed_totals`` (whether folds are stratified) describe the
+        design; of groups ``design_effect`` and ``totals_effect`` say how few examples these equal.
 
     See Also
     --------
@@ -149,8 +152,9 @@ def cross_confusion(
     >>> counts.dims, counts.sum("fold").values.tolist(), bool(counts.fixed_totals)
     (('fold', 'actual', 'predicted'), [[188, 24], [11, 346]], True)
     """
+    slices = slices_by(by, y, keywords.get("groups"))
     predictions = cross_predictions(estimator, X, y, cv, **keywords)
-    return count_folds(predictions, labels=labels, positive=positive)
+    return count_folds(predictions, labels=labels, positive=positive, by=slices)
 
 
 def count_folds(
@@ -158,6 +162,7 @@ def count_folds(
     *,
     labels: Sequence | None = None,
     positive: Hashable | None = None,
+    by: Mapping[str, np.ndarray] | None = None,
 ) -> xr.DataArray:
     """
     Return the counts of out-of-fold predictions, fold by fold.
@@ -170,10 +175,12 @@ def count_folds(
         All labels in their order; by default those that occur in ``actual``, sorted.
     positive : label, optional
         The positive class.
+    by : mapping of str to ndarray (n,), optional
+        Further dims: the slice of every example of the data, inside which no fold is stratified.
 
     Returns
     -------
-    DataArray, dims ([classifier,] [repeat,] fold, actual, predicted)
+    DataArray, dims ([classifier,] [repeat,] fold, ..., actual, predicted)
 
     Examples
     --------
@@ -185,7 +192,9 @@ def count_folds(
     """
     names = ["classifier"] if "classifier" in predictions.dims else []
     names += ["repeat"] if int(predictions["repeat"].max()) > 0 else []
-    names += ["fold"]
+    example = predictions["example"].values
+    slices = {name: ("tested", each[example]) for name, each in (by or {}).items()}
+    names, predictions = [*names, "fold", *slices], predictions.assign(slices)
     # Actual first: its labels, repeated for every classifier, are those of the counts.
     wide = xr.broadcast(predictions["predicted"], *(predictions[name] for name in names))
     actual = predictions["actual"].broadcast_like(wide[0]).transpose(*wide[0].dims)
@@ -193,13 +202,14 @@ def count_folds(
         name: each.transpose(*wide[0].dims).values.ravel()
         for name, each in zip(names, wide[1:], strict=True)
     }
+    known = {name: predictions.coords[name].item() for name in DESIGN}
     counts = from_predictions(
         actual.values.ravel(),
         wide[0].values.ravel(),
         labels=labels,
         positive=positive,
         by=by,
-        design={name: predictions.coords[name].item() for name in DESIGN},
+        design=known | ({"fixed_totals": False} if slices else {}),
     )
     if "classifier" in names:
         counts = counts.sel(classifier=predictions["classifier"].values)

@@ -17,7 +17,7 @@ from bayescm.evidence.counts import is_outcomes, make_counts
 from bayescm.evidence.folds import with_design
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.labels import as_labels, default_labels, obvious
-from bayescm.evidence.tabulate import check_sizes, column, factorize, group_axis
+from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.validate import check_counts, fail, suggest, unmasked
 
 
@@ -78,7 +78,7 @@ def from_classifiers(
     names = _names(predictions)
     for name, answers in names.items():
         columns[f"predicted by {name}"] = column(f"predicted by {name}", answers)
-    axes = {name: group_axis(name, values) for name, values in (by or {}).items()}
+    axes = axes_of(by, ("classifier", "outcome", "label"))
     sizes = {name: len(each) for name, each in columns.items()}
     if weights is not None:
         weights = check_counts(unmasked(weights, "weights"), name="a weight")

@@ -14,7 +14,7 @@ from sklearn.model_selection import (
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
-from bayescm.evidence.tabulate import column, factorize
+from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.validate import fail, unmasked
 
 
@@ -212,3 +212,15 @@ def _deal(X, y, parts, stratify, rng):
     # Going on where the last class stopped keeps the parts of one size.
     part[order] = np.arange(size) % parts
     return part
+
+
+def slices_by(by, y, groups=None):
+    """Return the slice (n,) of every example on each dim, or raise where it cannot be."""
+    if by is None:
+        return {}
+    axes = axes_of(by, ("fold", "repeat", "classifier"))
+    check_sizes({"y": len(labels_of(y))} | {name: len(axis.codes) for name, axis in axes.items()})
+    if axes and groups is not None:
+        todo = "leave one out: groups= keeps examples together, by= counts slices"
+        raise fail("groups and slices at once", list(axes), "groups=, or by=", todo)
+    return {name: axis.values[axis.codes.astype(int) - axis.low] for name, axis in axes.items()}

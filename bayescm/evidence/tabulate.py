@@ -13,6 +13,7 @@ from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 _PIECE = 1 << 16  # examples that stay in the processor's cache
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 WEIGHTS = ("counts", "importance")
+DIMS = ("fold", "repeat", "classifier", "group", "step", "batch")
 RESERVED = ("actual", "predicted", "bound", "class", "chain", "draw", "model", "dataset")
 
 
@@ -50,12 +51,7 @@ def tabulate(
         Coordinates of the leading axes.
     """
     columns = {"actual": column("actual", actual), "predicted": column("predicted", predicted)}
-    if by is not None and not isinstance(by, Mapping):
-        todo = 'pass e.g. by={"fold": fold}'
-        raise fail(
-            "by must name the dims", by, "a mapping from names of dims to values", todo, TypeError
-        )
-    groups = {name: group_axis(name, values) for name, values in (by or {}).items()}
+    groups = axes_of(by)
     sizes = {name: len(labels) for name, labels in columns.items()}
     sizes |= {name: len(axis.codes) for name, axis in groups.items()}
     if weights is not None:
@@ -172,13 +168,21 @@ def check_weights(weights: np.ndarray, kind: str | None) -> str:
     return check_choice("weights_are", kind or "counts", WEIGHTS)
 
 
-def group_axis(name: str, values: Any) -> Axis:
+def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str, Axis]:
+    """Return where every example lies on each leading dim, none of them named as one ``taken``."""
+    if by is not None and not isinstance(by, Mapping):
+        allowed, todo = "a mapping from names of dims to values", 'pass e.g. by={"fold": fold}'
+        raise fail("by must name the dims", by, allowed, todo, TypeError)
+    for name in by or ():
+        if name in (*RESERVED, *taken):
+            allowed = ", ".join([*(x for x in DIMS if x not in taken), "or a name of your own"])
+            raise fail("a reserved name for a dim", name, allowed, "rename it")
+    return {name: _axis(name, values) for name, values in (by or {}).items()}
+
+
+def _axis(name, values):
     """Return where every example lies on a leading dim; its values are sorted."""
-    if name in RESERVED:
-        allowed = "fold, repeat, classifier, group, step, batch or a name of your own"
-        raise fail("a reserved name for a dim", name, allowed, "rename it")
-    array = column(name, values)
-    axis = _narrow(array)
+    axis = _narrow(array := column(name, values))
     if axis is not None and _all_occur(axis):
         return axis
     codes, values = factorize(name, array)

@@ -89,7 +89,8 @@ def posterior_of(
         return Fitted(evidence)
     if model is None and _NAMED_BY.keys() & keywords.keys():
         model = default_model(evidence, keywords)
-    if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims):
+    apart = "unlabelled" in getattr(evidence, "coords", ())  # slices of these stand by themselves
+    if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims) and not apart:
         if "halves" in evidence:
             keywords = {"halves": halves_of(evidence)} | keywords
         evidence = matrices_of(evidence)  # there is no pooling of pairs but by name
@@ -177,6 +178,8 @@ def members_of(
 
 def _pooling(evidence, dim):
     """Return the model that shares strength between the members of a dim, or None."""
+    if "unlabelled" in getattr(evidence, "coords", ()):
+        return None
     two = not isinstance(evidence, xr.Dataset) and _sizes(evidence).get("actual") == 2
     return (_MEMBERS if two else _POOLING).get(dim)
 

@@ -14,10 +14,19 @@ from bayescm.reporting import content, facts
 from bayescm.reporting.cautions import few
 from bayescm.reporting.parts import Picture, Section, Table
 from bayescm.reporting.progress import tell
+from bayescm.validate import fail
 
 
 def of_partly_labelled(evidence, measures, settings, keywords) -> list[Section]:
     """Return the sections of the report, question first."""
+    if evidence["unlabelled"].ndim > 2:
+        dims = [
+            dim
+            for dim in evidence["unlabelled"].dims
+            if dim not in ("judge", "predicted", "answers")
+        ]
+        todo = "report each slice by itself: evidence.sel(...), or ask bcm.summary"
+        raise fail("slices of partly labelled examples", dims, "one set of examples", todo)
     counts = matrices_of(evidence).sum("judge")
     wanted = content.check_measures(measures, counts)
     prob, kind = settings["prob"], settings["kind"]

@@ -40,6 +40,9 @@ def pooled(
     if not dims:
         raise fail("no dim of groups", dims, "one or more", 'pass dim="group"')
     fitted, named = isinstance(evidence, xr.DataTree), own.get("model") is not None
+    if not fitted and not named and "unlabelled" in getattr(evidence, "coords", ()):
+        todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
+        raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
     names: dict[Hashable, Hashable] = {}
     if len(dims) > 1 and not fitted:
         own = {"model": "crossed_groups"} | own

@@ -1,6 +1,7 @@
 """Several classifiers on examples that a judge has seen, and of which people labelled some."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import xarray as xr
 
 from bayescm.evidence.labels import as_labels, default_labels
 from bayescm.evidence.outcomes import as_outcomes, from_classifiers
-from bayescm.evidence.tabulate import check_sizes, column
+from bayescm.evidence.tabulate import Axis, check_sizes, column
+
+TAKEN = ("fold", "repeat", "classifier", "judge", "outcome", "label", "answers")
 
 
 def outcomes_of(
@@ -17,6 +20,7 @@ def outcomes_of(
     seen: np.ndarray,
     predicted: Mapping[str, Any],
     strata: tuple[np.ndarray, list[str]],
+    axes: Mapping[str, Axis],
     *,
     labels: Any = None,
     **options: Any,
@@ -32,14 +36,16 @@ def outcomes_of(
         Which these are.
     predicted : mapping of str to array_like (n,)
     strata : (ndarray of int (n,), list of str)
+    axes : mapping of str to Axis
+        Where the examples lie on leading dims.
     labels, **options
         As of `bayescm.from_classifiers`.
 
     Returns
     -------
     Dataset
-        ``counts`` (judge, outcome); the coords ``unlabelled`` (judge, answers) and ``answered``
-        (classifier, answers) beside those of outcomes.
+        ``counts`` (..., judge, outcome); the coords ``unlabelled`` (..., judge, answers) and
+        ``answered`` (classifier, answers) beside those of outcomes.
     """
     place, names = strata
     given = {name: column(f"predicted by {name}", each) for name, each in predicted.items()}
@@ -48,20 +54,33 @@ def outcomes_of(
         present = set(pd.unique(values)).union(*(set(pd.unique(each)) for each in given.values()))
         present -= {options.get("abstain")}
         labels = default_labels(sorted(present, key=str), present, values)
+    place, lead, slices = sliced(place, names, axes)
+    size, dims = math.prod(lead), tuple(slices)
     by = {"judge": place[seen]}
     chosen = {name: each[seen] for name, each in given.items()}
     listed = as_labels(labels).tolist()
     known = from_classifiers(values, chosen, labels=listed, by=by, **options)
-    full = np.zeros((len(names), known.sizes["outcome"]), np.int64)
+    full = np.zeros((size, known.sizes["outcome"]), np.int64)
     full[np.unique(place[seen])] = known["counts"].values
-    answers, others = _answers(given, place, ~seen, known["label"].values, len(names))
+    answers, others = _answers(given, place, ~seen, known["label"].values, size)
     kept = known.drop_vars(["counts", "judge"])
-    coords = {
-        "judge": names,
-        "unlabelled": (("judge", "answers"), others),
+    coords = slices | {
+        "unlabelled": ((*dims, "answers"), others.reshape(*lead, -1)),
         "answered": (("classifier", "answers"), answers),
     }
-    return as_outcomes(kept.assign(counts=(("judge", "outcome"), full)).assign_coords(coords))
+    counts = ((*dims, "outcome"), full.reshape(*lead, -1))
+    return as_outcomes(kept.assign(counts=counts).assign_coords(coords))
+
+
+def sliced(
+    place: np.ndarray, names: Sequence[str], axes: Mapping[str, Axis]
+) -> tuple[np.ndarray, tuple[int, ...], dict[str, Any]]:
+    """Return the place (n,) of slice and stratum, the shape of both, and their coords."""
+    code, lead = np.zeros_like(place), [len(axis.values) for axis in axes.values()]
+    for axis in axes.values():
+        code = code * len(axis.values) + (axis.codes.astype(np.intp) - axis.low)
+    coords = {name: axis.values for name, axis in axes.items()} | {"judge": list(names)}
+    return code * len(names) + place, (*lead, len(names)), coords
 
 
 def _answers(given, place, rest, labels, judges):
@@ -119,3 +138,15 @@ def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray
     kept = (known.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
     judged = np.repeat(np.arange(judges), number)
     return known[..., kept, :], others[..., kept], every[:, kept], judged[kept]
+
+
+def strata_of(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labelled examples (K, C) and the others (K,) of each stratum, all slices."""
+    if isinstance(evidence, xr.Dataset):
+        known, others = by_stratum(evidence)[:2]
+        slices = tuple(range(others.ndim - 1))
+        return known.sum(slices), others.sum(slices)
+    cells = ("judge", "predicted", "actual")
+    rest = [dim for dim in evidence.dims if dim not in cells]
+    table = evidence.sum(rest).transpose(*cells).values
+    return table.reshape(-1, table.shape[-1]), evidence["unlabelled"].sum(rest).values.ravel()

@@ -1,5 +1,6 @@
 """Evidence of which people labelled a part, and a judge all of it."""
 
+import math
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal
@@ -9,10 +10,17 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import as_counts, make_counts
-from bayescm.evidence.judged.classifiers import by_stratum, outcomes_of
-from bayescm.evidence.judged.strata import is_score, strata, warn_of_judge
+from bayescm.evidence.judged.classifiers import TAKEN, outcomes_of, sliced, strata_of
+from bayescm.evidence.judged.strata import is_score, strata, warn_of_judge, warn_of_slices
 from bayescm.evidence.labels import as_labels, default_labels
-from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, in_a_row, tabulate
+from bayescm.evidence.tabulate import (
+    axes_of,
+    check_one_axis,
+    check_sizes,
+    column,
+    in_a_row,
+    tabulate,
+)
 from bayescm.validate import check_choice, check_counts, fail
 
 
@@ -26,6 +34,7 @@ def from_partly_labelled(
     abstain: Hashable | None = None,
     design: Any = None,
     transfer: Literal["errors"] | None = None,
+    by: Mapping[str, Any] | None = None,
 ) -> xr.DataArray | xr.Dataset:
     """
     Return counts of examples that a judge has seen, and of which people labelled some.
@@ -55,10 +64,12 @@ def from_partly_labelled(
         Where the labelled examples come from elsewhere, with another prevalence: only the error
         rates of judge and classifier carry over, and the default model is ``transferred_errors``.
         The answers are of the population of the unlabelled examples. Of one classifier, at most.
+    by : mapping of str to array_like (n,), optional
+        Leading dims: ``{"sex": sex}``. Each slice has its own labels and its own answer.
 
     Returns
     -------
-    DataArray, dims (judge, actual, predicted), or Dataset for a mapping of classifiers
+    DataArray, dims (..., judge, actual, predicted), or Dataset for a mapping of classifiers
         The labelled examples. The coord ``unlabelled`` (judge, predicted) counts the others. Of
         several classifiers outcomes as `bayescm.from_classifiers` returns them, of which
         ``unlabelled`` (stratum) counts the examples without a label. The default model of both is
@@ -73,7 +84,8 @@ def from_partly_labelled(
     Warns
     -----
     UserWarning
-        If the judge never varies or does not help, or many examples are where nobody labelled.
+        If the judge never varies or does not help, many examples are where nobody labelled, or
+        nobody labelled in a slice.
 
     Examples
     --------
@@ -95,24 +107,28 @@ def from_partly_labelled(
     if not seen.any():
         raise fail("nobody labelled anything", len(seen), "some labels", "label some examples")
     options = {"labels": labels, "positive": positive, "abstain": abstain}
+    axes = axes_of(by, TAKEN)
+    check_sizes({"actual": len(seen)} | {name: len(axis.codes) for name, axis in axes.items()})
     if isinstance(predicted, Mapping):
         place, names = strata(judge, design, len(seen), seen.sum())
-        found = outcomes_of(values, seen, predicted, (place, names), **options)
+        found = outcomes_of(values, seen, predicted, (place, names), axes, **options)
+        warn_of_slices(found["counts"], axes)
         if judge is not None:
-            warn_of_judge(*_strata_of(found), varies=len(names) > 1)
+            warn_of_judge(*strata_of(found), varies=len(names) > 1)
         return found
     answers, other, classified = _classified(predicted, judge, values, len(seen), labels, abstain)
     place, names = strata(other, design, len(seen), seen.sum())
     given = column("predicted", answers)
     check_sizes({"actual": len(seen), "predicted": len(given), "judge": len(place)})
-    counts = _counted(values, seen, given, (place, names), **options)
+    counts = _counted(values, seen, given, (place, names), axes, **options)
+    warn_of_slices(counts, axes)
     counts = counts.assign_coords(classified=classified)
     as_counts(counts)  # says so where the abstention is a class
     if transfer is not None:
         return counts.assign_coords(transfer=transfer)
     if other is not None or predicted is None:
         varies = len(names) > 1 or (other is None and len(pd.unique(np.asarray(given))) > 1)
-        warn_of_judge(*_strata_of(counts), varies=varies)
+        warn_of_judge(*strata_of(counts), varies=varies)
     return counts
 
 
@@ -144,17 +160,22 @@ def _classified(predicted, judge, values, n, labels, abstain):
     return np.full(n, values[0]), judge, "nothing"  # what is predicted does not matter to a rate
 
 
-def _counted(values, seen, given, strata, *, labels, positive, abstain):
+def _counted(values, seen, given, strata, axes, *, labels, positive, abstain):
     """Return the labelled examples by stratum, the others in the coord ``unlabelled``."""
     place, names = strata
     known = _all_classes(values, given, labels, abstain)
+    place, lead, coords = sliced(place, names, axes)
+    size = math.prod(lead)
     table, _, _ = tabulate(values, given[seen], labels=known, by={"judge": place[seen]})
-    full = np.zeros((len(names), len(known), len(known)), np.int64)
+    full = np.zeros((size, len(known), len(known)), np.int64)
     full[np.unique(place[seen])] = table
     every, _, _ = tabulate(given, given, labels=known, by={"judge": place})
-    others = np.einsum("jpp->jp", every) - full.sum(axis=1)
-    counts = make_counts(full, known, positive, ("judge",), {"judge": names}, abstain)
-    return counts.assign_coords(unlabelled=(("judge", "predicted"), others))
+    others = np.zeros((size, len(known)), np.int64)
+    others[np.unique(place)] = np.einsum("jpp->jp", every)
+    others = (others - full.sum(axis=1)).reshape(*lead, -1)
+    full = full.reshape(*lead, *full.shape[1:])
+    counts = make_counts(full, known, positive, tuple(coords), coords, abstain)
+    return counts.assign_coords(unlabelled=((*coords, "predicted"), others))
 
 
 def _all_classes(values, given, labels, abstain):
@@ -277,11 +298,3 @@ def _is_labels(judge, values, labels, abstain):
         todo = "Pass labels= with all classes, or abstain= if it is no answer."
         warnings.warn(f"{said} {todo}", stacklevel=3)
     return True
-
-
-def _strata_of(evidence):
-    """Return the labelled examples (K, C) of every stratum, and the number of the others."""
-    if isinstance(evidence, xr.Dataset):
-        return by_stratum(evidence)[:2]
-    known = evidence.transpose("judge", "predicted", "actual").values
-    return known.reshape(-1, known.shape[-1]), evidence["unlabelled"].values.ravel()

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
-from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, in_a_row
+from bayescm.evidence.tabulate import Axis, check_one_axis, check_sizes, column, in_a_row
 from bayescm.validate import fail
 
 # A score is cut into so many parts at most, of no fewer labels each.
@@ -148,3 +149,15 @@ def labels_worth(known: np.ndarray, others: np.ndarray) -> float:
     spread = (guess * (1 - guess)).sum(-1)
     worth = (whole * (1 - whole)).sum() / (share**2 * spread / (seen + 0.5)).sum()
     return max(0.0, float(worth - (seen > 0).sum()))
+
+
+def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
+    """Warn where nobody labelled in a slice."""
+    number = counts.transpose(*axes, ...).values
+    number = number.reshape(*number.shape[: len(axes)], -1).sum(-1)
+    blank = np.argwhere(number == 0)
+    if axes and len(blank):
+        first = zip(axes.items(), blank[0], strict=True)
+        where = ", ".join(f"{name} {axis.values[place]}" for (name, axis), place in first)
+        said = f"Nobody labelled in {len(blank)} of {number.size} slices, such as {where}: the "
+        warnings.warn(f"{said}answers there are the prior's. Label some of these.", stacklevel=3)

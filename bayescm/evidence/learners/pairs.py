@@ -9,6 +9,7 @@ from bayescm.evidence.counts import DESIGN
 from bayescm.evidence.cross_validation import cross_predictions
 from bayescm.evidence.learners.halves import halvings
 from bayescm.evidence.outcomes import from_classifiers
+from bayescm.evidence.splits import slices_by
 from bayescm.validate import fail
 
 
@@ -20,6 +21,7 @@ def cross_outcomes(
     *,
     halves: int = 0,
     positive: Any = None,
+    by: Any = None,
     random_state: int = 0,
     **keywords: Any,
 ) -> xr.Dataset:
@@ -41,6 +43,8 @@ def cross_outcomes(
         as `cross_halves` does it; 8 are plenty. They show how far other training sets move each.
     positive : label, optional
         The positive class.
+    by : mapping of str to array_like (n,), optional
+        Further dims: ``{"sex": sex}`` counts every fold slice by slice. Not beside ``halves``.
     random_state : int, default 0
         Seed of the folds and of the halvings.
     **keywords
@@ -49,7 +53,7 @@ def cross_outcomes(
     Returns
     -------
     Dataset
-        Outcomes, dims ``(fold, outcome)``, as `from_classifiers` returns them with
+        Outcomes, dims ``(fold, ..., outcome)``, as `from_classifiers` returns them with
         ``by={"fold": fold}``; with halves also the variable ``halves``, dims
         ``(halving, half, outcome)``. `compare` takes them with ``model="paired_folds"``, which is
         the default where there are halves.
@@ -75,6 +79,10 @@ def cross_outcomes(
     if keywords.get("groups") is not None:
         todo = "cross_confusion(..., groups=) and compare()"
         raise fail("pairs know no groups", "groups", "examples drawn one by one", todo)
+    slices = slices_by(by, y)
+    if slices and halves:
+        todo = "leave halves= out, or select the examples of a slice"
+        raise fail("halves of slices", list(slices), "halves=, or by=", todo)
     known = {"random_state": random_state, **keywords}
     parts = [cross_predictions(estimators, X, y, cv, **known)]
     if int(parts[0]["repeat"].max()) > 0:
@@ -86,16 +94,18 @@ def cross_outcomes(
         parts.append(cross_predictions(estimators, X, y, splits, **known))
     place = [part["repeat"].values * 2 + part["fold"].values for part in parts]
     place[1:] = [each + folds for each in place[1:]]
+    example = parts[0]["example"].values
     told = np.concatenate([part["predicted"].values for part in parts], axis=1)
     outcomes = from_classifiers(
         np.concatenate([part["actual"].values for part in parts]),
         dict(zip(estimators, told, strict=True)),
         positive=positive,
-        by={"fold": np.concatenate([place[0], *place[1:]])},
+        by={"fold": np.concatenate(place)} | {name: each[example] for name, each in slices.items()},
     )
     found = outcomes.isel(fold=slice(folds))
     if halves:
         shape = (halves, 2, outcomes.sizes["outcome"])
         table = outcomes["counts"].values[folds:].reshape(shape)
         found["halves"] = (("halving", "half", "outcome"), table)
-    return found.assign_coords({name: parts[0].coords[name].item() for name in DESIGN})
+    known = {name: parts[0].coords[name].item() for name in DESIGN}
+    return found.assign_coords(known | ({"fixed_totals": False} if slices else {}))

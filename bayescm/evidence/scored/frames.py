@@ -20,6 +20,7 @@ def from_scored_frame(
     edges: Sequence[float] | None = None,
     weights: str | None = None,
     fold: str | None = None,
+    by: str | Sequence[str] | Mapping[str, str] = (),
     positive: Hashable | None = None,
 ) -> xr.Dataset:
     """
@@ -45,6 +46,8 @@ def from_scored_frame(
         Column of how many examples each row stands for.
     fold : str, optional
         Column of folds.
+    by : str, sequence of str, or mapping of dim to column, optional
+        ``{"group": column}``, or ``{"fold": column}``, see `bayescm.from_scores`.
     positive : label, optional
         The positive class; obvious for {0, 1} and {False, True}.
 
@@ -69,8 +72,9 @@ def from_scored_frame(
     >>> evidence.area_error.item()
     0.08333333333333333
     """
-    names = named(scores)
-    keys = list(dict.fromkeys([actual, *names.values(), *([] if fold is None else [fold])]))
+    names, parts = named(scores), named(by)
+    folds = [] if fold is None else [fold]
+    keys = list(dict.fromkeys([actual, *names.values(), *folds, *parts.values()]))
     starts = None if edges is None else _starts(edges)
     counts, number = counted(
         _binned(frame, keys, set(names.values()), starts), keys, weights, "counts"
@@ -83,6 +87,7 @@ def from_scored_frame(
         weights=counts[number].to_numpy(),
         weights_are="counts",
         fold=None if fold is None else counts[fold].to_numpy(),
+        by={dim: counts[column].to_numpy() for dim, column in parts.items()},
         positive=positive,
     )
     if starts is None:

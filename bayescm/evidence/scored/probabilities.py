@@ -9,11 +9,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.scored.scores import as_scores, check_one_sample, from_scores
-from bayescm.validate import fail, unmasked
+from bayescm.evidence.scored.scores import as_scores, scored
+from bayescm.evidence.scored.slices import check_one_sample
+from bayescm.validate import fail
 
 # By how much the probabilities of an example may miss 1: what two or three printed digits leave.
 _ROUNDING = 0.01
@@ -29,6 +29,7 @@ def from_probabilities(
     weights_are: str | None = None,
     fold: Any = None,
     group: Any = None,
+    by: Mapping[str, Any] | None = None,
     clip: float | None = None,
 ) -> xr.Dataset:
     """
@@ -46,6 +47,8 @@ def from_probabilities(
     group : array_like, shape (n,), optional
         The site, patient or year that an example comes from. Calibration by group is partially
         pooled, see :func:`bayescm.models.hierarchical_calibration`.
+    by : mapping of str to array_like (n,), optional
+        ``{"group": site}`` or ``{"fold": fold}``, the same as ``group`` and ``fold``.
     clip : float, optional
         Moves probabilities into [clip, 1 - clip]. By default they stay as they are: the log loss of
         an exact 0 or 1 is infinite where it may be wrong.
@@ -70,8 +73,9 @@ def from_probabilities(
     if clip is not None and not 0 < clip < 0.5:
         raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
     keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
-    keywords |= {"weights_are": weights_are, "fold": fold}
-    evidence = from_scores(actual, probabilities, **keywords)
+    keywords |= {"weights_are": weights_are, "fold": fold, "group": group, "by": by}
+    evidence = scored(actual, probabilities, **keywords).assign_coords(probabilities=True)
+    evidence = as_scores(evidence)
     values = evidence["score"]
     name = "" if not isinstance(probabilities, Mapping) else f" of {_worst(values)}"
     outside = values.values[(values.values < 0) | (values.values > 1)]
@@ -89,26 +93,7 @@ def from_probabilities(
             raise fail("the probabilities of an example do not sum to 1", got, "a sum of 1", todo)
     if clip is not None:
         evidence["score"] = values.clip(clip, 1 - clip)
-    if group is not None:
-        if fold is not None:
-            todo = "pass one of them: of folds by site, ask site by site"
-            raise fail("folds and groups at once", ..., "folds, or groups", todo)
-        evidence["group"] = ("example", _groups(group, len(np.asarray(actual))))
-    return evidence.assign_coords(probabilities=True)
-
-
-def _groups(group, n):
-    """Return the group of each example, or raise where one is missing."""
-    found = np.asarray(unmasked(group, "group"))
-    if found.shape != (n,):
-        todo = "pass the group of every example"
-        raise fail("group and actual differ in length", found.shape, f"{n} of them", todo)
-    missing = pd.isna(found)
-    if missing.any():
-        what = f"a group is missing, the first at position {int(np.argmax(missing))}"
-        todo = "drop these examples, or name the group"
-        raise fail(what, ..., "a group for every example", todo)
-    return found.astype(str) if found.dtype.kind == "O" else found
+    return evidence
 
 
 def _worst(values):

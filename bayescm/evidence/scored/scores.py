@@ -3,7 +3,7 @@ Scores as evidence: the truth and one or more classifiers' scores of every examp
 
 An ``xr.Dataset`` over the dim ``example`` with ``score`` (also over ``classifier``, and over
 ``class`` where there are more than two), ``actual``, and where given ``weight`` (how many examples
-a row is worth), ``importance`` (its importance weight) and ``fold``. The
+a row is worth), ``importance`` (its importance weight) and ``fold`` or ``group``. The
 scalar coords ``positive`` and ``prevalence`` say what is positive and, if known, how common it is.
 """
 
@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.labels import as_labels, columns_in_order, obvious
+from bayescm.evidence.scored.slices import check_classes, slices_of
 from bayescm.evidence.tabulate import check_weights
 from bayescm.validate import fail, suggest, unmasked
 
@@ -28,6 +29,7 @@ def from_scores(
     weights: Any = None,
     weights_are: str | None = None,
     fold: Any = None,
+    by: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
     """
     Return the scores of one or more classifiers as evidence.
@@ -54,6 +56,9 @@ def from_scores(
     fold : array_like, shape (n,), optional
         The fold of a cross-validation in which an example was tested. Curves are then drawn fold by
         fold, since scores of different models need not be comparable; see `pool_folds`.
+    by : mapping of str to array_like (n,), optional
+        ``{"group": site}``: each group has its curves, areas and comparisons, by itself. Or
+        ``{"fold": fold}``, the same as ``fold``.
 
     Returns
     -------
@@ -63,7 +68,7 @@ def from_scores(
     ------
     ValueError
         If a score is NaN, lengths differ, a weight is negative, a class or the positive class is
-        missing.
+        missing, or a group lacks a class.
 
     Examples
     --------
@@ -71,6 +76,22 @@ def from_scores(
     >>> dict(evidence.sizes), evidence.positive.item()
     ({'example': 4}, 1)
     """
+    keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
+    keywords |= {"weights_are": weights_are, "fold": fold, "by": by}
+    return as_scores(scored(actual, scores, **keywords))
+
+
+def scored(
+    actual: Any,
+    scores: Any,
+    *,
+    positive: Hashable | None = None,
+    labels: Sequence | None = None,
+    weights: Any = None,
+    weights_are: str | None = None,
+    **slices: Any,
+) -> xr.Dataset:
+    """Return scores of examples in slices (`slices_of`), before `as_scores` has checked them."""
     truth = _truth(actual)
     classes = as_labels(_found(truth) if labels is None else labels)
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
@@ -88,9 +109,8 @@ def from_scores(
     if len(classes) > 2:
         coords["class"] = classes
     columns["score"] = (dims, values)  # type: ignore[assignment]
-    if fold is not None:
-        folds = np.asarray(unmasked(fold, "fold"))
-        columns["fold"] = ("example", _same_length("fold", folds, len(truth)))
+    found = slices_of(len(truth), **slices)
+    columns |= {name: ("example", each) for name, each in found.items()}
     if weights is not None:
         given = np.asarray(unmasked(weights, "weight"))
         given = _same_length("weight", given, len(truth))
@@ -100,7 +120,7 @@ def from_scores(
             columns["importance"] = ("example", given / given.max())
     coords |= _positive(positive, classes)
     _check_name(scores, coords, classes)
-    return as_scores(xr.Dataset(columns, coords))
+    return xr.Dataset(columns, coords)
 
 
 def _worth(weights, truth):
@@ -241,7 +261,7 @@ def as_scores(evidence: xr.Dataset) -> xr.Dataset:
     share = evidence.coords.get("prevalence")
     if share is not None:
         check_share(share.values)
-    _check_classes(evidence)
+    check_classes(evidence)
     return evidence
 
 
@@ -258,31 +278,6 @@ def _weighted(evidence):
     if not (weight > 0).any():
         raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
     return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
-
-
-def _check_classes(evidence):
-    """Every fold needs examples inside and outside of every class."""
-    truth = evidence["actual"].values
-    several = "class" in evidence.dims
-    wanted = evidence["class"].values.tolist() if several else [evidence["positive"].item()]
-    folds = evidence["fold"].values if "fold" in evidence else np.zeros(len(truth), int)
-    for fold in pd.unique(folds):
-        of = truth[folds == fold]
-        for label in wanted:
-            number = int((of == label).sum())
-            if number in (0, len(of)):
-                where = f" in fold {fold}" if "fold" in evidence else ""
-                todo = "use larger or stratified folds" if where else "collect examples of both"
-                what = f"{number} of {len(of)} examples{where} are of class {label!r}"
-                raise fail(what, ..., "examples inside and outside every class", todo)
-
-
-def check_one_sample(evidence: xr.Dataset, what: str) -> None:
-    """Raise where scores, or what else they are called, are of several folds or groups."""
-    for dim in ("fold", "group"):
-        if dim in evidence:
-            todo = f"select a {dim}, or drop_vars({dim!r}) to take them for one sample"
-            raise fail(f"{what} of several {dim}s", ..., "a single sample", todo)
 
 
 def check_share(prevalence: Any) -> None:

@@ -1,0 +1,98 @@
+"""The fold or the group of every example, of evidence in which one of the two has a place."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.validate import fail, unmasked
+
+PLACES = ("fold", "group")
+
+
+def slices_of(size: int, *, by: Any = None, fold: Any = None, group: Any = None) -> dict[str, Any]:
+    """
+    Return the fold or the group of every example, or nothing where there are neither.
+
+    Parameters
+    ----------
+    size : int
+        The number of examples.
+    by : mapping of str to array_like (n,), optional
+        ``{"group": site}`` or ``{"fold": fold}``.
+    fold, group : array_like, shape (n,), optional
+        The same, each by itself.
+    """
+    if by is not None and not isinstance(by, Mapping):
+        todo = 'pass e.g. by={"group": site}'
+        raise fail(
+            "by must name the dims", by, 'a mapping such as {"group": site}', todo, TypeError
+        )
+    given = {name: each for name, each in (("fold", fold), ("group", group)) if each is not None}
+    if twice := sorted(given.keys() & (by or {}).keys()):
+        raise fail(f"{twice[0]} is given twice", twice, "once", f"leave out {twice[0]}=")
+    given |= by or {}
+    names = list(given)
+    if set(names) == set(PLACES):
+        todo = "pass one of them: of folds by site, ask site by site"
+        raise fail("folds and groups at once", names, "folds, or groups", todo)
+    if len(names) > 1:
+        todo = 'join them: by={"group": [f"{sex}, {age}" for sex, age in zip(...)]}'
+        raise fail("several attributes at once", names, "one, by the name of group", todo)
+    if not set(names) <= set(PLACES):
+        todo = f'pass by={{"group": ...}} with the column of {names[0]}'
+        raise fail("slices of scores have one name", names[0], "group (or fold)", todo)
+    return {name: _column(name, each, size) for name, each in given.items()}
+
+
+def _column(name, values, size):
+    """Return the fold or group of each example, or raise where one is missing."""
+    found = np.asarray(unmasked(values, name))
+    if found.shape != (size,):
+        todo = f"pass the {name} of every example"
+        raise fail(f"{name} and actual differ in length", found.shape, f"{size} of them", todo)
+    missing = pd.isna(found)
+    if missing.any():
+        what = f"a {name} is missing, the first at position {int(np.argmax(missing))}"
+        todo = f"drop these examples, or name the {name}"
+        raise fail(what, ..., f"a {name} for every example", todo)
+    if found.dtype.kind == "O":
+        found = pd.Series(found.tolist()).to_numpy()
+    return found.astype(str) if found.dtype.kind == "O" else found
+
+
+def slice_name(evidence: xr.Dataset) -> str | None:
+    """Return what examples are parted by, ``"fold"`` or ``"group"``, or None."""
+    return next((name for name in PLACES if name in evidence), None)
+
+
+def check_classes(evidence: xr.Dataset) -> None:
+    """Raise unless every fold, and of scores every group, has examples in and outside a class."""
+    truth = evidence["actual"].values
+    several = "class" in evidence.dims
+    wanted = evidence["class"].values.tolist() if several else [evidence["positive"].item()]
+    part = slice_name(evidence)
+    part = None if part == "group" and "probabilities" in evidence.coords else part
+    place, members = pd.factorize(evidence[part].values if part else np.zeros(len(truth)))
+    sizes = np.bincount(place)
+    for label in wanted:
+        numbers = np.bincount(place, truth == label, len(sizes))
+        bad = np.flatnonzero((numbers == 0) | (numbers == sizes))
+        if len(bad):
+            where = f" in {part} {members[bad[0]]}" if part else ""
+            todo = {"fold": "use larger or stratified folds", None: "collect examples of both"}
+            what = (
+                f"{numbers[bad[0]]:.0f} of {sizes[bad[0]]} examples{where} are of class {label!r}"
+            )
+            allowed = "examples inside and outside every class"
+            raise fail(what, ..., allowed, todo.get(part, "combine groups, or leave it out"))
+
+
+def check_one_sample(evidence: xr.Dataset, what: str) -> None:
+    """Raise where scores, or what else they are called, are of several folds or groups."""
+    for dim in PLACES:
+        if dim in evidence:
+            todo = f"select a {dim}, or drop_vars({dim!r}) to take them for one sample"
+            raise fail(f"{what} of several {dim}s", ..., "a single sample", todo)
