@@ -23,6 +23,19 @@ Not conjugate. The direct sibling draws by the weighted likelihood bootstrap, wh
 posterior to the first order; draws of several systems weigh the same items alike, which is what
 pairs them. Items that come in groups (questions about one text) are weighed by their groups there.
 
+Where the answers themselves are known (``answer`` beside ``correct``), the direct draws alone know
+them too, and only for ``majority_at(k)``, the chance that the plurality of k answers is right. Each
+item then also has one of eight ways :math:`(c, s)` in which its wrong answers are shared: one of
+them with the share c, the others alike among s kinds. Of :math:`n` wrong answers in d kinds, each
+given :math:`n_j` times,
+
+.. math::
+
+    P(\text{alike so}) = a(n, d) + \textstyle\sum_j c^{n_j} a(n - n_j, d - 1), \qquad
+    a(n, d) = (1 - c)^n \frac{s (s - 1) \cdots (s - d + 1)}{s^n}.
+
+The model below is of right and wrong ones alone.
+
 References
 ----------
 Newton, M. A. & Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood
@@ -42,7 +55,8 @@ def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> pm.Mo
     ----------
     attempts : xarray.Dataset
         ``correct`` (item, attempt): 1, 0, or NaN where no attempt was made; of one system.
-        Groups of items are known to the direct draws alone, and refused here.
+        Groups of items are known to the direct draws alone, and refused here. Of answers that are
+        known themselves the model is of which are right.
     concentration : float, default 1
         Prior pseudo-items, > 0; a tenth of them are at the rates 0 and 1.
 

@@ -217,6 +217,7 @@ def _of_members(members, measures, dim, rng, options):
         return list(parts.values())[place[dim]].distribution(measure, own)
 
     found = next(iter(parts.values())).measures
+    _check_votes(members, found)
     blanks = {
         each.__name__: joined(part.blanks[each.__name__] for part in parts.values())
         for each in found
@@ -235,6 +236,16 @@ def _check_positive(members):
         if own is not None and seen.setdefault(labels, own) != own:
             todo = f"give all members positive={seen[labels]!r}"
             raise fail(f"{name} has a different positive class", own, repr(seen[labels]), todo)
+
+
+def _check_votes(members, measures):
+    """Raise where a majority is a plurality here, and more than half of the answers there."""
+    attempts = {k: each for k, each in members.items() if "attempt" in getattr(each, "dims", ())}
+    lacking = [name for name, each in attempts.items() if "answer" not in each]
+    votes = any(getattr(getattr(each, "form", None), "votes", False) for each in measures)
+    if votes and 0 < len(lacking) < len(attempts):
+        todo = "give all of them truth=, or leave the answers out: evidence.drop_vars('answer')"
+        raise fail(f"the answers themselves are not known of {lacking[0]}", ..., "", todo)
 
 
 def _warn_if_paired(members):

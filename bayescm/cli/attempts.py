@@ -20,8 +20,24 @@ def attempts(
     file: File,
     item: Annotated[str, typer.Option("--item", help="Column of the items.")] = "item",
     correct: Annotated[
-        str, typer.Option("--correct", help="Column that says whether the answer is right: 1 or 0.")
-    ] = "correct",
+        str | None,
+        typer.Option(
+            "--correct",
+            help="Column that says whether the answer is right: 1 or 0. [default: correct]",
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            "--answer",
+            help="Column of the answers themselves, with --truth instead of --correct, equal "
+            "where their text is: majority_at(5) is then the plurality of them.",
+        ),
+    ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option("--truth", help="Column of the right answer, the same at each of an item."),
+    ] = None,
     attempt: Annotated[
         str | None, typer.Option("--attempt", help="Column of the number of the attempt.")
     ] = None,
@@ -60,7 +76,8 @@ def attempts(
     from bayescm.answers.summary import summary
     from bayescm.cli.output import show
 
-    known = _read(file, item, correct, {"attempt": attempt, "group": group}, system)
+    others = {"attempt": attempt, "group": group}
+    known = _read(file, item, _told(correct, answer, truth), others, system)
     most = int(known["correct"].notnull().sum("attempt").min())
     wanted = measure or ["mean", f"pass_at({most})", f"pass_all({most})"]
     asked: dict[str, Any] = {"prob": prob, "kind": kind.value, "of": of}
@@ -85,21 +102,45 @@ def _planned(known, measures, asked):
     return pd.concat(parts, ignore_index=True)
 
 
-def _read(file, item, correct, others, system):
+def _told(correct, answer, truth):
+    """Return the column that says what is right, or those of the answers and of the right ones."""
+    from bayescm.validate import fail
+
+    if (answer is None) != (truth is None):
+        given = "--answer" if truth is None else "--truth"
+        raise fail(f"{given} alone", ..., "--answer and --truth", "name both columns")
+    if answer is None:
+        return (correct or "correct",)
+    if correct is not None:
+        todo = "leave --correct out"
+        raise fail("both --correct and --answer say what is right", ..., "one of them", todo)
+    return answer, truth
+
+
+def _read(file, item, told, others, system):
     """Return the attempts of a file, those of each system by name."""
     from bayescm.evidence.reading import read_columns
-    from bayescm.evidence.scored.attempts import from_attempts
+    from bayescm.evidence.scored.answers import truth_by_item
+    from bayescm.evidence.scored.attempts import from_attempts, together
 
     others = {name: column for name, column in others.items() if column is not None}
     places = [*others.values(), *([] if system is None else [system])]
-    frame = read_columns(file, [item], by=places, numbers=[correct])
+    themselves = len(told) == 2
+    labels = [item, *(told if themselves else ())]
+    frame = read_columns(file, labels, by=places, numbers=[] if themselves else told)
+    frame[item] = frame[item].astype(str)
+    kinds: dict[str, Any] = {}
+    if themselves:  # all systems have the same right answers
+        frame[told[0]] = frame[told[0]].astype(object)
+        kinds["truth"] = truth_by_item(frame[told[1]], frame[item])
     parts = {"": frame} if system is None else dict(list(frame.groupby(system, observed=True)))
     found = {
         str(name): from_attempts(
-            part[correct].to_numpy(),
-            item=part[item].astype(str).to_numpy(),
+            part[told[0]].to_numpy(),
+            item=part[item].to_numpy(),
             **{name: part[column].to_numpy() for name, column in others.items()},
-        )["correct"]
+            **kinds,
+        )
         for name, part in parts.items()
     }
-    return from_attempts(found[""] if system is None else found)
+    return found[""] if system is None else together(found)

@@ -4,7 +4,8 @@ The direct sibling of `bayescm.models.repeated_items`: the weighted likelihood b
 Each draw weighs the items, and the pseudo-items of the prior, by independent exponential (gamma)
 numbers and maximises the likelihood of the mixture; which rate an item has is then drawn given its
 own answers. All systems weigh the same items alike; the pseudo-items are each system's own. Items
-that come in groups are weighed by their groups.
+that come in groups are weighed by their groups. A majority of answers that are known themselves is
+drawn from a mixture over rates and over how wrong answers are shared.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,14 +17,13 @@ import xarray as xr
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.frames import Frame
+from bayescm.direct.shares import NARROW, SUPPORT, WIDE, Mixture, maximised, of_items
+from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.attempts import as_attempts
 from bayescm.measures.attempts import Rates
 from bayescm.measures.forms import Repeated
 from bayescm.validate import fail
 
-SUPPORT = np.sin(np.linspace(0, np.pi / 2, 21)) ** 2
-_EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
-_STEPS = 40  # of the algorithm that maximises
 _SWEEPS = 2  # over the items at hand, whose answers err independently of other systems'
 _DRAWS, _HELD = 1000, 2e6
 _FEWEST = 5  # groups of items
@@ -39,6 +39,8 @@ class RepeatedItems(Posterior):
         Right answers and attempts of each system at each item.
     group : ndarray, shape (I,), or None
         The number of the group that each item belongs to, where they come in groups.
+    answer : ndarray, shape (K, I, T), or None
+        Which answers of an item are equal, where that is known.
     concentration : float
         Pseudo-items of the prior.
     """
@@ -62,6 +64,9 @@ class RepeatedItems(Posterior):
         self.names = table["classifier"].values.tolist() if "classifier" in table.dims else None
         values = table.values if self.names is not None else table.values[None]
         self.right, self.made = np.nansum(values, -1), (~np.isnan(values)).sum(-1).astype(float)
+        self.answer = None
+        if "answer" in evidence:
+            self.answer = evidence["answer"].values.reshape(values.shape)
         self.group = None
         if "group" in evidence.coords:
             _, self.group = np.unique(evidence["group"].values, return_inverse=True)
@@ -96,12 +101,23 @@ class RepeatedItems(Posterior):
         """Return how many draws are made where nothing else is asked for."""
         return _DRAWS
 
-    @cached_property
-    def prior(self) -> np.ndarray:
-        """The pseudo-items at every rate, (M,)."""
-        shares = np.full(len(SUPPORT), (1 - 2 * _EXTREME) / (len(SUPPORT) - 2))
-        shares[[0, -1]] = _EXTREME
-        return self.concentration * shares
+    def mixture(self, measures: Sequence[Callable]) -> Mixture:
+        """Return what items may be like, as far as it matters for the measures."""
+        votes = any(getattr(getattr(each, "form", None), "votes", False) for each in measures)
+        return WIDE if votes and self.answer is not None else NARROW
+
+    def kinds(self, place: int, mixture: Mixture) -> np.ndarray:
+        """Return what is known of every item of one system."""
+        answer = None if self.answer is None else self.answer[place]
+        return mixture.kinds(self.right[place], self.made[place], answer)
+
+    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws, which of a majority says which."""
+        votes = getattr(getattr(measure, "form", None), "votes", False)
+        known = (
+            "the plurality of the answers" if self.answer is not None else "more than half right"
+        )
+        return Empirical(draws, how=f"{self.how}, {known}" if votes else self.how, worth=self.worth)
 
     def draw(
         self,
@@ -117,9 +133,10 @@ class RepeatedItems(Posterior):
             self._check_reach(each)
         step = max(1, int(_HELD / self.right.size))
         sizes = np.diff([*range(0, size, step), size])
-        parts = [self._rates(of, each, rng) for each in sizes]
-        weight = np.concatenate(parts).reshape(size, *self.frame.shape, len(SUPPORT))
-        return [measure(Rates(SUPPORT, weight)) for measure in measures]
+        mixture = self.mixture(measures)
+        parts = [self.shares(mixture, of, each, rng) for each in sizes]
+        weight = np.concatenate(parts).reshape(size, *self.frame.shape, -1)
+        return [measure(Rates(mixture.support, weight, mixture.wrong)) for measure in measures]
 
     def _check_reach(self, measure):
         """Refuse what is about more answers than most items have."""
@@ -130,20 +147,21 @@ class RepeatedItems(Posterior):
             todo = f"ask for at most {reach}, or sample {form.answers} answers to each item"
             raise fail(what, f"{reach} attempts", f"{form.answers} attempts or more", todo)
 
-    def _rates(self, of, size, rng):
-        """Draw the share of items at every rate, (size, K, M)."""
+    def shares(self, mixture: Mixture, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the share of items of every sort, (size, K, M)."""
         items = self.right.shape[1]
         # Of one system alone only the sums over items of a kind matter, which are gamma numbers.
         alone = len(self.right) == 1 and self.group is None
         weigh = None if alone else self._weights(size, rng)
-        drawn = np.empty((size, len(self.right), len(SUPPORT)))
-        for place, (right, made) in enumerate(zip(self.right, self.made, strict=True)):
+        prior = self.concentration * mixture.prior
+        drawn = np.empty((size, len(self.right), len(prior)))
+        for place in range(len(self.right)):
             kinds, own, count = np.unique(
-                np.stack([right, made], 1), axis=0, return_inverse=True, return_counts=True
+                self.kinds(place, mixture), axis=0, return_inverse=True, return_counts=True
             )
-            likely = likelihood(kinds[:, 0], kinds[:, 1])
+            likely = mixture.likelihood(kinds)
             # Each system has pseudo-items of its own: what was not seen is not alike in all.
-            before = rng.gamma(self.prior, size=(size, len(SUPPORT)))
+            before = rng.gamma(prior, size=(size, len(prior)))
             each = (
                 rng.standard_gamma(count, (size, len(count)))
                 if weigh is None
@@ -155,7 +173,11 @@ class RepeatedItems(Posterior):
             )
             weight = maximised(likely, each, before)
             if self.estimands[of] == "share_item":
-                weight = self._at_hand(weight, likely, count, rng) / items
+                # How many items are of each sort, in a few sweeps from the bootstrap's start.
+                for _ in range(_SWEEPS):
+                    weight = rng.gamma(prior + of_items(weight, likely, count, rng))
+                    weight /= weight.sum(1, keepdims=True)
+                weight = of_items(weight, likely, count, rng) / items
             drawn[:, place] = weight
         if self.estimands[of] == "share_new":
             return rng.multinomial(1, drawn / drawn.sum(-1, keepdims=True)).astype(float)
@@ -170,14 +192,6 @@ class RepeatedItems(Posterior):
         shape = (number - 4) / number
         return (rng.standard_gamma(shape, (size, number)) / shape)[:, self.group]
 
-    def _at_hand(self, weight, likely, count, rng):
-        """Draw how many items have each rate (S, M), in a few sweeps from the bootstrap's start."""
-        for _ in range(_SWEEPS):
-            total = _of_items(weight, likely, count, rng)
-            weight = rng.gamma(self.prior + total)
-            weight /= weight.sum(1, keepdims=True)
-        return _of_items(weight, likely, count, rng)
-
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the mean of the posterior."""
         self.check_of(of)
@@ -189,48 +203,8 @@ class RepeatedItems(Posterior):
         if len(self.right) > 1:
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
-        weight = self._rates("parameter", size, rng)
+        weight = self.shares(NARROW, "parameter", size, rng)
         return {"share": weight.reshape(size, *self.frame.shape, len(SUPPORT))}
-
-
-def likelihood(right: np.ndarray, made: np.ndarray) -> np.ndarray:
-    """Return the likelihood (D, M) of right answers among those made, at every rate."""
-    p = SUPPORT
-    return p ** right[:, None] * (1 - p) ** (made - right)[:, None]
-
-
-def maximised(likely: np.ndarray, each: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """
-    Return the shares (S, M) of the rates that maximise weighted likelihoods.
-
-    Parameters
-    ----------
-    likely : ndarray, shape (D, M)
-    each : ndarray, shape (S, D)
-        The weight of every kind of item.
-    before : ndarray, shape (S, M)
-        Pseudo-items at every rate.
-    """
-    # Single precision is a thousand times finer than the draws; only the last sum is set right.
-    likely = (likely / likely.max(1, keepdims=True)).astype(np.float32)
-    total = (each.sum(1) + before.sum(1))[:, None]
-    each, before = (each / total).astype(np.float32), (before / total).astype(np.float32)
-    across = np.ascontiguousarray(likely.T)
-    weight = np.full_like(before, 1 / before.shape[1])
-    for _ in range(_STEPS):
-        weight = weight * ((each / (weight @ across)) @ likely) + before
-    return weight / weight.sum(1, keepdims=True, dtype=float)
-
-
-def _of_items(weight, likely, count, rng):
-    """Draw how many items have each rate (S, M), given their answers."""
-    total = np.zeros_like(weight)
-    for row, number in zip(likely, count, strict=True):
-        # The likeliest first, after which few items are left to draw.
-        order = np.argsort(-(weight.mean(0) * row))
-        shares = (weight * row)[:, order]
-        total[:, order] += rng.multinomial(number, shares / shares.sum(1, keepdims=True))
-    return total
 
 
 def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> RepeatedItems:

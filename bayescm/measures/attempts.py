@@ -1,19 +1,68 @@
 """
 Measures of repeated answers: the mean, pass@k, pass^k, a majority, and how items differ.
 
-They are functions of draws of how the items' rates of right answers are distributed (`Rates`).
+They are functions of draws of how the items' rates of right answers are distributed (`Rates`), and
+a majority also of how wrong answers are shared (`Wrong`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayescm.measures.forms import Repeated
 from bayescm.measures.kernel import Measure
 from bayescm.validate import fail
+
+_MOST_VOTES = 300  # whose chances are worked out in a few seconds
+
+
+class Wrong(NamedTuple):
+    """
+    How the wrong answers to an item are shared.
+
+    Attributes
+    ----------
+    common : float
+        The share of one of them.
+    others : int
+        How many share the rest alike.
+    """
+
+    common: float
+    others: int
+
+    def alike(self, counts: np.ndarray) -> np.ndarray:
+        """
+        Return the log chance (D,) that wrong answers are equal to one another as they are.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (D, T)
+            How often each wrong answer was given, 0 where there were fewer.
+        """
+        known, all_of_them = counts > 0, counts.sum(1)
+        kinds = known.sum(1)
+        with np.errstate(divide="ignore"):
+            # Log chances that one kind after the other is another one; more than there are: none.
+            free = np.log(np.maximum(1 - np.arange(kinds.max() + 1) / self.others, 0))
+            rest, common = np.log1p(-self.common), np.log(self.common)
+        other = np.concatenate([[0], free.cumsum()])
+
+        def among_others(number, kinds):
+            each = np.where(number > 0, number, 1) * (rest - np.log(self.others))
+            spread = each + kinds * np.log(self.others) + other[kinds]
+            return np.where(number > 0, spread, 0.0)
+
+        either = [among_others(all_of_them, kinds)]
+        if self.common:
+            left = (all_of_them[:, None] - counts, kinds[:, None] - known)
+            one = counts * common + among_others(*left)
+            either.extend(np.where(known, one, -np.inf).T)
+        return np.logaddexp.reduce(either, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,20 +76,24 @@ class Rates:
         Rates from 0 to 1.
     weight : ndarray, shape (..., M)
         The share of items with each rate; each row sums to 1.
+    wrong : tuple of Wrong
+        How wrong answers are shared; the rates are then there with each of these in turn, which
+        changes fastest. Empty where only right and wrong are known.
     """
 
     support: np.ndarray
     weight: np.ndarray
+    wrong: tuple[Wrong, ...] = ()
 
     def mean(self, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """Return the mean over the items of a function of their rates, (...)."""
         return self.weight @ function(self.support)
 
 
-def _measure(formula, name, answers, **facts):
+def _measure(formula, name, answers, votes=False, **facts):
     facts.setdefault("range", (0.0, 1.0))
     known: dict[str, Any] = {"canonical": name, "takes": "attempts", "needs_positive": False}
-    return Measure(formula, formula, name, form=Repeated(answers), **known, **facts)
+    return Measure(formula, formula, name, form=Repeated(answers, votes), **known, **facts)
 
 
 def _mean(rates):
@@ -105,30 +158,105 @@ def pass_all(k: int) -> Measure:
 
 def majority_at(k: int) -> Measure:
     """
-    Return the chance that more than half of k answers to an item are right; a tie counts half.
+    Return the chance that the majority of k answers to an item is right.
 
-    Wrong answers may differ among themselves, so that a plurality is right more often.
+    Where the evidence knows the answers themselves it is the plurality of these: the most frequent
+    answer, drawn by lot where several are. Where only right and wrong are known it is more than
+    half of the k answers, a tie counting half; wrong answers that differ among themselves would let
+    a plurality be right more often.
 
     Examples
     --------
     >>> one = Rates(np.array([0.0, 0.5, 1.0]), np.array([0.25, 0.5, 0.25]))
     >>> float(majority_at(3)(one))
     0.5
+    >>> different = Rates(one.support, one.weight, (Wrong(0, 10**9),))
+    >>> round(float(majority_at(3)(different)), 3)  # one of three is right: by lot in 1/3
+    0.562
     """
     k = _whole(k, "majority_at")
 
-    def chance(p):
-        every: Any = 0.0
-        for right in range((k + 1) // 2, k + 1):
-            worth = 0.5 if 2 * right == k else 1.0
-            every = every + worth * comb(k, right) * p**right * (1 - p) ** (k - right)
-        return every
-
     def formula(rates):
-        return rates.mean(chance)
+        wins = [_more_than_half(k)] if not rates.wrong else [plurality(*w, k) for w in rates.wrong]
+        support = rates.support[:: len(wins)]
+        number = [_chance(right, k, support) for right in range(k + 1)]
+        return rates.weight @ (np.array(wins) @ number).T.ravel()
 
-    formula.__doc__ = f"Chance that more than half of {k} answers are right; a tie counts half."
-    return _measure(formula, f"majority_at({k})", k)
+    formula.__doc__ = (
+        f"Chance that the most frequent of {k} answers is right, by lot where several are; where "
+        "only right and wrong are known, that more than half are, a tie counting half."
+    )
+    return _measure(formula, f"majority_at({k})", k, votes=True)
+
+
+def _chance(right, k, p):
+    """Return the chance that so many of k answers are right."""
+    return comb(k, right) * p**right * (1 - p) ** (k - right)
+
+
+def _more_than_half(k):
+    return (np.sign(2 * np.arange(k + 1) - k) + 1) / 2
+
+
+@lru_cache(256)
+def plurality(common: float, others: int, k: int) -> np.ndarray:
+    """
+    Return the chance (k + 1,) that the plurality is right, where 0, 1, ... of k answers are.
+
+    A tie of j + 1 is won with the chance 1 / (j + 1), the integral of u^j from 0 to 1: ties become
+    factors of generating functions, and a Gauss-Legendre rule has no error. Counts are those of
+    Poisson variables given their sum, which keeps all numbers of one size.
+
+    Examples
+    --------
+    >>> plurality(1.0, 1, 4)  # one wrong answer
+    array([0. , 0. , 0.5, 1. , 1. ])
+    """
+    if k > _MOST_VOTES:
+        todo = "ask for fewer votes, or leave the answers out: evidence.drop_vars('answer')"
+        raise fail("too many votes for a plurality", k, f"1 to {_MOST_VOTES}", todo)
+    won = np.zeros(k + 1)
+    won[k // 2 + 1 :] = 1
+    for right in range(1, k // 2 + 1):
+        wrong = k - right
+        nodes, weights = _rule(wrong // right // 2 + 1)
+        means = np.array([common, (1 - common) / others]) * wrong
+        counts = poisson(wrong, means)
+        counts[:, right + 1 :] = 0
+        for node, weight in zip(nodes, weights, strict=True):
+            tied = counts.copy()
+            tied[:, right] *= node
+            both = np.convolve(tied[0], _power(tied[1], others))
+            won[right] += weight * both[wrong]
+        won[right] /= poisson(wrong, np.array([wrong]))[0, wrong]
+    won.flags.writeable = False
+    return won
+
+
+def poisson(most: int, means: np.ndarray) -> np.ndarray:
+    """Return the chances (..., most + 1) of 0, 1, ... by Poisson distributions."""
+    ratios = np.ones((*means.shape, most + 1))
+    ratios[..., 1:] = means[..., None] / np.arange(1, most + 1)
+    return np.exp(-means)[..., None] * ratios.cumprod(-1)
+
+
+@lru_cache(1024)
+def _rule(size):
+    """Return the Gauss-Legendre rule from 0 to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(size)
+    return (nodes + 1) / 2, weights / 2
+
+
+def _power(series, exponent):
+    """Return a power series to a whole power, as far as the series goes."""
+    size = len(series)
+    product = np.eye(1, size)[0]
+    while exponent:
+        if exponent % 2:
+            product = np.convolve(product, series)[:size]
+        exponent //= 2
+        series = np.convolve(series, series)[:size] if exponent else series
+    return product
 
 
 def _whole(k, name):

@@ -66,9 +66,14 @@ class Function(NamedTuple):
 
 
 class Repeated(NamedTuple):
-    """The form of a function of so many answers to one item."""
+    """
+    The form of a function of so many answers to one item.
+
+    ``votes`` says whether it goes by which answers are equal, where that is known.
+    """
 
     answers: int
+    votes: bool = False
 
 
 type Form = Proportion | Overlap | Cost | Function | MeanOverClasses | Curved | Repeated

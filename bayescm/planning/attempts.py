@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.direct.repeated_items import SUPPORT, RepeatedItems, likelihood, repeated_items
+from bayescm.direct.repeated_items import RepeatedItems, repeated_items
+from bayescm.direct.shares import Mixture
 from bayescm.evidence.scored.attempts import from_attempts
 from bayescm.measures.forms import Repeated
 from bayescm.measures.labelled import of_variable
@@ -88,12 +89,17 @@ def plan_attempts(
         raise fail("a plan is of one system", known.names, "one", todo)
     (kernel,) = of_variable(measure, known.gives)
     rng = np.random.default_rng(check_seed(random_seed))
-    rows = []
+    mixture, rows = known.mixture([kernel]), []
     for tried in _numbers("attempts", attempts, _attempts(known, kernel)):
         for number in _numbers("items", items, [known.right.shape[1] * each for each in (1, 2, 4)]):
             widths = [
-                _width(_simulated(known, share, number, tried, rng), kernel, (of, prob, kind), rng)
-                for share in known.variables(replications, rng)["share"]
+                _width(
+                    _simulated(known, mixture, share[0], number, tried, rng),
+                    kernel,
+                    (of, prob, kind),
+                    rng,
+                )
+                for share in known.shares(mixture, "parameter", replications, rng)
             ]
             said = {"items": number, "attempts": tried, "answers": number * tried}
             error = np.std(widths, ddof=1) / replications**0.5
@@ -120,18 +126,25 @@ def _numbers(name, given, otherwise):
     return list(dict.fromkeys(int(each) for each in asked))
 
 
-def _simulated(known, share, items, attempts, rng) -> RepeatedItems:
+def _simulated(known, mixture: Mixture, share, items, attempts, rng) -> RepeatedItems:
     """Return what would be known of so many items with so many attempts at each."""
-    share, group = share.reshape(-1), None
+    group = None
     if known.group is None:
-        rates = rng.choice(SUPPORT, items, p=share)
+        sort = rng.choice(len(share), items, p=share)
     else:
         place, group = _in_groups(known.group, items, rng)
-        chance = share * likelihood(known.right[0, place], known.made[0, place])
+        chance = share * mixture.likelihood(known.kinds(0, mixture)[place])
         edges = np.cumsum(chance / chance.sum(1, keepdims=True), axis=1)
-        rates = SUPPORT[(rng.random((items, 1)) > edges[:, :-1]).sum(1)]
-    answers = (rng.random((items, attempts)) < rates[:, None]).astype(float)
-    return repeated_items(from_attempts(answers, group=group), concentration=known.concentration)
+        sort = (rng.random((items, 1)) > edges[:, :-1]).sum(1)
+    right = rng.random((items, attempts)) < mixture.support[sort][:, None]
+    if not mixture.wrong:
+        found = from_attempts(right.astype(float), group=group)
+    else:
+        common, others = np.array(mixture.wrong)[sort % len(mixture.wrong)].T[..., None]
+        other = 2 + np.floor(others * rng.random(right.shape))
+        wrong = np.where(rng.random(right.shape) < common, 1, other)
+        found = from_attempts(np.where(right, 0, wrong), truth=np.zeros(items), group=group)
+    return repeated_items(found, concentration=known.concentration)
 
 
 def _in_groups(group, items, rng):

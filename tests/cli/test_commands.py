@@ -351,6 +351,39 @@ def test_summary_with_a_judge_and_a_few_labels(capsys, tmp_path):
 
 
 @pytest.mark.long
+def test_answers_are_read_with_the_right_ones(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    right = [(s, i, 100 + i) for s in "ab" for i in range(12) for _ in range(4)]
+    rows = [(s, i, t if rng.random() < i / 12 else rng.integers(3), t) for s, i, t in right]
+    path = tmp_path / "answers.csv"
+    frame = pd.DataFrame(rows, columns=["model", "item", "said", "gold"])
+    frame.to_csv(path, index=False)
+    columns = ["--answer", "said", "--truth", "gold", "--system", "model", "--format", "json"]
+    code, out, err = run(capsys, "attempts", path, *columns, "-m", "majority_at(3)")
+    assert (code, err) == (0, "")
+    assert all(row["how"].endswith("plurality of the answers") for row in json.loads(out))
+    parts = {
+        name: bcm.from_attempts(part["said"], item=part["item"], truth=part["gold"])
+        for name, part in frame.groupby("model")
+    }
+    alone = bcm.interval(parts["a"], "mean", of="finite")
+    code, out, _ = run(capsys, "attempts", path, *columns, "-m", "mean", "--of", "finite")
+    assert json.loads(out)[0]["lower"] == pytest.approx(float(alone[0]), abs=0.03)
+    for wrong, said in (
+        (["--answer", "said"], "--answer alone"),
+        ([*columns, "--correct", "said"], "both --correct and --answer"),
+    ):
+        code, _, err = run(capsys, "attempts", path, *wrong)
+        assert code == 2
+        assert said in err
+    frame.loc[60, "gold"] = 999  # of the other system
+    frame.to_csv(path, index=False)
+    code, _, err = run(capsys, "attempts", path, *columns)
+    assert code == 2
+    assert "has several truths: ['103', '999']" in err
+
+
+@pytest.mark.long
 def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     rng = np.random.default_rng(0)
     rows = [(s, i, int(rng.random() < i / 12)) for s in "ab" for i in range(12) for _ in range(4)]

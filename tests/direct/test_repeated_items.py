@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.direct.repeated_items import SUPPORT, likelihood
+from bayescm.direct.shares import NARROW, SUPPORT, of_items
 from bayescm.measures import resolve
 
 RNG = np.random.default_rng(5)
@@ -22,7 +22,11 @@ def gibbs(right, sweeps=1500):
     """Draw from the posterior of the model itself, by alternating items and shares."""
     rng, prior = np.random.default_rng(0), np.full(21, 0.9 / 19)
     prior[[0, -1]] = 0.05
-    likely, share, drawn = likelihood(right, np.full(len(right), 8.0)), prior, []
+    likely, share, drawn = (
+        NARROW.likelihood(np.stack([right, np.full(len(right), 8.0)], 1)),
+        prior,
+        [],
+    )
     for _ in range(sweeps):
         chance = share * likely
         edges = np.cumsum(chance / chance.sum(1, keepdims=True), axis=1)
@@ -122,3 +126,58 @@ def test_items_of_a_group_are_drawn_together():
         bcm.interval(few, "mean")
     with pytest.raises(ValueError, match="drop_vars"):
         bcm.models.repeated_items(grouped)
+
+
+def test_a_majority_of_answers_is_their_plurality(evidence):
+    # No two wrong answers are equal: two right ones of three are enough, and one in a third.
+    place = np.arange(1, 9) * np.ones((60, 1))
+    apart = bcm.from_attempts(np.where(ANSWERS == 1, 0, place), truth=np.zeros(60))
+    same = bcm.from_attempts(1 - ANSWERS, truth=np.zeros(60))
+    found = {}
+    for name, each in {"apart": apart, "same": same, "half": evidence}.items():
+        answer = bcm.interval(each, "majority_at(3)", of="finite", kind="eti")
+        found[name] = answer.mean().item(), answer.attrs["how"]
+    p = RATES
+    assert found["apart"][0] == pytest.approx(
+        np.mean(p**3 + 3 * p**2 * (1 - p) + p * (1 - p) ** 2), abs=0.03
+    )
+    assert found["same"][0] == pytest.approx(found["half"][0], abs=0.01)
+    assert found["apart"][0] > found["half"][0] + 0.01
+    assert found["apart"][1].endswith("the plurality of the answers")
+    assert found["half"][1].endswith("more than half right")
+    half = bcm.interval(apart.drop_vars("answer"), "majority_at(3)", of="finite", kind="eti")
+    assert half.attrs["how"] == found["half"][1]
+    # What is no vote does not go by the answers.
+    assert bcm.interval(apart, "mean").equals(bcm.interval(evidence, "mean"))
+
+
+def test_pluralities_are_not_compared_with_majorities(evidence):
+    known = bcm.from_attempts(1 - ANSWERS, truth=np.zeros(60))
+    with pytest.raises(ValueError, match="the answers themselves are not known of b"):
+        bcm.compare({"a": known, "b": evidence}, "majority_at(3)")
+    assert len(bcm.compare({"a": known, "b": evidence}, "mean")) == 1
+
+
+def test_systems_are_paired_by_their_items_where_answers_are_known():
+    wrong = RNG.integers(1, 4, ANSWERS.shape)
+    first = np.where(ANSWERS == 1, 0, wrong)
+    second = np.where(RNG.random(first.shape) < 0.2, 0, first)
+    both = bcm.from_attempts({"a": first, "b": second}, truth=np.zeros(60))
+    paired = bcm.compare(both, "majority_at(3)").iloc[0]
+    apart = bcm.compare({k: both.sel(classifier=k) for k in "ab"}, "majority_at(3)")
+    assert paired["sd"] < 0.7 * apart["sd"][0]
+    assert paired["p_better"] < 0.05
+
+
+def test_items_are_drawn_given_their_answers():
+    rng = np.random.default_rng(1)
+    weight = rng.dirichlet(np.ones(21), 4000)
+    kinds = np.array([[2.0, 8.0], [6.0, 8.0]])
+    likely = NARROW.likelihood(kinds)
+    chance = np.array(
+        [(weight * row / (weight * row).sum(1, keepdims=True)).mean(0) for row in likely]
+    )
+    for count in ([3, 2], [40, 2]):
+        drawn = of_items(weight, likely, np.array(count), rng)
+        assert (drawn.sum(1) == sum(count)).all()
+        np.testing.assert_allclose(drawn.mean(0), count @ chance, atol=0.02 * sum(count))

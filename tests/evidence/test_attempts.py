@@ -63,3 +63,69 @@ def test_items_keep_their_groups():
     other = bcm.from_attempts(TABLE, group=["x", "y", "y"])["correct"]
     with pytest.raises(ValueError, match="systems disagree on the groups"):
         bcm.from_attempts({"a": table["correct"], "b": other})
+
+
+ANSWERS = [["4", "5", "5"], ["7", None, "7"], ["x", "y", "x"]]
+CODES = [[0, 1, 1], [0, np.nan, 0], [1, 2, 1]]
+
+
+def test_answers_with_their_truth_say_which_are_equal():
+    truth = ["4", "7", "z"]
+    table = bcm.from_attempts(ANSWERS, truth=truth)
+    np.testing.assert_array_equal(table["answer"], CODES)
+    np.testing.assert_array_equal(table["correct"], [[1, 0, 0], [1, np.nan, 1], [0, 0, 0]])
+    frame = pd.DataFrame(ANSWERS, index=["a", "b", "c"])
+    by_item = pd.Series({"c": "z", "a": "4", "b": "7"})
+    for each in (dict(by_item), by_item, truth, np.array(truth), pd.Series(truth)):
+        np.testing.assert_array_equal(bcm.from_attempts(frame, truth=each)["answer"], CODES)
+    item, single = np.repeat(["a", "b", "c"], 3), [each for row in ANSWERS for each in row]
+    for each in (dict(by_item), np.repeat(truth, 3), pd.Series(truth)[[0, 0, 0, 1, 1, 1, 2, 2, 2]]):
+        rows = bcm.from_attempts(single, item=item, truth=each)
+        np.testing.assert_array_equal(rows["answer"].sel(item=["a", "b", "c"]), CODES)
+    numbers = bcm.from_attempts(np.array([[1.5, np.nan], [2, 3]]), truth=[1.5, 3])
+    np.testing.assert_array_equal(numbers["answer"], [[0, np.nan], [1, 0]])
+    both = bcm.from_attempts({"one": frame, "two": frame.iloc[::-1]}, truth=by_item)
+    assert both["answer"].dims == ("classifier", "item", "attempt")
+    np.testing.assert_array_equal(both["answer"].sel(classifier="two", item=list("abc")), CODES)
+
+
+def test_a_text_beside_nan_is_an_attempt_that_was_not_made():
+    graded = bcm.from_attempts([["A", np.nan], ["B", "C"]], passing=["A"])
+    np.testing.assert_array_equal(graded["correct"], [[1, np.nan], [0, 0]])
+    rows = bcm.from_attempts(["A", np.nan, "B"], item=[1, 1, 2], passing=["A"])
+    np.testing.assert_array_equal(rows["correct"], [[1, np.nan], [0, np.nan]])
+    told = bcm.from_attempts([["A", np.nan], ["B", "C"]], truth=["A", "C"])
+    np.testing.assert_array_equal(told["answer"], [[0, np.nan], [1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("given", "keywords", "message"),
+    [
+        (ANSWERS, {"truth": ["4", None, "z"]}, "an item has no truth: 1"),
+        (ANSWERS, {"truth": {0: "4", 1: "7"}}, "an item has no truth: 2"),
+        (ANSWERS, {"truth": ["4", "7"]}, "differ in length"),
+        (ANSWERS, {"truth": "47z"}, "truth is one answer"),
+        (ANSWERS, {"truth": ANSWERS}, "truth is a table"),
+        (ANSWERS, {"truth": [4, 7, 9]}, "texts and numbers"),
+        (ANSWERS, {"truth": ["4", "7", "z"], "passing": ["4"]}, "both truth and passing"),
+        (list("abc"), {"item": [1, 1, 2], "truth": list("abc")}, "item 1 has several truths"),
+        (ANSWERS, {"truth": pd.Series(list("47zz"), index=[0, 1, 2, 2])}, "2 has several truths"),
+        ({"x": [["a"], ["b"]], "y": [["a"], ["b"]]}, {"truth": ["a"]}, "differ in length"),
+    ],
+)
+def test_what_is_no_truth_is_refused(given, keywords, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        bcm.from_attempts(given, **keywords)
+
+
+def test_one_truth_is_not_laid_beside_items_in_two_orders():
+    frame = pd.DataFrame(ANSWERS, index=["a", "b", "c"])
+    with pytest.raises(ValueError, match="items in different orders"):
+        bcm.from_attempts({"one": frame, "two": frame.iloc[::-1]}, truth=["4", "7", "z"])
+
+
+def test_answers_that_disagree_with_what_is_right_are_refused():
+    evidence = bcm.from_attempts(ANSWERS, truth=["4", "7", "z"])
+    evidence["correct"] = 1 - evidence["correct"]
+    with pytest.raises(ValueError, match="correct and answer disagree"):
+        bcm.interval(evidence, "mean")

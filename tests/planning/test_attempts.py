@@ -63,3 +63,18 @@ def test_a_plan_is_of_one_system():
     with pytest.raises(ValueError, match="select one"):
         bcm.plan_attempts(both, "mean")
     bcm.plan_attempts(both.sel(classifier=["a"]), "mean", items=20, attempts=2, replications=2)
+
+
+@pytest.mark.long
+def test_a_plan_of_pluralities_simulates_the_answers():
+    rng = np.random.default_rng(3)
+    right = rng.random((40, 6)) < rng.beta(2, 3, (40, 1))
+    apart = np.where(right, 0, np.arange(1, 7))
+    group = np.arange(40) // 4
+    for groups in (None, group):
+        known = bcm.from_attempts(apart, truth=np.zeros(40), group=groups)
+        asked = {"items": [40, 160], "attempts": 6, "replications": 4}
+        found = bcm.plan_attempts(known, "majority_at(5)", **asked)
+        here = bcm.interval(known, "majority_at(5)").diff("bound").item()
+        assert found["width"][0] == pytest.approx(here, rel=0.3)
+        assert found["width"][1] < 0.7 * found["width"][0]

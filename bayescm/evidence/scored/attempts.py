@@ -2,8 +2,9 @@
 Repeated answers as evidence: which attempts at which items were right.
 
 Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1 for a right answer,
-0 for a wrong one, NaN for an attempt that was not made. Items that come in clusters have a coord
-``group`` (item).
+0 for a wrong one, NaN for an attempt that was not made. Where the answers themselves are known
+``answer`` says beside it which are equal: 0 the right one, 1, 2, ... the wrong ones of the item.
+Items that come in clusters have a coord ``group`` (item).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.scored.answers import check_answers, codes_of, objects, truth_of
 from bayescm.evidence.tabulate import check_sizes, column, factorize
 from bayescm.validate import fail, unmasked
 
@@ -24,6 +26,7 @@ def from_attempts(
     attempt: Any = None,
     group: Any = None,
     passing: Sequence | None = None,
+    truth: Any = None,
 ) -> xr.Dataset:
     """
     Return repeated answers to the same items as evidence.
@@ -33,7 +36,8 @@ def from_attempts(
     correct : array_like or mapping of str to array_like
         A table (item, attempt) of right (1, True) and wrong answers, NaN for attempts that were not
         made; or with ``item`` one value per answer, shape (n,). A mapping holds those of several
-        systems on the same items; tables of several systems have their items in the same rows.
+        systems on the same items; tables of several systems have their items in the same rows. With
+        ``truth`` the answers themselves.
     item : array_like, shape (n,), optional
         The item of every answer.
     attempt : array_like, shape (n,), optional
@@ -44,16 +48,24 @@ def from_attempts(
         another, and are no more than one draw from all the items there may be.
     passing : sequence, optional
         Of graded answers those grades that count as right.
+    truth : array_like or mapping, optional
+        The right answers, where ``correct`` holds the answers themselves, text or numbers, of which
+        ``"majority_at(5)"`` is then the plurality. One for every item, with ``item`` one beside
+        every answer, or by the label of the item a mapping or a labelled Series. Answers are equal
+        where they are exactly so: strip, round or parse them before. One that could not be read is
+        wrong, and needs a text of its own; None and NaN are attempts that were not made.
 
     Returns
     -------
     Dataset, dims ([classifier,] item, attempt)
+        ``correct``, and of answers with their truth ``answer``: 0 for the right one, 1, 2, ... for
+        the wrong ones of an item and system.
 
     Raises
     ------
     ValueError
-        If a value is neither right nor wrong, an item has no attempt or is in two groups, or an
-        attempt is there twice.
+        If a value is neither right nor wrong, an item has no attempt or is in two groups, an
+        attempt is there twice, or an item has no truth or two.
 
     Examples
     --------
@@ -63,21 +75,36 @@ def from_attempts(
     >>> long = from_attempts([1, 0, 1], item=["a", "a", "b"])
     >>> long["correct"].sel(item="a").values
     array([1., 0.])
+    >>> told = from_attempts([["4", "5", "5"], ["7", "7", "9"]], truth=["4", "7"])
+    >>> told["answer"].values
+    array([[0., 1., 1.],
+           [0., 0., 1.]])
     """
+    if truth is not None and passing is not None:
+        todo = "pass truth= with answers, or passing= with grades"
+        raise fail("both truth and passing say what is right", ..., "one of them", todo)
     if isinstance(correct, Mapping) and not isinstance(correct, xr.Dataset | pd.DataFrame):
-        own = {"item": item, "attempt": attempt, "group": group, "passing": passing}
-        return _several(correct, own)
+        own = {"item": item, "attempt": attempt, "group": group, "passing": passing, "truth": truth}
+        parts = {name: from_attempts(values, **own) for name, values in correct.items()}
+        if item is None and truth is not None and not isinstance(truth, Mapping | pd.Series):
+            _check_same_order(parts)
+        return together(parts)
     if item is None:
         if attempt is not None:
             raise fail("attempt without item", ..., "both, or a table", "pass item=...")
-        table = _table(correct, passing)
+        table = _table(correct, passing, truth)
         if group is None and isinstance(correct, xr.DataArray):
             group = correct.coords.get("group")
         groups = None if group is None else (table["item"].values, column("group", group))
     else:
-        table = _from_rows(correct, item, attempt, passing)
+        table = _from_rows(correct, item, attempt, passing, truth)
         groups = None if group is None else (column("item", item), column("group", group))
-    return as_attempts(_grouped(table, groups).to_dataset(name="correct"))
+    table = _grouped(table, groups)
+    if truth is None:
+        return as_attempts(table.to_dataset(name="correct"))
+    return as_attempts(
+        xr.Dataset({"correct": (table == 0).where(table.notnull()), "answer": table})
+    )
 
 
 def _grouped(table, groups):
@@ -101,21 +128,28 @@ def _grouped(table, groups):
     return table.assign_coords(group=("item", own))
 
 
-def _several(every, own):
-    if not every:
+def together(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
+    """Return the attempts of several systems at the same items."""
+    if not parts:
         raise fail("no systems", {}, "one or more", 'pass {"a": table}')
-    parts = {name: from_attempts(values, **own)["correct"] for name, values in every.items()}
     items = [set(each["item"].values.tolist()) for each in parts.values()]
     if any(each != items[0] for each in items):
         todo = "give all systems the same items, in rows of the same labels"
         strange = next(name for name, own in zip(parts, items, strict=True) if own != items[0])
         raise fail(f"{strange} answered other items than {next(iter(parts))}", ..., "", todo)
     index = pd.Index(list(parts), name="classifier")
-    joined = xr.concat(list(parts.values()), index, join="outer")
-    return as_attempts(joined.to_dataset(name="correct"))
+    return as_attempts(xr.concat(list(parts.values()), index, join="outer"))
 
 
-def _table(values, passing):
+def _check_same_order(parts):
+    """Raise where the right answers would be laid beside items in another order."""
+    orders = [each["item"].values.tolist() for each in parts.values()]
+    if any(each != orders[0] for each in orders):
+        todo = "pass truth by item: truth={'a': 4, 'b': 7}"
+        raise fail("the systems have their items in different orders", ..., "", todo)
+
+
+def _table(values, passing, truth):
     """Return a table (item, attempt) with labels."""
     if isinstance(values, xr.DataArray):
         if set(values.dims) != {"item", "attempt"}:
@@ -128,7 +162,7 @@ def _table(values, passing):
         frame = isinstance(values, pd.DataFrame)
         array = unmasked(values.to_numpy() if frame else values, "correct")
         try:
-            array = np.asarray(array)
+            array = np.asarray(array) if passing is None and truth is None else objects(array)
         except ValueError:
             array = np.empty(0)
         if array.ndim != 2 or not array.size:
@@ -138,26 +172,34 @@ def _table(values, passing):
             raise fail("not a table of attempts", array.shape, "shape (item, attempt)", todo)
         items = values.index.to_numpy() if frame else np.arange(len(array))
     _check_once(items.tolist())
+    if truth is None:
+        known = _right(array, passing)
+    else:
+        right, place = truth_of(truth, items), np.indices(array.shape)[0]
+        known = codes_of(objects(array).ravel(), place.ravel(), right).reshape(array.shape)
     return xr.DataArray(
-        _right(array, passing),
-        {"item": items, "attempt": np.arange(array.shape[1])},
-        ("item", "attempt"),
+        known, {"item": items, "attempt": np.arange(array.shape[1])}, ("item", "attempt")
     )
 
 
-def _from_rows(correct, item, attempt, passing):
+def _from_rows(correct, item, attempt, passing, truth):
     items = column("item", item)
     if pd.api.types.is_extension_array_dtype(getattr(correct, "dtype", None)):
         correct = pd.Series(correct).astype(object)  # where NA is an attempt that was not made
-    right = _right(np.asarray(unmasked(correct, "correct")), passing)
-    check_sizes({"correct": len(right), "item": len(items)})
+    unmasked(correct, "correct")
+    given = np.asarray(correct) if passing is None and truth is None else objects(correct)
+    check_sizes({"correct": len(given), "item": len(items)})
     codes, labels = factorize("item", items)
+    if truth is None:
+        known = _right(given, passing)
+    else:
+        known = codes_of(given, codes, truth_of(truth, np.array(labels, object), codes))
     if attempt is None:
         place = pd.Series(codes).groupby(codes).cumcount().to_numpy()
         names = np.arange(place.max() + 1)
     else:
         each = column("attempt", attempt)
-        check_sizes({"correct": len(right), "attempt": len(each)})
+        check_sizes({"correct": len(given), "attempt": len(each)})
         place, found = factorize("attempt", each)
         names = np.array(found)
     twice = pd.DataFrame({"item": codes, "attempt": place}).duplicated().to_numpy()
@@ -166,7 +208,7 @@ def _from_rows(correct, item, attempt, passing):
         todo = "number the attempts at each item, or leave attempt out"
         raise fail("an attempt is there twice", where, "every attempt once", todo)
     table = np.full((len(labels), len(names)), np.nan)
-    table[codes, place] = right
+    table[codes, place] = known
     return xr.DataArray(table, {"item": labels, "attempt": names}, ("item", "attempt"))
 
 
@@ -227,6 +269,8 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
         where = made.where(made == 0, drop=True)
         todo = "leave the item out, or count its answers as wrong"
         raise fail("an item has no attempt", where["item"].values.ravel()[0], "one or more", todo)
+    if "answer" in evidence:
+        check_answers(evidence)
     if "group" in evidence.coords:
         group = evidence["group"]
         if group.dims != ("item",) or group.isnull().any():

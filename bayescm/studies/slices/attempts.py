@@ -1,12 +1,15 @@
 """
 Coverage of pass@k and its relatives, of the items at hand and of all items like them.
 
-Rates of items are beta, zero-inflated, or in lumps, which no beta distribution has. In the last
-case two systems answer the same items, whose difficulties correlate.
+Rates of items are beta, zero-inflated, or in lumps, which no beta distribution has. In case 16 two
+systems answer the same items, whose difficulties correlate. From case 17 on the answers themselves
+are known, and the majority is the plurality of them; no way in which the wrong ones are shared is
+one that the model has, but that all differ.
 """
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -42,6 +45,20 @@ RATES: dict[str, Callable] = {
 CASES = dict(enumerate(((*size, rates) for size in SIZES for rates in RATES), start=1))
 PAIRED = len(CASES) + 1
 CASES[PAIRED] = (100, 8, "pairs")
+_ZIPF = np.arange(1, 11) ** -1.5 / (np.arange(1, 11) ** -1.5).sum()  # half of them are one answer
+# How the wrong answers to each item are shared; where all differ nothing is.
+WRONG: dict[str, Callable] = {
+    "all different": lambda rng, size: np.empty((size, 0)),
+    "Zipf": lambda rng, size: np.tile(_ZIPF, (size, 1)),
+    "Dirichlet": lambda rng, size: rng.dirichlet(np.full(6, 0.7), size),
+}
+_WITH_ANSWERS = "beta(2, 3)"  # in the middle, where it matters whom the wrong ones vote for
+CASES |= dict(
+    enumerate(
+        ((*size, f"{_WITH_ANSWERS}, wrong answers {each}") for size in SIZES for each in WRONG),
+        start=PAIRED + 1,
+    )
+)
 
 
 def _measures(attempts):
@@ -72,6 +89,71 @@ def generate(
     return from_attempts(right), truth | {f"{k}, population": v for k, v in population.items()}
 
 
+def votes(rates: np.ndarray, shares: np.ndarray, k: int) -> np.ndarray:
+    """
+    Return the chance that the plurality of k answers to each item is right, ties by lot.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (I,)
+    shares : ndarray, shape (I, W)
+        Those of the wrong answers; where there are none all wrong answers differ.
+    k : int
+
+    Examples
+    --------
+    >>> votes(np.array([0.5]), np.array([[0.5, 0.5]]), 3).round(4)
+    array([0.625])
+    """
+    every = np.zeros(len(rates))
+    for right in range(1, k + 1):
+        wrong = k - right
+        nodes, weights = np.polynomial.legendre.leggauss(wrong // right // 2 + 1)
+        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+            worth = [node if each == right else 1.0 for each in range(min(right, wrong) + 1)]
+            series = np.zeros((len(rates), wrong + 1))
+            series[:, 0] = 1
+            for own in ((1 - rates)[:, None] * shares).T:
+                grown = np.zeros_like(series)
+                for number, each in enumerate(worth):
+                    term = each * own**number / factorial(number)
+                    grown[:, number:] += series[:, : wrong + 1 - number] * term[:, None]
+                series = grown
+            if not shares.size:
+                tied = node if right == 1 else 1.0
+                series[:, -1] = ((1 - rates) * tied) ** wrong / factorial(wrong)
+            every += weight * series[:, -1] * rates**right * factorial(k) / factorial(right)
+    return every
+
+
+def _majorities(attempts):
+    return [3] if attempts == 3 else [3, 5, 8]
+
+
+@lru_cache
+def _of_all(kind, attempts):
+    rng = np.random.default_rng(99)
+    rates, shares = RATES[_WITH_ANSWERS](rng, 100_000), WRONG[kind](rng, 100_000)
+    return {k: float(votes(rates, shares, k).mean()) for k in _majorities(attempts)}
+
+
+def generate_answers(
+    rng: np.random.Generator, items: int, attempts: int, kind: str
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return answers that are known themselves, and the true values of their pluralities."""
+    rates, shares = RATES[_WITH_ANSWERS](rng, items), WRONG[kind](rng, items)
+    edges = shares.cumsum(1)[:, None, :-1]
+    which = 1 + (rng.random((items, attempts, 1)) > edges).sum(-1)
+    wrong = which if shares.size else np.tile(np.arange(1, attempts + 1), (items, 1))
+    answers = np.where(rng.random((items, attempts)) < rates[:, None], 0, wrong)
+    truth = {
+        f"majority_at({k}), finite": float(votes(rates, shares, k).mean())
+        for k in _majorities(attempts)
+    }
+    every = {f"majority_at({k}), population": v for k, v in _of_all(kind, attempts).items()}
+    return from_attempts(answers, truth=np.zeros(items)), truth | every
+
+
 def generate_pairs(
     rng: np.random.Generator, items: int, attempts: int
 ) -> tuple[xr.Dataset, Mapping[str, float]]:
@@ -87,6 +169,8 @@ def generate_pairs(
 def answer(evidence: xr.Dataset) -> Mapping[str, Any]:
     """Return 95% equal-tailed intervals of all measures, both estimands."""
     names = _measures(evidence.sizes["attempt"])
+    if "answer" in evidence:
+        names = [f"majority_at({k})" for k in _majorities(evidence.sizes["attempt"])]
     posterior, found = posterior_of(evidence), {}
     for of in ("finite", "population"):
         drawn = posterior.draw(
@@ -118,7 +202,8 @@ def study(case: int) -> Study:
     Parameters
     ----------
     case : int
-        1 to 15: five kinds of items, for each of three sizes; 16: two systems.
+        1 to 15: five kinds of items, for each of three sizes; 16: two systems; 17 to 25: answers
+        known themselves, three ways to be wrong for each of three sizes.
 
     Returns
     -------
@@ -136,6 +221,10 @@ def study(case: int) -> Study:
             name: partial(difference, paired=name == "paired") for name in ("paired", "apart")
         }
         return Study(name, partial(generate_pairs, items=items, attempts=attempts), methods)
+    if case > PAIRED:
+        *_, kind = kind.rpartition("answers ")
+        made = partial(generate_answers, items=items, attempts=attempts, kind=kind)
+        return Study(name, made, {"plurality": answer})
     made = partial(generate, items=items, attempts=attempts, kind=kind)
     return Study(name, made, {"repeated_items": answer})
 

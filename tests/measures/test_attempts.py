@@ -1,0 +1,70 @@
+"""Votes: the chance that a plurality is right, and that wrong answers are equal as they are."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bayescm.measures import resolve
+from bayescm.measures.attempts import Rates, Wrong, plurality
+
+WAYS = [Wrong(1.0, 1), Wrong(0.5, 1), Wrong(0.6, 3), Wrong(0.0, 4)]
+
+
+def shares(way):
+    """Return the shares of the wrong answers."""
+    rest = [(1 - way.common) / way.others] * way.others
+    return np.array([way.common, *rest] if way.common else rest)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_plurality_is_what_counting_all_cases_says(way):
+    k, rate, won = 4, 0.3, 0.0
+    chances = np.array([rate, *(1 - rate) * shares(way)])
+    for votes in product(range(len(chances)), repeat=k):
+        counts = np.bincount(votes, minlength=len(chances))
+        most = counts == counts.max()
+        won += chances[list(votes)].prod() * most[0] / most.sum()
+    known = Rates(np.array([rate]), np.ones((1, 1)), (way,))
+    assert resolve(f"majority_at({k})")(known).item() == pytest.approx(won, rel=1e-12)
+
+
+def test_of_two_answers_a_plurality_is_a_majority_and_of_many_more():
+    rates, weight = np.array([0.2, 0.6]), np.array([0.5, 0.5])
+    for k in (3, 8, 64):
+        majority = resolve(f"majority_at({k})")
+        half = majority(Rates(rates, weight))
+        same = majority(Rates(rates, np.repeat(weight, 1), (Wrong(1.0, 1),)))
+        assert same == pytest.approx(half, rel=1e-12)
+        apart = majority(Rates(rates, weight, (Wrong(0.0, 10**9),)))
+        assert apart > half + 0.05
+    # Where no two wrong answers are equal two right ones are enough, and of one it is by lot.
+    none, one = 0.8**8, 8 * 0.2 * 0.8**7
+    chance = majority_of(0.2, 8)
+    assert chance == pytest.approx(1 - none - one + one / 8, abs=1e-8)
+
+
+def majority_of(rate, k):
+    """Return the chance of a plurality where all wrong answers differ."""
+    way = (Wrong(0.0, 10**9),)
+    return resolve(f"majority_at({k})")(Rates(np.array([rate]), np.ones(1), way))
+
+
+def test_a_plurality_of_many_votes_is_finite_and_too_many_are_refused():
+    won = plurality(0.4, 30, 200)
+    assert np.isfinite(won).all()
+    assert (np.diff(won) > -1e-12).all()
+    assert won[[0, -1]].tolist() == [0, 1]
+    with pytest.raises(ValueError, match="too many votes"):
+        plurality(0.4, 30, 301)
+
+
+@pytest.mark.parametrize("way", [*WAYS, Wrong(0.7, 30), Wrong(0.0, 10_000)])
+def test_wrong_answers_are_equal_in_some_way(way):
+    # Ways to be equal of four answers, each as often as four answers can be put together so.
+    counts = np.array([[4, 0, 0, 0], [3, 1, 0, 0], [2, 2, 0, 0], [2, 1, 1, 0], [1, 1, 1, 1]])
+    with np.errstate(all="raise", under="ignore", divide="ignore"):
+        chance = np.exp(way.alike(counts))
+    assert chance @ [1, 4, 3, 6, 1] == pytest.approx(1, rel=1e-9)
+    assert chance[0] == pytest.approx((shares(way) ** 4).sum(), rel=1e-9)
+    assert way.alike(np.zeros((1, 4), int)) == 0
