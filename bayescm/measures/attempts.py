@@ -171,8 +171,8 @@ def majority_at(k: int) -> Measure:
     >>> float(majority_at(3)(one))
     0.5
     >>> different = Rates(one.support, one.weight, (Wrong(0, 10**9),))
-    >>> round(float(majority_at(3)(different)), 3)  # one of three is right: by lot in 1/3
-    0.562
+    >>> round(float(majority_at(3)(different)), 4)  # where one of three is right, by lot
+    0.5625
     """
     k = _whole(k, "majority_at")
 

@@ -103,7 +103,7 @@ def votes(rates: np.ndarray, shares: np.ndarray, k: int) -> np.ndarray:
     Examples
     --------
     >>> votes(np.array([0.5]), np.array([[0.5, 0.5]]), 3).round(4)
-    array([0.625])
+    array([0.5625])
     """
     every = np.zeros(len(rates))
     for right in range(1, k + 1):
