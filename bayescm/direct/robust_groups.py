@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from bayescm.direct.groups.collections import Two
-from bayescm.direct.groups.logit_grid import LogitGrid, mean_rates, wider
+from bayescm.direct.groups.logit_grid import LogitGrid, wider
 from bayescm.direct.hierarchical_groups import HierarchicalGroups, groups_of
 from bayescm.validate import fail
 
@@ -45,7 +45,7 @@ class RobustTwo:
             np.stack([each[name] for each in drawn], axis=1)
             for name in ("middle", "spread", "outlying")
         )
-        yes, no = np.array([mean_rates(each, self.deviation) for each in drawn]).transpose(1, 2, 0)
+        yes, no = (np.stack([each[name] for each in drawn], axis=1) for name in ("yes", "no"))
         new = self._effects(spread, outlying, rng)
         found = {
             "rates": expit(middle),
@@ -90,6 +90,7 @@ class RobustGroups(HierarchicalGroups):
 
     sampling_method = "quadrature"
     how = "draws by quadrature on a grid"
+    worth = np.inf
     deviation: float
 
     @cached_property

@@ -19,7 +19,7 @@ _SPREADS, _MIDDLES, _SHARES = 24, 9, 6
 _NARROW, _WIDE = 0.008, 4.0  # the spreads, in units of their prior's scale
 _ALIKE = 25  # how many times narrower the half of the prior is that says that groups are alike
 _SHARE = (1.0, 9.0)  # the prior of the share of groups that deviate
-_HELD = 4e7  # numbers held at once
+_HELD, _CACHED = 4e7, 60_000  # numbers held at once, and in the processor's cache
 _TINY = 1e-300
 
 
@@ -171,8 +171,9 @@ class LogitGrid:
         Returns
         -------
         dict
-            ``middle``, ``spread`` and ``outlying`` (size,), and ``logits`` (size, G). Several draws
-            of many groups have their parameters in common.
+            ``middle``, ``spread`` and ``outlying`` (size,); ``yes`` and ``no`` (size,), the rate
+            and its complement, averaged over all groups there may be; and ``logits`` (size, G).
+            Several draws of many groups have their parameters in common.
         """
         points = self.points
         alike = int(np.clip(len(self.hits) // 16, 1, 8)) if groups else 1
@@ -180,44 +181,55 @@ class LogitGrid:
         edges = np.cumsum(points.weights.ravel())
         at = (np.arange(number) + rng.random()) / number * edges[-1]
         chosen = np.minimum(np.searchsorted(edges, at), edges.size - 1)
-        place, share = np.divmod(chosen, _SHARES)
         order = rng.permutation(number * alike)[:size]
-        found = {
+        # Few kinds of parameters are drawn, each many times.
+        kinds, kind, count = np.unique(chosen, return_inverse=True, return_counts=True)
+        place, share = np.divmod(kinds, _SHARES)
+        known = {
             "middle": points.middle[place],
             "spread": points.spread[place],
             "outlying": self.shares[share],
         }
-        found = {name: np.repeat(each, alike)[order] for name, each in found.items()}
+        known["yes"], known["no"] = mean_rates(known, self.deviation)
+        found = {name: np.repeat(each[kind], alike)[order] for name, each in known.items()}
         if groups:
-            found["logits"] = self._groups(place, share, alike, rng)[order]
+            found["logits"] = self._groups(place, share, count * alike, rng)[order]
         return found
 
-    def _groups(self, place, share, alike, rng):
-        """Draw the groups' logits (number * alike, G), by inverting sums over the grid."""
-        kinds, count = np.unique(np.stack([place, share], 1), axis=0, return_counts=True)
-        middle, spread = (getattr(self.points, name)[kinds[:, 0]] for name in ("middle", "spread"))
-        mixed = self._mixed(middle, spread, self.shares[kinds[:, 1]])
-        drawn = np.empty((len(place) * alike, len(self.hits)))
+    def _groups(self, place, share, count, rng):
+        """Draw the groups' logits (N, G), so many of each kind, by inverting sums on the grid."""
+        places, at = np.unique(place, return_inverse=True)
+        parameters = self.points.middle[places], self.points.spread[places]
+        outlying = self.shares[share][:, None]
+        mixed = (1 - outlying) * self._hats(*parameters)[at]
+        mixed += outlying * self._apart(*parameters)[at]
+        ends = np.concatenate([[0], np.cumsum(count)])
+        drawn = np.empty((ends[-1], len(self.hits)))
         for piece, likely in self._pieces():
-            start = 0
-            for prior, times in zip(mixed, count * alike, strict=True):
-                drawn[start : start + times, piece] = self._inverted(likely, prior, times, rng)
-                start += times
+            step = max(1, _CACHED // likely.size)
+            for first in range(0, len(place), step):
+                some = slice(first, first + step)
+                rows = slice(ends[first], ends[min(first + step, len(place))])
+                drawn[rows, piece] = self._inverted(likely, mixed[some], count[some], rng)
         return drawn
 
-    def _inverted(self, likely, prior, times, rng):
-        """Draw from likelihoods (g, M) times a prior (M,), so many times; shape (times, g)."""
-        used = np.flatnonzero(prior > 1e-12 * prior.max())
+    def _inverted(self, likely, priors, count, rng):
+        """Draw from likelihoods (g, M) times priors (k, M), each so many times; shape (N, g)."""
+        used = np.flatnonzero((priors > 1e-12 * priors.max(axis=1, keepdims=True)).any(axis=0))
         low, high = used[0], used[-1] + 1
-        sums = np.cumsum(likely[:, low:high] * prior[low:high], axis=1)
-        rows = np.arange(len(likely))
+        sums = np.cumsum(likely[:, low:high] * priors[:, None, low:high], axis=2)
+        rows = np.arange(len(priors) * len(likely)).reshape(len(priors), -1)
         # All rows as one sorted array: each is shifted by a whole number more than the last.
-        sums = (sums / sums[:, -1:] + rows[:, None]).ravel()
-        at = np.searchsorted(sums, rng.random((times, len(likely))) + rows)
-        at = np.clip(at - rows * (high - low), 0, high - low - 1) + low
+        sums = (sums / sums[..., -1:] + rows[..., None]).ravel()
+        own = np.repeat(rows, count, axis=0)
+        at = np.searchsorted(sums, rng.random(own.shape) + own)
+        at = np.clip(at - own * (high - low), 0, high - low - 1) + low
         # Within the hat around a point.
-        step = np.diff(self.grid, append=self.grid[-1] + _COARSE)[at]
-        return self.grid[at] + step * (rng.random(at.shape) - 0.5)
+        return self.grid[at] + self._steps[at] * (rng.random(at.shape) - 0.5)
+
+    @cached_property
+    def _steps(self):
+        return np.diff(self.grid, append=self.grid[-1] + _COARSE)
 
 
 def hats(grid: np.ndarray, middle: np.ndarray, spread: np.ndarray) -> np.ndarray:
