@@ -171,7 +171,7 @@ class RepeatedItems(Posterior):
                     axis=1,
                 )
             )
-            weight = maximised(likely, each, before)
+            weight = maximised(likely, each, before, mixture.steps)
             if self.estimands[of] == "share_item":
                 # How many items are of each sort, in a few sweeps from the bootstrap's start.
                 for _ in range(_SWEEPS):

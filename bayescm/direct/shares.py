@@ -24,7 +24,7 @@ WRONG = tuple(
     )
 )
 _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
-_STEPS = 40  # of the algorithm that maximises
+_STEPS, _MORE = 40, 120  # of the algorithm that maximises; ways to be wrong are harder to tell
 _FEW = 10  # items of a kind, which are drawn one by one
 _LEAST = 1e-12  # beside the largest likelihood, which is something
 
@@ -41,10 +41,13 @@ class Mixture:
         Rates of right answers, each with every way in turn.
     prior : ndarray, shape (M,)
         What share of the items each has a priori.
+    steps : int
+        As many as maximising the likelihood takes.
     """
 
     def __init__(self, wrong: tuple[Wrong, ...] = ()):
         self.wrong, ways = wrong, max(len(wrong), 1)
+        self.steps = _MORE if wrong else _STEPS
         shares = np.full(len(SUPPORT), (1 - 2 * _EXTREME) / (len(SUPPORT) - 2))
         shares[[0, -1]] = _EXTREME
         self.support, self.prior = np.repeat(SUPPORT, ways), np.repeat(shares / ways, ways)
@@ -78,7 +81,9 @@ class Mixture:
 NARROW, WIDE = Mixture(), Mixture(WRONG)
 
 
-def maximised(likely: np.ndarray, each: np.ndarray, before: np.ndarray) -> np.ndarray:
+def maximised(
+    likely: np.ndarray, each: np.ndarray, before: np.ndarray, steps: int = _STEPS
+) -> np.ndarray:
     """
     Return the shares (S, M) that maximise weighted likelihoods.
 
@@ -89,6 +94,7 @@ def maximised(likely: np.ndarray, each: np.ndarray, before: np.ndarray) -> np.nd
         The weight of every kind of item.
     before : ndarray, shape (S, M)
         Pseudo-items of every sort.
+    steps : int
     """
     # Single precision is a thousand times finer than the draws; only the last sum is set right.
     likely = (likely / likely.max(1, keepdims=True)).astype(np.float32)
@@ -99,7 +105,7 @@ def maximised(likely: np.ndarray, each: np.ndarray, before: np.ndarray) -> np.nd
     before = np.maximum(before, _LEAST**2)
     across = np.ascontiguousarray(likely.T)
     weight = np.full_like(before, 1 / before.shape[1])
-    for _ in range(_STEPS):
+    for _ in range(steps):
         weight = weight * ((each / (weight @ across)) @ likely) + before
     return weight / weight.sum(1, keepdims=True, dtype=float)
 

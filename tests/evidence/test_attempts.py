@@ -106,6 +106,8 @@ def test_a_text_beside_nan_is_an_attempt_that_was_not_made():
         (ANSWERS, {"truth": ["4", "7"]}, "differ in length"),
         (ANSWERS, {"truth": "47z"}, "truth is one answer"),
         (ANSWERS, {"truth": ANSWERS}, "truth is a table"),
+        (ANSWERS, {"item": list("abc"), "truth": list("abc")}, "correct has 2 axes"),
+        ([[1, 0], [0, 1]], {"item": ["a", "b"]}, "correct has 2 axes"),
         (ANSWERS, {"truth": [4, 7, 9]}, "texts and numbers"),
         (ANSWERS, {"truth": ["4", "7", "z"], "passing": ["4"]}, "both truth and passing"),
         (list("abc"), {"item": [1, 1, 2], "truth": list("abc")}, "item 1 has several truths"),

@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.scored.answers import check_answers, codes_of, objects, truth_of
-from bayescm.evidence.tabulate import check_sizes, column, factorize
+from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
 from bayescm.validate import fail, unmasked
 
 
@@ -188,6 +188,7 @@ def _from_rows(correct, item, attempt, passing, truth):
         correct = pd.Series(correct).astype(object)  # where NA is an attempt that was not made
     unmasked(correct, "correct")
     given = np.asarray(correct) if passing is None and truth is None else objects(correct)
+    check_one_axis("correct", given)
     check_sizes({"correct": len(given), "item": len(items)})
     codes, labels = factorize("item", items)
     if truth is None:
