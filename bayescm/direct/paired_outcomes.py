@@ -1,6 +1,6 @@
 """Several classifiers on the same examples: the posterior, drawn without enumeration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lgamma
@@ -13,11 +13,11 @@ from scipy.special import gammaln
 from bayescm.direct.arguments import prior_of
 from bayescm.direct.base import Posterior
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.direct.groups.joint_table import base_measure, draw_prior, own_priors
+from bayescm.direct.groups.joint_table import base_measure, draw_hits, draw_prior, own_priors
 from bayescm.distributions import dirichlet
 from bayescm.distributions.paired import discordant
 from bayescm.evidence.counts import abstains
-from bayescm.evidence.joint_cells import arrays, pour
+from bayescm.evidence.joint_cells import added, arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.measures.next_tables import next_counts
 from bayescm.validate import fail
@@ -71,6 +71,41 @@ class PairedOutcomes(Posterior):
             mass = rng.standard_gamma(self.weight, lead)[..., None, None, None]
             total += mass * draw_prior(self.prior, lead, share, rng)
         return total / total.sum((-2, -1), keepdims=True)
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw measures jointly; of a single one that is a share right or wrong, this alone."""
+        single = len(measures) == 1 and self.size > ENUMERATE
+        single = single and self.classes_of(measures[0]) is None
+        share = self._share(measures[0], size, rng) if single else None
+        return super().draw_parameter(measures, size, rng) if share is None else [share]
+
+    def _share(self, measure, size, rng):
+        """Draw the share right or wrong of each classifier, (size, ..., J), or return None."""
+        found, rows = _right_of(measure, self.prior.shape[-1], None), self.prior[0].sum(-1)
+        if found is None:
+            return None
+        events, wrong = found
+        seen, counted = events[self.actual], np.flatnonzero(events & (rows > 0))
+        outcomes, rows = self.outcomes[..., seen], rows[counted]
+        gammas = rng.standard_gamma(outcomes, (size, *outcomes.shape))
+        share = added(gammas, (self.predicted == self.actual)[:, seen] ^ wrong)
+        total, weight = gammas.sum(-1, keepdims=True), rows.sum()
+        if weight > 0:
+            right = self.prior[:, counted, counted].T / rows[:, None]
+            chance, ratio = (
+                1 - right if wrong else right,
+                weight / (weight + outcomes.sum(-1).min()),
+            )
+            hits = draw_hits(rows, chance, total.shape[:-1], ratio, rng)
+            if hits is None:
+                return None
+            mass = rng.standard_gamma(weight, total.shape)
+            share += mass * hits
+            total += mass
+        with np.errstate(invalid="ignore"):
+            return np.minimum(share / total, 1)
 
     def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
         """Draw every classifier's matrix of the same next n examples, ``(size, ..., J, C, C)``."""

@@ -62,8 +62,19 @@ def pour(weights, actual, predicted, classes: int) -> np.ndarray:
 
 
 def _poured(weights, code, classes):
-    """Add draws up by a product of matrices; equal cells once, so that twins stay equal."""
+    """Add draws up to tables."""
     cells = np.arange(classes**2)[:, None] == code[:, None, :]
-    distinct, place = np.unique(cells.reshape(-1, code.shape[-1]), axis=0, return_inverse=True)
-    total = (weights @ distinct.T.astype(weights.dtype))[..., place.ravel()]
+    total = added(weights, cells.reshape(-1, code.shape[-1]))
     return total.reshape(*total.shape[:-1], len(code), classes, classes)
+
+
+def added(weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """
+    Add up weights (..., M) that are chosen (K, M), (..., K), by a product of matrices.
+
+    Equal choices are added once, so that twins stay equal.
+    """
+    known: dict[bytes, int] = {}
+    place = [known.setdefault(each.tobytes(), len(known)) for each in np.packbits(chosen, axis=1)]
+    distinct = chosen[np.unique(place, return_index=True)[1]]
+    return (weights @ distinct.T.astype(weights.dtype))[..., place]

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import bayescm as bcm
+from bayescm.answers.draws import draw_measures
 from bayescm.answers.ranking.sets import rank_sets, tiers, told_apart
 
 TRUTH = np.arange(240) % 5 < 2
@@ -124,6 +125,35 @@ def test_members_that_are_equal_or_certain():
     above = told_apart(values)
     np.testing.assert_array_equal(above, [[0, 0, 0], [0, 0, 0], [1, 1, 0]])
     assert not told_apart(np.empty((0, 3))).any()
+
+
+# Of the next twelve examples many draws tie, and some ratios are infinite.
+@pytest.mark.parametrize("measure", ["error_rate", "positive_likelihood_ratio", "f1"])
+def test_those_who_tie_share_their_ranks_evenly(measure):
+    asked = {"of": "predictive", "n": 12, "draws": 400, "random_seed": 2}
+    drawn = draw_measures(OUTCOMES, measure, **asked)
+    values = drawn.measures[0].worth(drawn.values[measure].transpose("draw", ...).values)
+    values = values[~np.isnan(values).any(axis=1)]
+    above = (values[:, :, None] > values[:, None]).sum(axis=1)  # how many are better than each
+    tied = (values[:, :, None] == values[:, None]).sum(axis=1)
+    assert (tied > 1).any()
+    place = np.arange(5)[:, None, None]
+    shares = np.where((above <= place) & (place < above + tied), 1 / tied, 0).mean(axis=1)
+    with np.errstate(invalid="ignore"):  # infinite less infinite, in the expected loss
+        table = bcm.ranks(OUTCOMES, measure, **asked)
+    found = table[[f"rank_{place}" for place in range(1, 6)]].to_numpy()
+    np.testing.assert_allclose(found, shares.T, atol=1e-12)
+    np.testing.assert_allclose(table["p_best"], shares[0], atol=1e-12)
+
+
+def test_no_tier_is_left_whose_pairs_share_others():
+    apart = np.zeros((6, 6), bool)
+    for one, two in ((0, 3), (0, 4), (0, 5), (1, 4), (2, 5), (3, 5)):
+        apart[one, two] = True
+    found = [set(each.tolist()) for each in tiers(apart, np.arange(6))]
+    pairs = [set(combinations(sorted(each), 2)) for each in found]
+    for place, own in enumerate(pairs):
+        assert own - set().union(*pairs[:place], *pairs[place + 1 :])
 
 
 @pytest.mark.parametrize("prob", [0, 1.2])

@@ -78,6 +78,36 @@ def test_lazy_draws_have_the_moments_of_the_whole_table(judges, classes, monkeyp
     np.testing.assert_allclose(np.cov(lazy.T) / scale, np.cov(whole.T) / scale, atol=0.12)
 
 
+UNLIKE = np.array([[[0.3 + j / 10, 1.7 - j / 10], [0.4, 0.6]] for j in range(8)])
+
+
+# Of accuracy and recall alone no cells are drawn; of heavy priors sticks leave too much.
+@pytest.mark.parametrize("concentration", [None, 0.1, UNLIKE, 8.0])
+@pytest.mark.parametrize("measure", ["accuracy", "error_rate", "recall", "fall_out"])
+def test_shares_drawn_alone_are_distributed_as_known(concentration, measure):
+    outcomes = simulated(8, 2, 30).assign_coords(positive=1)
+    posterior = direct.paired_outcomes(outcomes, concentration=concentration)
+    kernel = resolve(measure)
+    (draws,) = posterior.draw([kernel], SIZE // 4, np.random.default_rng(2))
+    known, gaps = posterior.distribution(kernel), draws - draws[:, :1]
+    off = (draws.mean(axis=0) - known.mean()) / known.sd()
+    assert np.abs(off).max() < 4 / (SIZE // 4) ** 0.5
+    np.testing.assert_allclose(draws.std(axis=0), known.sd(), rtol=0.08)
+    assert distance(draws[:, 7], known.a[7], known.b[7]) < 1.95
+    for one in range(1, 8):
+        gap = posterior.difference(kernel, {"classifier": one}, {"classifier": 0})
+        assert abs(gaps[:, one].mean() - gap.mean()) < 4 * gap.sd() / (SIZE // 4) ** 0.5
+        assert gaps[:, one].std() == pytest.approx(gap.sd(), rel=0.08)
+
+
+def test_a_share_alone_of_no_example_is_undefined():
+    outcomes = simulated(9, 2, 20).assign_coords(positive=1)
+    negatives = outcomes.isel(outcome=(outcomes["actual"] == 0).values)
+    posterior = direct.paired_outcomes(negatives, concentration=0)
+    (draws,) = posterior.draw([resolve("recall")], 3, np.random.default_rng(0))
+    assert np.isnan(draws).all()
+
+
 def test_classifiers_that_answer_alike_do_not_differ():
     actual = [1, 1, 1, 0, 0, 0, 1, 0] * 200
     answers = [1, 0, 1, 0, 0, 1, 1, 0] * 200

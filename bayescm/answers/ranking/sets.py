@@ -93,34 +93,33 @@ def tiers(above: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
         The members, best first.
     """
     above = above[np.ix_(order, order)]
-    apart = above | above.T
-    missing, found = np.triu(~apart), []
+    together = ~(above | above.T)
+    missing, found = np.triu(together), []
     while missing.any():
         pair = np.unravel_index(missing.argmax(), missing.shape)
-        found.append(_grown(pair, apart))
+        found.append(_grown(pair, together))
         missing[np.ix_(found[-1], found[-1])] = False
-    return [order[each] for each in _needed(found, apart)]
+    return [order[each] for each in _needed(found, len(order))]
 
 
-def _grown(pair, apart):
+def _grown(pair, together):
     """Return a pair with as many more, in order, as are not told apart from any of them."""
-    open_ = ~apart[list(pair)].any(axis=0)
-    for each in np.flatnonzero(open_):
+    open_ = together[pair[0]] & together[pair[1]]
+    for each in np.flatnonzero(open_).tolist():
         if open_[each]:
-            open_ &= ~apart[each]
+            open_ &= together[each]
     return np.flatnonzero(open_)
 
 
-def _needed(found, apart):
+def _needed(found, number):
     """Leave out the tiers whose every pair shares another one."""
-    times = np.zeros(apart.shape, int)
-    for each in found:
-        times[np.ix_(each, each)] += 1
-    kept = []
-    for each in found:
-        pairs = np.ix_(each, each)
-        if (times[pairs] > 1).all():
-            times[pairs] -= 1
-        else:
-            kept.append(each)
-    return kept
+    within = np.zeros((len(found), number), np.float32)
+    for row, each in zip(within, found, strict=True):
+        row[each] = 1
+    times = within.T @ within
+    needed = ((within @ (times == 1)) * within).any(axis=1)  # for good: times only fall
+    for place in np.flatnonzero(~needed):
+        pairs = np.ix_(found[place], found[place])
+        needed[place] = (times[pairs] == 1).any()
+        times[pairs] -= not needed[place]
+    return [each for each, stays in zip(found, needed, strict=True) if stays]

@@ -7,6 +7,9 @@ import numpy as np
 from bayescm.distributions import dirichlet
 from bayescm.validate import fail
 
+_MOST = 64  # sticks
+_NUMBERS = 2**17  # of all sticks at once
+
 
 def own_priors(concentration, judges: int, classes: int, *, abstains: bool = False) -> np.ndarray:
     """Return each classifier's own pseudo-counts, ``(J, C, C)``; 0 in an abstention's row."""
@@ -54,18 +57,50 @@ def draw_prior(prior, lead, share, rng):
     the sticks make the rest of the joint distribution right up to a millionth of the mass.
     """
     size = int(np.prod(lead))
-    weight = prior[0].sum()
-    decay = weight / (1 + weight)
-    number = (
-        1
-        if len(prior) == 1
-        else int(np.clip(np.ceil((log(1e-6) - log(share)) / log(decay)), 1, 64))
-    )
-    broken = rng.beta(1, weight, (number, size))
-    left = np.cumprod(1 - broken, axis=0)
-    sticks = broken * np.concatenate([np.ones((1, size)), left[:-1]])
-    rest = left[-1][:, None, None, None] * _independent_rows(prior, size, rng)
-    return (_place(sticks, prior, rng) + rest).reshape(*lead, *prior.shape)
+    sticks, left = _sticks(prior[0].sum(), size, share, rng, most=1 if len(prior) == 1 else _MOST)
+    rest = left[:, None, None, None] * _independent_rows(prior, size, rng)
+    return (_place(sticks.T, prior, rng) + rest).reshape(*lead, *prior.shape)
+
+
+def draw_hits(rows, chance, lead, share, rng):
+    """Draw the share of the prior's mass that each classifier hits, ``(*lead, J)``, or None.
+
+    Rows are those of the classes that count, and chances (classes, J) that one of them is hit. What
+    the sticks leave, a millionth of the mass, goes with the last; None if they leave more.
+    """
+    sticks, left = _sticks(rows.sum(), int(np.prod(lead)), share, rng)
+    if sticks.shape[1] == _MOST:
+        return None
+    sticks[:, -1] += left
+    hit = np.empty((len(sticks), chance.shape[1]))
+    step = max(1, _NUMBERS // (sticks.shape[1] * chance.shape[1]))
+    for part in (slice(start, start + step) for start in range(0, len(sticks), step)):
+        own = sticks[part]
+        actual = rng.choice(len(rows), own.shape, p=rows / rows.sum())
+        hit[part] = (own[:, None] @ _happens(chance, actual, rng))[:, 0]
+    return hit.reshape(*lead, -1)
+
+
+def _happens(chance, row, rng):
+    """Draw what happens with the chances in some rows, by eight random bits and more if need be."""
+    more, bits = np.modf(256 * chance)
+    bits, size = bits.astype(np.uint8)[row], row.size * chance.shape[1]
+    drawn = rng.integers(0, 2**64 - 1, -(-size // 8), np.uint64, endpoint=True)
+    drawn = drawn.view(np.uint8)[:size].reshape(bits.shape)
+    found = drawn < bits
+    if more.any():
+        open_ = np.nonzero(drawn == bits)
+        found[open_] = rng.random(len(open_[0])) < more[row[open_[:-1]], open_[-1]]
+    return found
+
+
+def _sticks(weight, size, share, rng, most=_MOST):
+    """Break sticks off 1 until a millionth is left, (size, number), and return what is left."""
+    number = (log(1e-6) - log(share)) / log(weight / (1 + weight))
+    broken = rng.beta(1, weight, (int(np.clip(np.ceil(number), 1, most)), size)).T
+    left = np.cumprod(1 - broken, axis=1)
+    broken[:, 1:] *= left[:, :-1]
+    return broken, left[:, -1]
 
 
 def _place(sticks, prior, rng):
