@@ -176,16 +176,14 @@ def with_design(counts: xr.DataArray) -> xr.DataArray:
     """Add what the folds of one cross-validation say about its design, where it is not given."""
     if counts.sizes.get("fold", 1) < 2:
         return counts
-    sizes = counts.sum(CELLS)
+    totals = counts.transpose("fold", ..., *CELLS).values.sum(axis=-1)
+    sizes = totals.sum(axis=-1)
     if (sizes == 0).any():
         todo = "give every repeat the same folds, or drop incomplete ones"
-        raise fail(
-            "ragged folds: some have no examples", sizes.values, "examples in every fold", todo
-        )
-    totals = counts.sum("predicted")
+        raise fail("ragged folds: some have no examples", sizes, "examples in every fold", todo)
     design = {
         "n_folds": counts.sizes["fold"],
         "test_share": 1 / counts.sizes["fold"],
-        "fixed_totals": bool((totals.max("fold") - totals.min("fold") <= 1).all()),
+        "fixed_totals": bool((np.ptp(totals, axis=0) <= 1).all()),
     }
     return counts.assign_coords({k: v for k, v in design.items() if k not in counts.coords})

@@ -88,7 +88,9 @@ def from_predictions(
     counts = make_counts(whole, known, positive, tuple(coords), coords, abstain)
     if kish is not None:
         counts = counts.assign_coords(effective=(counts.dims, kish))
-    counts = with_design(counts.assign_coords(_known(design or {})))
+    if not design:
+        return with_design(counts)
+    counts = with_design(counts.assign_coords(_known(design)))
     as_counts(counts)  # says so where the design cannot be
     return counts
 

@@ -10,7 +10,7 @@ import pandas as pd
 from bayescm.evidence.labels import as_labels, default_labels
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
-_PIECE = 1 << 16  # examples that stay in the processor's cache
+_PIECE = 1 << 18  # examples at a time, whose codes stay in the cache of the processor
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 WEIGHTS = ("counts", "importance")
 DIMS = ("fold", "repeat", "classifier", "group", "step", "batch")
@@ -77,9 +77,11 @@ class Axis(NamedTuple):
     values: np.ndarray
 
     def piece(self, part: slice) -> np.ndarray:
-        """Return the codes of some examples, counted from 0."""
-        codes = self.codes[part].astype(np.intp, copy=False)
-        return codes - self.low if self.low else codes
+        """Return the codes of some examples, counted from 0, in the smallest type."""
+        codes = self.codes[part]
+        return (codes.astype(np.intp) - self.low if self.low else codes).astype(
+            np.min_scalar_type(len(self.values)), copy=False
+        )
 
 
 def column(name: str, values: Any) -> Any:
@@ -183,8 +185,10 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
 def _axis(name, values):
     """Return where every example lies on a leading dim; its values are sorted."""
     axis = _narrow(array := column(name, values))
-    if axis is not None and _all_occur(axis):
-        return axis
+    if axis is not None:
+        axis = axis._replace(values=np.arange(axis.low, int(array.max()) + 1))
+        if _all_occur(axis):
+            return axis
     codes, values = factorize(name, array)
     order = np.argsort(np.array(values))
     return Axis(np.argsort(order)[codes], 0, np.array(values)[order])
@@ -225,11 +229,9 @@ def _narrow(first, *others):
         return None
     if not all(each.size for each in arrays):
         return None
-    pieces = (
-        each[start : start + _PIECE] for each in arrays for start in range(0, each.size, _PIECE)
-    )
-    ends = [(each.min(), each.max()) for each in pieces]
-    low, high = int(min(low for low, _ in ends)), int(max(high for _, high in ends))
+    low, high = 0, int(np.bitwise_or.reduce([np.bitwise_or.reduce(each) for each in arrays]))
+    if not 0 <= high < 64:
+        low, high = int(min(each.min() for each in arrays)), int(max(each.max() for each in arrays))
     return Axis(first, low, np.arange(low, high + 1)) if high - low < 64 else None
 
 
@@ -257,12 +259,22 @@ def _count(axes, weights=None):
     piece = max(_PIECE, 4 * size)
     for start in range(0, examples, piece):
         part = slice(start, start + piece)
-        index = axes[0].piece(part)
+        index = axes[0].piece(part).astype(np.min_scalar_type(size), copy=False)
         for axis in axes[1:]:
-            index = index * len(axis.values)
+            index = index * index.dtype.type(len(axis.values))
             index += axis.piece(part)
-        table += np.bincount(index, weights if weights is None else weights[part], size)
+        table += _tally(index, size) if weights is None else np.bincount(index, weights[part], size)
     return table.reshape(shape)
+
+
+def _tally(codes, size):
+    """Count codes below ``size``, two of them at a time where there are few pairs."""
+    if size > 64 or codes.size % 2:
+        return np.bincount(codes, minlength=size)
+    codes = codes.astype(np.min_scalar_type(size * size), copy=False)
+    first, second = codes[: codes.size // 2], codes[codes.size // 2 :]
+    pairs = _tally(first * codes.dtype.type(size) + second, size * size).reshape(size, size)
+    return pairs.sum(axis=0) + pairs.sum(axis=1)
 
 
 def _labels(table, universe, labels, actual, abstain):
