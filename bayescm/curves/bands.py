@@ -91,17 +91,21 @@ def _deepest(curves, low, prob):
     """Return the hull, (T, 2), of the deepest of the curves (S, T), its lower side from ``low``."""
     size = len(curves)
     points = np.ascontiguousarray(curves.T)
-    order = np.argsort(points, axis=1)
-    values = np.take_along_axis(points, order, axis=1)
     # Only the most extreme ranks decide: of draws in the order of each point, those on the edges.
     edge = min(size // 2, max(8, int(np.ceil((1 - prob) * size))))
-    lower = _edge_ranks(values[:, : edge + 1])
-    upper = _edge_ranks(values[:, : -edge - 2 : -1])
-    draws = np.concatenate([order[:, :edge], order[:, : -edge - 1 : -1]], axis=1)
-    extreme = _extreme_ranks(draws.ravel(), np.concatenate([lower, upper], axis=1).ravel(), size)
+    order = np.stack([_edge(points, edge), _edge(-points, edge)])
+    values = np.take_along_axis(points[None], order, axis=2)
+    draws, ranks = order[..., :edge], np.stack([_edge_ranks(each) for each in values])
+    extreme = _extreme_ranks(draws.ravel(), ranks.ravel(), size)
     deepest_first = np.lexsort(extreme.T[::-1])[::-1]
     kept = deepest_first[: int(np.ceil(prob * size))]
     return np.stack([low[kept].min(axis=0), curves[kept].max(axis=0)], axis=1)
+
+
+def _edge(points, edge):
+    """Return which draws are lowest at each point, in order, and the one behind, (T, edge + 1)."""
+    some = np.argpartition(points, edge, axis=1)[:, : edge + 1]
+    return np.take_along_axis(some, np.take_along_axis(points, some, axis=1).argsort(axis=1), 1)
 
 
 def _edge_ranks(values):

@@ -146,11 +146,9 @@ def precision_at(curve: Curve, recall: np.ndarray) -> np.ndarray:
 
 
 def _rows(at, x, y):
-    # One call of np.interp per draw: it is C, and a draw's curve fits the cache.
-    out = np.empty((len(x), len(at)))
-    for row, (xs, ys) in enumerate(zip(x, y, strict=True)):
-        out[row] = np.interp(at, xs, ys)
-    return out
+    # All draws in one call: rates lie in [0, 1], so that rows 2 apart do not overlap.
+    place = 2.0 * np.arange(len(x))[:, None]
+    return np.interp(at + place, (x + place).ravel(), np.ravel(y))
 
 
 def cells_at(curve: Curve, place: np.ndarray) -> np.ndarray:
