@@ -68,8 +68,9 @@ def share(logits: np.ndarray) -> np.ndarray:
 def averaged(means: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return rates and their complements, averaged over normal logits, all of one shape."""
     nodes, weights = normal_rule(_NODES)
-    logits = means[..., None] + deviations[..., None] * nodes
-    return share(logits) @ weights, share(-logits) @ weights
+    odds = np.exp(np.minimum(-means[..., None] - deviations[..., None] * nodes, 700))
+    rates = 1 / (1 + odds)
+    return rates @ weights, (odds * rates) @ weights
 
 
 @cache
@@ -85,8 +86,25 @@ def log_binomial(logit: np.ndarray, hits: np.ndarray, totals: np.ndarray) -> np.
     return hits * logit - totals * softplus(logit)
 
 
-def integrated(groups: Fitted, number: int) -> np.ndarray:
-    """Return the log likelihood (S, G) by so many nodes for each of one or two effects."""
+def integrated(groups: Fitted, numbers: np.ndarray) -> np.ndarray:
+    """Return the log likelihood (S, G) by so many nodes, (G,), for each of one or two effects."""
+    found = np.empty_like(groups.middle[0])
+    for number in np.unique(numbers):
+        which = numbers == number
+        found[:, which] = _by_nodes(groups if which.all() else _some(groups, which), number)
+    return found
+
+
+def _some(groups, which):
+    """Return the groups that are chosen."""
+    means = [each[:, which] if each.shape[1] > 1 else each for each in groups.means]
+    middle = [each[:, which] for each in groups.middle]
+    spread = [[each[:, which] for each in row] for row in groups.spread]
+    hits, totals = groups.hits[:, which], groups.totals[:, which]
+    return Fitted(hits, totals, means, groups.factor, middle, spread)
+
+
+def _by_nodes(groups, number):
     nodes, weights = normal_rule(number)
     weights = weights * np.exp(nodes**2 / 2)
     peak = _peak(groups)

@@ -14,10 +14,10 @@ from scipy.special import betaln, logit
 from bayescm.direct.groups.effects_out import Fitted, averaged, integrated, log_binomial, share
 from bayescm.direct.groups.importance import Weighted, explore
 
-# Nodes for each effect: of many groups together the parameters are known so well that fewer do, and
-# three tell where the posterior is.
-_NODES, _FEWER, _MANY, _ROUGH = 7, 5, 100, 3
-_POINTS, _FEWEST_AND_MOST = 1.5e6, (1500, 4000)  # of the posterior, times groups; at least, at most
+# Nodes for each effect. Four do but where a rate was seen as 0 or 1, and there five do where so many
+# groups together tell the parameters; three tell where the posterior is.
+_NODES, _FEWER, _MANY, _USUAL, _ROUGH = 7, 5, 100, 4, 3
+_POINTS, _FEWEST_AND_MOST = 1e6, (1000, 2500)  # of the posterior, times groups; at least, at most
 _IMPOSSIBLE = -1e6
 _HELD = 32_000  # (proposal, group) pairs at once, by the nodes: what the cache has room for
 
@@ -86,10 +86,16 @@ class Block:
         # Spreads that the prior rules out would overflow the quadrature, and weigh nothing.
         heights = np.where(heights > _IMPOSSIBLE, heights, -np.inf)
         likely = np.flatnonzero(np.isfinite(heights))
-        nodes = nodes or (_FEWER if len(self.hits) > _MANY else _NODES)
-        for some in self._pieces(len(likely), nodes):
-            heights[likely[some]] += self._log_likelihood(points[likely[some]], nodes).sum(1)
+        numbers = self._numbers if nodes is None else np.full(len(self.hits), nodes)
+        for some in self._pieces(len(likely), numbers.mean()):
+            heights[likely[some]] += self._log_likelihood(points[likely[some]], numbers).sum(1)
         return heights
+
+    @cached_property
+    def _numbers(self):
+        """Return how many nodes each group's effects take, (G,)."""
+        extreme = ((self.hits == 0) | (self.hits == self.totals)).any(axis=1)
+        return np.where(extreme, _FEWER if len(self.hits) > _MANY else _NODES, _USUAL)
 
     def log_likelihood(self, points: np.ndarray) -> np.ndarray:
         """
@@ -97,18 +103,19 @@ class Block:
 
         The effects are integrated out; the binomial coefficients are left out.
         """
+        numbers = np.full(len(self.hits), _NODES)
         pieces = self._pieces(len(points), _NODES)
-        return np.concatenate([self._log_likelihood(points[each], _NODES) for each in pieces])
+        return np.concatenate([self._log_likelihood(points[each], numbers) for each in pieces])
 
     def _pieces(self, size, nodes):
         """Give slices of so many points that what is made of them stays in the cache."""
-        step = max(1, _HELD // (len(self.hits) * nodes))
+        step = max(1, int(_HELD / (len(self.hits) * nodes)))
         return (slice(start, start + step) for start in range(0, size, step))
 
-    def _log_likelihood(self, points, number):
+    def _log_likelihood(self, points, numbers):
         means, factor = self._distribution(points)
         fitted = Fitted(self.hits.T, self.totals.T, means, factor, *self.effects(means, factor))
-        return integrated(fitted, number)
+        return integrated(fitted, numbers)
 
     def _distribution(self, points):
         """Return means, D of (S, 1 or G), and the lower Cholesky factor, D rows of (S, 1)."""
