@@ -14,7 +14,7 @@ from scipy.special import betaln, logit
 from bayescm.direct.groups.effects_out import Fitted, averaged, integrated, log_binomial, share
 from bayescm.direct.groups.importance import Weighted, explore
 
-# Nodes for each effect. Four do but where a rate was seen as 0 or 1, and there five do where so many
+# Nodes for each effect. Four do but where a rate was seen as 0 or 1; there five do where so many
 # groups together tell the parameters; three tell where the posterior is.
 _NODES, _FEWER, _MANY, _USUAL, _ROUGH = 7, 5, 100, 4, 3
 _POINTS, _FEWEST_AND_MOST = 1e6, (1000, 2500)  # of the posterior, times groups; at least, at most
