@@ -227,7 +227,7 @@ def test_the_integral_over_groups_far_from_typical():
 def test_wide_spreads_leave_the_weights_even(spread):
     counts, _ = Chains(0.95)(np.random.default_rng([3, 0]))
     posterior = direct.hierarchical_groups(counts.isel(batch=0).values, spread=spread)
-    assert posterior.worth > 2000
+    assert posterior.worth > 1250  # half of the points
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
