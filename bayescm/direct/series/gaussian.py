@@ -3,6 +3,8 @@
 import numpy as np
 from scipy import special
 
+_AROUND = 9  # steps
+
 
 def filtered(
     hits: np.ndarray, trials: np.ndarray, prior: tuple[float, float], drifts: np.ndarray
@@ -19,7 +21,11 @@ def filtered(
         Standard deviations of a step.
     """
     hits, misses = hits + 0.5, trials - hits + 0.5
-    seen, noise, empty = np.log(hits / misses), 1 / hits + 1 / misses, trials == 0
+    seen, empty = np.log(hits / misses), trials == 0
+    # By the rate around each step: its own would make noise and what is seen depend on each other.
+    some = np.ones(min(len(hits), _AROUND))
+    for_it, against = np.convolve(hits, some, "same"), np.convolve(misses, some, "same")
+    noise = (for_it + against) ** 2 / (for_it * against * (hits + misses))
     a, b = prior
     mean = np.full(len(drifts), special.digamma(a) - special.digamma(b))
     variance = np.full(len(drifts), special.polygamma(1, a) + special.polygamma(1, b))

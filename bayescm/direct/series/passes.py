@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from bayescm.direct.series.lattice import Lattice, joined
+from bayescm.direct.series.lattice import Lattice, halved, joined
 
-_STEPS = 16  # at most, in one window
-_DUST = 1e-20  # of the greatest density: what is left out of a window
+_STEPS = 24  # at most, in one window
+_DUST = 1e-18  # of the greatest density: what is left out of a window
 _ROUNDING = 1e-14  # of the greatest density: more than the Fourier transform is wrong by
 _FAINT = 1e-8  # of the mass: what is seen where so little was expected hangs on the tails
 _RESOLVED = 1.2  # points of the lattice in a drift: a sum over them is its integral
@@ -29,9 +29,10 @@ _SEEN = 1e-7  # the same after all steps
 _REACH = 8.0  # standard deviations of a step that do not come round again
 _PAD = 3.0  # standard deviations of the steps of a window, on either side
 _FAR, _OUT = 30.0, 100.0  # in log density: drifts that make no window wider, or are left alone
+_FACTORS = 8, 9, 10, 12, 15  # and times powers of two: sizes of a Fourier transform
 _NONE = 1e-300  # a mass of nothing
-_FINE = 12  # points in a standard deviation of a step that are enough
-_KEPT = 12_000_000  # numbers that are kept between the passes; beyond, they are worked out again
+_FINE = 16  # points in a standard deviation of a step that are enough
+_KEPT = 6_000_000  # numbers that are kept between the passes; beyond, they are worked out again
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,20 +157,23 @@ class Passes:
 
     def _step(self, points):
         """Return the convolution with a step of the walk, for every drift, over so many points."""
-        from scipy import fft  # slow to load, and every exact answer loads this file
-
+        if points in self._known:
+            return self._known[points]
         margin = int(_REACH * self.drifts.max() / self._spacing) + 1
-        size = fft.next_fast_len(-(-(points + min(margin, points)) // 16) * 16, real=True)
-        if size not in self._known:
-            frequency = 2 * np.pi * fft.rfftfreq(size, self._spacing)
-            self._known[size] = np.exp(-((self.drifts[:, None] * frequency) ** 2) / 2)
-        multiplier = self._known[size]
+        least = points + min(margin, points)
+        size = min(each << max(int(np.ceil(np.log2(least / each))), 0) for each in _FACTORS)
+        if ("size", size) not in self._known:
+            frequency = 2 * np.pi * np.fft.rfftfreq(size, self._spacing)
+            self._known["size", size] = np.exp(-((self.drifts[:, None] * frequency) ** 2) / 2)
+        multiplier = self._known["size", size]
 
         def step(density, rows=slice(None)):
-            spectrum = fft.rfft(density, size)
+            spectrum = np.fft.rfft(density, size)
             spectrum *= multiplier[rows]
-            return np.maximum(fft.irfft(spectrum, size)[:, :points], 0.0)
+            moved = np.fft.irfft(spectrum, size)[:, :points]
+            return np.maximum(moved, 0.0, out=moved)
 
+        self._known[points] = step
         return step
 
     def _exactly(self, density, rows):
@@ -267,8 +271,9 @@ class Passes:
 
     def _distribution(self, window, masses):
         """Return the distributions of the steps of a window, over the points that matter."""
+        masses = np.exp(halved(halved(np.log(np.maximum(masses, _NONE)), 0.1), 0.1))
         points = masses.shape[1]
-        there = masses > 1e-15 * masses.max(axis=1, keepdims=True)
+        there = masses > 1e-14 * masses.max(axis=1, keepdims=True)
         low = np.maximum(there.argmax(axis=1) - 3, 0)
         high = np.minimum(points - there[:, ::-1].argmax(axis=1) + 3, points)
         mean = (masses @ np.arange(points)) / masses.sum(axis=1)
@@ -278,7 +283,7 @@ class Passes:
         index = low[:, None] + stride[:, None] * np.arange((-((low - high) // stride)).max())
         some = np.take_along_axis(masses, np.minimum(index, points - 1), axis=1)
         some = np.where(index < high[:, None], some, 0.0)
-        logits = self.lattice[window.left] + self._spacing * index
+        logits = self.lattice[window.left] + self._spacing / 4 * index
         return Lattice(logits, some / some.sum(axis=1, keepdims=True))
 
 

@@ -13,20 +13,26 @@ American Statistical Association, 82(400), 1032-1041. doi:10.1080/01621459.1987.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import special
 
 from bayescm.direct.series import gaussian
-from bayescm.direct.series.lattice import Lattice
+from bayescm.direct.series.lattice import Lattice, halved
 from bayescm.direct.series.passes import Passes
 from bayescm.direct.series.paths import before, draw, drifts_of
 
-_PLAUSIBLE = 18.0  # in log density: what is further below the maximum is left out
-_NOTHING = 28.0  # and nodes of the drift that are so far below it after the last step
-_POINTS_PER_SD = 3.0
+_PLAUSIBLE = 14.0  # in log density: what is further below the maximum is left out
+_NOTHING = 9.0  # and an end of the drifts that is so far below it is far enough
+_TRIES = 5  # to find them
+_HALVED = 6  # times a rough grid of the drift is made finer
+_MANY, _FEW = 12, 8  # nodes of a panel
+_POINTS_PER_SD = 2.0
+_FINER = 3.0  # the same, where a later step may contradict all that is known so far
 _REACH = 8.0  # standard deviations on either side
-_FEWEST, _LARGEST = 300, 40_000  # points of a lattice
+_SKEW = 0.7  # a standard deviation of a logit where rare counts, if any, were seen
+_FEWEST, _LARGEST = 200, 40_000  # points of a lattice
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,65 +56,77 @@ class Walk:
     scale: float
 
     @cached_property
-    def drifts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of the drift, rising, and the log of their prior weights."""
-        top = 4.5 * self.scale
-        rough = np.geomspace(top / 300, top, 40)
-        logs = self._gaussian(rough)[0][-1] - rough**2 / (2 * self.scale**2)
-        near = rough[logs > logs.max() - _PLAUSIBLE]
-        low = 0.0 if near[0] == rough[0] else near[0] * 0.8
-        high = min(near[-1] * 1.25, top)
-        # All that the first steps leave possible, and densely what the whole series does.
-        panels = [(0.0, low, 5), (low, high, 14), (high, top, 7)]
-        panels = [_legendre(*panel) for panel in panels if panel[1] > panel[0]]
-        nodes, weights = zip(*panels, strict=True)
-        drift, weight = np.concatenate(nodes), np.concatenate(weights)
-        density = np.sqrt(2 / np.pi) / self.scale * np.exp(-((drift / self.scale) ** 2) / 2)
-        return drift, np.log(weight * density)
+    def _approximate(self):
+        """A rough grid of the log drift; log evidence, means and deviations of a Kalman filter."""
+        logs = np.linspace(np.log(4.5 * self.scale) - 6, np.log(4.5 * self.scale), 41)
+        known = gaussian.filtered(self.hits, self.trials, self.prior, np.exp(logs))
+        # Of a rate without a failure, or with failures only, no more is known than how low it is.
+        inner = (self.hits > 0) & (self.hits < self.trials)
+        if inner.all():
+            return logs, *known, *known[1:]
+        wide = gaussian.filtered(self.hits * inner, self.trials * inner, self.prior, np.exp(logs))
+        return logs, *known, *wide[1:]
 
-    def _gaussian(self, drifts):
-        return gaussian.filtered(self.hits, self.trials, self.prior, drifts)
+    def _density(self, logs):
+        """Return the log prior density of roots of the drift, up to a factor."""
+        return logs / 2 - np.exp(2 * logs) / (2 * self.scale**2)
 
-    def _passes(self, nodes, plausible=None):
-        """Return the passes over a lattice as fine and wide as some nodes of the drift need it."""
-        drift, weight = (each[nodes] for each in self.drifts)
-        _, mean, sd = self._approximate
-        mean, sd = mean[:, nodes], sd[:, nodes]
-        if plausible is not None:
-            mean, sd = mean[plausible], sd[plausible]
-        finest = sd.min() / _POINTS_PER_SD
-        # A rate without a failure so far has an exponential tail.
-        tail = 12.0 * (sd > 0.7)
+    def _passes(self, drift, weight, near, points=_POINTS_PER_SD):
+        """Return passes over a lattice as fine and wide as drifts and steps that are near need."""
+        mean, sd, *wide = (each[near] for each in self._approximate[2:])
+        # A rate without a failure so far has an exponential tail, and an end that is as steep.
+        finest = (sd / (1 + 2 * (sd > _SKEW))).min() / points
+        mean, sd = np.stack([mean, wide[0]]), np.stack([sd, wide[1]])
+        tail = 12.0 * (sd > _SKEW)
         low = (mean - _REACH * sd - tail).min()
         high = (mean + _REACH * sd + tail).max()
         lattice = np.linspace(low, high, int(np.clip((high - low) / finest, _FEWEST, _LARGEST)))
         return Passes(self.hits, self.trials, self.prior, drift, weight, lattice)
 
-    @cached_property
-    def _approximate(self):
-        return self._gaussian(self.drifts[0])
-
-    @cached_property
-    def _forward(self):
-        """All nodes of the drift: what each is worth at every step."""
-        weight = self._approximate[0] + self.drifts[1]
-        plausible = weight > weight.max(axis=1, keepdims=True) - _PLAUSIBLE
-        return self._passes(slice(None), plausible)
+    def _nodes(self, low, high):
+        """Return nodes of the drift and their log prior weights, given the range of its root."""
+        # Densely what the whole series leaves possible, ever more widely what the first steps do.
+        away = (high - low) * (2.0 ** np.arange(12) - 1)
+        edges = np.unique(np.clip(np.r_[low - away, high + away], 0, np.sqrt(4.5 * self.scale)))
+        many = int(_MANY * (2 - low / high))
+        panels = [_legendre(*ends, many if ends[0] == low else _FEW) for ends in pairwise(edges)]
+        root, weight = np.concatenate(panels, axis=1)
+        near = (low < root) & (root < high)
+        drift = root**2
+        prior = np.log(weight * np.sqrt(8 / np.pi) / self.scale) + self._density(np.log(drift))
+        return drift, prior, near
 
     @cached_property
     def _whole(self):
-        """The nodes of the drift that are worth anything after the last step."""
-        last, size = self._approximate[0][-1] + self.drifts[1], len(self.drifts[0])
-        near = np.flatnonzero(last > last.max() - _NOTHING)
-        first, end = max(near[0] - 1, 0), min(near[-1] + 2, size)
-        while True:
-            passes = self._passes(slice(first, end))
-            logs = passes.log_weights
-            wider = max(first - 4 * (logs[0] > logs.max() - _NOTHING), 0)
-            further = min(end + 4 * (logs[-1] > logs.max() - _NOTHING), size)
-            if (wider, further) == (first, end):
-                return passes
-            first, end = wider, further
+        """All nodes of the drift, and the passes of those worth anything after the last step."""
+        rough, evidence, *_ = self._approximate
+        logs, evidence = rough, evidence[-1]
+        for _ in range(_HALVED):
+            logs, evidence = halved(logs), halved(evidence)
+        for _ in range(_TRIES):
+            density = evidence + self._density(logs)
+            near = logs[density > density.max() - _PLAUSIBLE][[0, -1]]
+            further = near != logs[[0, -1]]
+            drift, weight, inside = self._nodes(*np.exp(near / 2) * [further[0], 1])
+            some = (rough > near[0] - 0.15) & (rough < near[1] + 0.15)
+            passes = self._passes(drift[inside], weight[inside], np.s_[:, some])
+            node, exact = np.log(drift[inside]), passes.log_weights - weight[inside]
+            density = exact + self._density(node)
+            if (density[[0, -1]] <= density.max() - _NOTHING * further).all():
+                break
+            # What the approximation is wrong by moves the range.
+            off = exact - np.interp(node, logs, evidence)
+            evidence = evidence + np.polyval(np.polyfit(drift[inside], off, 1), np.exp(logs))
+        return drift, weight, passes
+
+    @cached_property
+    def _forward(self):
+        """Passes of all nodes of the drift: what each is worth at every step."""
+        logs, evidence, *_ = self._approximate
+        weight = evidence + self._density(logs)
+        plausible = weight > weight.max(axis=1, keepdims=True) - 2 * _PLAUSIBLE
+        drift, weight, _ = self._whole
+        return self._passes(drift, weight, plausible, _FINER)
 
     def filtered(self) -> Lattice:
         """Return the distribution of every step given the steps so far."""
@@ -116,15 +134,15 @@ class Walk:
 
     def smoothed(self) -> Lattice:
         """Return the distribution of every step given all steps."""
-        return self._whole.smoothed()
+        return self._whole[-1].smoothed()
 
     def log_marginal(self) -> float:
         """Return the log probability of all counts."""
-        return float(special.logsumexp(self._whole.log_weights))
+        return float(special.logsumexp(self._whole[-1].log_weights))
 
     def paths(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Return drifts (size,) and paths of the logit (size, T), drawn from the posterior."""
-        passes, paths = self._whole, np.empty((size, len(self.hits)))
+        passes, paths = self._whole[-1], np.empty((size, len(self.hits)))
         node = rng.choice(len(passes.drifts), size, p=special.softmax(passes.log_weights))
         chosen = [(each, np.flatnonzero(node == each)) for each in np.unique(node)]
         for t, lattice, densities in passes.backwards():
@@ -140,4 +158,4 @@ class Walk:
 def _legendre(low, high, size):
     nodes, weights = np.polynomial.legendre.leggauss(size)
     half = (high - low) / 2
-    return low + half * (nodes + 1), half * weights
+    return np.array([low + half * (nodes + 1), half * weights])
