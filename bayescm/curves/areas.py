@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.drawing import NUMBERS, DrawnCurves, labels, samples
-from bayescm.direct.roc.area import area
-from bayescm.direct.scores import scores
+from bayescm.direct.scores import areas
 from bayescm.distributions.integrals.near_beta import NearBeta
 from bayescm.evidence.scored.scores import as_scores
 from bayescm.validate import check_kind, check_prob
@@ -36,7 +35,7 @@ def interval(
     """
     check_prob(prob), check_kind(kind)
     evidence = as_scores(evidence)
-    every = [area(view) for part in samples(evidence) for view in scores(part).views]
+    every = [each for part in samples(evidence) for each in areas(part)]
     found = NearBeta(*np.array([(x.center, x.spread, x.lean, x.excess) for x in every]).T)
     labelled = DrawnCurves([], [], *labels(evidence, False))
     ends = labelled.label(list(getattr(found, kind)(prob)), "auc")

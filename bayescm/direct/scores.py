@@ -15,9 +15,11 @@ from scipy.special import betaln, gammaln
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.roc import slots
+from bayescm.direct.roc.area import area
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.prevalence import class_weights, prevalence_distribution
 from bayescm.distributions import dirichlet
+from bayescm.distributions.integrals.near_beta import NearBeta
 from bayescm.evidence.scored.scores import as_scores
 from bayescm.evidence.scored.slices import check_one_sample
 from bayescm.validate import fail
@@ -238,6 +240,25 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     (1000, 1)
     """
     evidence = as_scores(evidence)
+    rows, target, weights, codes, classes = _curves_of(evidence)
+    views = tuple(
+        slots.view(row, codes == each, weights) for row, each in zip(rows, target, strict=True)
+    )
+    known, prior = prevalence_distribution(evidence, prevalence, classes)
+    shares = prior + np.bincount(codes, weights, classes)
+    scale = class_weights(evidence, weights, codes, classes)
+    return Scores(views, weights, codes, target, shares, known, np.arange(len(views)), scale)
+
+
+def areas(evidence) -> list[NearBeta]:
+    """Return the areas under the curves of checked scores by their moments, as `scores` has them."""
+    rows, target, weights, codes, _ = _curves_of(evidence)
+    pairs = zip(rows, target, strict=True)
+    return [area(slots.outline(row, codes == each, weights)) for row, each in pairs]
+
+
+def _curves_of(evidence):
+    """Return scores (V, n), which class is positive in each (V,), and what `arrays` returns."""
     if "fold" in evidence:
         todo = "go fold by fold, or pool them: pool_folds(evidence, ranks=True)"
         raise fail("scores of several folds have no common curve", ..., "a single sample", todo)
@@ -246,13 +267,7 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     classes = len(matrix[0]) if matrix.ndim == 3 else 2
     rows = matrix.reshape(-1, len(weights))
     target = np.arange(len(rows)) % classes if matrix.ndim == 3 else np.ones(len(rows), int)
-    views = tuple(
-        slots.view(row, codes == each, weights) for row, each in zip(rows, target, strict=True)
-    )
-    known, prior = prevalence_distribution(evidence, prevalence, classes)
-    shares = prior + np.bincount(codes, weights, classes)
-    scale = class_weights(evidence, weights, codes, classes)
-    return Scores(views, weights, codes, target, shares, known, np.arange(len(views)), scale)
+    return rows, target, weights, codes, classes
 
 
 def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm import curves
+from bayescm.direct.roc import slots
 from bayescm.direct.roc.area import area
 from bayescm.direct.roc.curve import auc
 from bayescm.direct.scores import scores
@@ -22,7 +23,7 @@ def evidence(size, shift, positive, ties=None):
 )
 def test_the_moments_are_those_of_draws(case):
     posterior = scores(evidence(*case))
-    found = area(posterior.views[0])
+    found = area(posterior.views[0].concentration)
     drawn = posterior.draw([auc], 20_000, np.random.default_rng(1))[0][:, 0]
     error = drawn.std() / np.sqrt(len(drawn))
     assert found.mean() == pytest.approx(drawn.mean(), abs=4 * error)
@@ -45,3 +46,18 @@ def test_separated_classes_are_drawn():
     found = curves.auc(both)
     np.testing.assert_array_equal(found.sel(classifier="apart"), drawn)
     assert (found.sel(classifier="not") != curves.auc(both, draws=4000).sel(classifier="not")).all()
+
+
+@pytest.mark.parametrize("digits", [None, 1])
+def test_blocks_of_very_many_scores_have_the_area_of_all_of_them(digits, monkeypatch):
+    rng = np.random.default_rng(8)
+    positive, weights = rng.random(20_000) < 0.3, rng.exponential(size=20_000) + 0.1
+    score = rng.normal(positive, 1) if digits is None else rng.normal(positive, 1).round(digits)
+    score[:3] = np.inf, np.inf, -np.inf
+    exact = area(slots.view(score, positive, weights).concentration)
+    monkeypatch.setattr(slots, "_MANY", 100)
+    monkeypatch.setattr(slots, "_BLOCKS", 2000)
+    monkeypatch.setattr(slots, "_PIECE", 3000)  # the last one is shorter
+    found = area(slots.outline(score, positive, weights))
+    assert found.mean() == pytest.approx(exact.mean(), abs=0.01 * exact.sd())
+    assert found.sd() == pytest.approx(exact.sd(), rel=1e-3)

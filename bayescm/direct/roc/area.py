@@ -2,22 +2,28 @@
 
 import numpy as np
 
-from bayescm.direct.roc.slots import View
 from bayescm.distributions.integrals.near_beta import NearBeta, beta_of, excess
 
 _BEND = 1.5  # of the excess kurtosis on the squared skewness, as of gamma distributions
 
 
-def area(view: View) -> NearBeta:
+def area(weights: np.ndarray) -> NearBeta:
     """
-    Return the distribution of the area under the curve of a view, by its first three moments.
+    Return the distribution of the area under a curve, by its first three moments.
 
+    Parameters
+    ----------
+    weights : ndarray, shape (2, J)
+        Of the negatives and of the positives on every slot, the highest first.
+
+    Notes
+    -----
     The area is p' W q, where p and q are Dirichlet distributed weights of the positives and the
     negatives on the slots, the highest first, and W is 1 above the diagonal and 1/2 on it. Less the
     mean m of the area it is p' V q, with V = W - m, as the weights of each side sum to 1: so
     nothing cancels. The moments of a Dirichlet distribution are sums over the slots.
     """
-    negative, positive = view.concentration
+    negative, positive = weights
     size, other = positive.sum(), negative.sum()
     above = np.cumsum(positive) - positive
     share = negative / other
