@@ -251,7 +251,7 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
 
 
 def areas(evidence) -> list[NearBeta]:
-    """Return the areas under the curves of checked scores by their moments, as `scores` has them."""
+    """Return the areas under the curves of checked scores by moments, in the order of `scores`."""
     rows, target, weights, codes, _ = _curves_of(evidence)
     pairs = zip(rows, target, strict=True)
     return [area(slots.outline(row, codes == each, weights)) for row, each in pairs]
