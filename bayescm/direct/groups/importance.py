@@ -116,9 +116,9 @@ def _even(size, dims, rng):
     parameters about as well as 4000 independent ones do.
     """
     if dims > len(_PRIMES):
-        return 1 - rng.random((size, dims))  # never 0
+        return np.clip(rng.random((size, dims)), 1e-16, None)
     steps = np.outer(np.arange(1, size + 1), np.sqrt(_PRIMES[:dims]))
-    return np.maximum((rng.random(dims) + steps) % 1, 1e-16)
+    return np.clip((rng.random(dims) + steps) % 1, 1e-16, None)
 
 
 def _mode(log_density, start, bounds):
