@@ -159,9 +159,9 @@ def _outcomes(codes):
 
 def _tally(outcome, number, axes, weights):
     """Count the outcomes along the leading axes."""
-    index, shape = np.zeros_like(outcome), []
+    index, shape = np.zeros(len(outcome), np.intp), []
     for axis in axes.values():
-        index = index * len(axis.values) + (axis.codes - axis.low)
+        index = index * len(axis.values) + axis.codes
         shape.append(len(axis.values))
     shape.append(number)
     table = np.bincount(index * number + outcome, weights, int(np.prod(shape))).reshape(shape)

@@ -223,4 +223,4 @@ def slices_by(by, y, groups=None):
     if axes and groups is not None:
         todo = "leave one out: groups= keeps examples together, by= counts slices"
         raise fail("groups and slices at once", list(axes), "groups=, or by=", todo)
-    return {name: axis.values[axis.codes.astype(int) - axis.low] for name, axis in axes.items()}
+    return {name: axis.values[axis.codes] for name, axis in axes.items()}

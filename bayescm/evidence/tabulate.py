@@ -10,6 +10,7 @@ import pandas as pd
 from bayescm.evidence.labels import as_labels, default_labels
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
+_WIDE = 64
 _PIECE = 1 << 18  # examples at a time, whose codes stay in the cache of the processor
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 WEIGHTS = ("counts", "importance")
@@ -70,18 +71,10 @@ def tabulate(
 
 
 class Axis(NamedTuple):
-    """Where every example lies on one axis: ``values[codes - low]``."""
+    """Where every example lies on one axis: ``values[codes]``."""
 
     codes: np.ndarray
-    low: int
     values: np.ndarray
-
-    def piece(self, part: slice) -> np.ndarray:
-        """Return the codes of some examples, counted from 0, in the smallest type."""
-        codes = self.codes[part]
-        return (codes.astype(np.intp) - self.low if self.low else codes).astype(
-            np.min_scalar_type(len(self.values)), copy=False
-        )
 
 
 def column(name: str, values: Any) -> Any:
@@ -184,21 +177,22 @@ def axes_of(by: Mapping[str, Any] | None, taken: Sequence[str] = ()) -> dict[str
 
 def _axis(name, values):
     """Return where every example lies on a leading dim; its values are sorted."""
-    axis = _narrow(array := column(name, values))
-    if axis is not None:
-        axis = axis._replace(values=np.arange(axis.low, int(array.max()) + 1))
-        if _all_occur(axis):
-            return axis
+    array = column(name, values)
+    if narrow := _narrow(array):
+        codes, low = narrow[0][0], narrow[1]
+        seen = np.arange(int(codes.max()) + 1)
+        if _all_occur(codes, len(seen)):
+            return Axis(codes, low + seen)
     codes, values = factorize(name, array)
     order = np.argsort(np.array(values))
-    return Axis(np.argsort(order)[codes], 0, np.array(values)[order])
+    return Axis(np.argsort(order)[codes], np.array(values)[order])
 
 
-def _all_occur(axis):
-    """Say whether every value occurs, which the first examples mostly show."""
-    seen = np.zeros(len(axis.values), np.int64)
-    for start in range(0, len(axis.codes), _PIECE):
-        seen += np.bincount(axis.piece(slice(start, start + _PIECE)), minlength=len(seen))
+def _all_occur(codes, number):
+    """Say whether every code below a number occurs, which the first examples mostly show."""
+    seen = np.zeros(number, np.int64)
+    for start in range(0, len(codes), _PIECE):
+        seen += np.bincount(codes[start : start + _PIECE], minlength=number)
         if seen.all():
             return True
     return False
@@ -206,9 +200,10 @@ def _all_occur(axis):
 
 def _encode(actual, predicted):
     """Return the axes of both columns, of the same values."""
-    narrow = _narrow(actual, predicted)
-    if narrow is not None:
-        return narrow, narrow._replace(codes=predicted)
+    if narrow := _narrow(actual, predicted):
+        codes, low = narrow
+        values = np.arange(low, low + 1 + max(int(each.max()) for each in codes))
+        return [Axis(each, values) for each in codes]
     first, labels = factorize("actual", actual)
     second, others = factorize("predicted", predicted)
     universe = list(dict.fromkeys([*labels, *others]))
@@ -219,20 +214,33 @@ def _encode(actual, predicted):
         place = {label: i for i, label in enumerate(universe)}
         second = np.array([place[label] for label in others])[second]
     values = np.array(universe, dtype=object)
-    return Axis(first, 0, values), Axis(second, 0, values)
+    return [Axis(each, values) for each in (first, second)]
 
 
-def _narrow(first, *others):
-    """Return the axis of integers in a narrow range, which are codes as they are, else None."""
-    arrays = (first, *others)
+def _narrow(*arrays):
+    """Return integers as bytes above their lowest, and this, or None where their range is wide."""
     if not all(isinstance(each, np.ndarray) and each.dtype.kind in "iub" for each in arrays):
         return None
     if not all(each.size for each in arrays):
         return None
-    low, high = 0, int(np.bitwise_or.reduce([np.bitwise_or.reduce(each) for each in arrays]))
-    if not 0 <= high < 64:
-        low, high = int(min(each.min() for each in arrays)), int(max(each.max() for each in arrays))
-    return Axis(first, low, np.arange(low, high + 1)) if high - low < 64 else None
+    found = [_small(each) for each in arrays]
+    if all(each is not None for each in found):
+        return found, 0
+    low, high = min(int(each.min()) for each in arrays), max(int(each.max()) for each in arrays)
+    if high - low >= _WIDE:
+        return None
+    return [(each.astype(np.intp) - low).astype(np.uint8) for each in arrays], low
+
+
+def _small(array):
+    """Return whole numbers from 0 on as bytes, or None where one is negative or too large."""
+    codes = np.empty(len(array), np.uint8)
+    for start in range(0, len(array), _PIECE):
+        part = array[start : start + _PIECE]
+        if not 0 <= np.bitwise_or.reduce(part) < _WIDE:
+            return None
+        codes[start : start + _PIECE] = part
+    return codes
 
 
 def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
@@ -259,10 +267,10 @@ def _count(axes, weights=None):
     piece = max(_PIECE, 4 * size)
     for start in range(0, examples, piece):
         part = slice(start, start + piece)
-        index = axes[0].piece(part).astype(np.min_scalar_type(size), copy=False)
+        index = axes[0].codes[part].astype(np.min_scalar_type(size), copy=False)
         for axis in axes[1:]:
             index = index * index.dtype.type(len(axis.values))
-            index += axis.piece(part)
+            index += axis.codes[part].astype(index.dtype, copy=False)
         table += _tally(index, size) if weights is None else np.bincount(index, weights[part], size)
     return table.reshape(shape)
 

@@ -76,9 +76,9 @@ def sliced(
     place: np.ndarray, names: Sequence[str], axes: Mapping[str, Axis]
 ) -> tuple[np.ndarray, tuple[int, ...], dict[str, Any]]:
     """Return the place (n,) of slice and stratum, the shape of both, and their coords."""
-    code, lead = np.zeros_like(place), [len(axis.values) for axis in axes.values()]
+    code, lead = np.zeros(len(place), np.intp), [len(axis.values) for axis in axes.values()]
     for axis in axes.values():
-        code = code * len(axis.values) + (axis.codes.astype(np.intp) - axis.low)
+        code = code * len(axis.values) + axis.codes
     coords = {name: axis.values for name, axis in axes.items()} | {"judge": list(names)}
     return code * len(names) + place, (*lead, len(names)), coords
 
