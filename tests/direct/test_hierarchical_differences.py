@@ -83,6 +83,21 @@ def test_quadrature_is_the_integral_written_out():
         np.testing.assert_allclose(shift, constant, atol=0.12)
 
 
+@pytest.mark.parametrize("number", [30, 90])
+def test_the_grid_is_the_density_wherever_it_is_read(number):
+    rng = np.random.default_rng(number)
+    mean, error = rng.standard_t(3, number), rng.uniform(0.3, 1.5, number)
+    pair = Pair(mean, error, np.full(number, 9.0), 2.0)
+    location, spread, excess, mass = pair.grid
+    _, one, two = np.unravel_index(mass.argmax(), mass.shape)
+    exact = pair.log_density(location, spread[one], excess[two])[:, 0]
+    middle = len(location) // 2
+    away = (location - location[middle]) / (location[middle + 1] - location[middle])
+    cell = np.sqrt(1 + (np.sinh(0.5) * away) ** 2)  # locations are a sinh, in steps of a half
+    shift = np.log(mass[:, one, two] / cell) - exact
+    np.testing.assert_allclose(shift, shift[middle], atol=0.01)
+
+
 @pytest.mark.long
 def test_compare_tells_the_mean_from_a_new_data_set():
     mean = bcm.compare(RESULTS, rope=0.01).set_index(["first", "second"])
