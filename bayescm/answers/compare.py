@@ -135,7 +135,8 @@ def compare(
             row["sentence"] = _said(row, words) + _ASSUMED * kernel.direction_assumed
             rows.append(row)
     leading = [key for key in rows[0] if key not in _KNOWN]
-    table = Intervals(rows, columns=[*leading, *_COLUMNS])
+    columns = [*leading, *_COLUMNS]
+    table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
     if drawn.doubts:
         table.attrs["caution"] = " ".join(drawn.doubts)
     return table
@@ -243,8 +244,10 @@ def _turned(numbers, less, contrast):
 
 def labels(drawn: Joint, kernel: Any, place: dict[str, int]) -> dict[str, Any]:
     """Return the names of the place: of its dims, and of the measure with its class."""
-    named = drawn.blanks[kernel.__name__].isel(place)
     name = kernel.__name__
+    if not place:
+        return {"measure": name}
+    named = drawn.blanks[name].isel(place)
     if "class" in place:
         name = f"{name}[{named.coords['class'].item()}]"
     dims = [dim for dim in place if dim != "class"]

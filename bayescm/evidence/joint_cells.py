@@ -17,13 +17,14 @@ def arrays(outcomes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     predicted : ndarray of int, shape (J, M)
         Place of each classifier's answer.
     """
-    place = {label: index for index, label in enumerate(outcomes["label"].values.tolist())}
-    answers = outcomes["predicted"].transpose("classifier", "outcome").values.tolist()
-    rows = [outcomes["actual"].values.tolist(), *answers]
+    known = outcomes.variables  # bare: a labelled array of each takes longer than what is done
+    place = {label: index for index, label in enumerate(known["label"].values.tolist())}
+    answers = known["predicted"].transpose("classifier", "outcome").values.tolist()
+    rows = [known["actual"].values.tolist(), *answers]
     codes = np.array([[place[label] for label in row] for row in rows], np.int64)
     # A selection of classifiers leaves outcomes that differ no more.
     codes, inverse = np.unique(codes, axis=1, return_inverse=True)
-    given = outcomes["counts"].transpose(..., "outcome").values
+    given = known["counts"].transpose(..., "outcome").values
     counts = np.zeros((*given.shape[:-1], codes.shape[1]), given.dtype)
     for index, each in enumerate(inverse.ravel()):
         counts[..., each] += given[..., index]

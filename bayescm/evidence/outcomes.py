@@ -215,18 +215,19 @@ def as_outcomes(evidence: xr.Dataset) -> xr.Dataset:
                 allowed,
                 "keep this variable",
             )
-    if "classifier" not in evidence["predicted"].dims:
+    if "classifier" not in evidence.variables["predicted"].dims:
         evidence = _with_classifier(evidence)
-    check_counts(evidence["counts"].values, fractional=True)
-    labels = as_labels(evidence["label"].values).tolist()
-    seen = {*evidence["actual"].values.tolist(), *evidence["predicted"].values.ravel().tolist()}
+    known = evidence.variables
+    check_counts(known["counts"].values, fractional=True)
+    labels = as_labels(known["label"].values).tolist()
+    seen = {*known["actual"].values.tolist(), *known["predicted"].values.ravel().tolist()}
     if not seen <= set(labels):
         raise fail("a label is not a class", sorted(seen - set(labels)), labels, "add it to labels")
-    if "abstain" in evidence.coords:
+    if "abstain" in known:
         _check_truth(evidence)
-    none = evidence["abstain"].item() if "abstain" in evidence.coords else None
+    none = known["abstain"].values.item() if "abstain" in known else None
     real = [label for label in labels if label != none]
-    if len(real) == 2 and "positive" in evidence.coords and evidence["positive"] == real[0]:
+    if len(real) == 2 and "positive" in known and known["positive"].values.item() == real[0]:
         real = real[::-1]
     order = [labels.index(label) for label in [*real, *(set(labels) - set(real))]]
     return evidence if order == sorted(order) else evidence.isel(label=order)
@@ -273,12 +274,12 @@ def counts_of(outcomes: xr.Dataset) -> xr.DataArray:
 
 def tables_of(outcomes: xr.Dataset, parts: tuple | None = None) -> xr.DataArray:
     """Return each classifier's own confusion matrix, of outcomes in canonical form or `arrays`."""
-    labels = outcomes["label"].values
+    known = outcomes.variables
+    labels = known["label"].values
     counts, actual, predicted = parts or arrays(outcomes)
-    leading = [dim for dim in outcomes["counts"].dims if dim != "outcome"]
-    dims = (*leading, "classifier")
-    coords = {dim: outcomes[dim].values for dim in dims if dim in outcomes.coords}
-    coords |= {name: each for name, each in outcomes.coords.items() if each.ndim == 0}
+    dims = (*(dim for dim in known["counts"].dims if dim != "outcome"), "classifier")
+    coords: dict[Any, Any] = {dim: known[dim].values for dim in dims if dim in known}
+    coords |= {name: each for name, each in outcomes.coords.variables.items() if each.ndim == 0}
     positive = coords.pop("positive", None)
     positive = positive if positive is None else positive.item()
     matrices = pour(counts, actual, predicted, len(labels))
