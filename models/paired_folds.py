@@ -17,17 +17,24 @@ As in `hierarchical_folds` they move the *threshold* (:math:`c`, by column) and 
 .. math::
 
     \mathrm{Var}\, c_{mj} = \frac{s_m^2}{u^2 n_j} \left(\rho_m + \frac{1 - \rho_m}{K}\right),
-    \qquad \mathrm{Var}\, a_m = v^2 u^2 + w s_m^2
+    \qquad \mathrm{Var}\, a_m = v^2
 
 with :math:`u^2 = 2\,\mathrm{median}(1 / n_j)`. Classifiers are trained on the same examples, so
-that their effects go together: those of the threshold with a correlation that is unknown, those of
-the separation, which are the luck of the examples, with `LUCK`.
+that their effects go together: those of the threshold with a correlation that is unknown. Examples
+and training sets that are lucky for one are so for another that answers as it does, and say nothing
+of one that does not: the separations are correlated by :math:`\sin(\pi \varphi / 2)`, where
+:math:`\varphi` is the correlation of being right, given the truth, over the examples tested.
 
 How far thresholds go is seen in the numbers predicted of each class: their variance over the folds
 (each fold's own part) and, with counts of disjoint halves, between the halves (all of it, at half
 the size) are scaled chi-squared, as in `hierarchical_folds`; and the variance of the difference of
 two classifiers' numbers, whose binomial part the joint outcomes tell, shows how far they move
 together. Without halves the share common to all folds is taken as `RHO`.
+
+How far separations go, v, is :math:`u` without halves. With them it is unknown, the same for all
+classifiers, and seen in the numbers right: their variance between halves is a scaled chi-squared
+about :math:`S / (1 + u^2 S) + k v^2 S^2`, where S is the binomial part, lessened as what is easy in
+one half is missing in the other.
 
 Use it to compare classifiers by any measure on one cross-validation: `bayescm.cross_outcomes` makes
 the evidence. The variances are statistics of the same counts, used once more: a composite
@@ -47,14 +54,16 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import ArrayLike
 
-# As in hierarchical_folds, where they are explained: without halves, and with them.
-SPREAD, SPREAD_WITH_HALVES = 0.3, 0.8
-SEPARATION, SEPARATION_WITH_HALVES = 1.0, 0.8
-SEPARATION_OF_SPREAD = 0.04
+# Scale of the spread of the thresholds in units of u^(2/3), and the spread of the separations in
+# units of u, of whose prior it is the median with halves; as in hierarchical_folds.
+SPREAD, SEPARATION = 0.3, 1.0
+WITH_HALVES = 0.8, 0.8
+# As in hierarchical_folds, where they are explained.
 RHO = 0.4
 HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
-# Correlation of the classifiers' separations: the luck of the examples is that of all.
-LUCK = 0.95
+# Standard deviation of the logarithm of the spread of the separations, before any data, and their
+# variance at half the size over that of the whole.
+UNKNOWN, RIGHT_RATE = 0.7, 0.7
 
 
 def paired_folds(
@@ -78,16 +87,17 @@ def paired_folds(
         Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3); 0.3
         by default, 0.8 with halves.
     separation : float, optional
-        Spread of the separations, in units of u; 1 by default, 0.8 at least with halves.
+        Spread of the separations, in units of u; 1 by default. With halves the median of its
+        prior, 0.8 by default.
 
     Returns
     -------
     pymc.Model
-        Free variables ``theta_outcome`` ``(cell,)``, ``spread`` and ``rho_threshold`` (with
-        halves) ``(classifier,)``, ``correlation``, and the standardised effects
-        ``training_common`` ``(effect,)`` and ``training`` ``(classifier, effect)``; ``theta``
-        ``(classifier, actual, predicted)``; observed ``outcome_counts`` ``(fold, cell)``,
-        ``fold_variance``, ``half_variance`` and ``moved_apart``.
+        Free variables ``theta_outcome`` ``(cell,)``, ``spread`` ``(classifier,)``,
+        ``correlation``, with halves ``rho_threshold`` ``(classifier,)`` and ``separation``, and the
+        standardised effects ``training_common`` ``(predicted,)`` and ``training`` ``(classifier,
+        effect)``; ``theta`` ``(classifier, actual, predicted)``; observed ``outcome_counts``
+        ``(fold, cell)``, ``fold_variance``, ``half_variance``, ``half_right`` and ``moved_apart``.
 
     Examples
     --------
@@ -106,14 +116,13 @@ def paired_folds(
     counts = _all_cells(outcomes, "counts", cells.shape[1])
     halves = _all_cells(outcomes, "halves", cells.shape[1]) if "halves" in outcomes else None
     place = np.arange(classes)
-    truth = cells[0] == place[:, None]
-    belongs = (truth[None, :, None] & (cells[1:, None, None] == place[:, None])).astype(float)
+    truth = (cells[0] == place[:, None]).astype(float)
+    said = (cells[1:, None] == place[:, None]).astype(float)
+    right = (cells[1:, None] == cells[0]).astype(float)
     totals = counts.sum(0) @ truth.T
     error = 1 / np.sqrt(np.maximum(totals, 1))
     unit = np.sqrt(2 * np.median(error**2))
-    usual = (SPREAD, SEPARATION, 0.0)
-    if halves is not None:
-        usual = (SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES, SEPARATION_OF_SPREAD)
+    usual = (SPREAD, SEPARATION) if halves is None else WITH_HALVES
 
     coords = {"classifier": names, "actual": labels, "predicted": labels}
     coords |= {"fold": outcomes["fold"].values, "effect": ["separation", *map(str, labels)]}
@@ -137,66 +146,87 @@ def paired_folds(
         correlation = pm.Uniform("correlation", 0, 1)
         own = ((1 - rho) * ratio)[:, None] * error**2
         seen = counts[None], own
-        _observe_variance("fold_variance", numbers(counts[None], belongs, weight), own)
+        _observe_variance("fold_variance", numbers(counts[None], truth, said, weight), own)
         if halves is not None:
             seen = halves, (HALF_RATE * ratio + HALF_NOISE)[:, None] * error**2
-            _observe_variance("half_variance", numbers(halves, belongs, weight), seen[1])
-        _observe_apart(numbers(seen[0], belongs, weight), seen[1], correlation)
+            _observe_variance("half_variance", numbers(halves, truth, said, weight), seen[1])
+        _observe_apart(numbers(seen[0], truth, said, weight), seen[1], correlation)
 
-        base = usual[1] if separation is None else separation
-        apart = (base * unit) ** 2 + usual[2] * moves**2
+        base = (usual[1] if separation is None else separation) * unit
+        if halves is not None:
+            base = pm.LogNormal("separation", np.log(base), UNKNOWN)
+            _observe_right(numbers(halves, truth, right, weight), base, unit)
         column = (ratio * (rho + (1 - rho) / len(counts)))[:, None] * error**2
-        sizes = pm.math.sqrt(pm.math.concatenate([apart[:, None], column], axis=1))
-        common = pm.math.sqrt(pm.math.stack([LUCK, *[correlation] * classes]))
-        alone = pm.math.sqrt(1 - common**2)
-        effects = common * pm.Normal("training_common", dims="effect")
-        effects = sizes * (effects + alone * pm.Normal("training", dims=("classifier", "effect")))
-        tables = theta @ belongs.reshape(-1, belongs.shape[-1]).T
-        tables = tables.reshape((judges, classes, classes))
+        common = pm.math.sqrt(correlation) * pm.Normal("training_common", dims="predicted")
+        alone = pm.Normal("training", dims=("classifier", "effect"))
+        threshold = pm.math.sqrt(column) * (common + pm.math.sqrt(1 - correlation) * alone[:, 1:])
+        root = luck(numbers(counts[None], truth, right, weight)[1])
+        apart = base * pm.math.dot(root, alone[:, 0])
+        belongs = truth[None, :, None] * said[:, None]
+        tables = (theta @ belongs.reshape(-1, len(weight)).T).reshape((judges, classes, classes))
         shares = tables.sum(-1, keepdims=True)
         if _fixed(outcomes, counts @ truth.T):
             shares = (totals / totals.sum())[:, None]
-        rates = pm.math.log(tables) + effects[:, None, 1:] + effects[:, :1, None] * np.eye(classes)
-        moved = shares * pm.math.softmax(rates, axis=-1)
-        pm.Deterministic("theta", moved, dims=("classifier", "actual", "predicted"))
+        rates = pm.math.log(tables) + threshold[:, None] + apart[:, None, None] * np.eye(classes)
+        theta = shares * pm.math.softmax(rates, axis=-1)
+        pm.Deterministic("theta", theta, dims=("classifier", "actual", "predicted"))
     return model
 
 
-def numbers(counts, belongs, prior):
-    """Return how the numbers predicted vary over test sets, and what examples alone would do.
+def numbers(counts, truth, events, prior):
+    """Return how numbers of events vary over test sets, and what examples alone would do.
 
     Parameters
     ----------
     counts : ndarray, shape (R, F, cells)
-        Joint outcomes of R divisions of the examples into F test sets.
-    belongs : ndarray, shape (J, C, C, cells)
-        Which cells make up each classifier's matrix.
+        Joint outcomes of R divisions into F test sets.
+    truth : ndarray, shape (C, cells)
+        Which cells are of which actual class.
+    events : ndarray, shape (J, L, cells)
+        Which cells are which of L events of each classifier.
     prior : ndarray, shape (cells,)
 
     Returns
     -------
     variance : ndarray, shape (J, J)
-        Variance of the numbers predicted of each class, and covariance of two classifiers', summed
-        over the classes.
-    covariance : ndarray, shape (J, C, J, C)
+        Variance of the numbers, and covariance of two classifiers', summed over the events.
+    covariance : ndarray, shape (J, L, J, L)
         Of the numbers in one test set, for classifiers that do not move.
-    divisions : float
-        What the R divisions are worth, as many times the degrees of freedom F - 1.
+    worth : float
+        Degrees of freedom of one event.
     """
-    tables = np.einsum("rfx,jilx->rfjil", counts, belongs)
-    repeats, folds, judges, classes = tables.shape[:4]
-    pooled = tables.sum(1)
-    rates = pooled / np.maximum(pooled.sum(-1, keepdims=True), 1)
-    gap = tables.sum(-2) - np.einsum("rfji,rjil->rfjl", tables.sum(-1), rates)
+    repeats, folds, _ = counts.shape
+    kinds = events.reshape(-1, events.shape[-1])
+    totals = counts @ truth.T
+    rates = np.einsum("rx,ix,kx->rik", counts.sum(1), truth, kinds)
+    rates = rates / np.maximum(totals.sum(1), 1)[..., None]
+    gap = (counts @ kinds.T - totals @ rates).reshape(repeats, folds, *events.shape[:2])
     variance = np.einsum("rfjl,rfml->jm", gap, gap) / (repeats * (folds - 1))
-    given = belongs[0].sum(1) * (counts.sum((0, 1)) + prior)
-    given = given / given.sum(-1, keepdims=True)
-    size = tables[:, :, 0].sum((0, 1, -1)) / (repeats * folds)
-    answers = belongs.sum(1).reshape(judges * classes, -1)
-    mean = given @ answers.T
-    covariance = (answers * (size @ given)) @ answers.T - (mean.T * size) @ mean
+    given = truth * (counts.sum((0, 1)) + prior)
+    given, size = given / given.sum(-1, keepdims=True), totals.mean((0, 1))
+    mean = given @ kinds.T
+    covariance = (kinds * (size @ given)) @ kinds.T - (mean.T * size) @ mean
     worth = repeats * (folds - 1) / (1 + (repeats - 1) / HALF_REPEATS)
-    return variance, covariance.reshape(judges, classes, judges, classes), worth
+    return variance, covariance.reshape(*events.shape[:2], *events.shape[:2]), worth
+
+
+def luck(covariance):
+    """Return a root (J, J) of the correlation of the separations, as the answers agree."""
+    covariance = covariance[:, 0, :, 0]
+    error = np.sqrt(covariance.diagonal())
+    agree = np.clip(covariance / np.outer(error, error), 0, 1)
+    values, vectors = np.linalg.eigh(np.sin(np.pi / 2 * agree))
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    return root / np.sqrt((root**2).sum(1, keepdims=True))
+
+
+def _observe_right(seen, apart, unit):
+    """Add what the variance of the numbers right between halves says of the separations."""
+    variance, covariance, worth = seen
+    alone = covariance[:, 0, :, 0].diagonal()
+    mean = alone / (1 + unit**2 * alone) + RIGHT_RATE * (apart * alone) ** 2
+    found = np.maximum(variance.diagonal(), 1e-3 * alone)
+    pm.Gamma("half_right", worth / 2, worth / (2 * mean), observed=found, dims="classifier")
 
 
 def _observe_variance(name, seen, moved):

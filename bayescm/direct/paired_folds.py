@@ -15,15 +15,15 @@ from scipy.special import log_softmax
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.folds.effects import moved
-from bayescm.direct.folds.together import Movement, numbers
+from bayescm.direct.folds.rights import Separations
+from bayescm.direct.folds.together import Movement, Numbers, numbers
 from bayescm.direct.paired_outcomes import PairedOutcomes, paired_outcomes
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import fail
 
 # As in the model, where they are explained: without halves, and with them.
-SPREAD, SEPARATION, SEPARATION_OF_SPREAD = (0.3, 0.8), (1.0, 0.8), (0.0, 0.04)
+SPREAD, SEPARATION = (0.3, 0.8), (1.0, 0.8)
 RHO = 0.4
-LUCK = 0.95
 
 _MOST = 20_000  # joint cells
 
@@ -39,8 +39,8 @@ class PairedFolds(Posterior):
         The joint outcomes of all folds.
     movement : Movement
         How far training sets move each classifier.
-    separation : tuple of float
-        Spread of the separations in units of u, and the share of the spread of the thresholds.
+    separations : Separations
+        How far they move, and how far together, whether one test example is easy or hard.
     fixed : bool
         Whether the design fixed the class totals.
     """
@@ -52,11 +52,12 @@ class PairedFolds(Posterior):
     how = "conjugate and a grid"
     sampling_method = "quadrature"
 
-    def __init__(self, counts, pooled_outcomes, movement, separation, fixed):
+    def __init__(self, counts, pooled_outcomes, movement, separations, fixed):
         self.counts = counts.transpose("fold", ...)
         self.outcomes: PairedOutcomes = pooled_outcomes
         self.movement: Movement = movement
-        self._separation, self._fixed = separation, fixed
+        self.separations: Separations = separations
+        self._fixed = fixed
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw every classifier's cell probabilities jointly, shape ``(size, J, C, C)``."""
@@ -77,6 +78,8 @@ class PairedFolds(Posterior):
         logs = logs + self.movement.log_density(
             known["spread"] / self._unit, rho, known["correlation"]
         )
+        if self.separations.halves is not None:
+            logs = logs + self.separations.log_density(known["separation"])
         squares = (known["training_common"] ** 2).sum(-1) + (known["training"] ** 2).sum((-2, -1))
         return logs - squares / 2
 
@@ -91,22 +94,21 @@ class PairedFolds(Posterior):
             "spread": ratio * self._unit,
             "rho_threshold": rho,
             "correlation": correlation,
-            "training_common": rng.standard_normal((size, 1 + classes)),
+            "separation": self.separations.draw(size, rng),
+            "training_common": rng.standard_normal((size, classes)),
             "training": rng.standard_normal((size, judges, 1 + classes)),
         }
 
     def _moved(self, tables, drawn):
         """Move the tables (size, J, C, C) by the effects of training."""
         spread, rho = drawn["spread"], drawn["rho_threshold"]
-        base, more = self._separation
-        apart = (base * self._unit) ** 2 + more * spread**2
         left = rho + (1 - rho) / self.counts.sizes["fold"]
         column = ((spread / self._unit) ** 2 * left)[..., None] * self.movement.error**2
-        together = np.broadcast_to(drawn["correlation"][:, None], column[:, 0].shape)
-        together = np.concatenate([np.full((len(spread), 1), LUCK), together], axis=1)
-        effects = np.sqrt(together) * drawn["training_common"]
-        effects = effects[:, None] + np.sqrt(1 - together)[:, None] * drawn["training"]
-        effects = effects * np.sqrt(np.concatenate([apart[..., None], column], axis=-1))
+        together, training = drawn["correlation"][:, None, None], drawn["training"]
+        common = np.sqrt(together) * drawn["training_common"][:, None]
+        threshold = np.sqrt(column) * (common + np.sqrt(1 - together) * training[..., 1:])
+        apart = drawn["separation"][:, None] * (training[..., 0] @ self.separations.root.T)
+        effects = np.concatenate([apart[..., None], threshold], axis=-1)
         with np.errstate(divide="ignore"):
             rates = np.exp(log_softmax(moved(np.log(tables), effects), axis=-1))
         shares = tables.sum(-1, keepdims=True)
@@ -135,7 +137,7 @@ def paired_folds(
     spread : float, optional
         Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
     separation : float, optional
-        Spread of the separations, in units of u.
+        Spread of the separations, in units of u; with halves the median of its prior.
 
     Returns
     -------
@@ -177,32 +179,42 @@ def paired_folds(
     error = 1 / np.sqrt(np.maximum(totals, 1))
     unit = np.sqrt(2 * np.median(error**2))
     having = int("halves" in outcomes)
-    base = _positive(SEPARATION[having] if separation is None else separation, "separation")
+    base = unit * _positive(SEPARATION[having] if separation is None else separation, "separation")
     scale = _positive(SPREAD[having] if spread is None else spread, "spread")
-    seen = [
-        _numbers(outcomes[name], outcomes, pooled) for name in ("counts", "halves")[: 1 + having]
-    ]
-    movement = Movement(seen[0], seen[1] if having else None, error, scale * unit ** (-1 / 3), RHO)
+    said, right = _seen(outcomes, pooled)
+    movement = Movement(*said, error, scale * unit ** (-1 / 3), RHO)
+    separations = Separations(*right, base, unit)
     fixed = bool(counts.coords["fixed_totals"])
-    return PairedFolds(counts, pooled, movement, (base, SEPARATION_OF_SPREAD[having]), fixed)
+    return PairedFolds(counts, pooled, movement, separations, fixed)
 
 
-def _numbers(counts, outcomes, pooled):
-    """Return what the numbers predicted over folds, or over halves, show."""
+def _seen(outcomes: xr.Dataset, pooled: PairedOutcomes) -> list[tuple[Numbers, Numbers | None]]:
+    """Return what folds, and halves or None, show of each answer, and of those that are right."""
     labels = outcomes["label"].values.tolist()
     rows = [outcomes["actual"].values, *outcomes["predicted"].transpose("classifier", ...).values]
     codes = [[labels.index(label) for label in row.tolist()] for row in rows]
-    shape = (len(labels),) * len(codes)
-    place = np.ravel_multi_index(tuple(np.array(codes)), shape)
+    place = np.ravel_multi_index(tuple(np.array(codes)), (len(labels),) * len(codes))
+    actual, answers = pooled.joint_cells[0], pooled.joint_cells[1:]
+    at = np.arange(len(labels))[:, None]
+    truth = (actual == at).astype(float)
+    prior = replace(pooled, outcomes=np.zeros_like(pooled.outcomes)).joint_weights
+    having = [name for name in ("counts", "halves") if name in outcomes]
+    tables = [_table(outcomes[name], place, pooled) for name in having]
+    shown = []
+    for events in (answers[:, None] == at, answers[:, None] == actual):
+        known = truth, events.astype(float), prior
+        folds, *halves = [numbers(table, *known) for table in tables]
+        shown.append((folds, halves[0] if halves else None))
+    return shown
+
+
+def _table(counts, place, pooled):
+    """Return counts (R, F, cells) of all joint cells; one may come more than once."""
     found = counts.transpose(..., "outcome").values
     table = np.zeros((*found.shape[:-1], pooled.size))
-    for index, each in enumerate(place):
-        table[..., each] += found[..., index]
-    truth, answers = pooled.joint_cells[0], pooled.joint_cells[1:]
-    at = np.arange(len(labels))[:, None]
-    belongs = (truth == at)[None, :, None] & (answers[:, None, None] == at)
-    prior = replace(pooled, outcomes=np.zeros_like(pooled.outcomes)).joint_weights
-    return numbers(table if table.ndim == 3 else table[None], belongs.astype(float), prior)
+    for index, cell in enumerate(place):
+        table[..., cell] += found[..., index]
+    return table if table.ndim == 3 else table[None]
 
 
 def _positive(value, name):

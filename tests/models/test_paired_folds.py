@@ -18,9 +18,14 @@ FOLDS = RNG.poisson(OFTEN, (5, 8))
 HALVES = RNG.poisson(2 * OFTEN, (3, 2, 8))
 
 
+THREE = np.indices((2, 2, 2, 2)).reshape(4, -1)
+OF_THREE = RNG.poisson(4, (5, 16)), RNG.poisson(6, (3, 2, 16))
+
+
 def outcomes(folds=FOLDS, halves=None):
-    coords = {"actual": ("outcome", CELLS[0]), "predicted": (("classifier", "outcome"), CELLS[1:])}
-    coords |= {"label": [0, 1], "classifier": ["a", "b"], "positive": 1}
+    cells = CELLS if np.shape(folds)[-1] == 8 else THREE
+    coords = {"actual": ("outcome", cells[0]), "predicted": (("classifier", "outcome"), cells[1:])}
+    coords |= {"label": [0, 1], "classifier": list("abc")[: len(cells) - 1], "positive": 1}
     found = xr.Dataset({"counts": (("fold", "outcome"), folds)}, coords=coords)
     found = found.assign_coords(fold=np.arange(len(folds)))
     return (
@@ -29,9 +34,9 @@ def outcomes(folds=FOLDS, halves=None):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("halves", [None, HALVES], ids=["folds", "folds and halves"])
-def test_model_and_sibling_have_one_density_and_one_theta(halves):
-    evidence = outcomes(halves=halves)
+@pytest.mark.parametrize("seen", [(FOLDS,), (FOLDS, HALVES), OF_THREE], ids=["folds", "2", "3"])
+def test_model_and_sibling_have_one_density_and_one_theta(seen):
+    evidence = outcomes(*seen)
     posterior = direct.paired_folds(evidence, spread=0.5)
     drawn = posterior.variables(4, np.random.default_rng(1))
     model = remove_value_transforms(models.paired_folds(evidence, spread=0.5))
@@ -62,6 +67,34 @@ def test_what_classifiers_have_in_common_cancels_and_what_moves_one_does_not():
     apart = {name: pooled.counts.sel(classifier=name, drop=True) for name in "ab"}
     assert still < 0.9 * length({"a": apart["a"], "b": apart["b"] + 1})
     assert length(outcomes(halves=loud)) > 1.15 * still
+
+
+def test_separations_go_together_as_answers_agree():
+    """Twins, and a third that is right and wrong on its own."""
+    answers = (THREE[1:] == THREE[0]).astype(int)
+    table = np.where(answers[0] == answers[1], 20, 0) * np.where(answers[2], 2, 1)
+    root = direct.paired_folds(outcomes(np.tile(table, (4, 1)))).separations.root
+    together = root @ root.T
+    np.testing.assert_allclose(together.diagonal(), 1)
+    assert together[0, 1] > 0.99
+    assert abs(together[0, 2]) < 0.01
+    against = np.tile([8, 8, 8, 0, 8, 8, 8, 0], (4, 1))
+    against = direct.paired_folds(outcomes(against)).separations.root
+    assert 0 <= (against @ against.T)[0, 1] < 1e-9
+
+
+def test_halves_that_differ_in_how_much_is_right_make_intervals_longer():
+    quiet = np.tile(2 * OFTEN, (4, 2, 1))
+    loud = quiet.copy()
+    loud[:, 0, [0, 7]], loud[:, 0, [3, 4]] = loud[:, 0, [0, 7]] - 5, loud[:, 0, [3, 4]] + 5
+    loud[:, 1, [0, 7]], loud[:, 1, [3, 4]] = loud[:, 1, [0, 7]] + 5, loud[:, 1, [3, 4]] - 5
+    still = length(outcomes(halves=quiet), "accuracy")
+    assert length(outcomes(halves=loud), "accuracy") > 1.1 * still
+    spreads = [
+        direct.paired_folds(outcomes(halves=each)).separations.draw(2000, np.random.default_rng(1))
+        for each in (quiet, loud)
+    ]
+    assert np.median(spreads[1]) > 1.5 * np.median(spreads[0])
 
 
 @pytest.mark.long

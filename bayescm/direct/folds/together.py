@@ -16,16 +16,16 @@ _CORRELATION = (np.arange(25) + 0.5) / 25
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """
-    The numbers predicted of each class over test sets, and what examples alone would do.
+    The numbers of events over test sets, of each answer say, and what examples alone would do.
 
     Attributes
     ----------
     variance : ndarray, shape (J, J)
-        Variance, and covariance of two classifiers, summed over the classes.
-    covariance : ndarray, shape (J, C, J, C)
+        Variance, and covariance of two classifiers, summed over the events.
+    covariance : ndarray, shape (J, L, J, L)
         Of the numbers in one test set, for classifiers that do not move.
     worth : float
-        Degrees of freedom of one class.
+        Degrees of freedom of one event.
     """
 
     variance: np.ndarray
@@ -62,31 +62,36 @@ class Numbers:
         return log_gamma(seen, least + mean / len(pairs), np.mean(degrees))
 
 
-def numbers(counts: np.ndarray, belongs: np.ndarray, prior: np.ndarray) -> Numbers:
+def numbers(
+    counts: np.ndarray, truth: np.ndarray, events: np.ndarray, prior: np.ndarray
+) -> Numbers:
     """
     Return what the joint outcomes (R, F, cells) of R divisions into F test sets show.
 
     Parameters
     ----------
     counts : ndarray, shape (R, F, cells)
-    belongs : ndarray, shape (J, C, C, cells)
-        Which cells make up each classifier's matrix.
+    truth : ndarray, shape (C, cells)
+        Which cells are of which actual class.
+    events : ndarray, shape (J, L, cells)
+        Which cells are which of L events of each classifier: each answer, or to be right.
     prior : ndarray, shape (cells,)
     """
-    tables = np.einsum("rfx,jilx->rfjil", counts, belongs, optimize=True)
-    repeats, folds, judges, classes = tables.shape[:4]
-    pooled = tables.sum(1)
-    rates = pooled / np.maximum(pooled.sum(-1, keepdims=True), 1)
-    gap = tables.sum(-2) - np.einsum("rfji,rjil->rfjl", tables.sum(-1), rates)
+    repeats, folds, _ = counts.shape
+    kinds = events.reshape(-1, events.shape[-1])
+    totals = counts @ truth.T
+    rates = np.einsum("rx,ix,kx->rik", counts.sum(1), truth, kinds, optimize=True)
+    rates = rates / np.maximum(totals.sum(1), 1)[..., None]
+    gap = counts @ kinds.T - totals @ rates
+    gap = gap.reshape(repeats, folds, *events.shape[:2])
     variance = np.einsum("rfjl,rfml->jm", gap, gap) / (repeats * (folds - 1))
-    given = belongs[0].sum(1) * (counts.sum((0, 1)) + prior)
+    given = truth * (counts.sum((0, 1)) + prior)
     given = given / given.sum(-1, keepdims=True)
-    size = tables[:, :, 0].sum((0, 1, -1)) / (repeats * folds)
-    answers = belongs.sum(1).reshape(judges * classes, -1)
-    mean = given @ answers.T
-    covariance = (answers * (size @ given)) @ answers.T - (mean.T * size) @ mean
+    size = totals.mean((0, 1))
+    mean = given @ kinds.T
+    covariance = (kinds * (size @ given)) @ kinds.T - (mean.T * size) @ mean
     worth = repeats * (folds - 1) / (1 + (repeats - 1) / HALF_REPEATS)
-    return Numbers(variance, covariance.reshape(judges, classes, judges, classes), worth)
+    return Numbers(variance, covariance.reshape(*events.shape[:2], *events.shape[:2]), worth)
 
 
 @dataclass(frozen=True, eq=False)
