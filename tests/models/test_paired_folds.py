@@ -97,6 +97,17 @@ def test_halves_that_differ_in_how_much_is_right_make_intervals_longer():
     assert np.median(spreads[1]) > 1.5 * np.median(spreads[0])
 
 
+def test_spreads_of_separations_are_drawn_as_their_density_says():
+    separations = direct.paired_folds(outcomes(halves=HALVES)).separations
+    spreads = np.geomspace(1e-3, 20, 4000)
+    density = np.exp(separations.log_density(spreads)) * spreads
+    drawn = np.log(separations.draw(20_000, np.random.default_rng(1)))
+    mean = np.average(np.log(spreads), weights=density)
+    variance = np.average((np.log(spreads) - mean) ** 2, weights=density)
+    assert abs(drawn.mean() - mean) < 0.03
+    assert abs(drawn.std() / np.sqrt(variance) - 1) < 0.05
+
+
 @pytest.mark.long
 def test_a_twin_differs_by_little():
     both = outcomes(np.tile([60, 0, 0, 15, 12, 0, 0, 63], (5, 1)))

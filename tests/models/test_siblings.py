@@ -48,6 +48,10 @@ ACTUAL = np.tile([1, 0, 1, 1, 0, 0], 15)
 ANSWERS = {"a": np.roll(ACTUAL, 1), "b": np.where(np.arange(90) % 7, ACTUAL, 1 - ACTUAL)}
 PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS)
 FOLDED_PAIRS = bcm.from_classifiers(ACTUAL, ANSWERS, by={"fold": np.arange(90) % 3})
+FOLDED = FOLDED_PAIRS["counts"].values.sum(0)
+ONE_HALF = np.random.default_rng(7).binomial(FOLDED, 0.5, (2, len(FOLDED)))
+HALVED = np.stack([ONE_HALF, FOLDED - ONE_HALF], axis=1)
+HALVED_PAIRS = FOLDED_PAIRS.assign(halves=(("halving", "half", "outcome"), HALVED))
 TRUTH = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
 SCORE = np.round(RNG.normal(TRUTH, 1), 1)
 OTHER = np.round(SCORE + RNG.normal(size=10))
@@ -124,6 +128,7 @@ OPEN = [
     Case("hierarchical_folds", FOLDS, {"halves": HALVES}),
     Case("hierarchical_folds", THREE_FOLDS, {"halves": THREE_HALVES}),
     Case("paired_folds", FOLDED_PAIRS, {}),
+    Case("paired_folds", HALVED_PAIRS, {}),
     Case("hierarchical_groups", SITES, {}),
     Case("hierarchical_groups", SITES, {"covariates": YEARS}),
     Case("hierarchical_groups", MANY, {}),

@@ -57,6 +57,17 @@ CASES: dict[int, Pair] = dict(
             Pair("stump", "linear discriminant", kinds.one_good(6, 1.0), 200, 0.5),
             Pair("principal components", "logistic", kinds.digits(3, 8, 9), 150, 0.3),
             Pair("tree of depth 3", "tree cut by cost", kinds.mixture(5, 1.8), 250, 0.5),
+            # Made after the model was settled.
+            Pair("logistic", "logistic", kinds.shifted(6, 0.8, 3), 200, 0.4, True),
+            Pair("naive Bayes", "naive Bayes", kinds.shifted(8, 0.5), 200, 0.3, True),
+            Pair("principal components", "logistic", kinds.shifted(10, 0.5, 4), 150, 0.4),
+            Pair("squares and products", "linear discriminant", kinds.rings(4, 0.4), 150, 0.5),
+            Pair("tree of depth 2", "logistic", kinds.mixture(5, 1.8), 200, 0.4),
+            Pair("25 neighbours", "naive Bayes", kinds.shifted(5, 0.6, 3), 150, 0.4),
+            Pair("bagged trees", "extra trees", kinds.lognormal(5, 0.7), 150, 0.4),
+            Pair("lasso", "stochastic gradient", kinds.shifted(10, 0.4), 200, 0.5),
+            Pair("quadratic discriminant", "naive Bayes", kinds.moons(3, 0.4), 200, 0.4),
+            Pair("support vectors", "logistic", kinds.digits(2, 5, 8), 120, 0.3),
         ],
         start=1,
     )
@@ -168,8 +179,8 @@ def study(case: int) -> Study:
     Parameters
     ----------
     case : int
-        1 to 3: equal classifiers, of which 1 - ``doc`` is how often one is called better; 4 to 13:
-        others.
+        1 to 3, 14 and 15: equal classifiers, of which 1 - ``doc`` is how often one is called
+        better; 4 to 13 and 16 to 23: others.
 
     Returns
     -------
