@@ -35,7 +35,9 @@ def test_equal_classifiers_see_features_of_their_own_and_every_method_says_how_f
     found = {name: method(both)["accuracy"] for name, method in pairs.METHODS.items()}
     assert all(low < 0.1 and high > -0.1 and low < high for low, high in found.values())
     length = {name: high - low for name, (low, high) in found.items()}
-    assert length["folds"] < 1.1 * length["halves"] < 1.1 * length["unpaired"]
+    # They answer apart: nothing cancels out of the difference.
+    assert 0.8 < length["folds"] / length["halves"] < 1.1
+    assert 0.8 < length["halves"] / length["unpaired"] < 1.2
 
 
 @pytest.mark.parametrize(("case", "width"), [(3, 19), (6, 6), (9, 4)])
