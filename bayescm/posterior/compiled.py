@@ -9,6 +9,7 @@ import numpy as np
 # The last few models, the latest last. To build their graphs takes far longer than to compute.
 _KEPT = 8
 _models: list["_Kept"] = []
+_latest: dict[str, Any] = {"model": None}  # and what is kept of it: asked several times in a row
 _lock = threading.RLock()
 
 
@@ -62,7 +63,10 @@ def run(
     from pymc.pytensorf import reseed_rngs
 
     with _lock:
-        kept = _kept(model)
+        sizes = [each.get_value().shape for each in model.data_vars]
+        if _latest["model"] is not model or _latest["sizes"] != sizes:
+            _latest.update(kept=_kept(model), model=model, sizes=sizes)
+        kept = _latest["kept"]
         function = kept.functions.get(task)
         if function is None:
             function = kept.functions[task] = _compiled(kept.model, *build(kept.model))

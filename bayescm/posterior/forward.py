@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,30 +14,33 @@ from bayescm.posterior import compiled
 _FEW = 5e6
 # Compiled code casts what numpy refuses with a TypeError, such as a float as a total.
 _IN_TURN = (TypeError, NotImplementedError)
+_PRIOR, _DRAWS = ("prior", "prior_predictive"), ("chain", "draw")
 
 
 def predictive(model, posterior: xr.Dataset, seed: int) -> dict[str, xr.Dataset]:
     """Return draws of new counts, and the data the model was given."""
     import pymc as pm
+    from pymc.backends.arviz import find_constants, find_observations
 
     free = {variable.name: posterior[variable.name].values for variable in model.free_RVs}
-    lead = next(iter(free.values())).shape[:2] if free else ()
-    tree = None
+    lead = tuple(posterior.sizes[dim] for dim in _DRAWS)
     numbers = sum(each.size for each in posterior.values())
     if numbers < _FEW:
         with suppress(*_IN_TURN):
             named = _at_once(model, "predictive", _observed, free, lead, seed)
-            tree = pm.to_inference_data(posterior_predictive=named, model=model)
-    if tree is None:
-        tree = _in_turn(
-            pm.sample_posterior_predictive,
-            numbers,
-            trace=xr.DataTree.from_dict({"posterior": posterior}),
-            model=model,
-            freeze_vars=[variable.name for variable in model.free_RVs],
-            random_seed=seed,
-            progressbar=False,
-        )
+            data = {"observed_data": find_observations(model)}
+            data |= {"constant_data": constants} if (constants := find_constants(model)) else {}
+            found = {"posterior_predictive": labelled(model, named, _origin())}
+            return found | {k: labelled(model, each, _origin(), ()) for k, each in data.items()}
+    tree = _in_turn(
+        pm.sample_posterior_predictive,
+        numbers,
+        trace=xr.DataTree.from_dict({"posterior": posterior}),
+        model=model,
+        freeze_vars=[variable.name for variable in model.free_RVs],
+        random_seed=seed,
+        progressbar=False,
+    )
     return {name: group.to_dataset() for name, group in tree.children.items()}
 
 
@@ -44,15 +48,39 @@ def prior(model, draws: int, numbers: int, seed: int) -> dict[str, xr.Dataset]:
     """Return draws of the prior and of the counts it predicts; `numbers` says how many numbers."""
     import pymc as pm
 
-    tree = None
     if numbers < _FEW:
         with suppress(*_IN_TURN):
-            named = _at_once(model, "prior", _basic, {}, (draws,), seed)
-            tree = pm.to_inference_data(prior=named, model=model)
-    if tree is None:
-        asked = {"draws": draws, "model": model, "random_seed": seed}
-        tree = _in_turn(pm.sample_prior_predictive, numbers, **asked)
-    return {name: tree[name].to_dataset() for name in ("prior", "prior_predictive")}
+            named = _at_once(model, "prior", _basic, {}, (1, draws), seed)
+            seen = {each.name for each in model.observed_RVs}
+            parts = [
+                {k: v for k, v in named.items() if (k in seen) == out} for out in (False, True)
+            ]
+            groups = (labelled(model, each, _origin()) for each in parts)
+            return dict(zip(_PRIOR, groups, strict=True))
+    asked = {"draws": draws, "model": model, "random_seed": seed}
+    tree = _in_turn(pm.sample_prior_predictive, numbers, **asked)
+    return {name: tree[name].to_dataset() for name in _PRIOR}
+
+
+def _origin():
+    import pymc as pm
+
+    return {"inference_library": "pymc", "inference_library_version": pm.__version__}
+
+
+def labelled(model, values, attrs, lead=_DRAWS) -> xr.Dataset:
+    """Return numbers (*lead, ...) by name as a dataset with the dims of the model's variables."""
+    from arviz_base import make_attrs
+
+    drawn, coords = {}, dict[Any, Any]()
+    for name, array in values.items():
+        named = [*lead, *model.named_vars_to_dims.get(name, ()), *[None] * np.ndim(array)]
+        dims = [own or f"{name}_dim_{i - len(lead)}" for i, own in enumerate(named)]
+        drawn[name] = (dims[: np.ndim(array)], array)
+        for dim, size in zip(dims, np.shape(array), strict=False):
+            known = model.coords.get(dim)
+            coords[dim] = np.arange(size) if known is None else list(known)
+    return xr.Dataset(drawn, coords, make_attrs(dict(attrs), sample_dims=[*lead]))
 
 
 def _at_once(model, task, chosen, given, lead, seed):

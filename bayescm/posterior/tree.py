@@ -1,6 +1,6 @@
 """The tree of a fit: one shape, whichever way the posterior was drawn."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
@@ -9,6 +9,7 @@ import xarray as xr
 
 from bayescm.direct.base import Posterior
 from bayescm.posterior import forward
+from bayescm.posterior.forward import labelled
 
 ORDER = [
     "posterior",
@@ -100,7 +101,9 @@ def _finish(group, coords, scalars):
     used = {name: (name, values) for name, values in coords.items() if name in group.dims}
     # A known prevalence may be both a scalar of the evidence and a variable of the model.
     scalars = {name: value for name, value in scalars.items() if name not in group.data_vars}
-    return group.assign_coords(used | scalars)
+    # In one step, not as assignments one after the other.
+    coords = {**group.coords.variables, **used, **scalars}
+    return xr.Dataset(group.data_vars.variables, coords, group.attrs)
 
 
 def _improper(model) -> bool:
@@ -108,18 +111,6 @@ def _improper(model) -> bool:
     names = ("concentration", "pseudo_count")
     weights = [each for each in model.data_vars if each.name in names]
     return any(bool((each.get_value() == 0).any()) for each in weights)
-
-
-def labelled(model, values, attrs, *, events=True):
-    """Return draws as a dataset with the dims of the model's variables."""
-    from arviz_base import dict_to_dataset
-
-    dims: dict[Hashable, Any] = {}
-    for name, array in values.items():
-        named = model.named_vars_to_dims.get(name, ())
-        dims[name] = list(named if events else named[: array.ndim - 2])
-    coords: dict[Any, Any] = {name: list(each) for name, each in model.coords.items()}
-    return dict_to_dataset(values, dims=dims, coords=coords, attrs=dict(attrs))
 
 
 def _deterministics(model, free):
@@ -161,7 +152,7 @@ def _logs(model, free):
     values = forward.evaluate(model, " ".join(parts), _densities(*parts), free)
     for name, variables in parts.items():
         named = {rv.name: values[rv.name] for rv in variables}
-        groups[name] = labelled(model, named, ORIGIN, events=False)
+        groups[name] = labelled(model, named, ORIGIN)
     if "omega" in model.named_vars:
         # The models of folds raise their likelihood to this power; what is kept is untempered.
         omega = model["omega"].get_value(), model.named_vars_to_dims.get("omega", ())
