@@ -4,6 +4,7 @@ Given the common accuracy and its spread the rows are conjugate, given the weigh
 shares so are these; both are summed over a grid, and what comes out are independent draws.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,8 @@ from bayescm.validate import fail
 
 _LOGITS = np.linspace(-8, 10, 145)
 _EVEN = (np.arange(240) + 0.5) / 240
+_NUMBERS = 2**17  # of all cells of a few draws: they stay in the processor's cache
+_OF_ANSWERS = ("right", "wrong"), ("wrong", "right")  # forms
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +50,33 @@ class HierarchicalRows(Posterior):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
         parts = [each.draws(size, rng) for each in self._each]
-        batch = self.batch.shape
-        joined = {name: np.stack([part[name] for part in parts], axis=1) for name in parts[0]}
-        return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
+        return {name: self._joined([part[name] for part in parts]) for name in parts[0]}
+
+    def _joined(self, parts):
+        """Return draws (size, ..., *own) of the batch from those of each matrix, (size, *own)."""
+        every = parts[0][:, None] if len(parts) == 1 else np.stack(parts, axis=1)
+        return every.reshape(len(every), *self.batch.shape, *every.shape[2:])
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw the parameter of measures jointly, a few draws at a time: they stay in the cache."""
+        found = [each.rates(size, rng) for each in self._each]
+        if all(getattr(each, "form", None) in _OF_ANSWERS for each in measures):
+            # Where the errors go does not matter.
+            parts = [(each["accuracy"][..., 0] * each["shares"]).sum(-1) for each in found]
+            right = self._joined(parts)
+            cells = np.stack([right, 1 - right, np.zeros_like(right), np.zeros_like(right)], -1)
+            return [measure(cells.reshape(*right.shape, 2, 2)) for measure in measures]
+        few, values = max(1, _NUMBERS // self.counts.size), []
+        for start in range(0, size, few):
+            matrices = []
+            for one, rates in zip(self._each, found, strict=True):
+                some = {name: each[start : start + few] for name, each in rates.items()}
+                matrices.append(one.completed(some, rng)["theta"])
+            theta = self._joined(matrices)
+            values.append([measure(theta) for measure in measures])
+        return [np.concatenate(each) for each in zip(*values, strict=True)]
 
     @cached_property
     def _each(self):
@@ -89,6 +116,17 @@ class _One:
         self.even = _normalised(heights)
 
     def draws(self, size, rng):
+        found = self.completed(self.rates(size, rng), rng)
+        return found | {"accuracy": found["accuracy"][..., 0]}
+
+    def completed(self, rates, rng):
+        """Draw where errors go, and what comes of it."""
+        mistakes = self._draw_mistakes(len(rates["shares"]), rng)
+        theta = self._theta(rates["shares"], rates["accuracy"], mistakes)
+        return rates | {"mistakes": mistakes, "theta": theta}
+
+    def rates(self, size, rng):
+        """Draw everything but where errors go; accuracies (size, C, 2) with their complements."""
         place = rng.choice(len(self.mass), size, p=self.mass)
         # Uniform within its cell: a draw must not sit on the grid.
         logit, log_spread = (
@@ -99,19 +137,14 @@ class _One:
         weight = 4 / spread**2
         right = self.right + (weight * common)[:, None]
         wrong = (self.totals - self.right) + (weight * expit(-logit))[:, None]
-        accuracy = dirichlet.draw(np.stack([right, wrong], axis=-1), 1, rng)[0]
         even = _EVEN[rng.choice(len(_EVEN), size, p=self.even)]
         even = even + (rng.random(size) - 0.5) / len(_EVEN)
-        shares = dirichlet.draw(self.totals + (even / (1 - even))[:, None], 1, rng)[0]
-        mistakes = self._draw_mistakes(size, rng)
         return {
             "common": common,
             "spread": spread,
-            "accuracy": accuracy[..., 0],
+            "accuracy": dirichlet.draw(np.stack([right, wrong], axis=-1), 1, rng)[0],
             "evenness": even,
-            "shares": shares,
-            "mistakes": mistakes,
-            "theta": self._theta(shares, accuracy, mistakes),
+            "shares": dirichlet.draw(self.totals + (even / (1 - even))[:, None], 1, rng)[0],
         }
 
     def _draw_mistakes(self, size, rng):

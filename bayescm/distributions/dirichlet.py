@@ -7,7 +7,7 @@ from bayescm.validate import fail
 
 # Below this a gamma variate may underflow, and numpy's Dirichlet then returns exact zeros.
 _TINY_SHAPE = 0.1
-_NOTHING = 1e-10
+_NOTHING = 1e-7
 
 
 def default_concentration(classes):
@@ -114,21 +114,22 @@ def draw_sparse(weights, size, rng):
     Returns
     -------
     ndarray, shape (size, ..., K)
-        Strictly positive. Gamma variates below 1e-10 are as good as nothing, and not drawn; nor are
+        Strictly positive. Gamma variates below 1e-7 are as good as nothing, and not drawn; nor are
         they denormal numbers, with which processors take ten times as long.
     """
     flat = weights.ravel()
-    gammas = np.full((size, len(flat)), _NOTHING**2)
-    large, faint = (np.flatnonzero(each) for each in (flat >= _TINY_SHAPE, flat < _TINY_SHAPE))
+    large = np.flatnonzero(flat >= _TINY_SHAPE)
+    # G(a) = G(a + 1) U**(1/a), and of most of them nothing is left; nor are 24 bits too few for it.
+    most = (_NOTHING**flat).astype(np.float32)
+    most[large] = 1
+    uniform = rng.random((size, len(flat)), np.float32)
+    some, gammas = np.flatnonzero(uniform > most), np.full((size, len(flat)), _NOTHING**2)
+    faint = flat[flat < _TINY_SHAPE]
+    alike = faint.size and (faint == faint[0]).all()
+    shape = faint[0] if alike else flat[some % len(flat)].astype(np.float32)
+    left = uniform.ravel()[some] ** np.float32(1 / shape)
+    gammas.ravel()[some] = left * rng.standard_gamma(shape + 1, len(some), np.float32)
     gammas[:, large] = rng.standard_gamma(flat[large], (size, len(large)))
-    # G(a) = G(a + 1) U**(1/a), and of most of them nothing is left.
-    uniform = rng.random((size, len(faint)))
-    some = np.flatnonzero(uniform > _NOTHING ** flat[faint])
-    row, place = np.divmod(some, len(faint))
-    place = faint[place]
-    shape = flat[place]
-    left = rng.standard_gamma(shape + 1) * uniform.ravel()[some] ** (1 / shape)
-    gammas.ravel()[row * len(flat) + place] = left
     gammas = gammas.reshape(size, *weights.shape)
     gammas /= gammas.sum(axis=-1, keepdims=True)
     return gammas

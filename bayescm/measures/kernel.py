@@ -139,16 +139,31 @@ def floats(cells: ArrayLike) -> np.ndarray:
     return cells if cells.dtype.kind == "c" else cells.astype(np.float64, copy=False)
 
 
-def every_class(cells: np.ndarray) -> tuple:
-    """Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only."""
+def every_class(cells: np.ndarray, formula: Callable | None = None) -> tuple:
+    """
+    Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only.
+
+    True negatives that a formula does not use are 0.
+    """
     other = 1 - np.eye(cells.shape[-1])
     tp = np.einsum("...ii->...i", cells)
     fn = np.einsum("...ij,ij->...i", cells, other)
     fp = np.einsum("...ij,ij->...j", cells, other)
+    if formula is not None and not _counts_true_negatives(formula):
+        return tp, fn, fp, np.zeros_like(tp)
     # Not the total less the rest, which would lose small cells.
     without = other @ cells if len(other) <= 16 else _without_each_row(cells)
     tn = np.einsum("...ij,ij->...i", without, other)
     return tp, fn, fp, tn
+
+
+@lru_cache(maxsize=256)
+def _counts_true_negatives(formula):
+    """Say whether a formula of tp, fn, fp and tn gives other numbers for other true negatives."""
+    tp, fn, fp, tn = np.reshape(np.meshgrid(*[[0.0, 0.3, 2.7]] * 3, [0.0, 0.4, 1.9, 31.0]), (4, -1))
+    with np.errstate(all="ignore"):
+        values = np.reshape(formula(tp, fn, fp, tn), (-1, 4))
+    return not np.array_equal(values, np.broadcast_to(values[:, :1], values.shape), equal_nan=True)
 
 
 def _without_each_row(cells):
@@ -159,10 +174,10 @@ def _without_each_row(cells):
     return sums
 
 
-def one_of_two(cells: np.ndarray) -> tuple:
+def one_of_two(cells: np.ndarray, formula: Callable | None = None) -> tuple:
     """Return tp, fn, fp, tn: of two classes the positive one's, (...), else of every class."""
     if cells.shape[-1] > 2:
-        return every_class(cells)
+        return every_class(cells, formula)
     return cells[..., 1, 1], cells[..., 1, 0], cells[..., 0, 1], cells[..., 0, 0]
 
 
@@ -224,7 +239,7 @@ def _entry(compute, formula, **facts):
 
 def per_class(cells: np.ndarray, formula: Callable) -> np.ndarray:
     """Apply the formula to the positive class of two, or to every class of more."""
-    return formula(*one_of_two(cells))
+    return formula(*one_of_two(cells, formula))
 
 
 def total(cells: np.ndarray) -> np.ndarray:
@@ -258,7 +273,7 @@ AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
 
 def over_all(cells: np.ndarray, formula: Callable, how: str) -> np.ndarray:
     """Average the formula over all classes."""
-    return AVERAGES[how](formula, *every_class(cells))
+    return AVERAGES[how](formula, *every_class(cells, formula))
 
 
 def averaged(measure: Measure, how: str) -> Measure:

@@ -114,3 +114,20 @@ def test_sparse_draws_are_those_of_the_dirichlet_distribution():
     # Of cells that are next to nothing: as often above a thousandth.
     kept = dirichlet.draw(weights, 20_000, rng)
     np.testing.assert_allclose((drawn > 1e-3).mean(), (kept > 1e-3).mean(), atol=0.003)
+
+
+def test_right_answers_do_not_ask_where_errors_go(monkeypatch):
+    cells = np.random.default_rng(1).poisson(0.5 + 8 * np.eye(12))
+    posterior = direct.hierarchical_rows(cells)
+    kernels = [resolve(name) for name in ("accuracy", "error_rate")]
+    both = [*kernels, resolve("f1_macro")]
+    right, wrong, _ = posterior.draw(both, 4000, np.random.default_rng(2))
+    theta = posterior.cells("parameter", 4000, np.random.default_rng(3))
+    monkeypatch.delattr(type(posterior._each[0]), "completed")
+    alone, rest = posterior.draw(kernels, 4000, np.random.default_rng(2))
+    np.testing.assert_allclose(alone, right)  # the same draws
+    np.testing.assert_allclose(alone + rest, 1)
+    np.testing.assert_allclose(right + wrong, 1)
+    assert alone.shape == (4000,)
+    want = np.einsum("dii->d", theta)
+    assert abs(alone.mean() - want.mean()) < 5 * want.std() / 4000**0.5

@@ -551,3 +551,14 @@ def test_weighted_kappa_is_that_of_scikit_learn(how):
     expected = metrics.cohen_kappa_score(actual, predicted, weights=how)
     close(measures.resolve(f"cohen_kappa_{how}")(cells), expected)
     assert abs(measures.cohen_kappa(cells) - expected) > 1e-6
+
+
+def test_true_negatives_are_made_where_they_are_used():
+    from bayescm.measures.kernel import every_class
+
+    cells = np.random.default_rng(0).random((20, 20))
+    for name in measures.names():
+        kernel = measures.resolve(name)
+        if kernel.one_class and kernel.takes == "cells" and kernel.part is None:
+            whole = kernel.formula(*every_class(cells))
+            np.testing.assert_array_equal(kernel(cells), whole, err_msg=name)
