@@ -88,10 +88,10 @@ def from_predictions(
     counts = make_counts(whole, known, positive, tuple(coords), coords, abstain)
     if kish is not None:
         counts = counts.assign_coords(effective=(counts.dims, kish))
-    if not design:
+    if not design and abstain is None:
         return with_design(counts)
-    counts = with_design(counts.assign_coords(_known(design)))
-    as_counts(counts)  # says so where the design cannot be
+    counts = with_design(counts.assign_coords(_known(design or {})))
+    as_counts(counts)  # says so where the design, or the abstention, cannot be
     return counts
 
 
