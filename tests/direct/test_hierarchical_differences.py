@@ -186,3 +186,27 @@ def test_results_that_are_best_in_the_middle_are_refused():
     for ask in (bcm.compare, bcm.classical.friedman):
         with pytest.raises(ValueError, match="calibration_slope are best neither highest"):
             ask(errors_named("calibration_slope"))
+
+
+@pytest.mark.parametrize("far", [3, 100, 1000])
+def test_data_sets_far_out_leave_the_mean_what_it_is(far):
+    """Next to sums over location, spread and excess, where each difference is known exactly."""
+    rng = np.random.default_rng(6)
+    mean = np.append(rng.normal(size=38), [far, 2 * far])
+    unit = float(np.sqrt(np.mean(mean**2)))
+    pair = Pair(mean, np.full(40, 1e-3), np.full(40, 9.0), unit)
+    location, spread = np.linspace(-2, 2, 81), np.exp(np.linspace(-3, 4, 57))
+    squares = ((mean - location[:, None, None]) / spread[:, None]) ** 2
+    prior = np.log(spread) - np.log1p((spread / unit) ** 2) - (location[:, None] / unit) ** 2 / 200
+    logs = []
+    for excess in np.exp(np.linspace(-6, 5, 45)):
+        freedom = 2 + excess
+        peak = stats.t.logpdf(0, freedom) - np.log(spread)
+        log = len(mean) * peak - (freedom + 1) / 2 * np.log1p(squares / freedom).sum(-1)
+        logs.append(log + prior + stats.gamma.logpdf(excess, 2, scale=10) + np.log(excess))
+    total = np.exp(np.array(logs) - np.max(logs)).sum((0, 2))
+    total /= total.sum()
+    middle = float(total @ location)
+    wide = float(np.sqrt(total @ (location - middle) ** 2))
+    assert pair.location.mean() == pytest.approx(middle, abs=0.02 * wide)
+    assert pair.location.sd() == pytest.approx(wide, rel=0.03)

@@ -8,13 +8,12 @@ from scipy import special
 
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 
-_EXCESS, _PRIOR = (
-    (np.polynomial.legendre.leggauss(5)[0] + 1) / 2,
-    np.polynomial.legendre.leggauss(5)[1] / 2,
-)
 _STEP, _FURTHEST = 1 / 2, (27, 6, 1e-6)  # between locations, in asinh; how far they go, and tail
-_NEAR = 5  # steps on each side, as of some 75 data sets and more
-_MOST, _WIDE = 11, 9  # normals that stand for the t between data sets; not the narrowest
+_NEAR = 5  # steps on each side, as of some 61 data sets and more
+_FAR = 10  # usual differences from the median: a data set beyond tells of few degrees of freedom
+# Normals that stand for the t between data sets, but for the narrowest two; degrees of freedom.
+_USUAL, _WITH_FAR = (11, 5), (81, 20)
+_WIDEST = 1e30  # variance, in units of the scale, that single precision holds
 _BEGIN = 10.0  # the excess at which the mode is looked for
 _RARE = 1e-5
 # Of few data sets everything is finer: spreads, normals within, and what is left out (in nats).
@@ -50,11 +49,12 @@ class Pair:
     def log_density(self, location, spread, excess) -> np.ndarray:
         """Return the log posterior density, (L, S), of locations, and of spreads and excesses."""
         location, spread = np.atleast_1d(location), np.atleast_1d(spread)
-        (inner, own), (_, other) = self.within, _between(_BEGIN)
+        number = self._sizes[0]
+        (inner, own), (_, other) = self.within, _between(_BEGIN, number)
         excess = np.broadcast_to(excess, spread.shape).tolist()
-        between = np.array([_between(each)[0] for each in excess])
+        between = np.array([_between(each, number)[0] for each in excess])
         unit = self.scale
-        between *= (spread[:, None] / unit) ** 2
+        between = np.minimum(between * (spread[:, None] / unit) ** 2, _WIDEST)
         inner, between = (inner / unit**2).astype(np.float32), between.astype(np.float32)
         parts = inner[:, None] + between[:, None, :, None]
         parts = parts.reshape(len(spread), -1, len(self.mean))
@@ -75,7 +75,8 @@ class Pair:
         middle, wide = self._mode
         location = middle[0] + wide[0] * np.sinh(self._steps)
         steps = np.linspace(-3, 3, self._finely[0])
-        spread, excess = np.exp(middle[1] + wide[1] * np.sinh(steps)), _excess(_EXCESS)
+        spread = np.exp(middle[1] + wide[1] * np.sinh(steps))
+        excess, prior = _excesses(self._sizes[1])
         jacobian = np.log(spread * np.cosh(steps))
         both = [each.ravel() for each in np.meshgrid(spread, excess, indexing="ij")]
         centre = self.log_density(middle[0], *both)[0]
@@ -87,9 +88,16 @@ class Pair:
         found = np.insert(found, len(read) // 2, centre[kept], axis=0)
         cells = np.full((len(location), len(kept)), -np.inf)
         cells[:, kept] = through @ found
-        mass = np.exp(cells - cells.max()).reshape(-1, len(spread), len(excess)) * _PRIOR
+        mass = np.exp(cells - cells.max()).reshape(-1, len(spread), len(excess)) * prior
         mass *= np.cosh(self._steps)[:, None, None] * np.exp(jacobian)[:, None]
         return location, spread, excess, mass / mass.sum()
+
+    @cached_property
+    def _sizes(self):
+        """How many normals stand for the t between data sets, and how many excesses there are."""
+        off = np.abs(self.mean - np.median(self.mean))
+        usual = np.hypot(np.median(off), np.median(self.error))
+        return _WITH_FAR if off.max() > _FAR * usual else _USUAL
 
     @property
     def _finely(self):
@@ -158,13 +166,14 @@ class Pair:
         ]
         location = middle[0] + wide[0] * np.sinh(steps[0])
         spread = np.exp(middle[1] + wide[1] * np.sinh(steps[1]))
-        ends = np.concatenate([[0], np.cumsum(_PRIOR)])
-        excess = _excess(ends[place[2]] + rng.random(size) * _PRIOR[place[2]])
+        prior = _excesses(self._sizes[1])[1]
+        ends = np.concatenate([[0], np.cumsum(prior)])
+        excess = _excess(ends[place[2]] + rng.random(size) * prior[place[2]])
         return [location, spread, excess, self._own(location, spread, excess, rng)]
 
     def _own(self, location, spread, excess, rng):
         """Draw the data sets' differences: which normals, then the difference given these."""
-        (inner, own), (nodes, other) = self.within, _normal(_MOST)
+        (inner, own), (nodes, other) = self.within, _normal(_USUAL[0])
         half = 1 + excess[:, None] / 2
         between = spread[:, None] ** 2 * half / _gamma(half, nodes)
         both = inner[None, :, None] + between[:, None, :, None]
@@ -204,9 +213,9 @@ def _thrice(number):
 
 
 @cache
-def _between(excess):
+def _between(excess, number):
     """Return variances, over the square of the spread, and weights of normals that make up a t."""
-    nodes, weights = (each[:_WIDE] for each in _normal(_MOST))
+    nodes, weights = (each[:-2] for each in _normal(number))
     half = 1 + excess / 2
     return half / _gamma(half, nodes), weights / weights.sum()
 
@@ -221,6 +230,14 @@ def _normal(number):
 def _gamma(shape, nodes):
     """Return the gamma variable of a shape at standard normal scores."""
     return special.gammaincinv(shape, special.ndtr(nodes))
+
+
+@cache
+def _excesses(number):
+    """Return degrees of freedom beyond two, and their prior: of many, most are next to none."""
+    nodes, weights = np.polynomial.legendre.leggauss(number)
+    nodes, power = (nodes + 1) / 2, 1 if number == _USUAL[1] else 4
+    return _excess(nodes**power), weights / 2 * power * nodes ** (power - 1)
 
 
 def _excess(share):
