@@ -207,6 +207,7 @@ def test_out_of_fold_predictions_are_kept_and_give_the_same_counts():
     xr.testing.assert_identical(counts, direct)
 
 
+@pytest.mark.long
 def test_data_frames_and_processes_change_nothing():
     frame = pd.DataFrame(X, columns=list("abcde"))
     one = cross_confusion(GaussianNB(), X, Y, 5)
