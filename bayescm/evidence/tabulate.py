@@ -10,7 +10,7 @@ import pandas as pd
 from bayescm.evidence.labels import as_labels, default_labels
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
-_WIDE = 64
+_WIDE = 64  # a range of integers that are codes as they are
 _PIECE = 1 << 18  # examples at a time, whose codes stay in the cache of the processor
 MAX_LABELS = 5000  # more distinct labels than this are scores or identifiers, not classes
 WEIGHTS = ("counts", "importance")

@@ -10,9 +10,10 @@ from bayescm.distributions.mixtures import Gridded, StudentMixture
 
 _STEP, _FURTHEST = 1 / 2, (27, 6, 1e-6)  # between locations, in asinh; how far they go, and tail
 _NEAR = 5  # steps on each side, as of some 61 data sets and more
-_FAR = 10  # usual differences from the median: a data set beyond tells of few degrees of freedom
-# Normals that stand for the t between data sets, but for the narrowest two; degrees of freedom.
-_USUAL, _WITH_FAR = (11, 5), (81, 20)
+_FAR = 5  # usual differences from the median: a data set beyond tells of few degrees of freedom
+# Normals that stand for the t between data sets, but for the narrowest two; how many degrees of
+# freedom there are, and the power of their prior share in which they are evenly spread.
+_USUAL, _WITH_FAR = (11, (5, 1)), (81, (20, 4))
 _WIDEST = 1e30  # variance, in units of the scale, that single precision holds
 _BEGIN = 10.0  # the excess at which the mode is looked for
 _RARE = 1e-5
@@ -76,7 +77,7 @@ class Pair:
         location = middle[0] + wide[0] * np.sinh(self._steps)
         steps = np.linspace(-3, 3, self._finely[0])
         spread = np.exp(middle[1] + wide[1] * np.sinh(steps))
-        excess, prior = _excesses(self._sizes[1])
+        excess, prior = _excesses(*self._sizes[1])
         jacobian = np.log(spread * np.cosh(steps))
         both = [each.ravel() for each in np.meshgrid(spread, excess, indexing="ij")]
         centre = self.log_density(middle[0], *both)[0]
@@ -94,7 +95,7 @@ class Pair:
 
     @cached_property
     def _sizes(self):
-        """How many normals stand for the t between data sets, and how many excesses there are."""
+        """How many normals stand for the t between data sets, and which excesses there are."""
         off = np.abs(self.mean - np.median(self.mean))
         usual = np.hypot(np.median(off), np.median(self.error))
         return _WITH_FAR if off.max() > _FAR * usual else _USUAL
@@ -166,7 +167,7 @@ class Pair:
         ]
         location = middle[0] + wide[0] * np.sinh(steps[0])
         spread = np.exp(middle[1] + wide[1] * np.sinh(steps[1]))
-        prior = _excesses(self._sizes[1])[1]
+        prior = _excesses(*self._sizes[1])[1]
         ends = np.concatenate([[0], np.cumsum(prior)])
         excess = _excess(ends[place[2]] + rng.random(size) * prior[place[2]])
         return [location, spread, excess, self._own(location, spread, excess, rng)]
@@ -233,10 +234,10 @@ def _gamma(shape, nodes):
 
 
 @cache
-def _excesses(number):
-    """Return degrees of freedom beyond two, and their prior: of many, most are next to none."""
+def _excesses(number, power):
+    """Return degrees of freedom beyond two, and their prior: by a power, most are next to none."""
     nodes, weights = np.polynomial.legendre.leggauss(number)
-    nodes, power = (nodes + 1) / 2, 1 if number == _USUAL[1] else 4
+    nodes = (nodes + 1) / 2
     return _excess(nodes**power), weights / 2 * power * nodes ** (power - 1)
 
 
