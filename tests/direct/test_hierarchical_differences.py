@@ -188,7 +188,7 @@ def test_results_that_are_best_in_the_middle_are_refused():
             ask(errors_named("calibration_slope"))
 
 
-@pytest.mark.parametrize("far", [[3, 6], [6] * 6, [100, 200], [1000, 2000]])
+@pytest.mark.parametrize("far", [[3, 6], [100, 200], [1000, 2000]])
 def test_data_sets_far_out_leave_the_mean_what_it_is(far):
     """Next to sums over location, spread and excess, where each difference is known exactly."""
     rng = np.random.default_rng(6)

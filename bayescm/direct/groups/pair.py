@@ -10,7 +10,7 @@ from bayescm.distributions.mixtures import Gridded, StudentMixture
 
 _STEP, _FURTHEST = 1 / 2, (27, 6, 1e-6)  # between locations, in asinh; how far they go, and tail
 _NEAR = 5  # steps on each side, as of some 61 data sets and more
-_FAR = 5  # usual differences from the median: a data set beyond tells of few degrees of freedom
+_FAR = 10  # usual differences from the median: a data set beyond tells of few degrees of freedom
 # Normals that stand for the t between data sets, but for the narrowest two; how many degrees of
 # freedom there are, and the power of their prior share in which they are evenly spread.
 _USUAL, _WITH_FAR = (11, (5, 1)), (81, (20, 4))
