@@ -203,8 +203,8 @@ def _numbers(evidence):
 
 
 def _whole(evidence):
-    """Say whether the evidence counts whole examples."""
-    if isinstance(evidence, xr.Dataset) and "score" in evidence:
+    """Say whether the evidence counts whole examples, or nothing at all, as scores and results."""
+    if isinstance(evidence, xr.Dataset) and ("score" in evidence or "result" in evidence):
         return "weight" not in evidence or not (evidence["weight"].values % 1).any()
     return _numbers(evidence).dtype.kind != "f"
 
