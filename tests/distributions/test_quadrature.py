@@ -6,7 +6,10 @@ from reference_cases import cases
 
 from bayescm import measures
 from bayescm.direct import dirichlet_multinomial, fixed_totals
+from bayescm.distributions.beta import Beta
+from bayescm.distributions.integrals import inverses
 from bayescm.distributions.integrals.quadrature import Quadrature
+from bayescm.distributions.integrals.rows import Rows
 from bayescm.distributions.lookup import distribution_at_prevalence
 
 CELLS = [[30.0, 35.0], [15.0, 65.0]]
@@ -163,3 +166,24 @@ def test_rays_that_are_cut_off_have_no_density():
     ends, _ = distribution.checked(0.99, "eti")
     np.testing.assert_allclose(distribution.cdf(ends), [0.005, 0.995], atol=1e-4)
     assert ends[0] == pytest.approx(-0.5553, abs=0.01)
+
+
+@pytest.mark.parametrize("name", list(inverses.RATES))
+def test_either_share_may_be_solved_for(name):
+    inverse = inverses.RATES[name]
+    first, second = Beta(np.array([4.3]), np.array([9.1])), Beta(np.array([7.2]), np.array([5.4]))
+    x = np.array([[0.3, 0.6, 0.9]]) if inverse.support[1] == 1 else np.array([[0.2, 0.9, 4.0]])
+    one = Rows(inverse, first, (second,), None).probabilities(x)
+    other = Rows(inverse.turned, second, (first,), None).probabilities(x)
+    assert inverse.spread(first.a, first.b) > 0
+    np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+
+
+def test_odds_ratio_with_an_empty_cell_and_a_weak_prior():
+    """Four million draws have 1.7 to 2.08 million as their shortest interval of 95 %."""
+    counts = [[13.0, 0.0], [8.0, 39.0]]
+    distribution = _distribution("diagnostic_odds_ratio", counts, 0.3).to(1e-3)
+    low, high = distribution.hdi(0.95)
+    assert 0 < low < 3
+    assert high == pytest.approx(2.08e6, rel=0.03)
+    assert distribution.cdf(high) - distribution.cdf(low) == pytest.approx(0.95, abs=1e-5)

@@ -43,6 +43,11 @@ class Inverse:
     moment : callable, optional
         ``moment(k, inner, *outer)`` -> E x**k where that may be infinite; NaN leaves it to the
         nodes.
+    turned : Inverse, optional
+        The same measure solved for the outer variable, of which there is one.
+    spread : callable, optional
+        ``spread(a, b)`` -> how far a Beta(a, b) share moves the measure. The variable that moves it
+        most is solved for, where both ways are known: next to it the integrand is smooth.
     """
 
     solve: Callable
@@ -50,6 +55,8 @@ class Inverse:
     increasing: bool | Callable = True
     support: tuple[float, float] = (0.0, 1.0)
     moment: Callable | None = None
+    turned: "Inverse | None" = None
+    spread: Callable | None = None
 
 
 def share(t):
@@ -91,19 +98,43 @@ def _odds_power(a, b, k):
     return np.where(b > k, value, np.inf)
 
 
+def _variance(a, b):
+    return a * b / ((a + b) ** 2 * (a + b + 1))
+
+
 DIFFERENCE = Inverse(  # t - f
-    lambda x, f: Share(x + f.v, f.c - x), (lambda x: [1 - x, -x],), support=(-1.0, 1.0)
+    lambda x, f: Share(x + f.v, f.c - x),
+    (lambda x: [1 - x, -x],),
+    support=(-1.0, 1.0),
+    turned=Inverse(
+        lambda x, t: Share(t.v - x, t.c + x),
+        (lambda x: [x, 1 + x],),
+        increasing=False,
+        support=(-1.0, 1.0),
+    ),
+    spread=_variance,
 )
 RATES = {
     "difference": DIFFERENCE,
     "mean": Inverse(
-        lambda x, f: Share(2 * x - f.c, 2 * (1 - x) - f.v), (lambda x: [1 - 2 * x, 2 - 2 * x],)
+        lambda x, f: Share(2 * x - f.c, 2 * (1 - x) - f.v),
+        (lambda x: [1 - 2 * x, 2 - 2 * x],),
+        turned=Inverse(
+            lambda x, t: Share(2 * (1 - x) - t.c, 2 * x - t.v),
+            (lambda x: [2 * x - 1, 2 * x],),
+            increasing=False,
+        ),
+        spread=_variance,
     ),
     "ratio": Inverse(
         lambda x, f: share(x * f.v),
         (lambda x: [1 / x],),
         support=(0.0, INFINITE),
         moment=lambda k, t, f: _power(t.a, t.b, k) * _power(f.a, f.b, -k),
+        turned=Inverse(
+            lambda x, t: share(t.v / x), (lambda x: [x],), increasing=False, support=(0, INFINITE)
+        ),
+        spread=lambda a, b: b / (a * (a + b)),
     ),
     "ratio of complements": Inverse(
         lambda x, f: complement(x * f.c),
@@ -111,11 +142,17 @@ RATES = {
         increasing=False,
         support=(0.0, INFINITE),
         moment=lambda k, t, f: _power(t.b, t.a, k) * _power(f.b, f.a, -k),
+        turned=Inverse(
+            lambda x, t: complement(t.c / x), (lambda x: [1 - x],), support=(0, INFINITE)
+        ),
+        spread=lambda a, b: a / (b * (a + b)),
     ),
     "odds ratio": Inverse(
         lambda x, f: _odds(x * f.v / f.c),
         support=(0.0, INFINITE),
         moment=lambda k, t, f: _odds_power(t.a, t.b, k) * _odds_power(f.b, f.a, k),
+        turned=Inverse(lambda x, t: _odds(t.v / t.c / x), increasing=False, support=(0, INFINITE)),
+        spread=lambda a, b: 1 / a + 1 / b,
     ),
 }
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from bayescm.distributions.beta import PointMass
+from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.hdi import Link
 from bayescm.distributions.integrals import curves
 from bayescm.distributions.integrals.drawn import Drawn
@@ -21,6 +21,7 @@ from bayescm.distributions.integrals.rows import Rows
 
 INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
 _NUMBERS = 2**16  # of a temporary array
+_NODES, _FEW_NODES = (9, 25, 81, 225, 2500, 10000), (3, 5, 9, 15, 900, 500)  # of 3 shares; of 2
 _SPARSE = 3.0  # parameter of a share, below which two levels of rays may agree by chance
 
 
@@ -34,10 +35,10 @@ class Parts(NamedTuple):
     scale: Any
     nodes: Any = None
 
-    @property
-    def last(self):
-        """The last rung."""
-        return DRAWS
+    def levels(self, start):
+        """Return the rungs from a first one on; a smooth integral is faster than many rays."""
+        most = INTEGRAL if self.inverse.turned is None else 2
+        return [*range(start, most), INTEGRAL, DRAWS]
 
     def take(self, index):
         """Return some of the rows."""
@@ -57,9 +58,8 @@ class Parts(NamedTuple):
 class Several(Parts):
     """Parts of several measures, some rows of each, that are not asked beyond rays."""
 
-    @property
-    def last(self):
-        return INTEGRAL - 1
+    def levels(self, start):
+        return range(start, INTEGRAL)
 
     def take(self, index):
         """Return some of the rows."""
@@ -160,7 +160,21 @@ class Ladder:
     @cached_property
     def integral(self):
         """The integral over nodes of all variables but one."""
+        parts = self.parts
+        if self.turned.any():  # then all rows are, by `alike`
+            forward = lambda outer, inner: parts.forward(inner, outer)  # noqa: E731
+            return Rows(parts.inverse.turned, parts.outer[0], (parts.inner,), forward)
         return Rows(*self.parts[:4]) if self.parts.nodes is None else self.parts.nodes
+
+    @cached_property
+    def turned(self):
+        """Say of each row whether the outer variable is solved for, (m,)."""
+        parts = self.parts
+        spread = parts.inverse.spread
+        if spread is None or not isinstance(parts.outer[0], Beta):
+            return np.zeros(len(self.rung), bool)
+        inner, outer = (spread(each.a, each.b) for each in (parts.inner, parts.outer[0]))
+        return outer > inner
 
     def drawn(self):
         """Yield the draws of one row after the other."""
@@ -184,7 +198,7 @@ class Ladder:
             The first level.
         """
         found, open_ = np.full((len(self.rung), width), np.nan), np.arange(len(self.rung))
-        for level in range(start, self.parts.last + 1):
+        for level in self.parts.levels(start):
             rest = [open_[self.rung[open_] > level]]
             for index in self.alike(open_[self.rung[open_] <= level], points, level):
                 values, good = ask(self.take(index), index, level)
@@ -197,13 +211,21 @@ class Ladder:
         return found
 
     def alike(self, index, points, level):
-        """Cut an index into parts, each of sparse rows or of none, not too large for `points`."""
-        each = self.sparse[index]
+        """Cut an index into parts whose rows are alike, not too large for `points`."""
+        each, turned = self.sparse[index], self.turned[index]
         return [
             part
             for sparse in (False, True)
-            for part in _parts(index[each == sparse], points, level + sparse)
+            for way in (False, True)
+            for part in _parts(
+                index[(each == sparse) & (turned == way)], points * self.nodes(level + sparse)
+            )
         ]
+
+    def nodes(self, level):
+        """Return about how many nodes a level and its check take for each point of a row."""
+        free = sum(b is not None for _, b in self.parts.shares)
+        return (_NODES if free > 2 else _FEW_NODES)[min(level + 1, 5)]
 
     @property
     def start(self):
@@ -211,8 +233,7 @@ class Ladder:
         return 0 if self.accuracy >= ENOUGH else 1
 
 
-def _parts(index, points, level):
-    """Cut an index into parts whose temporary arrays are not large."""
-    nodes = (9, 25, 81, 225, 2500, 10000)[min(level + 1, 5)]
-    size = max(1, _NUMBERS // (points * nodes))
+def _parts(index, numbers):
+    """Cut an index into parts whose temporary arrays, of so many numbers a row, are not large."""
+    size = max(1, _NUMBERS // numbers)
     return [index[start : start + size] for start in range(0, len(index), size)]

@@ -12,12 +12,18 @@ import numpy as np
 from scipy import special
 
 _MOST = 300.0  # of a logarithm that is raised to the power of e
+_PLAIN = 100.0  # of log odds, up to which no power of e is lost
 
 
 def _logs(y):
     """Return the log of a share and of its complement from its log odds."""
     log = np.minimum(y, 0) - np.log1p(np.exp(-np.abs(y)))
     return log, log - y
+
+
+def _huge(*every):
+    """Say whether a power of e may be lost, so that logarithms have to do."""
+    return not all(y.min() > -_PLAIN and y.max() < _PLAIN for y in every)
 
 
 def _both(y):
@@ -71,9 +77,19 @@ def tversky(fn_weight: float, fp_weight: float) -> Callable:
 # Of the odds of an error, the share of misses among errors, and of positives among the right
 
 
+def _variance(y):
+    """Return share times complement from log odds that are not huge."""
+    odds = np.exp(y)
+    return 1 / (odds + 2 + 1 / odds)
+
+
 def _mcc(e, r, s):
     # sinh(y / 2) = (a - o**2 b) / sqrt(o (1 + o) (a + o b)), with a = s (1 - s), b = r (1 - r), and
     # o the odds of an error.
+    if not _huge(e, r, s):
+        odds, a, b = np.exp(e), _variance(s), _variance(r)
+        wrong = odds * b
+        return 2 * np.arcsinh((a - odds * wrong) / np.sqrt(odds * (1 + odds) * (a + wrong)))
     a, b = sum(_logs(s)), sum(_logs(r))
     norm = (e - _logs(e)[1] + np.logaddexp(a, e + b)) / 2
     right, wrong = np.minimum(a - norm, _MOST), np.minimum(2 * e + b - norm, _MOST)
@@ -82,6 +98,10 @@ def _mcc(e, r, s):
 
 def _kappa(e, r, s):
     # 1 - kappa is the share of errors over that expected by chance.
+    if not _huge(e, r, s):
+        odds = np.exp(e)
+        rest = odds * np.tanh(r / 2) ** 2 + 1
+        return np.log((4 * _variance(s) / odds + rest) / (1 + odds))
     wrong, right = _logs(e)
     both = 2 * right - wrong + sum(_logs(s)) + np.log(4)
     rest = np.exp(wrong) * np.tanh(r / 2) ** 2 + np.exp(right)
@@ -92,6 +112,9 @@ def _kappa(e, r, s):
 
 
 def _lift(p, t, f):
+    if not _huge(p, t, f):
+        positive, negative = _both(p)
+        return -np.log(positive + negative * special.expit(f) / special.expit(t))
     (positive, negative), found = _logs(p), _logs(t)[0]
     return found - np.logaddexp(positive + found, negative + _logs(f)[0])
 
