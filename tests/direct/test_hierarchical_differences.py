@@ -198,12 +198,18 @@ def test_results_that_are_best_in_the_middle_are_refused():
             ask(errors_named("calibration_slope"))
 
 
-@pytest.mark.parametrize("far", [[3, 6], [4] * 3 + [7] * 3, [6] * 6, [100, 200], [1000, 2000]])
-def test_data_sets_far_out_leave_the_mean_what_it_is(far):
+@pytest.mark.parametrize(
+    ("far", "scale"),
+    [
+        *((far, None) for far in ([3, 6], [4] * 3 + [7] * 3, [6] * 6, [100, 200], [1000, 2000])),
+        *(([3, 6], scale) for scale in (0.02, 0.2, 5)),
+    ],
+)
+def test_data_sets_far_out_leave_the_mean_what_it_is(far, scale):
     """Next to sums over location, spread and excess, where each difference is known exactly."""
     rng = np.random.default_rng(6)
     mean = np.append(rng.normal(size=38), far)
-    unit = float(np.sqrt(np.mean(mean**2)))
+    unit = scale or float(np.sqrt(np.mean(mean**2)))
     pair = Pair(mean, np.full(len(mean), 1e-3), np.full(len(mean), 9.0), unit)
     location, spread = np.linspace(-2, 2, 81), np.exp(np.linspace(-3, 4, 57))
     squares = ((mean - location[:, None, None]) / spread[:, None]) ** 2

@@ -11,9 +11,8 @@ from bayescm.distributions.mixtures import Gridded, StudentMixture
 
 _STEP, _FURTHEST = 1 / 2, (300, 6, 1e-6)  # between locations, in asinh; how far they go, and tail
 _NEAR = 5  # steps on each side, as of some 61 data sets and more
-# Degrees of freedom beyond two, evenly in their logarithm, where the prior is a sum over them.
+# Degrees of freedom beyond two, evenly in their logarithm.
 _EXCESSES = np.exp(np.linspace(np.log(0.05), np.log(80), 10))
-_PRIOR = _EXCESSES**2 * np.exp(-0.1 * _EXCESSES) / np.sum(_EXCESSES**2 * np.exp(-0.1 * _EXCESSES))
 _BEGIN = 1.0, 10.0  # the excesses at which the mode is looked for
 _OFF = 2.5  # usual differences from the median: what is further has more normals
 _RARE = 1e-5  # of the greatest mass: what is left out of a new data set
@@ -69,7 +68,7 @@ class Pair:
 
     def _log_likelihood(self, part, location, spread, excess):
         """Return the log likelihood (L, S) of some of the data sets."""
-        (which, inner, own), unit = part, self.scale
+        (which, inner, own), unit = part, self._size
         if len(which) == 0:
             return 0
         outer, other = even_normals(2 + excess, self._furthest)
@@ -84,16 +83,17 @@ class Pair:
         location, spread = middle + wide * np.sinh(self._steps), self._unit * np.sinh(self._turns)
         both = [each.ravel() for each in np.meshgrid(spread, _EXCESSES, indexing="ij")]
         rough = self._rough(np.array([middle]), *both)[0]
-        profile = rough + np.repeat(np.log(np.cosh(self._turns)), len(_PRIOR))
-        profile += np.tile(np.log(_PRIOR), len(spread))
+        profile = rough + np.repeat(np.log(np.cosh(self._turns)), len(_EXCESSES))
+        profile += _log_excess(both[1])
         kept = profile > profile.max() - self._finely[1]
         read, through = _read(len(location) // 2)
         found = through @ self.log_density(middle + wide * read, *(each[kept] for each in both))
         # What has little mass has the shape of the nearest that has more.
-        at = np.stack(np.divmod(np.arange(len(kept)), len(_PRIOR)))
+        at = np.stack(np.divmod(np.arange(len(kept)), len(_EXCESSES)))
         nearest = np.abs(at[:, :, None] - at[:, None, kept]).sum(0).argmin(1)
         cells = found[:, nearest] + (rough - rough[kept][nearest])
-        mass = np.exp(cells - cells.max()).reshape(-1, len(spread), len(_PRIOR)) * _PRIOR
+        mass = np.exp(cells - cells.max()).reshape(-1, len(spread), len(_EXCESSES))
+        mass *= np.exp(_log_excess(_EXCESSES))
         mass *= np.cosh(self._steps)[:, None, None] * np.cosh(self._turns)[:, None]
         return location, spread, _EXCESSES, mass / mass.sum()
 
@@ -126,6 +126,11 @@ class Pair:
         return np.arange(-half, half + 1) * _STEP
 
     @cached_property
+    def _size(self):
+        """The size of a difference; the scale may be another, chosen for the priors."""
+        return np.sqrt(np.mean(self.mean**2 + self.error**2))
+
+    @cached_property
     def _unit(self):
         """What spreads are sinh of a turn of: where they are below it, they hardly matter."""
         return np.median(self.error)
@@ -139,7 +144,7 @@ class Pair:
         """
         number = len(self.mean)
         step = 1.2 / np.sqrt(number)
-        furthest = np.arcsinh(self.scale / self._unit * np.exp(8 / np.sqrt(number / 2)))
+        furthest = np.arcsinh(self._size / self._unit * np.exp(8 / np.sqrt(number / 2)))
         turns = np.arange(step / 2, furthest + step, step)
         coarse = turns[::3]
         logs = [self._turned(self._mode[:1], coarse, each) for each in _BEGIN]
@@ -149,8 +154,8 @@ class Pair:
     @cached_property
     def _mode(self):
         """The narrowest mode in location, about, its standard deviation, and how far others go."""
-        unit = self.scale
-        at = np.quantile(self.mean, [0.1, 0.3, 0.5, 0.7, 0.9]) / unit
+        unit = self._size
+        at = np.append(np.quantile(self.mean, [0.1, 0.3, 0.5, 0.7, 0.9]) / unit, 0)
         turns = np.arcsinh(unit / self._unit * np.exp(np.linspace(-4, 1, 6)))
         logs = [self._turned(at * unit, turns, each) for each in _BEGIN]
         starts = [np.unravel_index(each.argmax(), each.shape) for each in logs]
@@ -168,7 +173,7 @@ class Pair:
 
     def _climb(self, excess, point):
         """Return the log mass, the location and its standard deviation about a mode."""
-        unit, step = self.scale, np.array([0.1, 0.3])
+        unit, step = self._size, np.array([0.1, 0.3])
         for _ in range(6):
             near = point[:, None] + step[:, None] * np.array([-1, 0, 1])
             logs = self._turned(near[0] * unit, near[1], excess)
@@ -184,7 +189,7 @@ class Pair:
     def _turned(self, location, turns, excess):
         """Return the log mass (L, S) of locations and turns of the spread, about."""
         found = self._rough(location, self._unit * np.sinh(turns), np.full(len(turns), excess))
-        return found + np.log(np.cosh(turns)) + 2 * np.log(excess) - excess / 10
+        return found + np.log(np.cosh(turns)) + _log_excess(excess)
 
     def _rough(self, location, spread, excess):
         """
@@ -241,7 +246,7 @@ class Pair:
             nodes[at] + (rng.random(size) - 0.5) * (nodes[1] - nodes[0])
             for nodes, at in zip(steps, place, strict=True)
         )
-        location, spread = middle + wide * np.sinh(one), self._unit * np.sinh(np.abs(two))
+        location, spread = middle + wide * np.sinh(one), self._unit * np.sinh(two)
         return [location, spread, np.exp(three), self._own(location, spread, np.exp(three), rng)]
 
     def _own(self, location, spread, excess, rng):
@@ -262,6 +267,11 @@ class Pair:
             noise = rng.standard_normal(gaps.shape)
             found[:, which] = middle + np.sqrt(one * two / (one + two)) * noise
         return found
+
+
+def _log_excess(excess):
+    """Return the log prior density of the logarithm of degrees of freedom beyond two."""
+    return 2 * np.log(excess) - 0.1 * excess
 
 
 def _log_t(squares, freedom):
