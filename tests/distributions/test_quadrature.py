@@ -7,7 +7,8 @@ from reference_cases import cases
 from bayescm import measures
 from bayescm.direct import dirichlet_multinomial, fixed_totals
 from bayescm.distributions.beta import Beta
-from bayescm.distributions.integrals import inverses
+from bayescm.distributions.incomplete import log_odds
+from bayescm.distributions.integrals import inverses, rays
 from bayescm.distributions.integrals.quadrature import Quadrature
 from bayescm.distributions.integrals.rows import Rows
 from bayescm.distributions.lookup import distribution_at_prevalence
@@ -159,6 +160,17 @@ def test_infinite_moments_are_infinite():
     distribution = _distribution("positive_likelihood_ratio", [[30, 0], [3, 9]])
     assert np.isinf(distribution.mean())
     assert np.isinf(distribution.sd())
+
+
+@pytest.mark.parametrize("degree", [7, 13, 17])
+def test_log_odds_of_many_shares(degree):
+    rng = np.random.default_rng(degree)
+    a, b = 3 * np.exp(rng.exponential(3, (2, 500)))
+    scores = rays._fit(degree)[0]
+    exact = log_odds(a[:, None], b[:, None], scores)
+    off = np.abs(rays._near_log_odds(a, b, scores) - exact) / np.sqrt(1 / a + 1 / b)[:, None]
+    assert off.max() < 5e-6
+    assert off[:, np.abs(scores) < 4].max() < 5e-8
 
 
 def test_rays_that_are_cut_off_have_no_density():
