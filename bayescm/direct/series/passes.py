@@ -5,7 +5,7 @@ A step is a convolution with a Gaussian, done by the Fourier transform, which is
 that the lattice resolves, however small the drift, but for the rounding of its greatest value.
 Where a batch contradicts those before it, all hangs on what is smaller than that, and the sum is
 done term by term. Some steps at a time have a window of the lattice in common: where the density
-was before them, and as far on either side as it may go. Where it reaches the edge of a window the
+was before them, and where an approximation expects it. Where it reaches the edge of a window the
 steps are done again in a wider one.
 """
 
@@ -17,22 +17,22 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from bayescm.direct.series.lattice import Lattice, halved, joined
+from bayescm.direct.series.lattice import Lattice, halved, joined, smooth_square
 
 _STEPS = 24  # at most, in one window
-_DUST = 1e-18  # of the greatest density: what is left out of a window
+_DUST = 1e-15  # of the greatest density: what is left out of a window
 _ROUNDING = 1e-14  # of the greatest density: more than the Fourier transform is wrong by
 _FAINT = 1e-8  # of the mass: what is seen where so little was expected hangs on the tails
 _RESOLVED = 1.2  # points of the lattice in a drift: a sum over them is its integral
 _EDGE = 1e-11  # of the greatest density, at the edge of a window: too much
 _SEEN = 1e-7  # the same after all steps
 _REACH = 8.0  # standard deviations of a step that do not come round again
-_PAD = 3.0  # standard deviations of the steps of a window, on either side
+_MARGIN = 8  # points on either side of where a window is expected
 _FAR, _OUT = 30.0, 100.0  # in log density: drifts that make no window wider, or are left alone
 _FACTORS = 8, 9, 10, 12, 15  # and times powers of two: sizes of a Fourier transform
 _NONE = 1e-300  # a mass of nothing
 _FINE = 16  # points in a standard deviation of a step that are enough
-_KEPT = 6_000_000  # numbers that are kept between the passes; beyond, they are worked out again
+_KEPT = 24_000_000  # numbers that are kept between the passes; beyond, they are worked out again
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,8 @@ class Passes:
         Log prior weights of the drifts.
     lattice : ndarray, shape (m,)
         Equidistant points of the logit.
+    around : ndarray, shape (T, 2)
+        Between which logits each step is expected: the windows that are tried first.
     """
 
     hits: np.ndarray
@@ -70,6 +72,7 @@ class Passes:
     drifts: np.ndarray
     weights: np.ndarray
     lattice: np.ndarray
+    around: np.ndarray
     whole: bool = False  # whether every window is all of the lattice
 
     @cached_property
@@ -111,7 +114,9 @@ class Passes:
         windows, held, last = [], 0, np.zeros(len(self.drifts))
         for window, densities, evidence in self._forwards():
             held, last = held + densities.size, evidence[-1]
-            windows.append(window if held > _KEPT else replace(window, densities=densities))
+            if held <= _KEPT:
+                window = replace(window, densities=densities.astype(np.float32))
+            windows.append(window)
         return windows, last
 
     def _moved(self, steps, left, density, evidence):
@@ -121,16 +126,18 @@ class Passes:
         heard, near = logs > logs.max() - _OUT, logs > logs.max() - _FAR
         peak = density[near].max(axis=1, keepdims=True)
         there = left + np.flatnonzero((density[near] > _DUST * peak).any(axis=0))
-        reach = _PAD * self.drifts[near].max() * np.sqrt(end - first) / self._spacing
-        pad = len(self.lattice) if self.whole else int(reach) + 8
+        expected = (self.around[first:end] - self.lattice[0]) / self._spacing
+        least = min(there[0], int(expected[:, 0].min()))
+        most = max(there[-1], int(expected[:, 1].max()) + 1) + 1
+        pad = len(self.lattice) if self.whole else _MARGIN
         while True:
-            low, high = max(there[0] - pad, 0), min(there[-1] + 1 + pad, len(self.lattice))
+            low, high = max(least - pad, 0), min(most + pad, len(self.lattice))
             start = _in_window(density, left, low, high)
             window = _Window(first, end, low, high, heard, start)
             densities, gains = self._run(window)
             if not (self._edges(window, densities[:, near]) > _EDGE).any():
                 return window, densities, gains
-            pad = 2 * pad + 16
+            pad = 2 * pad + 2 * _MARGIN
 
     def _run(self, window):
         """Return the densities (n, S, w) after each step of a window, and the gains (n, S)."""
@@ -163,8 +170,8 @@ class Passes:
         least = points + min(margin, points)
         size = min(each << max(int(np.ceil(np.log2(least / each))), 0) for each in _FACTORS)
         if ("size", size) not in self._known:
-            frequency = 2 * np.pi * np.fft.rfftfreq(size, self._spacing)
-            self._known["size", size] = np.exp(-((self.drifts[:, None] * frequency) ** 2) / 2)
+            square = smooth_square(2 * np.pi * np.fft.rfftfreq(size)) / self._spacing**2
+            self._known["size", size] = np.exp(-(self.drifts[:, None] ** 2) * square / 2)
         multiplier = self._known["size", size]
 
         def step(density, rows=slice(None)):

@@ -73,15 +73,19 @@ class Walk:
 
     def _passes(self, drift, weight, near, points=_POINTS_PER_SD):
         """Return passes over a lattice as fine and wide as drifts and steps that are near need."""
-        mean, sd, *wide = (each[near] for each in self._approximate[2:])
+        mean, sd, *wide = self._approximate[2:]
         # A rate without a failure so far has an exponential tail, and an end that is as steep.
-        finest = (sd / (1 + 2 * (sd > _SKEW))).min() / points
-        mean, sd = np.stack([mean, wide[0]]), np.stack([sd, wide[1]])
-        tail = 12.0 * (sd > _SKEW)
-        low = (mean - _REACH * sd - tail).min()
-        high = (mean + _REACH * sd + tail).max()
-        lattice = np.linspace(low, high, int(np.clip((high - low) / finest, _FEWEST, _LARGEST)))
-        return Passes(self.hits, self.trials, self.prior, drift, weight, lattice)
+        finest = (sd / (1 + 2 * (sd > _SKEW))).min(where=near, initial=np.inf) / points
+        reach = [_REACH * each + 12.0 * (each > _SKEW) for each in (sd, wide[1])]
+        low = np.minimum(mean - reach[0], wide[0] - reach[1]).min(
+            axis=1, where=near, initial=np.inf
+        )
+        high = np.maximum(mean + reach[0], wide[0] + reach[1]).max(
+            axis=1, where=near, initial=-np.inf
+        )
+        size = int(np.clip((high.max() - low.min()) / finest, _FEWEST, _LARGEST))
+        lattice, around = np.linspace(low.min(), high.max(), size), np.stack([low, high], -1)
+        return Passes(self.hits, self.trials, self.prior, drift, weight, lattice, around)
 
     def _nodes(self, low, high):
         """Return nodes of the drift and their log prior weights, given the range of its root."""
@@ -109,7 +113,7 @@ class Walk:
             further = near != logs[[0, -1]]
             drift, weight, inside = self._nodes(*np.exp(near / 2) * [further[0], 1])
             some = (rough > near[0] - 0.15) & (rough < near[1] + 0.15)
-            passes = self._passes(drift[inside], weight[inside], np.s_[:, some])
+            passes = self._passes(drift[inside], weight[inside], some)
             node, exact = np.log(drift[inside]), passes.log_weights - weight[inside]
             density = exact + self._density(node)
             if (density[[0, -1]] <= density.max() - _NOTHING * further).all():
