@@ -197,6 +197,11 @@ class Passes:
             found.append(whole[points - 1 : 2 * points - 1])
         return np.array(found)
 
+    def of_first(self, steps: int) -> "Passes":
+        """Return the passes over the first steps only."""
+        hits, trials, around = (each[:steps] for each in (self.hits, self.trials, self.around))
+        return replace(self, hits=hits, trials=trials, around=around)
+
     @property
     def log_weights(self) -> np.ndarray:
         """The log of prior weight times evidence of every drift, after the last step."""

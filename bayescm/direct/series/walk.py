@@ -24,8 +24,10 @@ from bayescm.direct.series.passes import Passes
 from bayescm.direct.series.paths import before, draw, drifts_of
 
 _PLAUSIBLE = 14.0  # in log density: what is further below the maximum is left out
-_NOTHING = 9.0  # and an end of the drifts that is so far below it is far enough
+_NOTHING = 7.0  # and an end of the drifts that is so far below it is far enough
 _TRIES = 5  # to find them
+_SOME = 100, 400, 1600  # steps that show what the approximation is wrong by, of a longer series
+_WIDER = 16  # points of the grid that is made of it, so that it has a length
 _HALVED = 6  # times a rough grid of the drift is made finer
 _MANY, _FEW = 12, 8  # nodes of a panel
 _POINTS_PER_SD = 2.0
@@ -104,23 +106,26 @@ class Walk:
     def _whole(self):
         """All nodes of the drift, and the passes of those worth anything after the last step."""
         rough, evidence, *_ = self._approximate
-        logs, evidence = rough, evidence[-1]
-        for _ in range(_HALVED):
-            logs, evidence = halved(logs), halved(evidence)
-        for _ in range(_TRIES):
-            density = evidence + self._density(logs)
-            near = logs[density > density.max() - _PLAUSIBLE][[0, -1]]
+        logs, steps = _finer(rough), len(self.hits)
+        # What the approximate evidence is wrong by, for a step: a parabola over the drift.
+        bias, asked = np.zeros(3), (0.0, np.inf)
+        for known in [*(some for some in _SOME if 4 * some < steps), *[steps] * _TRIES]:
+            approximate = _finer(evidence[known - 1])
+            wrong = np.polyval(bias, np.clip(np.exp(logs), *asked))
+            density = approximate + known * wrong + self._density(logs)
+            there = np.flatnonzero(density > density.max() - _PLAUSIBLE)[[0, -1]]
+            near = logs[np.clip(there + np.array([-1, 1]) * _WIDER, 0, len(logs) - 1)]
             further = near != logs[[0, -1]]
             drift, weight, inside = self._nodes(*np.exp(near / 2) * [further[0], 1])
             some = (rough > near[0] - 0.15) & (rough < near[1] + 0.15)
-            passes = self._passes(drift[inside], weight[inside], some)
+            passes = self._passes(drift[inside], weight[inside], some).of_first(known)
             node, exact = np.log(drift[inside]), passes.log_weights - weight[inside]
             density = exact + self._density(node)
-            if (density[[0, -1]] <= density.max() - _NOTHING * further).all():
+            nothing = density[[0, -1]] <= density.max() - _NOTHING * further
+            if known == steps and nothing.all():
                 break
-            # What the approximation is wrong by moves the range.
-            off = exact - np.interp(node, logs, evidence)
-            evidence = evidence + np.polyval(np.polyfit(drift[inside], off, 1), np.exp(logs))
+            off = (exact - np.interp(node, logs, approximate)) / known
+            bias, asked = np.polyfit(drift[inside], off, 2), drift[inside][[0, -1]]
         return drift, weight, passes
 
     @cached_property
@@ -157,6 +162,13 @@ class Walk:
                 else:
                     paths[rows, t] = before(lattice, density, paths[rows, t + 1], drift, rng)
         return drifts_of(paths, self.scale, rng), paths
+
+
+def _finer(values):
+    """Return what a rough grid of the drift says on a finer one."""
+    for _ in range(_HALVED):
+        values = halved(values)
+    return values
 
 
 def _legendre(low, high, size):
