@@ -132,8 +132,9 @@ def _rows(distribution, template, point, prob, kind):
 
 def _with_kind(how, kinds):
     """Say where equal tails stand in for the highest density, and why."""
-    plain = np.isin(kinds, ONE_INTERVAL)
-    return np.where(plain, how, how + ", equal tails: " + kinds.astype(object))
+    odd = ~np.isin(kinds, ONE_INTERVAL)
+    how[odd] = how[odd] + ", equal tails: " + kinds[odd].astype(object)
+    return how
 
 
 def _joined(parts, name):

@@ -1,20 +1,23 @@
 """
-Beta variables of any size: the incomplete beta function, its inverse, and nodes to integrate over.
+Beta variables of any size: the incomplete beta function, its inverse, and log odds.
 
 Measured with scipy 1.18: ``betaincinv(1000, 1e12, q)`` is off by a factor of 15, for this first
 parameter only; and ``betainc(1e12, 1e12, x)`` is off by 5e-5 just below x = 1/2. Distributions of
 large counts go through the functions here, which agree with scipy's elsewhere.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike
 from scipy import special
 
 _LARGE, _HUGE = 1e5, 1e7
-REACH = 7.5  # of the normal scale: the mass beyond is 6e-14
 _NEGLIGIBLE, _FAR = 1e-16, 1 / 64  # mass; from 0, for 1 - x to tell as much as x
+_LEAST = 3.0  # parameters from which log odds may be read off a polynomial
+_WIDEST = np.sqrt(2 * _LEAST)  # two by the largest spread of such
 _SMOOTH, _HALLEY = 3000, 2  # parameters from which a few of Halley's steps will do, and how many
 
 
@@ -200,75 +203,7 @@ class Share(NamedTuple):
     c: np.ndarray
 
 
-class Grid(NamedTuple):
-    """Equally spaced points of the normal scale: step, offset in steps, and whether to cut."""
-
-    step: float
-    cut: bool = False
-    offset: float = 0.0
-
-    def shifted(self):
-        """Return the grid of the points in between."""
-        return self._replace(offset=0.5)
-
-    def rough(self):
-        """Return a grid that is good for comparisons only."""
-        return self._replace(step=max(2 * self.step, 0.5))
-
-    def points(self):
-        """Return points z and weights, (N,), of the trapezoidal rule for a standard normal."""
-        count = int(REACH / self.step)
-        z = (np.arange(-count, count + 1) + self.offset) * self.step
-        return z, self.step * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-
-
-def whole(a, b, grid):
-    """
-    Return a share and weights over all of Beta(a, b): shapes (..., N) and (N,).
-
-    The trapezoidal rule in the normal scale ``z = ndtri(cdf(v))``, whose error falls faster than
-    any power of the step for integrands that are smooth there, whatever a and b are.
-    """
-    z, weights = grid.points()
-    return _share(a[..., None], b[..., None], special.ndtr(z), special.ndtr(-z)), weights
-
-
-def pieces(a, b, cuts, grid):
-    """
-    Return a share and weights over Beta(a, b), cut where the integrand is not smooth.
-
-    Parameters
-    ----------
-    a, b : ndarray, shape (...)
-    cuts : list of ndarray, shape (...)
-        Points; those outside (0, 1) do not cut.
-    grid : Grid
-
-    Returns
-    -------
-    Share of arrays (..., M), ndarray (..., M)
-    """
-    z, rule = grid.points()
-    ends = [
-        np.zeros(a.shape),
-        *np.broadcast_arrays(*cuts, np.empty(a.shape))[:-1],
-        np.ones(a.shape),
-    ]
-    ends = np.sort(np.clip(np.nan_to_num(np.stack(ends, -1)), 0, 1), axis=-1)
-    below = betainc(a[..., None], b[..., None], ends)
-    above = betaincc(a[..., None], b[..., None], ends)
-    mass = np.where(below[..., :-1] < 0.5, np.diff(below), -np.diff(above))
-    used = (mass > _NEGLIGIBLE).any(axis=tuple(range(mass.ndim - 1)))
-    mass, low, high = mass[..., used], below[..., :-1][..., used], above[..., 1:][..., used]
-    under = low[..., None] + mass[..., None] * special.ndtr(z)
-    over = high[..., None] + mass[..., None] * special.ndtr(-z)
-    share = _share(a[..., None, None], b[..., None, None], under, over)
-    flat = (*mass.shape[:-1], -1)
-    weights = (mass[..., None] * rule).reshape(flat)
-    return Share(*(each.reshape(flat) for each in share)), weights
-
-
-def _share(a, b, under, over):
+def share_between(a: np.ndarray, b: np.ndarray, under: np.ndarray, over: np.ndarray) -> Share:
     """Return the points below and above which lie these masses, with all their digits."""
     a, b, under, over = np.broadcast_arrays(a, b, np.clip(under, 0, 1), np.clip(over, 0, 1))
     swapped = a > b  # s is v or 1 - v, whichever is small on the whole
@@ -288,7 +223,7 @@ def _share(a, b, under, over):
 def log_odds(a: ArrayLike, b: ArrayLike, z: ArrayLike) -> np.ndarray:
     """Return the log odds of Beta(a, b) at the quantile of a standard normal score z."""
     a, b, z = np.broadcast_arrays(np.asarray(a, float), b, z)
-    share = _share(a, b, special.ndtr(z), special.ndtr(-z))
+    share = share_between(a, b, special.ndtr(z), special.ndtr(-z))
     with np.errstate(divide="ignore"):
         log, rest = np.log(share.v), np.log(share.c)
     # Where a share underflows, only the first term of its series counts.
@@ -298,3 +233,50 @@ def log_odds(a: ArrayLike, b: ArrayLike, z: ArrayLike) -> np.ndarray:
             beta = special.betaln(a[lost], b[lost]) + np.log(shape[lost])
             part[lost] = (special.log_ndtr(side[lost]) + beta) / shape[lost]
     return log - rest
+
+
+def near_log_odds(
+    a: np.ndarray, b: np.ndarray, z: np.ndarray, degrees: tuple[int, int]
+) -> np.ndarray:
+    """
+    Return the same for many shares at a few scores, in a tenth of the time.
+
+    A polynomial in the spread sqrt(1 / a + 1 / b), and in the part of its square that 1 / a is, of
+    what the log odds are beyond log(a / b), in spreads. That is smooth up to infinite parameters,
+    where it is the score. Where a parameter is small `log_odds` is asked itself.
+
+    Parameters
+    ----------
+    a, b : ndarray, shape (...)
+    z : ndarray, shape (N,)
+    degrees : (int, int)
+        Of the polynomial. With (15, 11) errors are below 5e-8 spreads up to scores of 4, and 5e-6
+        at 6; with (23, 15) 5e-12 and 5e-8.
+
+    Returns
+    -------
+    ndarray, shape (..., N)
+    """
+    smooth = np.minimum(a, b) >= _LEAST
+    found = np.empty((*a.shape, len(z)))
+    found[~smooth] = log_odds(a[~smooth][:, None], b[~smooth][:, None], z)
+    a, b = a[smooth], b[smooth]
+    spread = np.sqrt(1 / a + 1 / b)
+    along, across = (
+        chebyshev.chebvander(t, degree)
+        for t, degree in zip((_WIDEST * spread - 1, 2 * b / (a + b) - 1), degrees, strict=True)
+    )
+    bent = (along @ _expansion(tuple(z), degrees)).reshape(*across.shape, len(z))
+    found[smooth] = np.log(a / b)[:, None] + spread[:, None] * np.einsum("ml,mln->mn", across, bent)
+    return found
+
+
+@cache
+def _expansion(z, degrees):
+    """Return the coefficients of the polynomials, (K, L * N)."""
+    t, u = (chebyshev.chebpts1(degree + 1) for degree in degrees)
+    along, across = (np.linalg.inv(chebyshev.chebvander(each, len(each) - 1)) for each in (t, u))
+    spread, part = (t[:, None, None] + 1) / _WIDEST, (u[:, None] + 1) / 2
+    a, b = 1 / (spread**2 * part), 1 / (spread**2 * (1 - part))
+    values = (log_odds(a, b, np.array(z)) - np.log(a / b)) / spread
+    return np.einsum("ki,lj,ijn->kln", along, across, values).reshape(len(t), -1)
