@@ -270,16 +270,20 @@ def _jaccard(f1):
 def _moments_of_f1(a, b):
     n, weight = a + b, 0 * a + 1  # of a term: the mean of (c / 2)**j
     first, second, third = 0 * a, 0 * a, 0 * a
+    share = one = 1 / n
+    two = 1 / (n + 1)
     for j in range(_TERMS):
-        large, total = b + j, n + j
-        shift = j * a / (n * total)  # of the mean of c
-        spread = large * a / (total**2 * (total + 1))
-        lean = 2 * spread * (a - large) / (total * (total + 2))
+        three = 1 / (n + (j + 2))
+        found, missed = a * one, (b + j) * one
+        shift = found * j * share  # of the mean of c
+        spread = found * missed * two
+        lean = 2 * spread * (found - missed) * three
         first -= weight * shift
         term = (j + 1) * weight * (spread + shift**2)
         second += term
         third -= (j + 1) * (j + 2) / 2 * weight * (lean + shift * (3 * spread + shift**2))
-        weight = weight * large / (2 * total)
+        weight = weight * missed / 2
+        one, two = two, three
         if np.all(term <= 1e-17 * second):
             break
     scale = n / (2 * a + b)
