@@ -199,8 +199,11 @@ class F1(_OfABeta):
         finite_at_0 = (self._kind == INTERIOR) & (np.asarray(self.a) == 1)
         if not finite_at_0.any():
             return self._kind
-        reaches_0 = finite_at_0 & (self.pdf(0.0) >= self.pdf(self.quantile(prob)))
-        return np.where(reaches_0, LOWER, self._kind)
+        chosen, kinds = np.flatnonzero(finite_at_0), np.array(self._kind)
+        some = self.take(chosen)
+        reaches_0 = some.pdf(0.0) >= some.pdf(some.quantile(prob))
+        kinds.reshape(-1)[chosen[reaches_0]] = LOWER
+        return kinds
 
     @cached_property
     def _kind(self):

@@ -96,13 +96,17 @@ class _Density:
     def value(self, d):
         return self.v0 * np.exp(d) / (1 + self.v0 * np.expm1(d))
 
-    def mass(self, d):
-        """Return the density of d."""
-        return self.peak * np.exp(self.p * d - (self.p + self.q) * np.log1p(self.v0 * np.expm1(d)))
+    def grow(self, d):
+        """Return the log of 1 + v0 (e**d - 1), by which 1 - v is smaller than at the mean."""
+        return np.log1p(self.v0 * np.expm1(d))
 
-    def level(self, d):
+    def mass(self, d, grow=None):
+        """Return the density of d."""
+        grow = self.grow(d) if grow is None else grow
+        return self.peak * np.exp(self.p * d - (self.p + self.q) * grow)
+
+    def level(self, d, grow):
         """Return the log density whose level counts, up to a constant, and its slope in d."""
-        grow = np.log1p(self.v0 * np.expm1(d))
         v, c = self.v0 * np.exp(d - grow), self.c0 * np.exp(-grow)
         log = (self.p - 1) * d - (self.p + self.q - 2) * grow
         slope = (self.p - 1) * c - (self.q - 1) * v
@@ -149,6 +153,8 @@ class _Density:
         low, high, *_, size = state
         new_low = np.minimum(low, self.mode - 0.1 * self.spread)
         new_high = np.maximum(high, self.mode + 0.1 * self.spread)
+        if (new_low == low).all() and (new_high == high).all():
+            return state
         return self.moved(state, new_low, new_high, size)
 
     def moved(self, state, new_low, new_high, size):
@@ -169,10 +175,11 @@ class _Density:
     def step(self, low, high, excess):
         """Take one Newton step that keeps the mode between the ends; return its size too."""
         ends = np.stack([low, high])
-        level, slopes = self.level(ends)
+        grow = self.grow(ends)
+        level, slopes = self.level(ends, grow)
         with np.errstate(divide="ignore", invalid="ignore"):
             gap = level[1] - level[0]
-            move_low, move_high = both_ends(gap, excess, self.mass(ends), slopes)
+            move_low, move_high = both_ends(gap, excess, self.mass(ends, grow), slopes)
         new_low, new_high = low + move_low, high + move_high
         new_low = np.where(new_low < self.mode, new_low, (low + self.mode) / 2)
         new_high = np.where(new_high > self.mode, new_high, (high + self.mode) / 2)
@@ -197,7 +204,10 @@ class _Density:
             tail = (left + right) / 2
             low, high = self._ends(tail, prob)
             with np.errstate(divide="ignore", invalid="ignore"):
-                rising = self.level(self.shift(low))[0] < self.level(self.shift(high))[0]
+                levels = [
+                    self.level(each, self.grow(each))[0] for each in map(self.shift, (low, high))
+                ]
+                rising = levels[0] < levels[1]
             left, right = np.where(rising, tail, left), np.where(rising, right, tail)
         return self._ends((left + right) / 2, prob)
 
@@ -214,13 +224,13 @@ def highest_of(distribution, prob, kind, back, power):
         return back(beta_highest(distribution.a, distribution.b, prob, power))
     a, b = np.broadcast_arrays(distribution.a, distribution.b)
     ends[inside] = back(beta_highest(a[inside], b[inside], prob, power))
-    for name, low, high in [
-        (LOWER, 0.0, distribution.quantile(prob)),
-        (UPPER, distribution.quantile(1 - prob), 1.0),
-    ]:
-        chosen = kind == name
-        ends[chosen] = np.stack(np.broadcast_arrays(low, high), -1)[chosen]
+    flat = ends.reshape(-1, 2)
+    for name, q in [(LOWER, prob), (UPPER, 1 - prob)]:
+        chosen = np.flatnonzero(kind == name)
+        if len(chosen):
+            end = distribution.take(chosen).quantile(q)
+            flat[chosen] = np.stack([0 * end, end] if name == LOWER else [end, 0 * end + 1], -1)
     rest = ~np.isin(kind, ONE_INTERVAL)
     if rest.any():
-        ends[rest] = distribution.eti(prob)[rest]
+        flat[rest.ravel()] = distribution.take(np.flatnonzero(rest)).eti(prob)
     return ends
