@@ -154,7 +154,7 @@ class Ladder:
             q = np.broadcast_to(
                 special.ndtr(curves.fit()[0]), (len(self.rung), len(curves.fit()[0]))
             )
-            self._made[key] = curves.Curves(self.rays(level).quantiles(q), self.link)
+            self._made[key] = curves.Curves(self.rays(level).quantiles(q)[0], self.link)
         return self._made[key]
 
     @cached_property

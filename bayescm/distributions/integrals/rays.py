@@ -52,6 +52,19 @@ def _across(nodes, directions):
     return np.reshape([each.ravel() for each in grid], (directions, -1))[:, kept], total[kept]
 
 
+@cache
+def _between(coarse, fine, directions):
+    """Return what carries smooth functions from nodes across to finer ones, (M, N)."""
+    basis = np.polynomial.hermite_e.hermevander
+    inverse = np.linalg.inv(basis(np.polynomial.hermite_e.hermegauss(coarse)[0], coarse - 1))
+    points, weights = _across(fine, directions)
+    found = np.ones((len(weights), 1))
+    for each in points:
+        along = basis(each, coarse - 1) @ inverse
+        found = (found[:, :, None] * along[:, None]).reshape(len(weights), -1)
+    return found.T
+
+
 class Polynomials:
     """Log odds of shares as polynomials in a standard normal score, (free, m, ...)."""
 
@@ -156,7 +169,8 @@ class Rays:
             if ("turn", degree > 0) not in known:
                 known["turn", degree > 0] = self._gradient(len(free))
             self.slope, self.middle, along, across = known["turn", degree > 0]
-            offsets, self.weights = _across(nodes, len(free) - 1)
+            self.across = len(free) - 1
+            offsets, self.weights = _across(nodes, self.across)
         self.offsets = (across @ offsets).swapaxes(0, 1)[:, :, None]
         self.along = along.T[..., None, None]
 
@@ -175,18 +189,24 @@ class Rays:
         return self.scale(*(next(fixed) if known else next(free) for known in self.known))
 
     def quantiles(self, q):
-        """Return the quantiles (m, P) in the scale of the link, NaN where they are not found."""
+        """Return the quantiles (m, P) in the scale of the link, NaN where lost, and the scores."""
         goal = special.ndtri(q)[..., None]
         score = np.broadcast_to(goal, (*q.shape, len(self.weights)))
         with np.errstate(all="ignore"):
             few = q.shape[1] <= _FEW
             line = self._line if few else self._polynomial()
-            return self._solve(line, score, None, goal, self.settled[not few])[0]
+            return self._solve(line, score, None, goal, self.settled[not few])[:2]
 
-    def masses(self, y, exactly=True):
-        """Return the mass below y (m, P) in the scale of the link, its error and the density."""
+    def masses(self, y, exactly=True, near=None):
+        """
+        Return the mass below y (m, P) in the scale of the link, its error and the density.
+
+        The scores at which coarser rays reach y, and how many nodes these have, may be given.
+        """
         with np.errstate(all="ignore"):
             score = (y[..., None] - self.middle) / self.slope
+            if near is not None:
+                score = near[0] @ _between(near[1], self.nodes, self.across)
             score = np.broadcast_to(_within(score, 8.0), (*y.shape, len(self.weights)))
             _, score, slope, moved = self._solve(
                 self._line, score, y[..., None], None, self.settled[exactly]

@@ -63,11 +63,15 @@ class Rungs(Ladder):
             return np.array(found), np.ones(len(q), bool)
         if level == INTEGRAL:
             return self.check_by_nodes(self.integral.quantiles(q), q)
-        return self.check(self.rays(level).quantiles(q), q, level)[:2]
+        rays = self.rays(level)
+        y, scores = rays.quantiles(q)
+        # The finest rays go by tables, and turn a little differently.
+        near = (scores, rays.nodes) if level < INTEGRAL - 2 else None
+        return self.check(y, q, level, near=near)[:2]
 
-    def check(self, y, q, level, exactly=False):
+    def check(self, y, q, level, exactly=False, near=None):
         """Return bounds and errors, (m, 2P), and whether finer rays have the same."""
-        below, left, density = self.finer(level).masses(y, exactly)
+        below, left, density = self.finer(level).masses(y, exactly, near)
         with np.errstate(all="ignore"):
             z = special.ndtri(below)
             gap, rate = special.ndtri(q) - z, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / density
