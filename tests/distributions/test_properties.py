@@ -250,6 +250,7 @@ def test_all_follows_from_the_distribution_function(known, kind, mode):
     np.testing.assert_allclose(distribution.mode(), mode, rtol=near, atol=near)
 
 
+@pytest.mark.long
 def test_all_follows_from_the_quantiles():
     distribution, known = OfQuantile(stats.expon()), stats.expon()
     np.testing.assert_allclose(distribution.cdf([0.1, 2.0]), known.cdf([0.1, 2.0]), atol=1e-12)

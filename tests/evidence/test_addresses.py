@@ -28,6 +28,7 @@ def server(tmp_path_factory):
 
 def test_a_file_is_fetched_once(server):
     root, asked = server
+    asked.clear()
     for _ in range(2):
         counts = bcm.read(f"{root}/answers.csv?version=3", positive="1")
         assert counts.sum() == 3

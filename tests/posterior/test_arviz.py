@@ -72,7 +72,10 @@ def test_the_prior_of_a_matrix_is_scaled(trees, kind):
 
 
 @pytest.mark.filterwarnings(FEW_DRAWS)
-@pytest.mark.parametrize("kind", BY_UNIT)
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.long) for kind in BY_UNIT],
+)
 def test_units_are_left_out(trees, kind):
     left = az.loo(trees[kind], pointwise=True)
     assert np.size(left.pareto_k) == BY_UNIT[kind]
@@ -85,6 +88,7 @@ def test_models_of_folds_are_compared(trees):
     assert set(table.index) == {"averaged folds", "pooled folds"}
 
 
+@pytest.mark.long
 def test_the_parts_of_a_groups_likelihood_make_one(trees):
     """The model of three classes has shares, what is right and the errors as three variables."""
     tree = trees["groups of three classes"]
