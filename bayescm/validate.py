@@ -239,9 +239,9 @@ def _numbers(array, name):
     unmasked(array, name)
     try:
         array = np.asarray(array)
-    except ValueError as problem:
+    except ValueError:
         todo = "make every row equally long"
-        raise fail("counts are ragged", problem, "rows of equal length", todo) from None
+        raise fail("counts are ragged", ..., "rows of equal length", todo) from None
     except TypeError:
         todo = "pass counts, or make them from predictions with from_predictions"
         kind = type(array).__name__

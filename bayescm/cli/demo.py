@@ -57,7 +57,7 @@ def demo(
     for sentence in comparison["sentence"]:
         say("  " + sentence, highlight=False)
 
-    title("4. The same as a PyMC model, sampled by NUTS")
+    title("4. The logistic classifier as a PyMC model, sampled by NUTS")
     tree = nuts(both.sel(classifier="logistic", drop=True), seed)
     sampled = bcm.summary(tree, measures).drop(columns=["how", "undefined"])
     show(sampled, "table", "error is the Monte Carlo error of the interval bounds")

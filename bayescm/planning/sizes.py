@@ -29,7 +29,7 @@ def check_inside(name, value, lowest=0.0):
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         raise fail(f"{name} must be a number", value, allowed, f"pass {allowed}", TypeError)
     if not lowest < value < 1:
-        raise fail(f"{name} is out of range", value, allowed, f"pass {allowed}")
+        raise fail(f"{name} is out of range", value, allowed, "pass a number between the two")
 
 
 def binomial(n, p):

@@ -190,7 +190,8 @@ def _studies(counts):
     """Return counts of two classes with the single dim group, or raise."""
     counts = as_counts(counts)
     if counts.dims != ("group", *CELLS):
-        todo = "name the dim of the studies group: counts.rename(batch='group')"
+        dim = next((str(name) for name in counts.dims if name not in CELLS), "batch")
+        todo = f"name the dim of the studies group: counts.rename({dim}='group')"
         raise fail("not studies", list(counts.dims), f"dims group, {', '.join(CELLS)}", todo)
     if counts.sizes["actual"] != 2:
         labels = counts["actual"].values.tolist()

@@ -1,6 +1,7 @@
-"""The reference has an entry, with an example, for every public name."""
+"""The reference has an entry, with an example, for every public name; the pages are true."""
 
 import inspect
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -8,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import bayescm as bcm
+from bayescm.cli import COMMANDS, GROUPS, main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PACKAGES = ["classical", "curves", "measures", "models", "online", "planning", "priors", "studies"]
@@ -61,6 +63,24 @@ def test_no_page_refers_to_what_is_private():
     texts = [*DOCS.rglob("*.md"), *DOCS.rglob("*.rst"), DOCS.parent / "README.md"]
     private = [path.name for path in texts if "bayescm._" in path.read_text()]
     assert private == []
+
+
+def test_the_page_of_the_terminal_lists_every_command():
+    lines = (DOCS / "howto" / "terminal.md").read_text().splitlines()
+    listed = {line.split("`")[1] for line in lines if line.startswith("| `")}
+    assert listed == {each.__name__.replace("_", "-") for each in COMMANDS} | set(GROUPS)
+
+
+def test_the_comparison_of_the_readme_works_on_its_predictions(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = ["sick,sick,well", "well,well,well", "well,sick,well", "sick,sick,sick"]
+    (tmp_path / "predictions.csv").write_text("\n".join(["y,a,b", *rows * 5]))
+    lines = (DOCS.parent / "README.md").read_text().splitlines()
+    (line,) = [line for line in lines if line.startswith("bayescm compare ")]
+    with pytest.raises(SystemExit) as stopped:
+        main(shlex.split(line)[1:])
+    assert stopped.value.code == 0
+    assert "f1" in capsys.readouterr().out
 
 
 def test_every_formula_is_mathml():

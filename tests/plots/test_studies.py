@@ -57,7 +57,7 @@ def test_the_forest_says_what_interval_says():
 
 @pytest.mark.parametrize("plot", [bcm.plot_sroc, bcm.plot_studies])
 def test_what_is_no_set_of_studies_is_refused(plot):
-    with pytest.raises(ValueError, match="not studies"):
+    with pytest.raises(ValueError, match=r"not studies.*rename\(site='group'\)"):
         plot(STUDIES.rename(group="site"))
     many = bcm.from_matrix(np.ones((3, 3, 3), int), dims=("group",))
     with pytest.raises(ValueError, match="of two classes"):
