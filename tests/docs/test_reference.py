@@ -71,6 +71,7 @@ def test_the_page_of_the_terminal_lists_every_command():
     assert listed == {each.__name__.replace("_", "-") for each in COMMANDS} | set(GROUPS)
 
 
+@pytest.mark.long
 def test_the_comparison_of_the_readme_works_on_its_predictions(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = ["sick,sick,well", "well,well,well", "well,sick,well", "sick,sick,sick"]
