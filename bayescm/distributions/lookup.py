@@ -14,7 +14,8 @@ from bayescm.distributions.incomplete import Share
 from bayescm.distributions.integrals import at_prevalence, inverses, scales
 from bayescm.distributions.integrals.averages import mean_of
 from bayescm.distributions.integrals.correlation import correlation
-from bayescm.distributions.integrals.quadrature import Quadrature
+from bayescm.distributions.integrals.inverses import Inverse, no_cuts
+from bayescm.distributions.integrals.quadrature import OfTables, Quadrature
 from bayescm.measures.forms import Cost, Function, MeanOverClasses, Overlap, Proportion
 from bayescm.measures.kernel import off_diagonal
 
@@ -148,6 +149,20 @@ def distribution_at_prevalence(measure, weights, prevalence):
         prevalence = PointMass(np.broadcast_to(prevalence.at, fpr.a.shape))
     outer = prevalence, fpr
     return Quadrature(inverse, recall, outer, lambda t, p, f: measure(_table(p, t, f)), scale)
+
+
+def distribution_of_rates(measure, prevalence, recall, fpr):
+    """Return the distribution of a measure of three independent rates, given as tables, or None."""
+    form = measure.form
+    outer: tuple = prevalence, fpr
+    inverse, scale = _at_prevalence(form)
+    if isinstance(form, Function) and form.of == "rates":
+        inverse, scale, outer = inverses.RATES[form.name], scales.FUNCTIONS[form], outer[1:]
+    if inverse is None:
+        return None
+    # It is for betas that is known where the measure takes a value.
+    inverse = Inverse(no_cuts, support=inverse.support)
+    return OfTables(inverse, recall, outer, no_cuts, scale, accuracy=1e-3)
 
 
 def _at_prevalence(form):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from bayescm.distributions.base import Distribution
+from bayescm.distributions.integrals.rays import TABLED, Tables
 
 _TERMS = 10  # of the series of a square
 _STEPS = 8  # of Newton's method inside one cell, where the distribution function is a cubic
@@ -123,11 +124,21 @@ class Lattice(Distribution):
         return np.maximum(np.nan_to_num(density, posinf=0.0), 0.0)[()]
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
+        return special.expit(self._log_odds(q))[()]
+
+    def tables(self) -> Tables:
+        """Return the log odds at normal scores, as integrals over several rates take them."""
+        below = TABLED[TABLED <= 0].reshape(-1, *[1] * len(self.shape))
+        low, high = (each._log_odds(special.ndtr(below)) for each in (self, self.complement()))
+        return Tables(np.moveaxis(np.concatenate([low, -high[-2::-1]]), 0, -1))
+
+    def _log_odds(self, q):
+        """Return the log odds of quantiles."""
         q = np.asarray(q, float) + np.zeros(self.shape)
         borders = self._curve[0]
         goal = q.reshape(-1, len(borders))
         row = np.arange(len(borders))
-        cell = np.stack([_cells_of(borders, each) for each in goal])
+        cell = _cells_of(borders, goal)
         a, b, c, d = self._cubic(cell)
         low, high = borders[row, cell], borders[row, cell + 1]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -138,7 +149,7 @@ class Lattice(Distribution):
                 t = np.clip(t - move, 0, 1)
         start = self.logits[..., 0].reshape(-1)
         logit = start + self._spacing.reshape(-1) * (cell + t - 0.5)
-        return special.expit(logit).reshape(q.shape)[()]
+        return logit.reshape(q.shape)
 
     def mean(self) -> np.ndarray:
         return self._moment(self._values)
@@ -165,8 +176,9 @@ class Lattice(Distribution):
 
 
 def _cells_of(borders, goal):
-    """Return the cell of each row in which its goal lies."""
-    found = (borders <= goal[:, None]).sum(axis=-1) - 1
+    """Return the cells of each row in which its goals lie, (..., rows)."""
+    rows = zip(borders, goal.T, strict=True)  # as there are many goals or many borders in each
+    found = np.stack([np.searchsorted(*row, side="right") for row in rows], axis=-1) - 1
     return np.clip(found, 0, borders.shape[-1] - 2)
 
 

@@ -16,7 +16,7 @@ from bayescm.distributions.hdi import Link
 from bayescm.distributions.integrals import curves
 from bayescm.distributions.integrals.drawn import Drawn
 from bayescm.distributions.integrals.inverses import Inverse, no_cuts
-from bayescm.distributions.integrals.rays import ENOUGH, LEVELS, Rays
+from bayescm.distributions.integrals.rays import ENOUGH, LEVELS, Rays, Tables
 from bayescm.distributions.integrals.rows import Rows
 
 INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
@@ -37,6 +37,8 @@ class Parts(NamedTuple):
 
     def levels(self, start):
         """Return the rungs from a first one on; a smooth integral is faster than many rays."""
+        if self.tabled:
+            return [*range(start, INTEGRAL - 1), DRAWS]  # still finer rays take longer
         most = INTEGRAL if self.inverse.turned is None else 2
         return [*range(start, most), INTEGRAL, DRAWS]
 
@@ -47,12 +49,14 @@ class Parts(NamedTuple):
         return self._replace(inner=inner, outer=tuple(outer), nodes=nodes)
 
     @property
+    def tabled(self):
+        """Whether the shares are tables, of which there are rays and draws only."""
+        return isinstance(self.inner, Tables)
+
+    @property
     def shares(self):
-        """The parameters of every share, (a, b), or its value and None."""
-        every = (self.inner, *self.outer)
-        return [
-            (each.at, None) if isinstance(each, PointMass) else (each.a, each.b) for each in every
-        ]
+        """Every share, that which is solved for first."""
+        return self.inner, *self.outer
 
 
 class Several(Parts):
@@ -112,7 +116,7 @@ class Ladder:
     def __init__(self, parts, accuracy, rung=None):
         self.parts, self.accuracy = parts, accuracy
         self.link = Link(*parts.inverse.support)
-        self.rung = np.full(len(parts.inner.a), -1) if rung is None else rung
+        self.rung = np.full(parts.inner.shape, -1) if rung is None else rung
         self._made = {}
         self._log_odds = {}
 
@@ -139,8 +143,9 @@ class Ladder:
     @cached_property
     def smallest(self):
         """The smallest parameter of any share, (m,)."""
-        counts = [count for share in self.parts.shares for count in share if share[1] is not None]
-        return np.min(counts, axis=0)
+        betas = [each for each in self.parts.shares if isinstance(each, Beta)]
+        counts = [count for each in betas for count in (each.a, each.b)]
+        return np.min(counts, axis=0) if counts else np.zeros(len(self.rung))
 
     @property
     def sparse(self):
@@ -179,10 +184,7 @@ class Ladder:
     def drawn(self):
         """Yield the draws of one row after the other."""
         for row in range(len(self.rung)):
-            shares = [
-                (float(a[row]), None if b is None else float(b[row])) for a, b in self.parts.shares
-            ]
-            yield Drawn(self.parts.scale, shares, self.link)
+            yield Drawn(self.parts.scale, [each.take(row) for each in self.parts.shares], self.link)
 
     def climb(self, ask, width, points, start):
         """
@@ -224,7 +226,7 @@ class Ladder:
 
     def nodes(self, level):
         """Return about how many nodes a level and its check take for each point of a row."""
-        free = sum(b is not None for _, b in self.parts.shares)
+        free = sum(not isinstance(each, PointMass) for each in self.parts.shares)
         return (_NODES if free > 2 else _FEW_NODES)[min(level + 1, 5)]
 
     @property

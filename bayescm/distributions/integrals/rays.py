@@ -14,6 +14,7 @@ from functools import cache, partial
 import numpy as np
 from scipy import special
 
+from bayescm.distributions.beta import PointMass
 from bayescm.distributions.incomplete import log_odds, near_log_odds
 
 # Degree of the polynomial of each share, and nodes of each direction across, by Gauss-Hermite; then
@@ -24,7 +25,9 @@ _LINE = 4  # by how much the degree along a ray is higher than that of a share
 _FEW = 4  # points; for more of them a ray is a polynomial
 _FINER = 16  # where there is one direction only
 REACH = 6.0  # of the scores at which a polynomial is fitted
-_TABLED, _GAP = 8.0, 0.125  # the scores of a table
+_FALL = 6.0  # of the weights of least squares: e**(-z**2 / _FALL)
+_GAP = 0.125
+TABLED = np.arange(-64, 65) * _GAP  # the scores of a table
 _NEGLIGIBLE = 1e-14  # weight of a node
 _DEGREES = 15, 11  # of the polynomial that log odds are read off where that is near enough
 _STEPS = 12
@@ -68,8 +71,8 @@ def _between(coarse, fine, directions):
 class Polynomials:
     """Log odds of shares as polynomials in a standard normal score, (free, m, ...)."""
 
-    def __init__(self, values, degree):
-        self.coefficients = np.moveaxis(values @ _fit(degree)[1].T, -1, 0)[..., None, None]
+    def __init__(self, coefficients):
+        self.coefficients = np.moveaxis(coefficients, -1, 0)[..., None, None]
 
     def __call__(self, scores):
         return _horner(self.coefficients, scores)
@@ -102,18 +105,39 @@ def _fit(degree):
     return REACH * t, change @ series
 
 
-class Tables:
-    """The same by tables, a polynomial through six points at a time: for the smallest counts."""
+@cache
+def _least_squares(degree):
+    """Return what fits tables by a polynomial: nearest where the mass is, for they may bend."""
+    near = np.abs(TABLED) <= REACH
+    weights = np.exp(-(TABLED**2) / _FALL) * near
+    basis = np.polynomial.polynomial.polyvander(TABLED / REACH, degree)
+    return np.linalg.pinv(basis * weights[:, None]) * weights
 
-    def __init__(self, a, b):
-        points = np.arange(-_TABLED, _TABLED + _GAP / 2, _GAP)
-        self.values = log_odds(a[..., None], b[..., None], points)
+
+class Tables:
+    """
+    The same by tables, a polynomial through six points at a time: for the smallest counts.
+
+    And for shares that are no betas. ``values`` (..., K) are the log odds at the scores `TABLED`.
+    """
+
+    def __init__(self, values):
+        self.values = values
+
+    @property
+    def shape(self):
+        """The shape of the batch."""
+        return self.values.shape[:-1]
+
+    def take(self, index):
+        """Return some members of the flat batch."""
+        return Tables(self.values.reshape(-1, len(TABLED))[index])
 
     def __call__(self, scores):
-        t = (np.clip(scores, -_TABLED, _TABLED) + _TABLED) / _GAP
+        t = (np.clip(scores, *TABLED[[0, -1]]) - TABLED[0]) / _GAP
         first = np.clip(t.astype(int) - 2, 0, self.values.shape[-1] - 6)
         t = t - first
-        flat = first.reshape(*first.shape[:2], -1)
+        flat = first.reshape(*self.shape, -1)
         y = np.zeros(t.shape)
         for k in range(6):
             others = [j for j in range(6) if j != k]
@@ -132,8 +156,8 @@ class Rays:
     ----------
     scale : callable
         From the log odds of the shares to the measure in the scale of its link.
-    shares : sequence of tuples of ndarray, shape (m,)
-        The parameters (a, b) of each share; or its value and None, where it is known.
+    shares : sequence of Beta, PointMass or Tables, shape (m,)
+        Those that are no point masses are all betas, or all tables.
     level : int
         One of `LEVELS`.
     accuracy : float
@@ -143,28 +167,18 @@ class Rays:
         too.
     """
 
-    def __init__(self, scale, shares: Sequence[tuple], level: int, accuracy: float, known: dict):
+    def __init__(self, scale, shares: Sequence, level: int, accuracy: float, known: dict):
         degree, nodes = LEVELS[level]
         self.nodes, self.few = nodes, degree + _LINE
         # The last moves of masses for bounds; then for densities, whose tails need more.
         self.settled = max(_SETTLED, accuracy / 10), max(_SETTLED, 100 * accuracy**2)
-        self.scale, self.known = scale, [b is None for _, b in shares]
-        self.fixed = [special.logit(a)[:, None, None] for a, b in shares if b is None]
-        free = [(a, b) for a, b in shares if b is not None]
-        a, b = (np.stack(each) for each in zip(*free, strict=True))
-        size = _FITTED.get(degree, degree)
-        if degree and size not in known:
-            together = (size,) if accuracy >= ENOUGH else tuple(_FITTED.values())
-            points = [_fit(each)[0] for each in together]
-            every = np.concatenate(points)
-            if accuracy >= ENOUGH:
-                values = near_log_odds(a, b, every, _DEGREES)
-            else:
-                values = log_odds(a[..., None], b[..., None], every)
-            known |= dict(zip(together, np.split(values, [len(points[0])], -1), strict=False))
-        curves = Polynomials(known[size], degree) if degree else Tables(a, b)
-        self.curves: Polynomials | Tables = curves
-        self.size = a.shape
+        self.scale, self.known = scale, [isinstance(each, PointMass) for each in shares]
+        self.fixed = [
+            special.logit(each.at)[:, None, None] for each in shares if isinstance(each, PointMass)
+        ]
+        free = [each for each in shares if not isinstance(each, PointMass)]
+        self.curves: Polynomials | Tables = _curves(free, degree, accuracy, known)
+        self.size = len(free), *free[0].shape
         with np.errstate(all="ignore"):
             if ("turn", degree > 0) not in known:
                 known["turn", degree > 0] = self._gradient(len(free))
@@ -270,6 +284,27 @@ class Rays:
         density = ((_bell(score) / slope) @ self.weights)[..., None]
         step = (goal - z) * _bell(z) / density
         return y + step, score + _within(step / slope, 2.0)
+
+
+def _curves(shares, degree, accuracy, known):
+    """Return the log odds of betas, or else of tables, as functions of scores."""
+    if isinstance(shares[0], Tables):
+        values = np.stack([each.values for each in shares])
+        return Polynomials(values @ _least_squares(degree).T) if degree else Tables(values)
+    a, b = (np.stack(each) for each in zip(*((each.a, each.b) for each in shares), strict=True))
+    if not degree:
+        return Tables(log_odds(a[..., None], b[..., None], TABLED))
+    size = _FITTED.get(degree, degree)
+    if size not in known:
+        together = (size,) if accuracy >= ENOUGH else tuple(_FITTED.values())
+        points = [_fit(each)[0] for each in together]
+        every = np.concatenate(points)
+        if accuracy >= ENOUGH:
+            values = near_log_odds(a, b, every, _DEGREES)
+        else:
+            values = log_odds(a[..., None], b[..., None], every)
+        known |= dict(zip(together, np.split(values, [len(points[0])], -1), strict=False))
+    return Polynomials(known[size] @ _fit(degree)[1].T)
 
 
 def _bell(z):

@@ -22,7 +22,7 @@ from bayescm.distributions.integrals.drawn import TAIL
 from bayescm.distributions.integrals.ladder import DRAWS, INTEGRAL, Ladder
 
 _THIN = 0.3  # pseudo-counts below which log odds run over hundreds, and nodes may miss a peak
-_MASS = 1e-7  # that of a distribution function
+_MASS = {False: 1e-7, True: 2e-4}  # that of a distribution function, and by tables
 _PROBED = np.array([[0.005, 0.5, 0.995]])
 _ROUNDING = 1e-13  # of a bound
 _LEVEL = 0.01  # of a log density
@@ -244,7 +244,7 @@ class Rungs(Ladder):
         below, _, density = self.finer(level).masses(y)
         with np.errstate(all="ignore"):
             values = np.concatenate([below, density / self.link.slope(y)], -1)
-            return values, (np.abs(below - rough) < _MASS).all(-1)
+            return values, (np.abs(below - rough) < _MASS[self.parts.tabled]).all(-1)
 
     def moments(self):
         """Return mean, standard deviation and skewness, (m, 3)."""
@@ -263,7 +263,9 @@ class Rungs(Ladder):
             return np.array([each.moments() for each in self.drawn()]), np.ones(
                 len(self.rung), bool
             )
-        if level >= INTEGRAL - 1:  # still finer rays take longer than the integral
+        if (
+            level >= INTEGRAL - 1 and not self.parts.tabled
+        ):  # still finer rays take longer than the integral
             return self.integral.moments(), np.ones(len(self.rung), bool)
         good = self.rung == level
         if not good.all():
