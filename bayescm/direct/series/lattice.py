@@ -1,6 +1,6 @@
 """The distributions of rates whose logits have masses on equidistant points."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -129,7 +129,8 @@ class Lattice(Distribution):
     def tables(self) -> Tables:
         """Return the log odds at normal scores, as integrals over several rates take them."""
         below = TABLED[TABLED <= 0].reshape(-1, *[1] * len(self.shape))
-        low, high = (each._log_odds(special.ndtr(below)) for each in (self, self.complement()))
+        both = replace(self), self.complement()  # what they remember goes with them
+        low, high = (each._log_odds(special.ndtr(below)) for each in both)
         return Tables(np.moveaxis(np.concatenate([low, -high[-2::-1]]), 0, -1))
 
     def _log_odds(self, q):
