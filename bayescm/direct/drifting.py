@@ -2,12 +2,12 @@
 The deterministic sibling of `bayescm.models.drifting`: a lattice filter and smoother.
 
 Given the tables, prevalence, recall and specificity are three independent random walks
-(`direct.series.walk`). Measures of one of them have a distribution; the draws of the others are
-independent from step to step, each from its own posterior.
+(`direct.series.walk`). A measure has a distribution at every step. Draws are independent from step
+to step, each from its own posterior, but where steps are compared: these are of whole paths.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from bayescm.direct.arguments import labelled, prior_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import LARGE_DRAWS, Posterior
 from bayescm.direct.series.lattice import Lattice, joined
 from bayescm.direct.series.walk import Walk
 from bayescm.distributions.dirichlet import default_concentration
@@ -52,6 +52,8 @@ class Drifting(Posterior):
         Scale of the half-normal distribution of the drift.
     only_past : bool
         Whether the distributions are the filtered ones.
+    joint : bool
+        Whether draws are of whole paths, so that steps can be compared.
     """
 
     sampling_method = "quadrature"
@@ -59,6 +61,12 @@ class Drifting(Posterior):
     prior: np.ndarray
     scale: float
     only_past: bool
+    joint: bool = False
+
+    @property
+    def pairs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The dim of the steps, where draws are of whole paths."""
+        return (str(self.counts.dims[-3]),) if self.joint else ()
 
     @cached_property
     def _cells(self):
@@ -103,8 +111,23 @@ class Drifting(Posterior):
         return self._rate(rate).complement() if complement else self._rate(rate)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., T, 2, 2) of the cell probabilities, every step by itself."""
+        """Return draws (size, ..., T, 2, 2) of the cell probabilities; see ``joint``."""
+        if self.joint:
+            return table(list(np.moveaxis(special.expit(self._paths(size, rng)[1]), -1, 0)))
         return table([self._rate(rate).draw(size, rng) for rate in range(3)])
+
+    def members(self, dim: str) -> Posterior:
+        """Return the posterior in which the steps, or the members of another dim, are compared."""
+        if dim != self.counts.dims[-3]:
+            return self
+        if self.only_past:
+            what = "what was known at one step is not compared with what was known at another"
+            raise fail(what, "filtered=True", "the steps given all of them", "leave filtered out")
+        return replace(self, joint=True)
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for; paths are slow."""
+        return LARGE_DRAWS if self.joint else super().draws_by_default(of, joint=joint)
 
     def part(self, index: np.ndarray) -> Posterior:
         """Return some steps, each by itself."""
@@ -114,8 +137,7 @@ class Drifting(Posterior):
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
         check_series(self.counts, batches=False)
-        drawn = [walk.paths(size, rng) for walk in self._walks]
-        drift, paths = (np.stack(each, axis=-1) for each in zip(*drawn, strict=True))
+        drift, paths = self._paths(size, rng)
         rates = special.expit(paths)
         return {
             "start": rates[:, 0],
@@ -124,6 +146,14 @@ class Drifting(Posterior):
             "rates": rates,
             "theta": table([rates[..., rate] for rate in range(3)]),
         }
+
+    def _paths(self, size, rng):
+        """Draw the drifts (size, ..., 3) and the paths of the logits (size, ..., T, 3)."""
+        drawn = [walk.paths(size, rng) for walk in self._walks.flat]
+        drifts, paths = (np.stack(each, axis=1) for each in zip(*drawn, strict=True))
+        steps, shape = self._cells.shape[-3], self._walks.shape
+        paths = paths.reshape(size, *shape, steps)
+        return drifts.reshape(size, *shape), np.moveaxis(paths, -1, -2)
 
     def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
         """Return the log posterior density of start (3,), drift (3,) and moves (T - 1, 3)."""

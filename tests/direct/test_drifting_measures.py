@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import special, stats
 
 import bayescm as bcm
 from bayescm import direct
@@ -91,3 +92,56 @@ def test_a_measure_without_a_form_is_drawn(posterior):
     assert posterior.distribution(resolve("f1_macro")) is None
     steps = bcm.from_matrix(TABLES, **TWO, dims=("step",))
     assert bcm.interval(steps, "f1_macro", model="drifting").attrs["how"] == "draws"
+
+
+def spread_of_the_first_move(hits, trials, prior=(0.5, 0.5), scale=0.2):
+    """Return mean and sd of the rate of the second step less that of the first, by dense sums."""
+    logit = np.linspace(-2, 4, 250)
+    rate = special.expit(logit)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    drift = (nodes + 1) * 2.5 * scale
+    worth = stats.halfnorm(scale=scale).pdf(drift) * weights
+    first, *later = (stats.binom(n, rate).pmf(k) for k, n in zip(hits, trials, strict=True))
+    first = first * stats.beta(*prior).pdf(rate) * rate * (1 - rate)
+    both = np.zeros((250, 250))
+    for sigma, weight in zip(drift, worth, strict=True):
+        step = stats.norm(0, sigma).pdf(logit[:, None] - logit)
+        step /= step.sum(axis=0)
+        after = np.ones(250)
+        for each in later[:0:-1]:
+            after = step.T @ (after * each)
+        both += weight * first[:, None] * step.T * (later[0] * after)
+    both /= both.sum()
+    gap = rate - rate[:, None]
+    mean = (both * gap).sum()
+    return mean, np.sqrt((both * (gap - mean) ** 2).sum())
+
+
+def test_steps_are_compared_by_whole_paths():
+    tables = np.repeat(TABLES, [1, 2, 1], axis=0)
+    steps = bcm.from_matrix(tables, **TWO, dims=("step",))
+    row = bcm.compare(steps, "recall", dim="step", model="drifting").iloc[0]
+    # The first and the second step; what is compared is the first less the second.
+    mean, sd = spread_of_the_first_move(tables[:, 1, 1], tables[:, 1].sum(1))
+    assert row["paired"]
+    assert row["mean"] == pytest.approx(-mean, abs=0.05 * sd)
+    assert row["sd"] == pytest.approx(sd, rel=0.05)
+    apart = bcm.summary(steps, "recall", model="drifting")["sd"]
+    assert row["sd"] < 0.8 * np.hypot(*apart[:2])  # as if they were independent
+    assert bcm.compare(steps, "f1", dim="step", model="drifting")["paired"].all()
+
+
+def test_what_was_known_at_each_step_is_not_compared():
+    steps = bcm.from_matrix(TABLES, **TWO, dims=("step",))
+    with pytest.raises(ValueError, match=r"known at one step is not compared.*leave filtered out"):
+        bcm.compare(steps, "recall", dim="step", model="drifting", filtered=True)
+
+
+def test_series_are_compared_step_by_step():
+    both = bcm.from_matrix(np.stack([TABLES, TABLES[::-1]]), **TWO, dims=("shop", "step"))
+    table = bcm.compare(both, "recall", dim="shop", model="drifting")
+    assert table["step"].tolist() == [0, 1, 2]
+    assert not table["paired"].any()
+    moves = bcm.compare(both, "recall", dim="step", model="drifting")
+    assert moves["paired"].all()
+    np.testing.assert_allclose(moves["mean"][:3], -moves["mean"][5:2:-1], atol=4e-3)
