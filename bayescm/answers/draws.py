@@ -37,7 +37,8 @@ class Joint:
         is drawn.
     measures : list of callables
     paired : bool
-        Whether the draws along the dim compared belong together, being of the same examples.
+        Whether the draws along the dim compared belong together, being of the same examples, or of
+        classes of one matrix.
     distribution : callable
         From (measure, place) to the distribution of one member, or None; a place maps the dims of
         the values, but draw, to indices.
@@ -130,7 +131,7 @@ def draw_measures(
         return _of_members(evidence, measures, dim, rng, options)
     posterior = comparison_of(evidence, dim, model, **keywords).members(dim)
     found, of = wanted(posterior, measures, of)
-    paired = dim in posterior.pairs
+    paired = dim in posterior.pairs or dim == "class"  # which share the cells of one matrix
     if compared and not paired:
         _warn_if_paired(_classifiers(posterior.seen, dim))
         _warn_if_apart(posterior.seen, dim)
@@ -151,7 +152,7 @@ def draw_measures(
         return found.take(np.ravel_multi_index(index, shape)) if dims else found
 
     def difference(measure, first, second):
-        return posterior.difference(measure, first, second, of=of)
+        return None if dim == "class" else posterior.difference(measure, first, second, of=of)
 
     more = bool(posterior.measured), tuple(posterior.doubts())
     return Joint(blanks, drawn, found, paired, distribution, difference, *more, number)

@@ -392,3 +392,15 @@ def test_every_place_is_taken_once_in_parts_too():
     np.testing.assert_allclose(shares.sum(1), 1)
     order = np.argsort(np.trace(cells, axis1=1, axis2=2))
     assert table["expected_rank"][order[0]] > 200 > 100 > table["expected_rank"][order[-1]]
+
+
+def test_classes_share_the_cells_of_their_matrix():
+    matrix = np.array([[40, 12, 3], [9, 35, 6], [4, 8, 50]])
+    table = bcm.compare(bcm.from_matrix(matrix, labels=list("abc")), "f1", dim="class")
+    assert table["paired"].all()
+    rng = np.random.default_rng(1)
+    theta = rng.dirichlet((matrix + 1 / 3).ravel(), 50_000).reshape(-1, 3, 3)
+    f1 = 2 * np.einsum("nii->ni", theta) / (theta.sum(1) + theta.sum(2))
+    gaps = f1[:, [0, 0, 1]] - f1[:, [1, 2, 2]]
+    np.testing.assert_allclose(table["mean"], gaps.mean(0), atol=4e-3)
+    np.testing.assert_allclose(table["sd"], gaps.std(0), rtol=0.03)
