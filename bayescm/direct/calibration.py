@@ -135,7 +135,8 @@ class Calibration(OfForecasts):
         share = self._prevalence(size, rng)
         shares = draw_shares(outcome, weight, np.concatenate([1 - share, share], 1), size, rng)
         odds = np.concatenate([self.odds, *[self._ends(self.odds)] * 2], axis=1)
-        return Forecasts(forecast, outcome, shares, partial(self.curves, odds, size, rng))
+        curve = partial(self.curves, odds, size, rng)
+        return Forecasts(forecast, outcome, shares, curve, pseudo=4)
 
     def curves(self, odds: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the curve of each classifier at log odds (K, u), (size, K, u)."""

@@ -1,14 +1,24 @@
 """
 The direct sibling of `bayescm.models.dirichlet_calibration`: probabilities of many classes.
 
-The population of forecasts and outcomes is drawn as that of two classes (`calibration`): by the
-Bayesian bootstrap inside each class, with half an example at the lowest and at the highest forecast
-of that class, and a Dirichlet distribution of the classes' shares. Each class against the rest, and
-the highest probability, have the smooth curves of two classes; the whole forecast has the Dirichlet
-calibration, in `bayescm.direct.probabilities.linear`.
+The population of forecasts and outcomes is drawn by the Bayesian bootstrap: every example has a
+gamma weight w_i ~ Gamma(1), and pseudo-examples of each class c, one at its lowest forecast and one
+at its highest, have w ~ Gamma(1/(2C)): one example in all, however many classes there are. Scores
+of the pseudo-examples lie within those of the examples (`mean_score`).
+
+A class against the rest needs more. The mean of n_c numbers varies by s^2/n_c, but under the
+Bayesian bootstrap only by s^2 (n_c - 1) / n_c / (n_c + 1); with weights of Gamma(1 - 2/n_c) it
+varies by s^2/n_c. They are a part of the weights above (a Gamma(1) is Gamma(a) + Gamma(1 - a)). The
+interval of one class has the prior of two classes, half an example at each of its ends; the mean
+over the classes has that of all classes together: pulls that are small next to the interval of one
+class all go the same way, and would add up.
+
+Each class against the rest, and the highest probability, have the smooth curves of two classes; the
+whole forecast has the Dirichlet calibration, in `bayescm.direct.probabilities.linear`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +28,7 @@ import xarray as xr
 from bayescm.direct.calibration import Calibration
 from bayescm.direct.probabilities.distance import least
 from bayescm.direct.probabilities.linear import SCALE, Linear, logs_of
-from bayescm.direct.probabilities.population import draw_shares
+from bayescm.direct.probabilities.population import draw_gammas
 from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.evidence.scored.probabilities import as_forecasts
@@ -26,7 +36,10 @@ from bayescm.evidence.scored.rescored import one_vs_rest, top_label
 from bayescm.measures.forecasts import ClassForecasts, Forecasts, log_odds
 from bayescm.validate import fail
 
-_END = 0.5  # examples at each end of a class's own forecasts
+_END = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
+_AVERAGED = 0.125  # the same in all of the classes that a mean is taken over
+_LEAST = 0.1  # of a gamma weight: of classes of one or two examples
+_MANY = 100  # examples of a class whose mean the plain Bayesian bootstrap spreads by 1 % too little
 _FEW = 20  # examples of a class from which on coverage was measured
 _MOST = 20  # classes of which the whole forecast is recalibrated
 
@@ -109,27 +122,52 @@ class DirichletCalibration(OfForecasts):
     def population(self, size: int, rng: np.random.Generator) -> ClassForecasts:
         """Draw the population of forecasts and outcomes."""
         number = len(self.labels)
-        code = np.concatenate([self.code, np.arange(number), np.arange(number)])
-        weight = np.concatenate([self.weight, np.full(2 * number, _END)])
-        share = rng.dirichlet(self._totals + 1 / number, size) * self._each
-        shares = draw_shares(code, weight, share / share.sum(axis=1, keepdims=True), size, rng)
-        curves = (
-            partial(self._curve, size, rng),
-            partial(self._top_curve, size, rng),
-            partial(self._chances, size, rng),
-        )
-        return _population(self._taken(self.probability), code, shares, curves)
+        classes = np.arange(number)
+        code = np.concatenate([self.code, classes, classes])
+        total = self._totals[self.code]
+        part = np.where(total < _MANY, np.maximum(1 - 2 / total, _LEAST), 1.0)
+        inside = draw_gammas(self.weight * part, size, rng)  # of a class, seen by itself
+        example = inside + draw_gammas(self.weight * (1 - part), size, rng)
+        pseudo = rng.standard_gamma(_END / number, (size, 2 * number))
+        weight = np.concatenate([example, pseudo], axis=1) * self._each[code]
+        weight /= weight.sum(axis=1, keepdims=True)
+        taken = self._taken(self.probability)
+
+        def one_vs_rest(place, *, averaged=False):
+            of_class = code == place
+            ends = rng.standard_gamma(_AVERAGED / number if averaged else _END, (size, 2))
+            own = np.concatenate([inside[:, self.code == place], ends], axis=1)
+            shares = weight.copy()
+            share = shares[:, of_class].sum(axis=1, keepdims=True)
+            shares[:, of_class] = own * (share / own.sum(axis=1, keepdims=True))
+            curve = partial(self._curve, size, rng, place)
+            return Forecasts(taken[..., place], of_class.astype(float), shares, curve, 2 * number)
+
+        top = self._of_highest(taken, code, weight, partial(self._top_curve, size, rng))
+        chances = partial(self._chances, size, rng)
+        return ClassForecasts(taken, code, weight, one_vs_rest, top, chances, 2 * number)
 
     def sampled(self) -> ClassForecasts:
         """Return the sample as a population, the forecasts for the curves."""
         seen = self.probability
-        curves = (
-            lambda place: seen[..., place],
-            lambda place: seen[[place]].max(axis=-1),
-            lambda: seen,
-        )
         share = self.weight * self._each[self.code]
-        return _population(seen, self.code, share[None] / share.sum(), curves)
+        share = share[None] / share.sum()
+
+        def one_vs_rest(place, *, averaged=False):
+            outcome = (self.code == place).astype(float)
+            return Forecasts(seen[..., place], outcome, share, lambda: seen[None, ..., place])
+
+        top = self._of_highest(seen, self.code, share, lambda k: seen[None, [k]].max(axis=-1))
+        return ClassForecasts(seen, self.code, share, one_vs_rest, top, lambda: seen[None])
+
+    def _of_highest(self, forecast, code, weight, curve):
+        """Return the highest probability of each classifier, and whether that class came true."""
+        right = (forecast.argmax(axis=-1) == code).astype(float)
+        pseudo = forecast.shape[1] - len(self.code)
+        return tuple(
+            Forecasts(forecast[[k]].max(axis=-1), right[k], weight, partial(curve, k), pseudo)
+            for k in range(len(forecast))
+        )
 
     def _curve(self, size, rng, place):
         """Draw the curve of one class against the rest at the units, (size, K, u)."""
@@ -167,11 +205,13 @@ class DirichletCalibration(OfForecasts):
         nearest = self.linear[k].nearest(prob)
         if nearest is None:
             return 0.0
-        seen = self.sampled()
         chance = self.linear[k].chances(nearest[None], self.linear[k].logs)
-        curves = (_no_curve, _no_curve, lambda: chance[:, None])
-        own = _population(self.probability[[k]], self.code, seen.weight, curves)
-        return float(measure(own).item())
+        sample = replace(
+            self.sampled(),
+            probability=self.probability[[k]],
+            recalibrated=lambda: chance[:, None],
+        )
+        return float(measure(sample).item())
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws of the variables of the PyMC model, of one classifier."""
@@ -189,29 +229,6 @@ class DirichletCalibration(OfForecasts):
         step = variables["step"].reshape(len(variables["step"]), -1)
         parts = [variables["level"], variables["slope"][:, None], step]
         return self.linear[0].log_density(np.concatenate(parts, axis=1), variables["spread"])
-
-
-def _no_curve(place):
-    raise NotImplementedError
-
-
-def _population(
-    units: np.ndarray, code: np.ndarray, shares: np.ndarray, curves: tuple[Callable, ...]
-) -> ClassForecasts:
-    """Put a population together: of a class, of the highest probability, and of all classes."""
-    of_class, of_top, of_all = curves
-    each = tuple(
-        Forecasts(
-            units[..., place], (code == place).astype(float), shares, partial(of_class, place)
-        )
-        for place in range(units.shape[-1])
-    )
-    right = (units.argmax(axis=-1) == code).astype(float)
-    top = tuple(
-        Forecasts(units[[k]].max(axis=-1), right[k], shares, partial(of_top, k))
-        for k in range(len(units))
-    )
-    return ClassForecasts(units, code, shares, each, top, of_all)
 
 
 def dirichlet_calibration(

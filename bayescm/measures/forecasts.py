@@ -1,7 +1,7 @@
 """Populations of forecasts and outcomes, of two classes or more; logistic recalibration."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,12 +29,15 @@ class Forecasts:
         The share of each forecast and outcome in the population; each row sums to 1.
     curve : callable
         Draws (S, K, u) of the probability of the positive class given each forecast.
+    pseudo : int, default 0
+        How many of the u are pseudo-examples of the prior, the last ones.
     """
 
     probability: np.ndarray
     outcome: np.ndarray
     weight: np.ndarray
     curve: Callable[[], np.ndarray]
+    pseudo: int = 0
 
     @cached_property
     def truth(self) -> np.ndarray:
@@ -52,6 +55,10 @@ class Forecasts:
             return self.weight @ values.T
         return np.einsum("su,sku->sk", self.weight, values)
 
+    def mean_score(self, score: np.ndarray) -> np.ndarray:
+        """Return the mean (S, K) of a proper score (K, u) of single forecasts."""
+        return _mean_score(self.weight, score, self.pseudo)
+
 
 @dataclass(frozen=True, eq=False)
 class ClassForecasts:
@@ -66,20 +73,40 @@ class ClassForecasts:
         The place of the class that came true.
     weight : ndarray, shape (S, u)
         As of `Forecasts`.
-    each : tuple of Forecasts
-        Every class against the rest.
+    one_vs_rest : callable
+        Gives the `Forecasts` of a class, by its place, against the rest; with ``averaged=True``
+        those that a mean over the classes is taken of, whose prior is that of all classes together.
     top : tuple of Forecasts
         For each classifier its highest probability, and whether that class came true.
     recalibrated : callable
         Draws (S, K, u, C) of the probability of every class given the whole forecast.
+    pseudo : int, default 0
+        As of `Forecasts`.
     """
 
     probability: np.ndarray
     code: np.ndarray
     weight: np.ndarray
-    each: tuple[Forecasts, ...]
+    one_vs_rest: Callable[..., Forecasts]
     top: tuple[Forecasts, ...]
     recalibrated: Callable[[], np.ndarray]
+    pseudo: int = 0
+
+    @cached_property
+    def each(self) -> tuple[Forecasts, ...]:
+        """Every class against the rest."""
+        return tuple(map(self.one_vs_rest, range(self.probability.shape[-1])))
+
+    @cached_property
+    def averaged(self) -> tuple[Forecasts, ...]:
+        """Every class against the rest, to be averaged over the classes; the same curves."""
+
+        def to_average(place):
+            return replace(
+                self.one_vs_rest(place, averaged=True), curve=lambda: self.each[place].truth
+            )
+
+        return tuple(map(to_average, range(self.probability.shape[-1])))
 
     @cached_property
     def truth(self) -> np.ndarray:
@@ -94,6 +121,26 @@ class ClassForecasts:
     def mean(self, values: np.ndarray) -> np.ndarray:
         """Return the mean over the population of values (S, K, u)."""
         return np.einsum("su,sku->sk", self.weight, values)
+
+    def mean_score(self, score: np.ndarray) -> np.ndarray:
+        """Return the mean (S, K) of a proper score (K, u) of whole forecasts."""
+        return _mean_score(self.weight, score, self.pseudo)
+
+
+def _mean_score(weight, score, pseudo):
+    """
+    Return means (S, K) of scores (K, u), those of pseudo-examples held within the examples'.
+
+    Pseudo-examples stand at the lowest and the highest forecast, where a loss without a bound would
+    outweigh the sample: they count as the worst and the best score that an example has. Only if
+    that loss is infinite the mean is: a forecast of exactly 0 may come true.
+    """
+    if not pseudo:
+        return weight @ score.T
+    examples, prior = score[:, :-pseudo], score[:, -pseudo:]
+    low, high = examples.min(axis=1, keepdims=True), examples.max(axis=1, keepdims=True)
+    mean = weight @ np.concatenate([examples, np.clip(prior, low, high)], axis=1).T
+    return np.where(np.isinf(score).any(axis=1), np.inf, mean)
 
 
 def area(forecasts: Forecasts, row: np.ndarray) -> np.ndarray:

@@ -61,13 +61,18 @@ def _whole(forecasts, formula):
 def _macro(forecasts, formula):
     """Return the mean over the classes."""
     _check_classes(forecasts, "macro", formula)
-    return _each(forecasts, formula).mean(axis=-1)
+    return _to_average(forecasts, formula).mean(axis=-1)
 
 
 def _weighted(forecasts, formula):
     """Return the mean over the classes, weighted by their shares."""
     _check_classes(forecasts, "weighted", formula)
-    return (_each(forecasts, formula) * forecasts.prevalence[:, None]).sum(axis=-1)
+    return (_to_average(forecasts, formula) * forecasts.prevalence[:, None]).sum(axis=-1)
+
+
+def _to_average(forecasts, formula):
+    """Return a formula of two classes for every class against the rest, to be averaged."""
+    return np.stack(np.broadcast_arrays(*map(formula, forecasts.averaged)), axis=-1)
 
 
 def _top(forecasts, formula):
@@ -86,12 +91,15 @@ def _check_classes(forecasts, how, formula):
 @_measure(
     lower_is_better=True,
     aliases=("brier_score_loss", "brier_score"),
-    compute=_sum,
+    compute=_whole,
     range=(0.0, 2.0),
 )
 def brier(forecasts):
     """Mean squared distance of the probability from the outcome; of classes their sum."""
-    return forecasts.mean((forecasts.probability - forecasts.outcome) ** 2)
+    if isinstance(forecasts, ClassForecasts):
+        outcome = np.eye(forecasts.probability.shape[-1])[forecasts.code]
+        return forecasts.mean_score(((forecasts.probability - outcome) ** 2).sum(axis=-1))
+    return forecasts.mean_score((forecasts.probability - forecasts.outcome) ** 2)
 
 
 @_measure(lower_is_better=True, aliases=("cross_entropy",), compute=_whole, range=(0.0, np.inf))
@@ -99,9 +107,9 @@ def log_loss(forecasts):
     """Mean of minus the log of the probability given to what came true."""
     if isinstance(forecasts, ClassForecasts):
         chosen = forecasts.probability[:, np.arange(len(forecasts.code)), forecasts.code]
-        return forecasts.weight @ -np.log(chosen).T
-    chosen = np.where(forecasts.outcome == 1, forecasts.probability, 1 - forecasts.probability)
-    return forecasts.mean(-np.log(chosen))
+    else:
+        chosen = np.where(forecasts.outcome == 1, forecasts.probability, 1 - forecasts.probability)
+    return forecasts.mean_score(-np.log(chosen))
 
 
 @_measure(aliases=("brier_skill_score", "scaled_brier"), compute=_whole, range=(-np.inf, 1.0))

@@ -147,9 +147,24 @@ def test_classifiers_that_differ_in_few_examples_are_warned_of():
     plain = 0.3 + 0.4 * actual
     other = np.where(np.arange(100) == 7, 0.5, plain)
     evidence = bcm.from_probabilities(actual, {"a": plain, "b": other, "c": plain})
-    with pytest.warns(UserWarning, match="differ in 1 of 100 forecasts") as seen:
+    with pytest.warns(
+        UserWarning, match="differ in 1 of 100 forecasts, which tell as much as 1"
+    ) as w:
         bcm.compare(evidence, "brier", draws=500)
-    assert len(seen) == 2
+    assert len(w) == 2
+
+
+def test_classifiers_that_differ_in_few_examples_by_much_are_warned_of():
+    rng = np.random.default_rng(4)
+    odds, noise = rng.normal(0, 11, 100), rng.normal(0, 0.7, (2, 100))
+    actual = (rng.random(100) < 1 / (1 + np.exp(-odds / 1.6))).astype(int)
+    sure = {k: 1 / (1 + np.exp(-odds - e)) for k, e in zip("ab", noise, strict=True)}
+    with pytest.warns(UserWarning, match="of 100 forecasts, which tell as much as"):
+        bcm.compare(bcm.from_probabilities(actual, sure), "log_loss", draws=500)
+    unsure = {k: 1 / (1 + np.exp(-odds / 11 - e)) for k, e in zip("ab", noise, strict=True)}
+    bcm.compare(
+        bcm.from_probabilities(actual, unsure), "log_loss", draws=500
+    )  # warnings are errors
 
 
 def test_the_error_of_right_forecasts_may_be_0_however_many_draws():

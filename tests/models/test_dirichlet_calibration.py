@@ -147,3 +147,53 @@ def test_nuts_draws_from_the_posterior_of_the_sibling():
     assert_same_distribution(tree["posterior"]["level"], values["level"])
     ours = values["slope"][:, None, None] + values["spread"][:, None, None] * values["step"]
     assert_same_distribution(across, ours)
+
+
+def softmax_of_normals(classes, size, spread, seed):
+    """Return forecasts that are right, the softmax of normal logits, and what comes true."""
+    rng = np.random.default_rng(seed)
+    forecast = softmax(rng.normal(0, spread, (size, classes)), axis=1)
+    code = (rng.random((size, 1)) > forecast.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    return forecast, code
+
+
+@pytest.mark.parametrize(("classes", "size", "spread"), [(2, 300, 4), (6, 150, 4), (25, 600, 2)])
+def test_the_prior_of_proper_scores_does_not_grow_with_the_classes(classes, size, spread):
+    """Beside mean and standard error of the examples' losses, which know of no classes."""
+    forecast, code = softmax_of_normals(classes, size, spread, seed=classes)
+    loss = -np.log(forecast[np.arange(size), code])
+    square = ((forecast - np.eye(classes)[code]) ** 2).sum(axis=1) / (2 if classes == 2 else 1)
+    evidence = bcm.from_probabilities(code, forecast if classes > 2 else forecast[:, 1])
+    table = bcm.summary(evidence, ["log_loss", "brier"], kind="eti", draws=1000)
+    for row, values in zip(table.itertuples(), (loss, square), strict=True):
+        error = values.std(ddof=1) / size**0.5
+        assert row.point == pytest.approx(values.mean())
+        assert abs(row.mean - values.mean()) < 0.6 * error
+        assert row.lower < values.mean() < row.upper
+        assert 0.9 < (row.upper - row.lower) / (2 * 1.96 * error) < 1.25
+
+
+def test_the_mean_area_of_many_classes_is_not_drawn_away_from_the_samples():
+    forecast, code = softmax_of_normals(12, 300, 3, seed=1)
+    evidence = bcm.from_probabilities(code, forecast)
+    row = bcm.summary(evidence, "auc_macro", kind="eti", draws=1000).iloc[0]
+    assert row["lower"] < row["point"] < row["upper"]
+    assert abs(row["mean"] - row["point"]) < 0.3 * row["sd"]
+
+
+def test_the_mean_area_of_classes_told_apart_without_a_mistake_is_not_certain():
+    code = np.arange(60) % 3
+    forecast = 0.9 * np.eye(3)[code] + np.random.default_rng(2).dirichlet(np.ones(3), 60) / 10
+    evidence = bcm.from_probabilities(code, forecast)
+    macro = bcm.interval(evidence, "auc_macro", kind="eti", draws=1000)
+    single = bcm.interval(evidence, "auc", kind="eti", draws=1000)
+    assert 0.97 < macro[0] < 0.9995
+    assert (single[:, 0] < macro[0]).all()  # of a class alone there are twenty examples
+
+
+def test_log_loss_with_forecasts_of_exactly_0_is_refused():
+    forecast, code = softmax_of_normals(40, 800, 2, seed=3)
+    forecast[5, (code[5] + 1) % 40] = 0
+    forecast[5] /= forecast[5].sum()
+    with pytest.raises(ValueError, match="log_loss is infinite if a forecast of exactly 0"):
+        bcm.interval(bcm.from_probabilities(code, forecast), "log_loss", draws=200)

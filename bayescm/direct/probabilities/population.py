@@ -56,14 +56,14 @@ def draw_shares(
     ndarray, shape (size, u)
         Each row adds up to 1, and those of a class to its share.
     """
-    shares = _gammas(weight, size, rng)
+    shares = draw_gammas(weight, size, rng)
     code = outcome.astype(int)
     shares *= (prevalence / (shares @ np.eye(prevalence.shape[1])[code]))[:, code]
     return shares
 
 
-def _gammas(weight, size, rng):
-    """Draw gamma numbers (size, u); those of single examples are exponential, and quick."""
+def draw_gammas(weight, size, rng):
+    """Draw gamma variates (size, u) of shapes (u,); those of shape 1 are exponential, and quick."""
     one = weight == 1
     if one.sum() < len(weight) / 2:
         return rng.standard_gamma(weight, (size, len(weight)))
