@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bayescm.direct.folds.correlated_t import mean_difference
 from bayescm.distributions.decision import check_rope, decide
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_prob, check_row_order, fail
 
 
 def correlated_t(
@@ -61,6 +61,7 @@ def correlated_t(
     >>> correlated_t(a, b, n_folds=4)[["mean", "p_better"]].round(4).tolist()
     [0.0175, 0.8639]
     """
+    check_row_order({"first": first, "second": second})
     first, second = np.asarray(first, float), np.asarray(second, float)
     if first.shape != second.shape or first.ndim != 1:
         got: object = (first.shape, second.shape)

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import betaincinv, ndtr, ndtri
 
-from bayescm.validate import check_choice, check_counts, check_prob, fail
+from bayescm.validate import check_choice, check_counts, check_prob, check_row_order, fail
 
 
 def proportion(
@@ -47,6 +47,8 @@ def proportion(
     """
     prob = check_prob(prob)
     check_choice("method", method, list(_METHODS))
+    given = {"successes": successes, "trials": trials}
+    check_row_order({k: v for k, v in given.items() if not isinstance(v, xr.DataArray)})
     successes, trials = xr.broadcast(_labelled(successes), _labelled(trials))
     hits, number = successes.values, trials.values
     if (number < 1).any():

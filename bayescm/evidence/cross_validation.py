@@ -152,7 +152,7 @@ def cross_confusion(
     >>> counts.dims, counts.sum("fold").values.tolist(), bool(counts.fixed_totals)
     (('fold', 'actual', 'predicted'), [[188, 24], [11, 346]], True)
     """
-    slices = slices_by(by, y, keywords.get("groups"))
+    slices = slices_by(by, X, y, keywords.get("groups"))
     predictions = cross_predictions(estimator, X, y, cv, **keywords)
     return count_folds(predictions, labels=labels, positive=positive, by=slices)
 

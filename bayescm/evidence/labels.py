@@ -116,16 +116,6 @@ def sides_of(table: pd.DataFrame) -> tuple[str, str]:
     return ("predicted", "actual") if down or true_across else ("actual", "predicted")
 
 
-def check_one_order(columns: Mapping[str, Any]) -> None:
-    """Raise where Series that belong together name the same rows in different orders."""
-    named = [(name, each.index) for name, each in columns.items() if isinstance(each, pd.Series)]
-    for name, index in named[1:]:
-        first, base = named[0]
-        if not index.equals(base) and set(index) == set(base):
-            got, todo = base[index != base][:2].tolist(), f"pass {name}.loc[{first}.index]"
-            raise fail(f"{name} has the rows of {first} in another order", got, "one order", todo)
-
-
 def numbered(index: pd.Index) -> bool:
     """Say whether an index is what pandas puts where there are no labels: 0, 1, 2, ...."""
     bare = isinstance(index, pd.RangeIndex) and index.name is None

@@ -15,8 +15,8 @@ from bayescm.evidence.counts import (
     make_counts,
 )
 from bayescm.evidence.folds import with_design
-from bayescm.evidence.labels import as_labels, check_one_order, sides_of
-from bayescm.validate import check_counts, fail, suggest
+from bayescm.evidence.labels import as_labels, sides_of
+from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 
 def from_cells(
@@ -58,7 +58,7 @@ def from_cells(
     ('batch', 'actual', 'predicted')
     """
     given = {"tn": tn, "fp": fp, "fn": fn, "tp": tp}
-    check_one_order(given)
+    check_row_order(given)
     arrays = [_labelled_cell(name, cell, fractional) for name, cell in given.items()]
     try:
         arrays = list(xr.broadcast(*xr.align(*arrays, join="exact", copy=False)))

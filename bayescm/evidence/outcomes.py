@@ -18,7 +18,7 @@ from bayescm.evidence.folds import with_design
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.labels import as_labels, default_labels, obvious
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
-from bayescm.validate import check_counts, fail, suggest, unmasked
+from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
 def from_classifiers(
@@ -63,7 +63,8 @@ def from_classifiers(
     Raises
     ------
     ValueError
-        If lengths differ, a classifier is named twice, or a label is missing or unknown.
+        If lengths differ, indexes of pandas have the same labels in another order, a classifier is
+        named twice, or a label is missing or unknown.
 
     Examples
     --------
@@ -74,8 +75,9 @@ def from_classifiers(
     array([[2, 1],
            [1, 1]])
     """
-    columns = {"actual": column("actual", actual)}
     names = _names(predictions)
+    check_row_order({"actual": actual, "predictions": names, "by": by, "weights": weights})
+    columns = {"actual": column("actual", actual)}
     for name, answers in names.items():
         columns[f"predicted by {name}"] = column(f"predicted by {name}", answers)
     axes = axes_of(by, ("classifier", "outcome", "label"))

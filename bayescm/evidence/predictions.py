@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm.evidence.counts import DESIGN, as_counts, make_counts
 from bayescm.evidence.folds import with_design
 from bayescm.evidence.tabulate import check_weights, tabulate
-from bayescm.validate import check_counts, fail, suggest, unmasked
+from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
 def from_predictions(
@@ -65,8 +65,9 @@ def from_predictions(
     Raises
     ------
     ValueError
-        If lengths differ, a label is missing or unknown, there are fewer than two classes, or
-        a fold is empty; or if weights are fractional and ``weights_are`` is not given.
+        If lengths differ, indexes of pandas have the same labels in another order, a label is
+        missing or unknown, there are fewer than two classes, or a fold is empty; or if weights
+        are fractional and ``weights_are`` is not given.
 
     Examples
     --------
@@ -77,6 +78,7 @@ def from_predictions(
     >>> some.actual.values.tolist(), some.abstain.item()
     ([0, 1, -1], -1)
     """
+    check_row_order({"actual": actual, "predicted": predicted, "by": by, "weights": weights})
     if weights is not None:
         weights = _weights(weights, weights_are)
     elif weights_are is not None:

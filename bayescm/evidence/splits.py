@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
-from bayescm.validate import fail, unmasked
+from bayescm.validate import check_row_order, fail, unmasked
 
 
 def as_mapping(estimator):
@@ -51,6 +51,7 @@ def labels_of(y):
 
 def splits_of(cv, X, y, groups, random_state):
     """Return train and test of every split; a number means stratified folds, groups together."""
+    check_row_order({"X": X, "y": y, "groups": groups})
     if groups is not None:
         factorize("groups", column("groups", groups))  # none is masked or missing
     found = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
@@ -214,10 +215,11 @@ def _deal(X, y, parts, stratify, rng):
     return part
 
 
-def slices_by(by, y, groups=None):
+def slices_by(by, X, y, groups=None):
     """Return the slice (n,) of every example on each dim, or raise where it cannot be."""
     if by is None:
         return {}
+    check_row_order({"X": X, "y": y, "by": by})
     axes = axes_of(by, ("fold", "repeat", "classifier"))
     check_sizes({"y": len(labels_of(y))} | {name: len(axis.codes) for name, axis in axes.items()})
     if axes and groups is not None:

@@ -7,7 +7,7 @@ import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
 import bayescm as bcm
-from bayescm.validate import fail
+from bayescm.validate import check_row_order, fail
 
 
 def _classes(estimator) -> list:
@@ -23,6 +23,7 @@ def _classes(estimator) -> list:
 
 def counts_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.DataArray:
     """Return the counts of the classes that an estimator predicts."""
+    check_row_order({"X": X, "y": y})
     labels = _classes(estimator)
     chosen = {"positive": labels[-1] if positive is None else positive} if len(labels) == 2 else {}
     return bcm.from_predictions(y, estimator.predict(X), labels=labels, **chosen)
@@ -30,12 +31,14 @@ def counts_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.DataArray:
 
 def probabilities_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
     """Return an estimator's probabilities as evidence."""
+    check_row_order({"X": X, "y": y})
     shares, wanted = _shares(estimator, X, positive)
     return bcm.from_probabilities(y, shares, positive=wanted)
 
 
 def scores_of(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
     """Return an estimator's scores as evidence: of two classes the decision function's if any."""
+    check_row_order({"X": X, "y": y})
     labels = _classes(estimator)
     if len(labels) == 2 and hasattr(estimator, "decision_function"):
         wanted = labels[-1] if positive is None else positive

@@ -21,7 +21,7 @@ from bayescm.evidence.tabulate import (
     in_a_row,
     tabulate,
 )
-from bayescm.validate import check_choice, check_counts, fail
+from bayescm.validate import check_choice, check_counts, check_row_order, fail
 
 
 def from_partly_labelled(
@@ -103,6 +103,8 @@ def from_partly_labelled(
     if predicted is None and judge is None:
         todo = "pass predicted=, judge= or both; labels alone go to bcm.proportion"
         raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
+    said = {"actual": actual, "predicted": predicted, "judge": judge}
+    check_row_order(said | {"design": design, "by": by})
     values, seen = _by_people(actual)
     if not seen.any():
         raise fail("nobody labelled anything", len(seen), "some labels", "label some examples")
@@ -228,6 +230,9 @@ def from_partly_labelled_counts(
     >>> bool(bcm.interval(counts, "prevalence").values[0] > 0.4)
     True
     """
+    # A table that is labelled has the predictions across, as unlabelled has them down.
+    across = labelled.T if isinstance(labelled, pd.DataFrame) else None
+    check_row_order({"labelled": labelled, "labelled.T": across, "unlabelled": unlabelled})
     table = check_counts(labelled)
     table = table[None] if table.ndim == 2 else table
     rest = np.atleast_2d(check_counts(unlabelled, name="a number of unlabelled examples"))
@@ -264,6 +269,8 @@ def said_of(
         ``predicted_`` and the name for every one of several classifiers.
     seen : ndarray of bool, shape (n,)
     """
+    columns = {"actual": actual, "predicted": predicted, "judge": judge, "design": design}
+    check_row_order(columns)
     values, seen = _by_people(actual)
     several = isinstance(predicted, Mapping)
     if not several:

@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import obvious
 from bayescm.evidence.labels import as_labels
-from bayescm.validate import fail, suggest
+from bayescm.validate import check_row_order, fail, suggest
 
 FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
 
@@ -90,6 +90,7 @@ def tabulated(
     positive: Hashable | None = None,
 ) -> xr.Dataset:
     """Return the labels of raters by pattern, whether or not they tell who is right."""
+    check_row_order({"raters": raters, "predicted": predicted, "gold": gold, "group": group})
     columns = _columns(raters, predicted)
     truth = None if gold is None else _column("gold", gold)
     sizes = {name: len(each) for name, each in columns.items()}

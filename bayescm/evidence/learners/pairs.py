@@ -79,7 +79,7 @@ def cross_outcomes(
     if keywords.get("groups") is not None:
         todo = "cross_confusion(..., groups=) and compare()"
         raise fail("pairs know no groups", "groups", "examples drawn one by one", todo)
-    slices = slices_by(by, y)
+    slices = slices_by(by, X, y)
     if slices and halves:
         todo = "leave halves= out, or select the examples of a slice"
         raise fail("halves of slices", list(slices), "halves=, or by=", todo)

@@ -16,7 +16,7 @@ import xarray as xr
 
 from bayescm.evidence.scored.answers import check_answers, codes_of, objects, truth_of
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
-from bayescm.validate import fail, unmasked
+from bayescm.validate import check_row_order, fail, unmasked
 
 
 def from_attempts(
@@ -83,6 +83,9 @@ def from_attempts(
     if truth is not None and passing is not None:
         todo = "pass truth= with answers, or passing= with grades"
         raise fail("both truth and passing say what is right", ..., "one of them", todo)
+    if item is not None:  # tables of several systems, without it, are joined by their items
+        rows = {"correct": correct, "item": item, "attempt": attempt, "group": group}
+        check_row_order(rows | {"truth": truth})
     if isinstance(correct, Mapping) and not isinstance(correct, xr.Dataset | pd.DataFrame):
         own = {"item": item, "attempt": attempt, "group": group, "passing": passing, "truth": truth}
         parts = {name: from_attempts(values, **own) for name, values in correct.items()}
@@ -90,6 +93,7 @@ def from_attempts(
             _check_same_order(parts)
         return together(parts)
     if item is None:
+        check_row_order({"correct": correct, "group": group})
         if attempt is not None:
             raise fail("attempt without item", ..., "both, or a table", "pass item=...")
         table = _table(correct, passing, truth)

@@ -17,7 +17,7 @@ import xarray as xr
 from bayescm.evidence.labels import as_labels, columns_in_order, obvious
 from bayescm.evidence.scored.slices import check_classes, slices_of
 from bayescm.evidence.tabulate import check_weights
-from bayescm.validate import fail, suggest, unmasked
+from bayescm.validate import check_row_order, fail, suggest, unmasked
 
 
 def from_scores(
@@ -67,8 +67,8 @@ def from_scores(
     Raises
     ------
     ValueError
-        If a score is NaN, lengths differ, a weight is negative, a class or the positive class is
-        missing, or a group lacks a class.
+        If a score is NaN, lengths differ, indexes of pandas have the same labels in another order,
+        a weight is negative, a class or the positive class is missing, or a group lacks a class.
 
     Examples
     --------
@@ -92,6 +92,7 @@ def scored(
     **slices: Any,
 ) -> xr.Dataset:
     """Return scores of examples in slices (`slices_of`), before `as_scores` has checked them."""
+    check_row_order({"actual": actual, "scores": scores, "weights": weights, **slices})
     truth = _truth(actual)
     classes = as_labels(_found(truth) if labels is None else labels)
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayescm.evidence.labels import obvious
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.validate import check_choice, fail, unmasked
+from bayescm.validate import check_choice, check_row_order, fail, unmasked
 
 _LOW = [0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175]
 _MIDDLE = np.arange(8, 33) / 40  # from .2 to .8
@@ -65,6 +65,7 @@ def forecast_table(
     """
     if isinstance(actual, xr.Dataset):
         actual, forecasts, positive, kind = _of_evidence(actual)
+    check_row_order({"actual": actual, "forecasts": forecasts})
     chances = check_choice("kind", kind, ["probabilities", "scores"]) == "probabilities"
     bounds = check_edges(edges, chances)
     truth, values = _column("actual", actual), _column("forecasts", forecasts)
