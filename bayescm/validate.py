@@ -1,5 +1,6 @@
 """The checks at the public boundary, and the one style of error message."""
 
+import datetime
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
@@ -9,6 +10,16 @@ from typing import Any
 import numpy as np
 
 _LARGEST, _COUNTED = 2**53, "up to 2**53 = 9e15: beyond, a float64 skips whole numbers"
+# What numpy turns into numbers where it is asked for floats, and what to do about each.
+_NO_NUMBERS = {
+    "texts": ((str, bytes), "make them numbers first, such as by pandas.to_numeric"),
+    "booleans": ((bool, np.bool_), "pass answers to from_predictions, or numbers: .astype(float)"),
+    "dates": (
+        (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64),
+        "pass numbers",
+    ),
+    "complex numbers": ((complex, np.complexfloating), "pass real numbers"),
+}
 _SHORT = Repr()
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = _SHORT.maxdict = 8
 _SHORT.maxstring = _SHORT.maxother = 120
@@ -84,6 +95,8 @@ def _plain(value):
     """Return numpy's scalars, also inside of lists, as Python's, which print as plain numbers."""
     if isinstance(value, np.generic) and value.dtype.kind in "biufcUS":
         return value.item()
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
     if type(value) in (list, tuple):
         return type(value)(_plain(each) for each in value)
     if type(value) is dict:
@@ -225,6 +238,77 @@ def check_counts(array: Any, fractional: bool = False, name: str = "a count") ->
     return array.astype(np.int64)
 
 
+def no_numbers(array: np.ndarray) -> tuple[str, Any, str] | None:
+    """
+    Return what an array holds in the place of real numbers, one of these and what to do, or None.
+
+    Examples
+    --------
+    >>> no_numbers(np.array([0.1, True], object))[:2]
+    ('booleans', True)
+    >>> no_numbers(np.array([0.1, None, 1], object))
+    """
+    flat = array.ravel()
+    objects = flat.tolist() if array.dtype.kind == "O" else list(flat[:1])
+    kinds = set(map(type, objects)) | ({array.dtype.type} - {np.object_})
+    for what, (types, todo) in _NO_NUMBERS.items():
+        if any(issubclass(kind, types) for kind in kinds):
+            return what, next((each for each in objects if isinstance(each, types)), ...), todo
+    return None
+
+
+def check_reals(values: Any, name: str, todo: str) -> np.ndarray:
+    """
+    Return real numbers as float64, or raise where they are something else or lose digits.
+
+    Asked for floats, numpy makes numbers of the text "0.37", of True and of dates, and it rounds
+    whole numbers beyond 2**53, of which two that differ may then be equal.
+
+    Parameters
+    ----------
+    values : array_like
+        Numbers, also NaN and infinite ones; None is NaN.
+    name : str
+        What the message calls them, in the plural.
+    todo : str
+        What the caller can do where they are no numbers at all.
+
+    Raises
+    ------
+    TypeError
+        If some are texts, booleans, dates, complex or other objects.
+    ValueError
+        If a whole number has no float64 that equals it.
+
+    Examples
+    --------
+    >>> check_reals([0.1, 1, None], "scores", "pass numbers")
+    array([0.1, 1. , nan])
+    """
+    # A list is looked at one by one: to numpy [True, 0.3] is an array of floats.
+    array = _array(values, object if isinstance(values, (list, tuple)) else None)
+    other = None if array is None else no_numbers(array)
+    reals = None if array is None or other else _array(values, float)
+    if reals is None:
+        kind, got, todo = other or ("", values, todo)
+        what = f"{name} must be numbers{', not ' if kind else ''}{kind}"
+        raise fail(what, got, "real numbers", todo, TypeError)
+    if array is not None and array.dtype.kind in "iuO":
+        large = np.isfinite(reals) & (np.abs(reals) >= _LARGEST)
+        for number in array[large].tolist():
+            if isinstance(number, int) and int(float(number)) != number:
+                raise fail(f"{name} are too large", number, _COUNTED, "pass smaller numbers")
+    return reals
+
+
+def _array(values, dtype):
+    """Return an array, or None where numpy makes none."""
+    try:
+        return np.asarray(values, dtype)
+    except (TypeError, ValueError, RuntimeError):  # the last from tensors that numpy cannot see
+        return None
+
+
 def unmasked(values: Any, name: str) -> Any:
     """Return values as they are, or raise where some of a masked array are masked."""
     if np.ma.is_masked(values):
@@ -335,6 +419,8 @@ def _numbers(array, name):
 
 
 def _from_objects(array):
+    if no_numbers(array):
+        return array
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bayescm.answers.summary import summary
+from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.predictions import from_predictions
 
 _COLUMNS = {"precision": "precision", "recall": "recall", "f1": "f1-score"}
@@ -102,6 +103,7 @@ def classification_report(
     """
     if labels is None:
         labels = sorted({*np.unique(np.asarray(actual)).tolist(), *np.unique(predicted).tolist()})
+        check_no_missing_text(labels)
     counts = from_predictions(actual, predicted, labels=labels)
     counts = counts.drop_vars("positive", errors="ignore")
     options = {"prob": prob, "kind": kind, **keywords}

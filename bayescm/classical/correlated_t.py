@@ -3,13 +3,12 @@
 import warnings
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from bayescm.direct.folds.correlated_t import mean_difference
 from bayescm.distributions.decision import check_rope, decide
-from bayescm.validate import check_prob, check_row_order, fail
+from bayescm.validate import check_prob, check_reals, check_row_order, fail
 
 
 def correlated_t(
@@ -62,7 +61,10 @@ def correlated_t(
     [0.0175, 0.8639]
     """
     check_row_order({"first": first, "second": second})
-    first, second = np.asarray(first, float), np.asarray(second, float)
+    first, second = (
+        check_reals(each, f"the {name} scores", "pass one number for each fold")
+        for name, each in (("first", first), ("second", second))
+    )
     if first.shape != second.shape or first.ndim != 1:
         got: object = (first.shape, second.shape)
         raise fail(

@@ -18,6 +18,7 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
+from bayescm.evidence.labels import check_exact
 from bayescm.evidence.stored.addresses import at_hand
 from bayescm.evidence.stored.engines import NUMBER, TYPED, plain, stored
 from bayescm.validate import fail
@@ -132,18 +133,29 @@ class File:
 
     def _pieces(self, wanted):
         """Yield some rows at a time; columns of labels are categorical."""
-        kinds: dict[str, type] = dict.fromkeys(wanted.labels, str)
-        kinds |= dict.fromkeys(wanted.numbers, float)
+        kinds = dict.fromkeys(set(wanted.labels) - set(wanted.numbers), str)
         absent = {name: [""] for name in kinds}
         absent |= {name: ["", "NA", "NaN", "nan"] for name in wanted.numbers}
         options: dict[str, Any] = {**self.options, "keep_default_na": False, "na_values": absent}
-        options |= {"chunksize": _PIECE, "usecols": list(kinds)}
+        # As one piece: parts of it could hold True and 0.5, and be of different types.
+        options |= {"chunksize": _PIECE, "usecols": wanted.names, "low_memory": False}
         with _open(self.path) as text, pd.read_csv(text, dtype=kinds, **options) as read:
             for piece in read:
-                texts = [name for name in wanted.names if kinds[name] is str]
-                yield _few_labels(
-                    piece[wanted.names].astype(dict.fromkeys(texts, "category")), texts
-                )
+                numbers = {name: _as_reals(piece[name]) for name in wanted.numbers}
+                piece = piece[wanted.names].assign(**numbers)
+                yield _few_labels(piece.astype(dict.fromkeys(kinds, "category")), [*kinds])
+
+
+def _as_reals(column):
+    """
+    Return a column of numbers, or raise where one is none.
+
+    True and False, which pandas makes 1 and 0 of where it is asked for floats, are left as they
+    are: answers may be right or wrong, but scores are no booleans.
+    """
+    boolean = pd.api.types.infer_dtype(column, skipna=True) == "boolean"
+    numeric = pd.api.types.is_numeric_dtype(column.dtype)
+    return column if boolean or numeric else column.astype(float)
 
 
 def _few_labels(frame, names):
@@ -249,6 +261,7 @@ def as_numbers(column: pd.Series) -> pd.Series:
             todo = "leave labels as text, or name the classes"
             what = f"{column.name} has a label that is not a whole number"
             raise fail(what, text, "whole numbers, as was asked for", todo)
+    check_exact(str(column.name), np.array(list(found.values())))
     return column.map({text: int(number) for text, number in found.items()}).astype("Int64")
 
 

@@ -1,5 +1,6 @@
 """Labels of classes: what they may be, their order, and the positive one of two."""
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,10 @@ from bayescm.validate import fail, suggest
 
 # Labels of two classes that say themselves which is the positive one: the second.
 BINARY = ((0, 1), ("0", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
+# What numpy and pandas write for a missing value where they make text of a column, as in
+# `np.array(["a", np.nan])`. "None" and "NA", which classes are named by, are not among them.
+MISSING_TEXTS = ("nan", "NaT", "<NA>")
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 # Names that say what is along an axis of a table, in small letters.
 _TRUE = ("actual", "truth", "true", "y_true", "true_label", "reference")
 _GUESSED = ("predicted", "prediction", "predictions", "pred", "y_pred", "predicted_label")
@@ -29,6 +34,7 @@ def default_labels(labels: list, present: Iterable, actual: Any) -> np.ndarray:
     actual : array
         As `column` returns it.
     """
+    check_no_missing_text(present)
     if actual.dtype == bool:
         return np.array([False, True])
     if not any(isinstance(label, bool) for label in present):
@@ -44,17 +50,56 @@ def as_labels(labels: Any) -> np.ndarray:
     """Return class labels as an array, or raise where they are too few, doubled or mixed."""
     if isinstance(labels, str) or not np.iterable(labels):
         raise fail("labels must be a list", labels, "a list of labels", "pass e.g. labels=[0, 1]")
+    labels = list(labels)
+    check_no_dates(labels)
     items = [label.item() if isinstance(label, np.generic) else label for label in labels]
     kinds = {type(label) for label in items}
     if not (kinds <= {str} or kinds <= {int} or kinds <= {bool}):
-        todo = "make them all strings"
-        raise fail("labels are of mixed types", items, "all str, all int or all bool", todo)
+        alike = len(kinds) == 1
+        what = f"labels are of type {next(iter(kinds)).__name__}" if alike else "mixed types"
+        what = what if alike else f"labels are of {what}"
+        raise fail(what, items, "all str, all int or all bool", "make them all strings")
     if len(items) < 2:
         todo = "name every class, including those absent from the sample, in labels=[...]"
         raise fail("fewer than two classes", items, "two or more labels", todo)
     if len(set(items)) < len(items):
         raise fail("a label occurs twice", items, "each label once", "remove the duplicate")
     return np.array(items)
+
+
+def check_no_dates(labels: Iterable, name: str = "labels") -> None:
+    """Raise where labels are dates, times or durations, which are no classes."""
+    dates = [each for each in labels if isinstance(each, (*_DATES, pd.Period))]
+    if dates:
+        allowed = "classes: strings, whole numbers or booleans"
+        todo = "pass the column of classes; where every date is a class, .astype(str) says so"
+        raise fail(f"{name} are dates", dates[:3], allowed, todo)
+
+
+def check_no_missing_text(labels: Iterable, name: str = "a label", todo: str = "") -> None:
+    """Raise where a label is what numpy or pandas write for a missing value."""
+    for label in labels:
+        if isinstance(label, str) and label in MISSING_TEXTS:
+            what = f"{name} is the text {str(label)!r}, which a missing value becomes as text"
+            todo = todo or (
+                "drop these examples, or leave what is missing missing; if it is a class, name it "
+                "with the others in labels (--label), if it is no answer, in abstain (--abstain)"
+            )
+            raise fail(what, ..., "", todo)
+
+
+def check_exact(name: str, numbers: np.ndarray) -> None:
+    """Raise where floats that stand for whole numbers are too large to tell these apart."""
+    if numbers.dtype.kind != "f":
+        return
+    # From here on two whole numbers may be one float: nmant digits are stored, one is implied.
+    start = 2.0 ** (np.finfo(numbers.dtype).nmant + 1)
+    large = numbers[np.abs(numbers) >= start]
+    if large.size:
+        kind = f"{start:.0f} or more as {numbers.dtype}"
+        what = f"{name} has a label of {kind}, which skips whole numbers"
+        todo = "keep the labels as integers, or as text"
+        raise fail(what, int(large[0]), "integers or text", todo)
 
 
 def listed(index: Any) -> list:

@@ -14,6 +14,7 @@ from sklearn.model_selection import (
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import type_of_target
 
+from bayescm.evidence.labels import check_no_dates, check_no_missing_text
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
 from bayescm.validate import check_row_order, fail, unmasked
 
@@ -46,6 +47,8 @@ def labels_of(y):
     if len(missing):
         what = f"y has missing values ({len(missing)}, the first at position {missing[0]})"
         raise fail(what, ..., "a label for every example", "drop these examples")
+    if labels.dtype.kind in "OmM":
+        check_no_dates(pd.unique(labels), "the labels of y")
     return labels
 
 
@@ -53,7 +56,8 @@ def splits_of(cv, X, y, groups, random_state):
     """Return train and test of every split; a number means stratified folds, groups together."""
     check_row_order({"X": X, "y": y, "groups": groups})
     if groups is not None:
-        factorize("groups", column("groups", groups))  # none is masked or missing
+        _, names = factorize("groups", column("groups", groups))  # none is masked or missing
+        check_no_missing_text(names, "a group", "drop these examples, or rename it")
     found = _splitter(cv, np.asarray(y), random_state, groups).split(X, y, groups)
     return [(np.asarray(train), np.asarray(test)) for train, test in found]
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from bayescm.evidence.labels import as_labels, default_labels
+from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, default_labels
 from bayescm.validate import check_choice, check_counts, fail, suggest, unmasked
 
 _WIDE = 64  # a range of integers that are codes as they are
@@ -125,6 +125,7 @@ def _numeric_labels(name, array):
     if (whole != array).any():
         todo = "pass scores to from_scores, or apply a threshold first"
         raise fail(f"{name} holds fractions instead of labels", array[:4].tolist(), "labels", todo)
+    check_exact(name, array)
     return whole
 
 
@@ -184,6 +185,7 @@ def _axis(name, values):
         if _all_occur(codes, len(seen)):
             return Axis(codes, low + seen)
     codes, values = factorize(name, array)
+    check_no_missing_text(values, f"a value of {name}", "drop these examples, or rename it")
     order = np.argsort(np.array(values))
     return Axis(np.argsort(order)[codes], np.array(values)[order])
 
@@ -256,7 +258,8 @@ def factorize(name: str, array: Any) -> tuple[np.ndarray, list]:
             raise fail(f"{name} does not hold labels", problem, allowed, todo, TypeError) from None
     if (codes < 0).any():
         raise _missing(name, np.asarray(codes < 0))
-    return codes, labels.tolist()
+    dates = getattr(labels.dtype, "kind", "O") in "mM"  # of which some would become whole numbers
+    return codes, list(labels) if dates else labels.tolist()
 
 
 def _count(axes, weights=None):

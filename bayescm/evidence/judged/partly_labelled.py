@@ -12,12 +12,13 @@ import xarray as xr
 from bayescm.evidence.counts import as_counts, make_counts
 from bayescm.evidence.judged.classifiers import TAKEN, outcomes_of, sliced, strata_of
 from bayescm.evidence.judged.strata import is_score, strata, warn_of_judge, warn_of_slices
-from bayescm.evidence.labels import as_labels, default_labels
+from bayescm.evidence.labels import as_labels, check_exact, default_labels
 from bayescm.evidence.tabulate import (
     axes_of,
     check_one_axis,
     check_sizes,
     column,
+    factorize,
     in_a_row,
     tabulate,
 )
@@ -183,7 +184,7 @@ def _counted(values, seen, given, strata, axes, *, labels, positive, abstain):
 def _all_classes(values, given, labels, abstain):
     """Return the labels of all classes, the abstention behind them."""
     if labels is None:
-        present = {*pd.unique(values).tolist(), *pd.unique(np.asarray(given)).tolist()} - {abstain}
+        present = {*factorize("actual", values)[1], *factorize("predicted", given)[1]} - {abstain}
         labels = default_labels(sorted(present, key=str), present, values)
     known = as_labels(labels)
     if abstain is not None and abstain not in known.tolist():
@@ -286,6 +287,8 @@ def said_of(
 def _typed(values):
     """Return labels that a missing value made floats as what they are."""
     whole = pd.api.types.is_float_dtype(values.dtype) and (values % 1 == 0).all()
+    if whole:
+        check_exact("actual", values.to_numpy(float))
     return (values.astype("int64") if whole else values).to_numpy()
 
 

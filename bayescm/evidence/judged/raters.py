@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import obvious
-from bayescm.evidence.labels import as_labels
+from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text
 from bayescm.validate import check_row_order, fail, suggest
 
 FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
@@ -148,6 +148,8 @@ def _column(name, values):
     array = table.astype(object).where(table.notna(), None).to_numpy()
     if array.ndim != 2:
         raise fail(f"{name} has a wrong shape", array.shape, "(n,) or (n, k)", "one row each")
+    floats = [each for each in array.ravel().tolist() if isinstance(each, float)]
+    check_exact(name, np.array(floats, float))
     whole = np.vectorize(lambda x: int(x) if isinstance(x, float) and x == int(x) else x, [object])
     return whole(array) if array.size else array
 
@@ -156,6 +158,7 @@ def _labels(given, labels, positive):
     """Return the classes, of two the positive one last."""
     if labels is None:
         seen = {each for array in given for each in array.ravel().tolist() if each is not None}
+        check_no_missing_text(seen)
         kinds = {type(each) for each in seen}
         labels = sorted(seen, key=str) if len(kinds) > 1 else sorted(seen)
     known = as_labels(labels)
@@ -190,6 +193,7 @@ def _groups(group, size):
     if group is None:
         return np.zeros(size, int), None
     given = pd.Categorical(pd.Series(group).reset_index(drop=True))
+    check_no_missing_text(given.categories, "a group", "drop these examples, or rename it")
     if len(given) != size or (given.codes < 0).any():
         todo = "name the population of every example"
         raise fail("the groups do not fit the examples", len(given), f"{size}, none missing", todo)

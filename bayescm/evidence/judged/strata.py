@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.labels import check_no_dates, check_no_missing_text
 from bayescm.evidence.tabulate import Axis, check_one_axis, check_sizes, column, in_a_row
 from bayescm.validate import fail
 
@@ -66,8 +67,22 @@ def _part(name, values, size, labels):
         if array.isna().any():
             raise _missing(name, array.isna().sum())
         found = pd.Categorical(column(name, array))
+        _check_answers(name, found.categories)
     check_sizes({name: len(found), "actual": size})
     return found
+
+
+def _check_answers(name, answers):
+    """Raise where what a judge said, or examples were chosen by, is no label but looks like one."""
+    todo = f"give examples without one a {name} of their own, such as 'none'"
+    check_no_missing_text(answers, f"a value of {name}", todo)
+    if name == "judge":
+        check_no_dates(answers, "the judge's answers")
+    texts = [each for each in answers if isinstance(each, str)]
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    if texts and numbers.notna().all() and (numbers % 1 > 0).any():
+        todo = "make them numbers first, such as by pandas.to_numeric"
+        raise fail(f"the {name} holds scores as texts", texts[:4], "numbers, or labels", todo)
 
 
 def _missing(name, number):

@@ -1,5 +1,6 @@
 """Which answers to an item are equal: 0 the right one, 1, 2, ... the wrong ones, NaN for none."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.labels import MISSING_TEXTS
 from bayescm.evidence.tabulate import check_sizes, factorize
 from bayescm.validate import fail, unmasked
 
@@ -94,12 +96,33 @@ def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.nda
 
 
 def _check_alike(answers, truth):
-    """Raise where texts would be compared with numbers, which are never equal."""
+    """Raise or warn where equality would say what is not so: of texts and numbers, or rounded."""
+    large = [x for x in [*answers, *truth] if _is_large(x)]
+    rounded = [x for x in large if isinstance(x, (float, np.floating))]
+    if 0 < len(rounded) < len(large):
+        got = next((x, rounded[0]) for x in large if not isinstance(x, (float, np.floating)))
+        todo = "keep all of them as integers, or as text"
+        what = "answers and truth are whole numbers and floats beyond 2**53, which skip some"
+        raise fail(what, got, "one type", todo)
+    blank = [x for x in answers if isinstance(x, str) and x in MISSING_TEXTS]
+    if blank and not any(isinstance(x, str) and x in MISSING_TEXTS for x in truth):
+        warnings.warn(
+            f"{len(blank)} of {len(answers)} answers are the text {blank[0]!r}, which a missing "
+            "value becomes as text, and are taken for wrong ones. Pass None for attempts that were "
+            "not made.",
+            stacklevel=4,
+        )
     texts = [{isinstance(each, str) for each in values} for values in (answers, truth)]
     if texts[0] and not texts[0] & texts[1]:
         todo = "bring both to the same type, such as answers.astype(str) and truth.astype(str)"
         got = (answers[0], truth[0])
         raise fail("answers and truth are texts and numbers", got, "both the same", todo)
+
+
+def _is_large(x: Any) -> bool:
+    """Say whether a number is so large that a float64 skips whole numbers."""
+    number = isinstance(x, (int, float, np.integer, np.floating))
+    return number and 2**53 <= abs(x) < np.inf
 
 
 def check_answers(evidence: xr.Dataset) -> None:

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.labels import check_no_missing_text
 from bayescm.evidence.scored.answers import check_answers, codes_of, objects, truth_of
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
-from bayescm.validate import check_row_order, fail, unmasked
+from bayescm.validate import check_row_order, fail, no_numbers, unmasked
 
 
 def from_attempts(
@@ -122,6 +123,8 @@ def _grouped(table, groups):
         todo = "give items that stand by themselves a group of their own"
         raise fail("an item has no group", known[known["group"].isna()]["item"].iloc[0], "", todo)
     pairs = known.drop_duplicates()
+    todo = "give items that stand by themselves a group of their own, or rename it"
+    check_no_missing_text(pairs["group"], "a group", todo)
     twice = pairs[pairs["item"].duplicated(keep=False)]
     if len(twice):
         where, *_ = twice["item"]
@@ -164,6 +167,8 @@ def _table(values, passing, truth):
         array = table.values
     else:
         frame = isinstance(values, pd.DataFrame)
+        if frame and truth is not None:  # columns of whole numbers and of others stay what they are
+            values = values.astype(object)
         array = unmasked(values.to_numpy() if frame else values, "correct")
         try:
             array = np.asarray(array) if passing is None and truth is None else objects(array)
@@ -195,6 +200,7 @@ def _from_rows(correct, item, attempt, passing, truth):
     check_one_axis("correct", given)
     check_sizes({"correct": len(given), "item": len(items)})
     codes, labels = factorize("item", items)
+    check_no_missing_text(labels, "an item", "leave these answers out, or rename the item")
     if truth is None:
         known = _right(given, passing)
     else:
@@ -230,9 +236,12 @@ def _right(values, passing):
     if passing is not None:
         right = np.isin(values.astype(object), _grades(passing)).astype(float)
         return np.where(missing, np.nan, right)
+    other = no_numbers(values[~missing])
     try:
         right = np.where(missing, np.nan, values).astype(float)
     except (TypeError, ValueError):
+        right = np.full(values.shape, 2.0)
+    if other and other[0] != "booleans":  # of which numpy would make numbers
         right = np.full(values.shape, 2.0)
     strange = ~missing & (right != 0) & (right != 1)
     if strange.any():

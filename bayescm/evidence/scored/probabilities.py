@@ -13,7 +13,7 @@ import xarray as xr
 
 from bayescm.evidence.scored.scores import as_scores, scored
 from bayescm.evidence.scored.slices import check_one_sample
-from bayescm.validate import fail
+from bayescm.validate import check_reals, fail
 
 # By how much the probabilities of an example may miss 1: what two or three printed digits leave.
 _ROUNDING = 0.01
@@ -63,6 +63,8 @@ def from_probabilities(
     ValueError
         If a probability is missing or outside [0, 1], or those of an example do not sum to 1; or
         a group is missing, or there are folds too.
+    TypeError
+        If probabilities are no numbers: texts, booleans or dates.
 
     Examples
     --------
@@ -74,8 +76,8 @@ def from_probabilities(
         raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
     keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
     keywords |= {"weights_are": weights_are, "fold": fold, "group": group, "by": by}
-    evidence = scored(actual, probabilities, **keywords).assign_coords(probabilities=True)
-    evidence = as_scores(evidence)
+    evidence = scored(actual, probabilities, name="probabilities", **keywords)
+    evidence = as_scores(evidence.assign_coords(probabilities=True))
     values = evidence["score"]
     name = "" if not isinstance(probabilities, Mapping) else f" of {_worst(values)}"
     outside = values.values[(values.values < 0) | (values.values > 1)]
@@ -106,7 +108,7 @@ def _worst(values):
 def check_chances(given: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
     """Return probabilities (T,), or raise where they are none, or 0 or 1 but have to lie inside."""
     try:
-        at = np.atleast_1d(np.asarray(given, float))
+        at = np.atleast_1d(check_reals(given, "probabilities", todo))
     except (TypeError, ValueError):
         at = np.array([np.nan])
     held = (at > 0) & (at < 1) if inside else (at >= 0) & (at <= 1)

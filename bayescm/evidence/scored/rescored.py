@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm.evidence.counts import abstains, as_counts, positive
 from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.scored.scores import as_scores, check_share
-from bayescm.validate import fail, suggest
+from bayescm.validate import check_reals, fail, suggest
 
 
 def at_prevalence(evidence: Any, prevalence: Any) -> Any:
@@ -78,7 +78,9 @@ def _counts_at_prevalence(counts, prevalence):
     if isinstance(prevalence, xr.DataArray) and set(prevalence.coords) == set(prevalence.dims):
         prevalence = prevalence.to_series()
     prevalence = in_label_order(prevalence, labels)
-    shares = np.asarray(prevalence if np.ndim(prevalence) == 1 else np.nan, float)
+    shares = np.array(np.nan)
+    if np.ndim(prevalence) == 1:
+        shares = check_reals(prevalence, "proportions of the classes", "pass numbers")
     if shares.shape != (len(labels),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
         todo = "pass a proportion for each class, such as {'a': 0.7, 'b': 0.2, 'c': 0.1}"
         allowed = f"numbers > 0 that sum to 1, one for each of {labels}"

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.validate import fail
+from bayescm.validate import fail, no_numbers
 
 DIMS = ("data_set", "classifier", "run")
 _RUNS = ("repeat", "fold", "run")
@@ -77,6 +77,9 @@ def from_results(
     if twice.any():
         where = long.loc[twice, list(DIMS)].iloc[0].tolist()
         raise fail("a run is there twice", where, "every run once", "add a column repeat")
+    if other := no_numbers(long["result"].dropna().to_numpy()):
+        what, got, todo = other
+        raise fail(f"results must be numbers, not {what}", got, "numbers", todo, TypeError)
     values = pd.to_numeric(long["result"], errors="coerce").astype(float)
     strange = long.loc[values.isna() & long["result"].notna(), "result"]
     if len(strange):

@@ -14,10 +14,17 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.labels import as_labels, columns_in_order, obvious
+from bayescm.evidence.labels import (
+    as_labels,
+    check_exact,
+    check_no_dates,
+    check_no_missing_text,
+    columns_in_order,
+    obvious,
+)
 from bayescm.evidence.scored.slices import check_classes, slices_of
 from bayescm.evidence.tabulate import check_weights
-from bayescm.validate import check_row_order, fail, suggest, unmasked
+from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 
 def from_scores(
@@ -69,6 +76,8 @@ def from_scores(
     ValueError
         If a score is NaN, lengths differ, indexes of pandas have the same labels in another order,
         a weight is negative, a class or the positive class is missing, or a group lacks a class.
+    TypeError
+        If scores are no numbers: texts, booleans or dates.
 
     Examples
     --------
@@ -89,10 +98,11 @@ def scored(
     labels: Sequence | None = None,
     weights: Any = None,
     weights_are: str | None = None,
+    name: str = "scores",
     **slices: Any,
 ) -> xr.Dataset:
     """Return scores of examples in slices (`slices_of`), before `as_scores` has checked them."""
-    check_row_order({"actual": actual, "scores": scores, "weights": weights, **slices})
+    check_row_order({"actual": actual, name: scores, "weights": weights, **slices})
     truth = _truth(actual)
     classes = as_labels(_found(truth) if labels is None else labels)
     missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
@@ -103,10 +113,10 @@ def scored(
     dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}
     if isinstance(scores, Mapping):
         _check_mapping(scores)
-        values = np.stack([_matrix(each, len(truth), classes) for each in scores.values()])
+        values = np.stack([_matrix(each, len(truth), classes, name) for each in scores.values()])
         dims, coords["classifier"] = ("classifier", *dims), np.array(list(scores))
     else:
-        values = _matrix(scores, len(truth), classes)
+        values = _matrix(scores, len(truth), classes, name)
     if len(classes) > 2:
         coords["class"] = classes
     columns["score"] = (dims, values)  # type: ignore[assignment]
@@ -148,7 +158,10 @@ def _truth(actual):
         at = int(np.argmax(pd.isna(truth)))
         what = f"actual has missing values, the first at position {at}"
         raise fail(what, ..., "a label for every example", "drop these examples")
+    if truth.dtype.kind in "OmM":
+        check_no_dates(pd.unique(truth), "the labels of actual")
     if truth.dtype.kind == "f" and (truth == truth.astype(int)).all():
+        check_exact("actual", truth)
         return truth.astype(int)
     if truth.dtype.kind == "f":
         todo = "pass the truth first: from_scores(actual, scores)"
@@ -158,6 +171,7 @@ def _truth(actual):
 
 def _found(truth):
     found = np.unique(truth).tolist()
+    check_no_missing_text(found)
     if len(found) < 2:
         todo = "add examples of the other class, or name more classes in labels=[...]"
         raise fail("only one class in actual", found, "two or more classes", todo)
@@ -173,14 +187,11 @@ def _check_mapping(scores):
             raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
 
 
-def _matrix(scores, n, classes):
+def _matrix(scores, n, classes, name):
     unmasked(scores, "a score")
     scores = columns_in_order(scores, classes.tolist())
-    try:
-        values = np.asarray(scores, float)
-    except (TypeError, ValueError, RuntimeError):  # the last from tensors that numpy cannot see
-        todo = "pass the output of decision_function or predict_proba; of a tensor a numpy array"
-        raise fail("scores must be numbers", scores, "real numbers", todo, TypeError) from None
+    todo = "pass the output of decision_function or predict_proba; of a tensor a numpy array"
+    values = check_reals(scores, name, todo)
     _same_length("scores", values, n)
     if len(classes) == 2 and values.shape == (n, 1):  # a network's single output
         values = values[:, 0]

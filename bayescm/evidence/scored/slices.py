@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.labels import check_no_missing_text
 from bayescm.validate import fail, unmasked
 
 PLACES = ("fold", "group")
@@ -58,6 +59,7 @@ def _column(name, values, size):
         what = f"a {name} is missing, the first at position {int(np.argmax(missing))}"
         todo = f"drop these examples, or name the {name}"
         raise fail(what, ..., f"a {name} for every example", todo)
+    check_no_missing_text(pd.unique(found), f"a {name}", "drop these examples, or rename it")
     if found.dtype.kind == "O":
         found = pd.Series(found.tolist()).to_numpy()
     return found.astype(str) if found.dtype.kind == "O" else found

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.labels import obvious
+from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvious
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.validate import check_choice, check_row_order, fail, unmasked
+from bayescm.validate import check_choice, check_reals, check_row_order, fail, unmasked
 
 _LOW = [0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175]
 _MIDDLE = np.arange(8, 33) / 40  # from .2 to .8
@@ -68,13 +68,15 @@ def forecast_table(
     check_row_order({"actual": actual, "forecasts": forecasts})
     chances = check_choice("kind", kind, ["probabilities", "scores"]) == "probabilities"
     bounds = check_edges(edges, chances)
+    unmasked(forecasts, "forecasts")
+    forecasts = check_reals(forecasts, "forecasts", "pass one number for each example")
     truth, values = _column("actual", actual), _column("forecasts", forecasts)
     if len(truth) != len(values):
         raise fail(
             "forecasts and actual differ in length", len(values), str(len(truth)), "align them"
         )
     labels = _labels(truth, positive)
-    values = _numbers(values, bounds, chances)
+    _check_forecasts(values, chances)
     inner = bounds[1:-1] if chances else bounds
     place = np.searchsorted(inner, values, "right")
     cells = np.zeros((2, len(inner) + 1), np.int64)
@@ -138,7 +140,9 @@ def _column(name, given):
 
 def _labels(truth, positive):
     """Return the negative and the positive class."""
+    check_no_dates(list(truth[:1]), "the labels of actual")
     found = np.unique(truth).tolist()
+    check_no_missing_text(found)
     positive = obvious([0, 1]) if positive is None and set(found) <= {0, 1} else positive
     if positive is None or len({*found, positive}) > 2:
         todo = "pass positive=, and two classes"
@@ -149,15 +153,10 @@ def _labels(truth, positive):
     return [rest[0] if rest else None, positive]
 
 
-def _numbers(values, bounds, chances):
-    try:
-        values = values.astype(float)
-    except (TypeError, ValueError):
-        raise fail("forecasts must be numbers", values[:4], "numbers", "convert them") from None
+def _check_forecasts(values, chances):
     if np.isnan(values).any():
         raise fail("a forecast is missing", np.nan, "a number for each example", "drop these")
     outside = values[(values < 0) | (values > 1)]
     if chances and len(outside):
         todo = "pass predict_proba, or kind='scores' with edges"
         raise fail("a probability is outside [0, 1]", outside[0], "[0, 1]", todo)
-    return values
