@@ -108,7 +108,7 @@ def answers_of(
     if accuracy is not None:
         every = [each.to(accuracy) for each in every]
     said = {"of": posterior.says(of)}
-    if doubts := posterior.doubts():
+    if doubts := posterior.doubts(of):
         said |= {"caution": " ".join(doubts)}
     return [(each, template(posterior, one, said)) for each, one in zip(every, found, strict=True)]
 

@@ -154,7 +154,7 @@ def draw_measures(
     def difference(measure, first, second):
         return None if dim == "class" else posterior.difference(measure, first, second, of=of)
 
-    more = bool(posterior.measured), tuple(posterior.doubts())
+    more = bool(posterior.measured), tuple(posterior.doubts(of))
     return Joint(blanks, drawn, found, paired, distribution, difference, *more, number)
 
 

@@ -56,7 +56,7 @@ class Posterior:
         Whether it allows for examples that come in groups, by the coord ``design_effect``.
     how, worth : str, float
         How its draws are made, in words; as many independent draws they are worth at most.
-    sampling_method : {"conjugate", "quadrature", "importance", "bootstrap"}, for the tree of a fit
+    sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
     counts : DataArray, dims (..., actual, predicted)
         The evidence, canonical; of outcomes, the matrix of every classifier.
     """
@@ -106,8 +106,8 @@ class Posterior:
         axes = [place for place, dim in enumerate(self.counts.dims) if dim in self.uses]
         return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
 
-    def doubts(self) -> list[str]:
-        """Return what the evidence makes doubtful about the model, in whole sentences."""
+    def doubts(self, of: str = "parameter") -> list[str]:
+        """Return what the evidence makes doubtful of an estimand, in whole sentences."""
         return []
 
     def check_of(self, of: str) -> str:

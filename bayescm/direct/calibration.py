@@ -58,7 +58,7 @@ class Calibration(OfForecasts):
             row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
             self.probability = row[None]
 
-    def doubts(self) -> list[str]:
+    def doubts(self, of: str = "parameter") -> list[str]:
         """Say so where a class has few examples, or forecasts have no log odds or no mistake."""
         few, said = self._totals.min(), []
         if few < _FEW:

@@ -96,7 +96,7 @@ class HierarchicalFolds(Posterior):
             name: _batched([each[name] for each in every], self.batch.shape) for name in every[0]
         }
 
-    def doubts(self) -> list[str]:
+    def doubts(self, of: str = "parameter") -> list[str]:
         """Say where folds' thresholds differ much and no halves show how far; of random splits."""
         uneven = (
             "Random splits test some examples often and others hardly, which the model does not "

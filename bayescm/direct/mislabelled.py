@@ -180,7 +180,7 @@ class Mislabelled(Strata):
         with np.errstate(invalid="ignore"):
             return measure(self.table(self._moved(cells)))
 
-    def doubts(self) -> list[str]:
+    def doubts(self, of: str = "parameter") -> list[str]:
         """Say where the labels contradict the rates: they are wrong less often than was said."""
         total = self.known.sum(-1, keepdims=True)
         matrix = self.errors.matrix(self.errors.least)

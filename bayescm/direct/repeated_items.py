@@ -1,11 +1,22 @@
 """
-The direct sibling of `bayescm.models.repeated_items`: the weighted likelihood bootstrap.
+The direct sibling of `bayescm.models.repeated_items`: Gibbs sampling of the mixture.
 
-Each draw weighs the items, and the pseudo-items of the prior, by independent exponential (gamma)
-numbers and maximises the likelihood of the mixture; which rate an item has is then drawn given its
-own answers. All systems weigh the same items alike; the pseudo-items are each system's own. Items
-that come in groups are weighed by their groups. A majority of answers that are known themselves is
-drawn from a mixture over rates and over how wrong answers are shared.
+The shares of the rates are drawn from their posterior, and which rate an item has given these and
+its own answers. A majority of answers that are known themselves is drawn from a mixture over rates
+and over how wrong answers are shared.
+
+What the model leaves open comes from the weighted likelihood bootstrap, each of whose draws weighs
+the items by independent exponential (gamma) numbers, and the pseudo-items of the prior by gamma
+numbers of their own, and maximises the likelihood of the mixture. (1) How systems that answered the
+same items depend on one another: all of them weigh the items alike, and the draws of every system's
+own posterior are put into the order of its draws there (Schefzik, Thorarinsdottir & Gneiting 2013).
+(2) Items that come in groups: whole groups are weighed, and all items like these are drawn so.
+
+References
+----------
+Schefzik, R., Thorarinsdottir, T. L. & Gneiting, T. (2013). Uncertainty quantification in complex
+simulation models using ensemble copula coupling. Statistical Science 28, 616-640.
+doi:10.1214/13-STS443
 """
 
 from collections.abc import Callable, Sequence
@@ -17,16 +28,17 @@ import xarray as xr
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.frames import Frame
-from bayescm.direct.shares import NARROW, SUPPORT, WIDE, Mixture, maximised, of_items
+from bayescm.direct.shares import NARROW, SUPPORT, WIDE, Mixture, gibbs, maximised, of_items
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.attempts import as_attempts
 from bayescm.measures.attempts import Rates
 from bayescm.measures.forms import Repeated
 from bayescm.validate import fail
 
-_SWEEPS = 2  # over the items at hand, whose answers err independently of other systems'
 _DRAWS, _HELD = 1000, 2e6
-_FEWEST = 5  # groups of items
+# Fewer groups of items are refused, and fewer items without groups are cautioned of: beside four
+# items or fewer the prior, which counts as one, is a fifth or more of what all items are known by.
+_FEWEST = 5
 
 
 class RepeatedItems(Posterior):
@@ -55,8 +67,7 @@ class RepeatedItems(Posterior):
         "finite": "share_item",
         "new": "share_new",
     }
-    sampling_method = "bootstrap"
-    how = "draws by the weighted likelihood bootstrap"
+    sampling_method = "gibbs"
 
     def __init__(self, evidence, concentration):
         self.evidence, self.concentration = evidence, concentration
@@ -70,6 +81,29 @@ class RepeatedItems(Posterior):
         self.group = None
         if "group" in evidence.coords:
             _, self.group = np.unique(evidence["group"].values, return_inverse=True)
+
+    @property
+    def how(self) -> str:  # type: ignore[override]
+        """How the draws are made."""
+        if self.group is None:
+            return "draws by Gibbs sampling"
+        return (
+            "draws by the weighted likelihood bootstrap of the groups; of the items at hand, by "
+            "Gibbs sampling"
+        )
+
+    def doubts(self, of: str = "parameter") -> list[str]:
+        """Say that few items tell little of others."""
+        items = self.right.shape[1]
+        if self.estimands[of] == "share_item" or items >= _FEWEST:
+            return []
+        others = "a new item" if self.estimands[of] == "share_new" else "all items like these"
+        number = "1 item is" if items == 1 else f"{items} items are"
+        prior = f"{self.concentration:g} item{'s' if self.concentration != 1 else ''}"
+        return [
+            f"{number} few: what is said of {others} depends on the prior, which counts as {prior} "
+            'more. Ask about the items at hand with of="finite", or answer five items or more.'
+        ]
 
     @property
     def seen(self):
@@ -131,12 +165,18 @@ class RepeatedItems(Posterior):
         """Draw several measures jointly, (size, [K])."""
         for each in measures:
             self._check_reach(each)
-        step = max(1, int(_HELD / self.right.size))
-        sizes = np.diff([*range(0, size, step), size])
         mixture = self.mixture(measures)
-        parts = [self.shares(mixture, of, each, rng) for each in sizes]
-        weight = np.concatenate(parts).reshape(size, *self.frame.shape, -1)
-        return [measure(Rates(mixture.support, weight, mixture.wrong)) for measure in measures]
+        weight = self.shares(mixture, of, size, rng).reshape(size, *self.frame.shape, -1)
+        rates = Rates(mixture.support, weight, mixture.wrong)
+        values = [measure(rates) for measure in measures]
+        paired = len(self.right) > 1 and self.group is None
+        if not paired or self.estimands[of] != "share":
+            return values
+        alike = Rates(mixture.support, self.bootstrap(mixture, size, rng), mixture.wrong)
+        return [
+            _in_order_of(measure(alike), each, rng)
+            for measure, each in zip(measures, values, strict=True)
+        ]
 
     def _check_reach(self, measure):
         """Refuse what is about more answers than most items have."""
@@ -149,38 +189,44 @@ class RepeatedItems(Posterior):
 
     def shares(self, mixture: Mixture, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the share of items of every sort, (size, K, M)."""
-        items = self.right.shape[1]
-        # Of one system alone only the sums over items of a kind matter, which are gamma numbers.
-        alone = len(self.right) == 1 and self.group is None
-        weigh = None if alone else self._weights(size, rng)
+        at_hand = self.estimands[of] == "share_item"
+        if self.group is not None and not at_hand:
+            drawn = self.bootstrap(mixture, size, rng)
+        else:
+            drawn = np.empty((size, len(self.right), len(mixture.prior)))
+            prior = self.concentration * mixture.prior
+            for place in range(len(self.right)):
+                kinds, count = np.unique(self.kinds(place, mixture), axis=0, return_counts=True)
+                likely = mixture.likelihood(kinds)
+                weight = gibbs(mixture, likely, count, prior, size, rng)
+                if at_hand:
+                    weight = of_items(weight, likely, count, rng) / count.sum()
+                drawn[:, place] = weight
+        if self.estimands[of] == "share_new":
+            return rng.multinomial(1, drawn / drawn.sum(-1, keepdims=True)).astype(float)
+        return drawn
+
+    def bootstrap(self, mixture: Mixture, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the shares (size, K, M) by the weighted likelihood bootstrap."""
+        step = max(1, int(_HELD / self.right.size))
+        sizes = np.diff([*range(0, size, step), size])
+        return np.concatenate([self._maximised(mixture, each, rng) for each in sizes])
+
+    def _maximised(self, mixture, size, rng):
+        """Maximise the likelihood for random weights of the items, which all systems share."""
+        weigh = self._weights(size, rng)
         prior = self.concentration * mixture.prior
         drawn = np.empty((size, len(self.right), len(prior)))
         for place in range(len(self.right)):
             kinds, own, count = np.unique(
                 self.kinds(place, mixture), axis=0, return_inverse=True, return_counts=True
             )
-            likely = mixture.likelihood(kinds)
             # Each system has pseudo-items of its own: what was not seen is not alike in all.
             before = rng.gamma(prior, size=(size, len(prior)))
-            each = (
-                rng.standard_gamma(count, (size, len(count)))
-                if weigh is None
-                else np.add.reduceat(
-                    weigh[:, np.argsort(own.ravel(), kind="stable")],
-                    np.cumsum(count) - count,
-                    axis=1,
-                )
+            each = np.add.reduceat(
+                weigh[:, np.argsort(own.ravel(), kind="stable")], np.cumsum(count) - count, axis=1
             )
-            weight = maximised(likely, each, before, mixture.steps)
-            if self.estimands[of] == "share_item":
-                # How many items are of each sort, in a few sweeps from the bootstrap's start.
-                for _ in range(_SWEEPS):
-                    weight = rng.gamma(prior + of_items(weight, likely, count, rng))
-                    weight /= weight.sum(1, keepdims=True)
-                weight = of_items(weight, likely, count, rng) / items
-            drawn[:, place] = weight
-        if self.estimands[of] == "share_new":
-            return rng.multinomial(1, drawn / drawn.sum(-1, keepdims=True)).astype(float)
+            drawn[:, place] = maximised(mixture.likelihood(kinds), each, before, mixture.steps)
         return drawn
 
     def _weights(self, size, rng):
@@ -193,10 +239,20 @@ class RepeatedItems(Posterior):
         return (rng.standard_gamma(shape, (size, number)) / shape)[:, self.group]
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the mean of the posterior."""
-        self.check_of(of)
-        (drawn,) = self.draw([measure], _DRAWS, np.random.default_rng(0), of="parameter")
-        return drawn.mean(axis=0)
+        """Return the value at the shares that are the likeliest; see `maximised`."""
+        at_hand = self.estimands[self.check_of(of)] == "share_item"
+        self._check_reach(measure)
+        mixture = self.mixture([measure])
+        prior, weight = self.concentration * mixture.prior, []
+        for place in range(len(self.right)):
+            kinds, count = np.unique(self.kinds(place, mixture), axis=0, return_counts=True)
+            likely = mixture.likelihood(kinds)
+            share = maximised(likely, count[None], prior[None], mixture.steps)
+            chance = share * likely
+            chance /= chance.sum(1, keepdims=True)
+            weight.append(count @ chance / count.sum() if at_hand else share[0])
+        shares = np.reshape(weight, (*self.frame.shape, -1))
+        return measure(Rates(mixture.support, shares, mixture.wrong))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, M) of the shares of the rates, of one system."""
@@ -205,6 +261,12 @@ class RepeatedItems(Posterior):
             raise fail("the model takes one system", self.names, "one", todo)
         weight = self.shares(NARROW, "parameter", size, rng)
         return {"share": weight.reshape(size, *self.frame.shape, len(SUPPORT))}
+
+
+def _in_order_of(alike, draws, rng):
+    """Put the draws (S, K) of every system into the order of others, ties by lot."""
+    order = np.lexsort((rng.random(alike.shape), alike), axis=0).argsort(axis=0)
+    return np.take_along_axis(np.sort(draws, axis=0), order, axis=0)
 
 
 def repeated_items(attempts: xr.Dataset, *, concentration: float = 1.0) -> RepeatedItems:

@@ -2,7 +2,27 @@
 Mixtures over rates of right answers: which share of the items has each.
 
 Where the answers themselves are known an item also has a way in which its wrong ones are shared.
+With shares w ~ Dirichlet(a) of the sorts of items m, and likelihoods L_dm of the n_d items whose
+answers are of kind d, the posterior is
+
+    p(w | n) ~ prod_m w_m^(a_m - 1) prod_d (sum_m w_m L_dm)^n_d.
+
+`gibbs` draws from it, `maximised` is its mode under random weights: the weighted likelihood
+bootstrap.
+
+References
+----------
+Diebolt, J. & Robert, C. P. (1994). Estimation of finite mixture distributions through Bayesian
+sampling. Journal of the Royal Statistical Society B 56, 363-375.
+doi:10.1111/j.2517-6161.1994.tb01985.x
+Papaspiliopoulos, O. & Roberts, G. O. (2008). Retrospective Markov chain Monte Carlo methods for
+Dirichlet process hierarchical models. Biometrika 95, 169-186. doi:10.1093/biomet/asm086
+Newton, M. A. & Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood
+bootstrap. Journal of the Royal Statistical Society B 56, 3-48.
+doi:10.1111/j.2517-6161.1994.tb01956.x
 """
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,6 +45,10 @@ WRONG = tuple(
 )
 _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
 _STEPS, _MORE = 40, 120  # of the algorithm that maximises; ways to be wrong are harder to tell
+# Sweeps of each chain, and moves between neighbours in each: from the mean of the prior, 25 sweeps
+# of 10 moves bring chains as near to the posterior of long ones as 4,000 draws can tell, with 1 to
+# 5,000 items, 3 to 64 answers to each, and nothing but wrong ones. Without the moves 300 would not.
+_SWEEPS, _MOVES = 30, 10
 _FEW = 10  # items of a kind, which are drawn one by one
 _LEAST = 1e-12  # beside the largest likelihood, which is something
 
@@ -51,6 +75,20 @@ class Mixture:
         shares = np.full(len(SUPPORT), (1 - 2 * _EXTREME) / (len(SUPPORT) - 2))
         shares[[0, -1]] = _EXTREME
         self.support, self.prior = np.repeat(SUPPORT, ways), np.repeat(shares / ways, ways)
+
+    def neighbours(self, sort: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """
+        Draw a neighbour of each sort (S,): the next rate, up or down, or another way to be wrong.
+
+        A sort at the end of the rates, where there is no next one, is returned itself.
+        """
+        ways = max(len(self.wrong), 1)
+        other = sort + ways * rng.choice([-1, 1], len(sort))
+        other = np.where((other < 0) | (other >= len(self.support)), sort, other)
+        if ways == 1:
+            return other
+        way = sort - sort % ways + (sort + rng.integers(1, ways, len(sort))) % ways
+        return np.where(rng.random(len(sort)) < 0.5, other, way)
 
     def kinds(self, right: np.ndarray, made: np.ndarray, answer: np.ndarray | None) -> np.ndarray:
         """
@@ -110,6 +148,69 @@ def maximised(
     return weight / weight.sum(1, keepdims=True, dtype=float)
 
 
+def gibbs(
+    mixture: Mixture,
+    likely: np.ndarray,
+    count: np.ndarray,
+    prior: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """
+    Draw the shares (S, M) from their posterior, each at the end of a chain of its own.
+
+    Given the sorts of the items the shares are Dirichlet, and given the shares the sorts are
+    multinomial (Diebolt & Robert 1994). These steps alone hardly ever move a lump of items to the
+    rate beside it, as a share without items is next to nothing. So pairs of sorts also divide their
+    sum anew (a Metropolis-Hastings step in the spirit of Papaspiliopoulos & Roberts 2008): one is
+    drawn by the shares, the other from its neighbours, and how their sum divides from its prior,
+    Beta(a_m, a_k), which leaves the ratio of the likelihoods to accept by.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    likely : ndarray, shape (D, M)
+    count : ndarray, shape (D,)
+        How many items are of every kind.
+    prior : ndarray, shape (M,)
+        Pseudo-items of every sort.
+    size : int
+    rng : numpy.random.Generator
+    """
+    likely = likely / likely.max(1, keepdims=True)
+    across, chain = np.ascontiguousarray(likely.T), np.arange(size)
+    weight = np.tile(prior[:, None] / prior.sum(), size)
+    for _ in range(_SWEEPS):
+        current = weight.T @ across
+        for _ in range(_MOVES):
+            edges = _cumulated(weight.copy())
+            first = (edges < rng.random(size) * edges[-1]).sum(0)
+            second = mixture.neighbours(first, rng)
+            before, alone = weight[first, chain], first == second
+            total = np.where(alone, before, before + weight[second, chain])
+            share = np.where(alone, 1, rng.beta(prior[first], prior[second]))
+            change = total * share - before
+            proposed = current + change[:, None] * (across[first] - across[second])
+            with np.errstate(divide="ignore"):  # a proposal that explains some answers by nothing
+                ratio = np.log(np.maximum(proposed, 0) / current) @ count
+            accepted = np.log(rng.random(size)) < ratio
+            change = np.where(accepted, change, 0)
+            weight[first, chain] += change
+            # Rounding must not leave less than nothing.
+            weight[second, chain] = np.maximum(weight[second, chain] - change, 0)
+            current = np.where(accepted[:, None], proposed, current)
+        weight = rng.standard_gamma(prior[:, None] + of_items(weight.T, likely, count, rng).T)
+        weight /= weight.sum(0)
+    return weight.T
+
+
+def _cumulated(shares):
+    """Cumulate (M, S) in place, several times as fast as numpy, which goes column by column."""
+    for below, here in pairwise(shares):
+        here += below
+    return shares
+
+
 def of_items(
     weight: np.ndarray, likely: np.ndarray, count: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
@@ -127,12 +228,13 @@ def of_items(
     total = np.zeros(across.shape)
     for row, number in zip(likely / likely.max(1, keepdims=True), count, strict=True):
         some = np.flatnonzero(row > _LEAST)
-        edges = (across[some] * row[some, None].astype(np.float32)).cumsum(0)
+        shares = across[some] * row[some, None].astype(np.float32)
         if number > _FEW:
-            shares = np.diff(edges.astype(float), axis=0, prepend=0)
+            shares = shares.astype(float)
             order = np.argsort(-shares.mean(1))  # the likeliest first: few items are then left
             total[some[order]] += rng.multinomial(number, (shares[order] / shares.sum(0)).T).T
             continue
+        edges = _cumulated(shares)
         for place in rng.random((number, len(weight)), np.float32) * edges[-1]:
             sort = (edges <= place).sum(0).clip(max=len(some) - 1)
             total[some[sort], single] += 1

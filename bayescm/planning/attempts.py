@@ -14,6 +14,10 @@ from bayescm.measures.forms import Repeated
 from bayescm.measures.labelled import of_variable
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
+# Draws of each data set simulated: their width then errs by some 7 %, less than widths differ from
+# data set to data set, and all of a plan are done in the time of a fifth of the usual thousand.
+_DRAWS = 200
+
 
 def plan_attempts(
     evidence: xr.Dataset,
@@ -163,6 +167,6 @@ def _in_groups(group, items, rng):
 def _width(posterior, kernel, asked, rng):
     """Return the width of the interval."""
     of, prob, kind = asked
-    (values,) = posterior.draw([kernel], posterior.draws_by_default(of), rng, of=of)
+    (values,) = posterior.draw([kernel], _DRAWS, rng, of=of)
     ends, _ = posterior.drawn(kernel, values.reshape(len(values), -1)).checked(prob, kind)
     return float(np.diff(ends).item())

@@ -74,7 +74,7 @@ def fit(
         Groups ``posterior``, ``posterior_predictive``, ``log_likelihood``, ``log_prior``,
         ``prior``, ``prior_predictive``, ``observed_data``, ``constant_data``, and from NUTS
         ``sample_stats``. The attributes of the root and of ``posterior`` name the model, its
-        keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "bootstrap" or
+        keywords, the ``sampling_method`` ("conjugate", "quadrature", "importance", "gibbs" or
         "nuts") with its reason, and the estimands. An improper prior (concentration 0) has no
         groups of the prior, fractional counts have none of the likelihood; the log likelihood of
         groups has their effects integrated out. Where the direct sibling knows it, the attribute
@@ -204,6 +204,8 @@ def _numbers(evidence):
 
 def _whole(evidence):
     """Say whether the evidence counts whole examples, or nothing at all, as scores and results."""
+    if isinstance(evidence, xr.Dataset) and "correct" in evidence:
+        return True  # answers, each of them right, wrong or (NaN) not there
     if isinstance(evidence, xr.Dataset) and ("score" in evidence or "result" in evidence):
         return "weight" not in evidence or not (evidence["weight"].values % 1).any()
     return _numbers(evidence).dtype.kind != "f"

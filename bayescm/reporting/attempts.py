@@ -39,8 +39,10 @@ def of_attempts(
         better = compare(evidence, wanted, rope=settings["rope"], **asked)
         sections.append(content.better(better, settings["rope"], settings["prob"]))
     told = {"Model": "repeated_items", "Seed": settings["random_seed"]} | versions()
-    cautions = "Answers to an item are taken for independent given its rate of right ones."
-    return [*sections, content.computed(table, told), Section("Cautions", [cautions])]
+    cautions = ["Answers to an item are taken for independent given its rate of right ones."]
+    if few := table.attrs.get("caution"):
+        cautions.append(few)
+    return [*sections, content.computed(table, told), Section("Cautions", cautions)]
 
 
 def _evaluated(evidence, made):

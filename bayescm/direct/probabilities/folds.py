@@ -56,7 +56,7 @@ class FoldForecasts(OfForecasts):
         plain = self.evidence.drop_vars("fold")
         return [door(plain.isel(example=fold == each)) for each in self.folds]
 
-    def doubts(self) -> list[str]:
+    def doubts(self, of: str = "parameter") -> list[str]:
         """Say so where a fold has so few examples of a class that its slope says little."""
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
         given = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))

@@ -79,7 +79,7 @@ class SiteForecasts(OfForecasts):
             found.append((both, np.concatenate([weight, share])))
         return found
 
-    def doubts(self) -> list[str]:
+    def doubts(self, of: str = "parameter") -> list[str]:
         """Say so where the sites, or their examples, are few."""
         said = []
         if len(self.sites) < _FEW_SITES:
