@@ -19,9 +19,14 @@ pass@32 of eight attempts depends on what rates below 1/8 do, which is not in th
 Limits: ``concentration`` 0 is the maximum likelihood estimate of the mixture (Kiefer and Wolfowitz)
 with the sampling error of its items.
 
-Not conjugate. The direct sibling draws by the weighted likelihood bootstrap, which agrees with the
-posterior to the first order; draws of several systems weigh the same items alike, which is what
-pairs them. Items that come in groups (questions about one text) are weighed by their groups there.
+Not conjugate. The direct sibling draws from the posterior by Gibbs sampling, in which neighbouring
+shares also exchange what they have. Fewer than five items say little of others, and answers about
+these carry a caution: the prior counts as one item more.
+
+Two things are not in the model, and the direct sibling alone has them, by the weighted likelihood
+bootstrap: how several systems depend on one another that answered the same items, where all of them
+weigh the items alike; and items that come in groups (questions about one text), where whole groups
+are weighed.
 
 Where the answers themselves are known (``answer`` beside ``correct``), the direct draws alone know
 them too, and only for ``majority_at(k)``, the chance that the plurality of k answers is right. Each
@@ -38,6 +43,10 @@ The model below is of right and wrong ones alone.
 
 References
 ----------
+Diebolt, J. & Robert, C. P. (1994). Estimation of finite mixture distributions through Bayesian
+sampling. Journal of the Royal Statistical Society B 56, 363-375.
+doi:10.1111/j.2517-6161.1994.tb01985.x
+
 Newton, M. A. & Raftery, A. E. (1994). Approximate Bayesian inference with the weighted likelihood
 bootstrap. Journal of the Royal Statistical Society B 56, 3-48.
 doi:10.1111/j.2517-6161.1994.tb01956.x

@@ -383,6 +383,21 @@ def test_answers_are_read_with_the_right_ones(capsys, tmp_path):
     assert "has several truths: ['103', '999']" in err
 
 
+def test_few_items_are_cautioned_of_in_the_terminal_and_in_the_report(capsys, tmp_path):
+    table = pd.DataFrame({"item": np.repeat(["p", "q", "r"], 4), "correct": [0, 1, 1] * 4})
+    path = tmp_path / "answers.csv"
+    table.to_csv(path, index=False)
+    for of, words in (("population", "all items like these"), ("new", "a new item")):
+        code, _, err = run(capsys, "attempts", path, "-m", "mean", "--of", of)
+        assert code == 0
+        assert f"caution: 3 items are few: what is said of {words}" in err
+    code, _, err = run(capsys, "attempts", path, "-m", "mean", "--of", "finite")
+    assert (code, err) == (0, "")
+    evidence = bcm.from_attempts(table["correct"], item=table["item"])
+    report = bcm.report(evidence, tmp_path / "report.md", progressbar=False).read_text()
+    assert "3 items are few: what is said of all items like these" in report.split("Cautions")[-1]
+
+
 @pytest.mark.long
 def test_attempts_are_read_with_their_systems_and_reported(capsys, tmp_path):
     rng = np.random.default_rng(0)

@@ -1,11 +1,17 @@
 """The rates of items that were answered several times."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+import xarray as xr
+from monte_carlo import assert_same_distribution
+from scipy.special import gammaln
 
 import bayescm as bcm
-from bayescm.direct.shares import NARROW, SUPPORT, of_items
+from bayescm.direct.shares import NARROW, SUPPORT, WIDE, of_items
 from bayescm.measures import resolve
+from bayescm.measures.attempts import Rates
 
 RNG = np.random.default_rng(5)
 RATES = RNG.choice([0, 0.1, 0.8, 1], 60)
@@ -18,31 +24,198 @@ def evidence():
     return bcm.from_attempts(ANSWERS)
 
 
-def gibbs(right, sweeps=1500):
-    """Draw from the posterior of the model itself, by alternating items and shares."""
-    rng, prior = np.random.default_rng(0), np.full(21, 0.9 / 19)
-    prior[[0, -1]] = 0.05
-    likely, share, drawn = (
-        NARROW.likelihood(np.stack([right, np.full(len(right), 8.0)], 1)),
-        prior,
-        [],
+PRIOR = np.full(21, 0.9 / 19)
+PRIOR[[0, -1]] = 0.05
+BOTH = ["population", "finite"]
+
+
+def table(items):
+    """Return answers, of pairs (right, made)."""
+    made = max(number for _, number in items)
+    rows = [[1.0] * right + [0.0] * (number - right) for right, number in items]
+    return np.array([row + [np.nan] * (made - len(row)) for row in rows])
+
+
+def drawn(evidence, names, of, size=4000, **keywords):
+    posterior = bcm.direct.repeated_items(evidence, **keywords)
+    measures = [resolve(name) for name in names]
+    return posterior.draw(measures, size, np.random.default_rng(1), of=of)
+
+
+def enumerated(likely, prior):
+    """Return the posterior chance of every way that items may have sorts, and the counts of these.
+
+    The chance of the sorts is Dirichlet-multinomial, in which the shares are integrated out.
+    """
+    items, sorts = likely.shape
+    ways = np.array(list(product(range(sorts), repeat=items)))
+    counts = np.zeros((len(ways), sorts))
+    for sort in ways.T:
+        counts[np.arange(len(ways)), sort] += 1
+    log = gammaln(prior + counts).sum(1)
+    chance = np.exp(log - log.max()) * likely[np.arange(items), ways].prod(1)
+    return chance / chance.sum(), counts
+
+
+def assert_moments(draws, chance, mean, square):
+    """Check the first two moments of draws within five standard errors."""
+    for power, exact in ((1, chance @ mean), (2, chance @ square)):
+        error = (draws**power).std() / len(draws) ** 0.5
+        assert abs((draws**power).mean() - exact) < 5 * error + 1e-12
+
+
+def check_enumerated(evidence, values, likely, prior, size=4000):
+    """Check draws of means over items of values of their sorts, of either estimand."""
+    chance, counts = enumerated(likely, prior)
+    items, total = len(likely), len(likely) + prior.sum()
+    of_hand, of_all = (
+        drawn(evidence, values, of, size, concentration=prior.sum())
+        for of in ("finite", "population")
     )
+    for each, here, everywhere in zip(values.values(), of_hand, of_all, strict=True):
+        at_hand = counts @ each / items
+        assert_moments(here, chance, at_hand, at_hand**2)
+        # Given the sorts the shares are Dirichlet.
+        mean = (prior + counts) @ each / total
+        spread = ((prior + counts) @ each**2 / total - mean**2) / (total + 1)
+        assert_moments(everywhere, chance, mean, spread + mean**2)
+
+
+@pytest.mark.parametrize(
+    ("items", "concentration"),
+    [
+        ([(1, 4)], 1.0),
+        ([(0, 3), (2, 5)], 1.0),
+        ([(0, 6)] * 3, 1.0),
+        ([(5, 5)] * 3, 1.0),
+        ([(0, 2), (3, 3), (1, 6)], 1.0),
+        ([(2, 2), (0, 7), (0, 7)], 6.0),
+    ],
+)
+def test_few_items_have_the_posterior_of_the_model(items, concentration):
+    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
+    values = {"mean": SUPPORT, "pass_at(2)": 1 - (1 - SUPPORT) ** 2, "pass_all(2)": SUPPORT**2}
+    check_enumerated(bcm.from_attempts(table(items)), values, likely, concentration * PRIOR)
+
+
+def test_few_items_have_the_posterior_of_the_model_of_votes():
+    evidence = bcm.from_attempts(np.array([[0, 0, 1, 2, 3], [1, 1, 1, 2, 0]]), truth=np.zeros(2))
+    posterior, votes = bcm.direct.repeated_items(evidence), resolve("majority_at(3)")
+    likely = WIDE.likelihood(posterior.kinds(0, WIDE))
+    values = {"majority_at(3)": votes(Rates(WIDE.support, np.eye(len(WIDE.support)), WIDE.wrong))}
+    check_enumerated(evidence, values, likely, WIDE.prior, size=1500)
+
+
+def urn(items, chains, sweeps):
+    """Draw sorts item by item, the shares integrated out (a Polya urn), one draw of each chain."""
+    rng, row = np.random.default_rng(0), np.arange(chains)
+    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
+    own = np.array([rng.choice(21, chains, p=each / each.sum()) for each in likely])
+    counts = np.zeros((chains, 21))
+    np.add.at(counts, (np.tile(row, (len(items), 1)), own), 1)
     for _ in range(sweeps):
-        chance = share * likely
-        edges = np.cumsum(chance / chance.sum(1, keepdims=True), axis=1)
-        own = (rng.random((len(right), 1)) > edges).sum(1).clip(max=20)
-        share = rng.dirichlet(prior + np.bincount(own, minlength=21) + 1e-12)
-        drawn.append(share)
-    return np.array(drawn[200:])
+        for place, each in enumerate(likely):
+            counts[row, own[place]] -= 1
+            edges = ((PRIOR + counts) * each).cumsum(1)
+            own[place] = (edges < rng.random((chains, 1)) * edges[:, -1:]).sum(1)
+            counts[row, own[place]] += 1
+    shares = rng.standard_gamma(PRIOR + counts)
+    return {"population": shares / shares.sum(1, keepdims=True), "finite": counts / len(items)}
 
 
-def test_the_bootstrap_is_near_the_posterior_of_the_model(evidence):
-    exact = gibbs(ANSWERS.sum(1)) @ (1 - (1 - SUPPORT) ** 4)
-    (drawn,) = bcm.direct.repeated_items(evidence).draw(
-        [resolve("pass_at(4)")], 1000, np.random.default_rng(0)
-    )
-    assert drawn.mean() == pytest.approx(exact.mean(), abs=0.015)
-    assert drawn.std() == pytest.approx(exact.std(), rel=0.2)
+# Two samples of one distribution, of 2,000 and 4,000 draws, are further apart than this once in
+# 10,000 times (Kolmogorov).
+FAR = 2.23 * (1 / 2000 + 1 / 4000) ** 0.5
+
+
+def distance(first, second):
+    """Return the largest distance between two empirical distributions."""
+    at = np.sort(np.concatenate([first, second]))
+    below = [np.searchsorted(np.sort(each), at + 1e-9) / len(each) for each in (first, second)]
+    return np.abs(below[0] - below[1]).max()
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [(0, 5)] * 9,
+        [(7, 7)] * 7,
+        [(0, 2), (4, 4), (1, 6), (3, 5), (0, 8), (2, 3), (7, 8), (5, 5), (1, 2), (0, 6)],
+        [(0, 4)] * 14 + [(1, 4)] * 6 + [(3, 4)] * 5 + [(4, 4)] * 8,
+    ],
+    ids=["none", "all", "unequal", "many"],
+)
+def test_draws_are_those_of_another_sampler(items):
+    wanted = urn(items, 2000, 200)
+    names = ["mean", "pass_at(3)", "pass_all(3)", "majority_at(3)"]
+    for of in BOTH:
+        rates = Rates(SUPPORT, wanted[of])
+        for name, draws in zip(
+            names, drawn(bcm.from_attempts(table(items)), names, of), strict=True
+        ):
+            assert distance(draws, resolve(name)(rates)) < FAR, (name, of)
+
+
+def test_the_bootstrap_is_not_the_posterior_of_few_items():
+    """The negative control of the distances above."""
+    items = [(0, 5)] * 9
+    posterior = bcm.direct.repeated_items(bcm.from_attempts(table(items)))
+    shares = posterior.bootstrap(NARROW, 4000, np.random.default_rng(0))[:, 0]
+    passed = resolve("pass_at(3)")
+    exact = passed(Rates(SUPPORT, urn(items, 2000, 200)["population"]))
+    assert distance(passed(Rates(SUPPORT, shares)), exact) > 2 * FAR
+
+
+def test_the_error_of_a_bound_is_how_far_seeds_differ(evidence):
+    found = [
+        bcm.interval(evidence, "pass_at(4)", kind="eti", random_seed=seed) for seed in range(24)
+    ]
+    spread = np.std([each.values for each in found], axis=0, ddof=1).max()
+    # Of 24 seeds a standard deviation errs by 15 %; three times that.
+    assert spread == pytest.approx(np.mean([each.attrs["error"] for each in found]), rel=0.45)
+
+
+def test_the_point_is_about_the_items_that_were_asked_about():
+    few = bcm.from_attempts(table([(0, 5)] * 4 + [(1, 5)]))
+    points = {of: bcm.summary(few, ["mean"], of=of)["point"].item() for of in BOTH}
+    assert points["finite"] == pytest.approx(1 / 25, abs=0.02)  # one right answer of 25
+    assert points["population"] == pytest.approx((5 * points["finite"] + 0.5) / 6, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("of", "about"), [("population", "all items like these"), ("new", "a new")]
+)
+def test_fewer_than_five_items_are_cautioned_of(of, about):
+    few, enough = (bcm.from_attempts(table([(1, 3)] * number)) for number in (4, 5))
+    said = bcm.interval(few, "mean", of=of).attrs["caution"]
+    assert said.startswith(f"4 items are few: what is said of {about}")
+    assert bcm.summary(few, ["mean"], of=of).attrs["caution"] == said
+    assert "caution" not in bcm.interval(enough, "mean", of=of).attrs
+    assert "caution" not in bcm.interval(few, "mean", of="finite").attrs
+    both = bcm.from_attempts({"a": table([(1, 3)] * 2), "b": table([(2, 3)] * 2)})
+    assert bcm.compare(both, "mean", of=of).attrs["caution"].startswith("2 items are few")
+    assert "counts as 2.5 items" in bcm.interval(few, "mean", of=of, concentration=2.5).caution
+
+
+@pytest.mark.slow
+def test_a_fit_knows_that_answers_are_whole(evidence):
+    tree = bcm.fit(evidence, draws=50, chains=2)
+    assert tree.attrs["sampling_method"] == "gibbs"
+    assert tree["log_likelihood"]["right"].sizes == {"chain": 2, "draw": 50, "item": 60}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "items", [[(0, 3)] * 5, [(0, 2), (4, 4), (1, 6)] * 4], ids=["none", "unequal"]
+)
+def test_draws_are_those_of_nuts(items):
+    evidence = bcm.from_attempts(table(items))
+    tree = bcm.fit(evidence, method="nuts", draws=1500, chains=2, progressbar=False)
+    assert tree.attrs["sampling_method"] == "nuts"
+    share = tree["posterior"]["share"]
+    for name, draws in zip(MEASURES, drawn(evidence, MEASURES, "parameter"), strict=True):
+        values = resolve(name)(Rates(SUPPORT, share.values))
+        assert_same_distribution(xr.DataArray(values, dims=("chain", "draw"), name=name), draws)
 
 
 def test_the_items_at_hand_are_known_best_and_a_new_one_least(evidence):
