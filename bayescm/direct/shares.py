@@ -45,9 +45,12 @@ WRONG = tuple(
 )
 _EXTREME = 0.05  # of the prior, at a rate of 0 and of 1
 _STEPS, _MORE = 40, 120  # of the algorithm that maximises; ways to be wrong are harder to tell
-# Sweeps of each chain, and moves between neighbours in each: from the mean of the prior, 25 sweeps
-# of 10 moves bring chains as near to the posterior of long ones as 4,000 draws can tell, with 1 to
-# 5,000 items, 3 to 64 answers to each, and nothing but wrong ones. Without the moves 300 would not.
+# Sweeps of each chain, from the mean of the prior, and moves between neighbours in each
+# sweep. With these 2,000 draws were as near to 2,000 chains of 150 sweeps as two samples of one
+# distribution are (largest distance .05 of ten measures), with 12, 50, 164, 500 and 5,000 items,
+# 3 to 64 answers to each, 200 items with no right answer of eight, and pluralities of 30 and 164
+# items. Of 2,000 items with ten answers one distance was .12, means and standard deviations within
+# a tenth of the latter. Without the moves up to 350 sweeps are worth one independent draw.
 _SWEEPS, _MOVES = 30, 10
 _FEW = 10  # items of a kind, which are drawn one by one
 _LEAST = 1e-12  # beside the largest likelihood, which is something

@@ -62,7 +62,8 @@ def plan_attempts(
     -------
     DataFrame
         A row for every pair of numbers: ``items``, ``attempts``, ``answers`` in all, the mean
-        ``width`` of the interval and its standard error ``width_se``.
+        ``width`` of the interval and its standard error ``width_se``. ``attrs["caution"]`` says
+        where the items so far are too few to tell of others.
 
     Raises
     ------
@@ -108,7 +109,10 @@ def plan_attempts(
             said = {"items": number, "attempts": tried, "answers": number * tried}
             error = np.std(widths, ddof=1) / replications**0.5
             rows.append({"measure": kernel.__name__, **said} | _said(widths, error))
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    if doubts := known.doubts(of):
+        table.attrs["caution"] = " ".join(doubts)
+    return table
 
 
 def _said(widths, error):

@@ -42,6 +42,13 @@ def test_new_items_come_in_groups_where_those_known_do():
     assert grouped["width"][0] > 1.3 * alone["width"][0]
 
 
+def test_a_plan_from_few_items_is_cautioned_of():
+    asked = {"items": 6, "attempts": 4, "replications": 2}
+    few = bcm.plan_attempts(bcm.from_attempts(TABLE[:3]), "mean", **asked)
+    assert few.attrs["caution"].startswith("3 items are few")
+    assert "caution" not in bcm.plan_attempts(EVIDENCE, "mean", **asked).attrs
+
+
 @pytest.mark.parametrize(
     ("measure", "keywords", "message"),
     [
