@@ -35,7 +35,7 @@ from bayescm.measures.attempts import Rates
 from bayescm.measures.forms import Repeated
 from bayescm.validate import fail
 
-_DRAWS, _HELD = 1000, 2e6
+_DRAWS, _HELD = 1000, 2e6  # the latter: numbers in memory at once, 16 MB of each array
 # Fewer groups of items are refused, and fewer items without groups are cautioned of: beside four
 # items or fewer the prior, which counts as one, is a fifth or more of what all items are known by.
 _FEWEST = 5
@@ -166,13 +166,17 @@ class RepeatedItems(Posterior):
         for each in measures:
             self._check_reach(each)
         mixture = self.mixture(measures)
-        weight = self.shares(mixture, of, size, rng).reshape(size, *self.frame.shape, -1)
+        step = max(1, int(_HELD / max(self.right.size, len(self.right) * len(mixture.prior))))
+        sizes = np.diff([*range(0, size, step), size])
+        weight = np.concatenate([self.shares(mixture, of, each, rng) for each in sizes])
+        weight = weight.reshape(size, *self.frame.shape, -1)
         rates = Rates(mixture.support, weight, mixture.wrong)
         values = [measure(rates) for measure in measures]
         paired = len(self.right) > 1 and self.group is None
         if not paired or self.estimands[of] != "share":
             return values
-        alike = Rates(mixture.support, self.bootstrap(mixture, size, rng), mixture.wrong)
+        weight = np.concatenate([self.bootstrap(mixture, each, rng) for each in sizes])
+        alike = Rates(mixture.support, weight, mixture.wrong)
         return [
             _in_order_of(measure(alike), each, rng)
             for measure, each in zip(measures, values, strict=True)
@@ -207,13 +211,11 @@ class RepeatedItems(Posterior):
         return drawn
 
     def bootstrap(self, mixture: Mixture, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the shares (size, K, M) by the weighted likelihood bootstrap."""
-        step = max(1, int(_HELD / self.right.size))
-        sizes = np.diff([*range(0, size, step), size])
-        return np.concatenate([self._maximised(mixture, each, rng) for each in sizes])
+        """
+        Draw the shares (size, K, M) by the weighted likelihood bootstrap.
 
-    def _maximised(self, mixture, size, rng):
-        """Maximise the likelihood for random weights of the items, which all systems share."""
+        All systems weigh the same items alike.
+        """
         weigh = self._weights(size, rng)
         prior = self.concentration * mixture.prior
         drawn = np.empty((size, len(self.right), len(prior)))
