@@ -83,9 +83,7 @@ class Rows:
     def probabilities(self, x, rough=False):
         """Return the distribution function and the density at x, (m, P), infinite ends allowed."""
         low, high = self.inverse.support
-        inside = (x > low) & (x < high)
-        safe = np.where(inside, x, self.link.to_x(np.zeros(1)))
-        self.choose(safe)
+        self.choose(np.where((x > low) & (x < high), x, self.link.to_x(np.zeros(1))))
         below, density = np.empty(x.shape), np.empty(x.shape)
         for choice in np.unique(self.choice):
             index = np.flatnonzero(self.choice == choice)
@@ -93,8 +91,8 @@ class Rows:
             rows = self.take(index)
             for start in range(0, x.shape[1], _COLUMNS):
                 part = index, slice(start, start + _COLUMNS)
-                below[part], density[part] = rows.integrate(safe[part], grid)
-        return np.where(inside, below, x >= high), np.where(inside, density, 0.0)
+                below[part], density[part] = rows.integrate(x[part], grid)
+        return below, density
 
     def choose(self, x):
         """Find the first grid that is good enough at x, for the rows that have none yet."""
@@ -112,7 +110,14 @@ class Rows:
         return below, density, np.abs(below - self.integrate(x, grid.shifted())[0])
 
     def integrate(self, x, grid):
-        """Return the distribution function and the density at x inside the support."""
+        """
+        Return the distribution function and the density at x, (m, P).
+
+        At the ends of the support they are 0 or 1, and 0: there is nothing to solve. A number that
+        is nearer to an end than floats are apart is rounded to it, on the way to a quantile too.
+        """
+        low, high = self.inverse.support
+        inside, at_or_above = (x > low) & (x < high), x >= high
         outer, weights = self.nodes(x, grid)
         shape = (-1,) + (1,) * (weights.ndim - 1)
         a, b = self.inner.a.reshape(shape), self.inner.b.reshape(shape)
@@ -127,7 +132,8 @@ class Rows:
         rising = self.inverse.increasing
         part = np.where(rising(x) if callable(rising) else rising, part, 1 - part)
         over = tuple(range(2, weights.ndim))
-        return (part * weights).sum(axis=over), (density * weights).sum(axis=over)
+        below, density = (part * weights).sum(axis=over), (density * weights).sum(axis=over)
+        return np.where(inside, below, at_or_above), np.where(inside, density, 0.0)
 
     def nodes(self, x, grid):
         """Return the outer variables and the weights, each with one axis more than the last."""

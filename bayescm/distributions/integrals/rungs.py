@@ -90,19 +90,36 @@ class Rungs(Ladder):
         Return bounds and errors, (m, 2P), and whether they have their mass by another grid.
 
         Two grids may fail in the same way where a share is next to unknown, so draws have to agree
-        there too. A bound at an end of the support needs no integral.
+        there too.
         """
         error, mass = self.integral.checked(x, q)
-        low, high = self.parts.inverse.support
-        at_end = (x <= low) | (x >= high)
-        error, mass = np.where(at_end, 0.0, error), np.where(at_end, 0.0, mass)
+        right = self.is_end(x, q)
+        error, mass = np.where(right, 0.0, error), np.where(right, 0.0, mass)
         with np.errstate(invalid="ignore"):
             good = (mass <= TAIL * np.minimum(q, 1 - q)) & np.isfinite(error)
-            good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) > 0).all(-1)
+            good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) >= 0).all(-1)
         tried = np.flatnonzero(good & self.thin)
         drawn = zip(self.take(tried).drawn(), x[tried], q[tried], strict=True)
         good[tried] = [each.agree(*own) for each, *own in drawn]
         return np.concatenate([x, error], -1), good
+
+    def is_end(self, x, q):
+        """
+        Say which bounds are rightly an end of the support, (m, P).
+
+        An end has no mass beyond it, and is a quantile of 0 or 1. It is that of another level q
+        where the quantile is rounded to it: then the next float inside is already beyond it.
+        """
+        low, high = self.parts.inverse.support
+        right = ((x <= low) & (q <= 0)) | ((x >= high) & (q >= 1))
+        rest = np.flatnonzero((((x <= low) | (x >= high)) & ~right).any(-1))
+        if len(rest):
+            next_ = np.clip(x[rest], np.nextafter(low, high), np.nextafter(high, low))
+            below, level = self.integral.take(rest).probabilities(next_)[0], q[rest]
+            right[rest] |= ((x[rest] <= low) & (below >= level)) | (
+                (x[rest] >= high) & (below <= level)
+            )
+        return right
 
     @property
     def thin(self):
