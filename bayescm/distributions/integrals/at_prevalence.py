@@ -51,9 +51,13 @@ def _lift(x, p, f):
 
 
 def _markedness(x, p, f):
-    # The quadratic p c d = x q (1 - q) in d = t - f, with q = f + p d.
+    # The quadratic p c d = x q (1 - q) in d = t - f, with q = f + p d. Of the two
+    # ways to write its root each is taken where nothing cancels.
     tilt = p.v * p.c - x * p.v * (f.c - f.v)
-    gap = 2 * x * f.v * f.c / (tilt + np.sqrt(tilt**2 + 4 * (x * p.v) ** 2 * f.v * f.c))
+    root = np.sqrt(tilt**2 + 4 * (x * p.v) ** 2 * f.v * f.c)
+    gap = np.where(
+        np.real(tilt) > 0, 2 * x * f.v * f.c / (tilt + root), (root - tilt) / (2 * x * p.v**2)
+    )
     return Share(f.v + gap, f.c - gap)
 
 

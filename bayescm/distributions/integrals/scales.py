@@ -206,7 +206,8 @@ TABLE: dict[tuple[str, str], Callable] = {
     # Predicted positives are what would be right if negatives were not.
     ("tp+fp", "fn+tn"): lambda t, p, f: _accuracy(t, p, -f),
     ("errors", "geometric mean"): lambda t, p, f: _fowlkes_mallows(*_odds_of_errors(t, p, f)),
-    ("errors", "larger"): lambda t, p, f: -np.log(np.minimum(*_odds_of_errors(t, p, f))),
+    # The larger of precision and recall; in log odds, of which none is too large to be a number.
+    ("errors", "larger"): lambda t, p, f: np.maximum(_precision(t, p, f), t),
 }
 
 
