@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import xarray as xr
 
+from bayescm.answers.asking import (
+    ASKED,
+    check_draws,
+    check_room,
+    check_size,
+    member_by_member,
+)
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order
-from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.trees import cells_of, extra_dims, listed, told, variables_of
 from bayescm.plots import common, interactive
 from bayescm.plots.canvas import canvas
-from bayescm.validate import check_choice, check_kind, check_number, check_prob, fail
+from bayescm.posterior.route import default_model, posterior_of
+from bayescm.validate import check_choice, check_kind, check_number, check_prob, check_seed, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,23 +42,26 @@ def plot_matrix(
     per: str = "actual",
     prob: float = 0.95,
     kind: str = "hdi",
-    concentration: float = 0.5,
+    concentration: float | None = None,
     order: Literal["labels", "error"] | None = None,
     ax: "Axes | None" = None,
+    **keywords: Any,
 ) -> "Figure":
     """
     Draw the confusion matrix with its counts, and each cell's proportion with an interval.
 
-    From counts, each cell is treated as a single proportion ("how many of this actual class are
-    predicted as that one?") with the interval of `bayescm.proportion`. From a fit, the proportions
-    and intervals are those of its model. The two agree for two classes. For many classes the
-    default prior of `fit` suits measures of the whole matrix, but makes the interval of a confusion
-    that was never observed far too short; a proportion's own prior does not.
+    From one matrix of counts, each cell is treated as a single proportion ("how many of this actual
+    class are predicted as that one?") with the interval of `bayescm.proportion`. The proportions
+    and intervals are those of a model where one is named, of a fit, and of counts that have a model
+    of their own: those of folds and of groups, at a prevalence, and weighted. The two agree for two
+    classes and `dirichlet_multinomial`. For many classes its prior suits measures of the whole
+    matrix, but makes the interval of a confusion that was never observed far too short; a
+    proportion's own prior does not.
 
     Parameters
     ----------
     evidence : DataArray or DataTree
-        One matrix of counts, or the fit of one.
+        One matrix of counts, the matrices of folds or of groups, which a model pools, or a fit.
     per : {"actual", "predicted", "all"}
         What the proportions refer to: each row (the diagonal is the recall), each column (the
         precision), or all examples.
@@ -57,25 +69,30 @@ def plot_matrix(
         Mass of the intervals.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
-    concentration : float, default 0.5
-        For counts: prior pseudo-counts on either side of each proportion.
+    concentration : float, optional
+        Prior pseudo-counts: those of the model, or, without one, on either side of each
+        proportion, by default 0.5.
     order : {"labels", "error"}, optional
         The order of the classes: that of the labels, or the class that is most often wrong first,
         which is the default for more than ten classes.
     ax : matplotlib.axes.Axes, optional
         Where to draw the matrix; by default a new figure.
+    **keywords
+        ``positive``, and for counts ``model``, ``of``, ``n``, ``draws``, ``random_seed`` and the
+        model's own keywords; see `bayescm.interval`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Colour shows the proportion: the observed one, or a fit's mean. With more than ten classes
-        the cells hold counts alone, small proportions get stronger colours (a square-root scale),
-        and a panel beside the matrix has the interval of each class.
+        Colour shows the proportion: the observed one, or the mean by a model. With more than ten
+        classes the cells hold counts alone, small proportions get stronger colours (a square-root
+        scale), and a panel beside the matrix has the interval of each class.
 
     Raises
     ------
     ValueError
-        If there is more than one matrix, or there are more than a hundred classes.
+        If there is more than one matrix, such as one of every classifier or of every fold that the
+        model does not pool, or there are more than a hundred classes.
 
     References
     ----------
@@ -94,9 +111,20 @@ def plot_matrix(
     check_prob(prob), check_kind(kind), check_choice("per", per, list(_WHOLES))
     if order is not None:
         check_choice("order", order, ["labels", "error"])
-    of = _of_tree if isinstance(evidence, xr.DataTree) else _of_counts
-    check_number("concentration", concentration, 0, usual=0.5)
-    counts, shares, distribution = of(evidence, per, concentration)
+    evidence, modelled = told(evidence, keywords.pop("positive", None)), True
+    if isinstance(evidence, xr.DataTree):
+        if keywords or concentration is not None:
+            todo = "pass them to fit, or draw the counts"
+            raise fail("a fit has its model and prior", [*keywords], "no keywords of a model", todo)
+        counts, shares, distribution = _of_tree(evidence, per)
+    elif _asks_a_model(as_counts(evidence), keywords):
+        if concentration is not None:
+            keywords["concentration"] = concentration
+        counts, shares, distribution = _of_model(evidence, per, **keywords)
+    else:
+        modelled, concentration = False, 0.5 if concentration is None else concentration
+        check_number("concentration", concentration, 0, usual=0.5)
+        counts, shares, distribution = _of_counts(evidence, per, concentration)
     classes = len(counts["actual"])
     if classes > _MOST:
         todo = "merge classes, or read summary(counts, 'recall')"
@@ -117,7 +145,8 @@ def plot_matrix(
         _draw(page, counts, shares, ends, per)
         if beside:
             _draw_classes(page.panels[1], counts, shares, ends, per)
-        shown = "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}"
+        by = " by the model" if modelled else ""
+        shown = "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}{by}"
         sorted_by = "classes by error, worst first" if order != "labels" and beside else ""
         words = common.words_for(prob, kind) if classes <= _FEW or beside else ""
         page.to_point_at(partial(interactive.matrix, counts, shares, ends, _WHOLES[per]))
@@ -172,7 +201,52 @@ def _of_counts(evidence, per, concentration):
     return counts, shares, Beta(cells + concentration, whole - cells + concentration)
 
 
-def _of_tree(tree, per, _):
+def _asks_a_model(counts, keywords):
+    """Say whether the shares are a model's: one that is named, or that such counts have."""
+    if keywords.keys() - set(ASKED) or keywords.get("of", "parameter") != "parameter":
+        return True
+    return default_model(counts) != "dirichlet_multinomial"
+
+
+def _of_model(
+    evidence, per, *, model=None, of="parameter", n=None, draws=None, random_seed=0, **keywords
+):
+    """
+    Return counts, and the means and distributions of the shares by a model without a sampler.
+
+    Each share is a measure of the cells, so that the diagonal of the rows is the recall that
+    `bayescm.interval` gives by the same model.
+    """
+    posterior, of = member_by_member(posterior_of(evidence, model, **keywords), of)
+    if posterior.frame.dims:
+        dim = posterior.frame.dims[0]
+        todo = f"select one of {dim}, or sum over it"
+        raise fail("more than one matrix", dict(posterior.batch.sizes), "one matrix", todo)
+    columns = [resolve(_column(place, _AXES[per])) for place in range(evidence.sizes["predicted"])]
+    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
+    check_room(posterior, columns, size)
+    rng, of = np.random.default_rng(check_seed(random_seed)), posterior.check_of(of)
+    drawn = posterior.draw(columns, size, rng, of=of, n=check_size(n, of))
+    distribution, counts = Empirical(np.stack(drawn, axis=-1)), in_order(as_counts(evidence))
+    return (
+        counts.sum([dim for dim in counts.dims if dim not in CELLS]),
+        distribution.mean(),
+        distribution,
+    )
+
+
+def _column(place, axis):
+    """Return the measure of each actual class that is its share in one predicted class."""
+
+    def share(cells):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (cells / cells.sum(axis=axis, keepdims=True))[..., place]
+
+    share.__name__ = f"share_{place}"
+    return share
+
+
+def _of_tree(tree, per):
     """Return counts, and the means and distributions of the shares of a fit."""
     name = variables_of(tree)["parameter"]
     theta = cells_of(tree, "posterior", name)

@@ -90,7 +90,7 @@ def _of_counts(evidence, measures, settings, keywords):
     return [
         *sections,
         thin,
-        pictures.of_counts(whole, wanted, interval, comparison),
+        pictures.of_counts(whole, wanted, interval, posterior, comparison),
         content.computed(table, told),
         cautions(whole, table, prior=prior, paired=paired, **said),
     ]
@@ -161,7 +161,7 @@ def _of_fit(tree, measures, settings):
     prob, kind = settings["prob"], settings["kind"]
     table = bcm.summary(tree, wanted, prob=prob, kind=kind)
     content.check_defined(table)
-    model = tree.attrs.get("model", "not named")
+    model, posterior = tree.attrs.get("model", "not named"), posterior_of(tree)
     given = tree["constant_data"].get("concentration")
     by_cell = given is not None and set(CELLS) <= set(given.dims)
     prior = facts.prior_of(counts, given) if by_cell else None
@@ -169,9 +169,9 @@ def _of_fit(tree, measures, settings):
         content.evaluated(counts),
         content.known(table, prob, kind),
         uncertain(counts, table, wanted, prob, kind),
-        pictures.of_fit(tree, counts, wanted, {"prob": prob, "kind": kind}),
+        pictures.of_fit(tree, counts, wanted, {"prob": prob, "kind": kind}, posterior),
         content.computed(table, facts.of_fit(tree, model, prior)),
-        cautions(counts, table, prior=prior, fixed=_fixed(posterior_of(tree))),
+        cautions(counts, table, prior=prior, fixed=_fixed(posterior)),
     ]
 
 

@@ -1,7 +1,11 @@
 """The pictures of a report: the library's own plots, as the evidence allows."""
 
 import bayescm as bcm
-from bayescm.evidence.counts import CELLS, DESIGN, classes, positive
+from bayescm.answers.asking import ASKED, member_by_member
+from bayescm.evidence.counts import classes, positive
+from bayescm.measures.trees import told
+from bayescm.plots.common import MOST_COLOURS
+from bayescm.posterior.route import default_model
 from bayescm.reporting.parts import Picture, Section
 from bayescm.reporting.progress import tell
 
@@ -11,8 +15,8 @@ LARGEST_MATRIX = 100
 MOST_ROWS, MOST_PANELS = 24, 6
 
 
-def of_counts(whole, measures, interval, comparison=None) -> Section:
-    """Draw what the evidence allows, its batches over time included."""
+def of_counts(whole, measures, interval, posterior, comparison=None) -> Section:
+    """Draw what the evidence and its posterior allow, its batches over time included."""
     section = Section("Pictures")
     counts = whole.sum("step") if "step" in whole.dims else whole
     words = f"{100 * interval['prob']:.4g}% interval"
@@ -43,13 +47,8 @@ def of_counts(whole, measures, interval, comparison=None) -> Section:
         )
     tell("pictures: parts and matrices")
     section.pictures += _parts(whole, shown, plain)
-    if counts.sizes["actual"] > LARGEST_MATRIX:
-        section.sentences.append(
-            f"The confusion matrix of {counts.sizes['actual']} classes is left out: its labels "
-            f"would be unreadable."
-        )
-    else:
-        section.pictures += _matrices(counts, plain)
+    counts = told(counts, interval.get("positive"))
+    add_matrices(section, counts, counts, posterior, interval)
     return section
 
 
@@ -86,25 +85,53 @@ def _whole(counts, measure):
     return len(classes(counts)) == 2 or not bcm.measures.resolve(measure).one_class
 
 
-def _matrices(counts, plain):
-    pooled = counts.sum([dim for dim in counts.dims if dim not in (*CELLS, "classifier")])
-    pooled = pooled.drop_vars(DESIGN, errors="ignore")
-    each = {"": pooled}
-    if "classifier" in pooled.dims:
-        names = pooled["classifier"].values
-        each = {str(name): pooled.sel(classifier=name, drop=True) for name in names}
-    drawn = []
+def add_matrices(section, evidence, counts, posterior, interval):
+    """
+    Draw the confusion matrix, and recall and precision together: of each classifier, or of a fit.
+
+    They are of the same evidence, model and prior as the numbers, and never of a table that sums
+    what the model tells apart. What it has too many of for a picture is left out.
+    """
+    plain = {name: interval[name] for name in ("prob", "kind")}
+    keywords = {k: v for k, v in interval.items() if k not in (*plain, "accuracy", "positive")}
+    own, of_matrix = {k: v for k, v in keywords.items() if k not in ASKED}, dict(keywords)
+    if own:  # without a model the matrix is of proportions, which have a prior of their own
+        of_matrix["model"] = own.get("model") or default_model(counts, own)
+    members, _ = member_by_member(posterior, interval.get("of", "parameter"))
+    dims, each = members.frame.dims, {"": evidence}
+    if dims == ("classifier",) and evidence is counts:
+        names = counts["classifier"].values
+        dims, each = (), {str(name): counts.sel(classifier=name, drop=True) for name in names}
+    classes = counts.sizes["actual"]
+    with_matrix = not dims and classes <= LARGEST_MATRIX
+    with_region = classes == 2 and positive(posterior.counts) is not None
+    if dims:
+        section.sentences.append(
+            f"The confusion matrix is left out: the model has one of every {dims[0]}."
+        )
+    elif not with_matrix:
+        section.sentences.append(
+            f"The confusion matrix of {classes} classes is left out: its labels would be "
+            "unreadable."
+        )
+    if with_region and dims and members.batch.size > MOST_COLOURS:
+        with_region = False
+        section.sentences.append(
+            f"The region of recall and precision is left out: the model has one of every {dims[0]}."
+        )
     for number, (name, one) in enumerate(each.items()):
-        of = f" of {name}" if name else ""
-        alt = f"Confusion matrix{of}: counts, and the share of each row with its interval."
-        drawn.append(Picture(f"matrix-{number}", alt, bcm.plot_matrix(one, **plain)))
-        if one.sizes["actual"] == 2 and positive(one) is not None:
-            alt = f"Where precision and recall{of} lie together: highest-density region."
-            drawn.append(Picture(f"region-{number}", alt, bcm.plot_region(one, prob=plain["prob"])))
-    return drawn
+        named = f" of {name}" if name else ""
+        if with_matrix:
+            alt = f"Confusion matrix{named}: counts, and the share of each row with its interval."
+            drawn = bcm.plot_matrix(one, **plain, **of_matrix)
+            section.pictures.append(Picture(f"matrix-{number}", alt, drawn))
+        if with_region:
+            alt = f"Where precision and recall{named} lie together: highest-density region."
+            drawn = bcm.plot_region(one, prob=plain["prob"], **keywords)
+            section.pictures.append(Picture(f"region-{number}", alt, drawn))
 
 
-def of_fit(tree, counts, measures, interval) -> Section:
+def of_fit(tree, counts, measures, interval, posterior) -> Section:
     """Draw the densities and the forest of a fit, and its chains where it was sampled."""
     section = Section("Pictures")
     section.pictures = [
@@ -118,6 +145,5 @@ def of_fit(tree, counts, measures, interval) -> Section:
     if "sample_stats" in tree.children:
         alt = "Ranks and traces of the chains: they should look alike."
         section.pictures.append(Picture("chains", alt, bcm.plot_diagnostics(tree)))
-    if counts.sizes["actual"] <= LARGEST_MATRIX:
-        section.pictures += _matrices(counts, interval)
+    add_matrices(section, tree, counts, posterior, interval)
     return section

@@ -45,6 +45,42 @@ def test_a_class_without_examples():
     assert texts(bcm.plot_matrix(counts))[-1][1] == "no examples"
 
 
+def ends_of_true_positives(figure):
+    return [float(end) / 100 for end in texts(figure)[-1][2].strip("[]").split(",")]
+
+
+@pytest.mark.parametrize(
+    ("per", "measure"), [("actual", "recall"), ("predicted", "precision"), ("all", "hits")]
+)
+def test_of_folds_the_shares_are_those_of_their_model(per, measure):
+    def hits(cells):
+        return cells[..., 1, 1] / cells.sum((-2, -1))
+
+    tp = np.array([28, 17, 25, 12, 29])
+    folds = bcm.from_cells(tp=tp, fn=30 - tp, fp=[4, 9, 2, 12, 5], tn=40).rename(batch="fold")
+    wanted = bcm.interval(folds, hits if measure == "hits" else measure, kind="eti")
+    figure = bcm.plot_matrix(folds, per=per, kind="eti")
+    assert ends_of_true_positives(figure) == pytest.approx(wanted.values.tolist(), abs=0.01)
+    assert texts(figure)[-1][0] == "111"
+    assert "by the model" in figure.get_suptitle()
+
+
+def test_at_a_prevalence_columns_are_of_that_population(two):
+    rare = bcm.at_prevalence(two, 0.03)
+    wanted = bcm.interval(rare, "precision", kind="eti").values.tolist()
+    figure = bcm.plot_matrix(rare, per="predicted", kind="eti")
+    assert ends_of_true_positives(figure) == pytest.approx(wanted, abs=0.002)
+
+
+def test_a_named_model_and_its_prior(three, tree):
+    prior = {"model": "dirichlet_multinomial", "concentration": 4.0}
+    wanted = bcm.interval(three, "recall", kind="eti", **prior).values[-1].tolist()
+    figure = bcm.plot_matrix(three, kind="eti", **prior)
+    assert ends_of_true_positives(figure) == pytest.approx(wanted, abs=0.01)
+    with pytest.raises(ValueError, match="a fit has its model"):
+        bcm.plot_matrix(tree, concentration=4.0)
+
+
 @pytest.mark.long
 def test_many_classes_are_ordered_by_error_with_an_interval_each():
     cells = 20 * np.eye(30, dtype=int)

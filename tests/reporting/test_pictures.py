@@ -1,0 +1,121 @@
+"""The matrix and the region of a report are of the evidence itself, as its numbers are."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.posterior.route import posterior_of
+from bayescm.reporting.assemble import _observed
+from bayescm.reporting.parts import Section
+from bayescm.reporting.pictures import add_matrices
+
+SETTINGS = {"prob": 0.9, "kind": "eti", "random_seed": 0}
+
+
+def of_folds():
+    rng = np.random.default_rng(4)
+    actual, fold = np.arange(240) % 2, np.repeat(np.arange(6), 40)
+    wrong = rng.random(240) < np.array([0.05, 0.1, 0.2, 0.35, 0.1, 0.4])[fold]
+    return bcm.from_predictions(actual, actual ^ wrong, positive=1, by={"fold": fold})
+
+
+def of_hospitals():
+    """Recall between .5 and .95, in hospitals of which the largest is the worst."""
+    tp, positives = np.array([19, 38, 27, 170, 9]), np.array([20, 43, 30, 340, 14])
+    tn, negatives = np.array([70, 61, 88, 500, 33]), np.array([75, 80, 90, 620, 40])
+    cells = {"tp": tp, "fn": positives - tp, "fp": negatives - tn, "tn": tn}
+    return bcm.from_cells(**cells).rename(batch="group")
+
+
+def of_one():
+    return bcm.from_cells(tp=31, fn=6, fp=4, tn=72)
+
+
+CASES = {
+    "folds": (of_folds, {}),
+    "folds, another model": (of_folds, {"model": "averaged_folds"}),
+    "groups": (of_hospitals, {}),
+    "groups, typical": (of_hospitals, {"of": "typical"}),
+    "prior": (of_one, {"concentration": 7.0}),
+    "wrong labels": (of_one, {"label_error": 0.04}),
+    "prevalence": (lambda: bcm.at_prevalence(of_one(), 0.02), {}),
+    "plain": (of_one, {}),
+}
+
+
+def drawn(evidence, **keywords):
+    section = Section("Pictures")
+    posterior = posterior_of(evidence, **{k: v for k, v in keywords.items() if k != "of"})
+    add_matrices(section, evidence, evidence, posterior, {**SETTINGS, **keywords})
+    return {each.name: each.figure for each in section.pictures}, section.sentences
+
+
+def rims(figure):
+    """Return the ends of the regions of highest density, and of their lines, on both axes."""
+    points = [
+        path.vertices
+        for each in figure.axes[0].collections
+        for path in each.get_paths()
+        if len(path.vertices)
+    ]
+    assert len(points) > 3
+    return np.array([[each.min(axis=0), each.max(axis=0)] for each in points])
+
+
+def texts(figure):
+    return [each.get_text() for each in figure.axes[0].texts]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pictures_are_those_of_the_evidence(case):
+    make, keywords = CASES[case]
+    evidence = make()
+    pictures, sentences = drawn(evidence, **keywords)
+    assert (list(pictures), sentences) == (["matrix-0", "region-0"], [])
+
+    alone = bcm.plot_region(evidence, prob=0.9, random_seed=0, **keywords)
+    np.testing.assert_allclose(rims(pictures["region-0"]), rims(alone))
+    inside = pictures["region-0"].axes[0]
+    point = [bcm.summary(evidence, name, **keywords)["mean"][0] for name in ("recall", "precision")]
+    assert inside.get_xlim()[0] < point[0] < inside.get_xlim()[1]
+    assert inside.get_ylim()[0] < point[1] < inside.get_ylim()[1]
+
+    # What stands in the cell of the true positives is the recall of the report, but for its draws.
+    low, high = 100 * bcm.interval(evidence, "recall", prob=0.9, kind="eti", **keywords).values
+    _, _, ends = texts(pictures["matrix-0"])[-1].split("\n")
+    assert [float(end) for end in ends.strip("[]").split(",")] == pytest.approx(
+        [low, high], abs=1.0
+    )
+
+
+def test_pictures_of_a_fit_are_of_the_fit():
+    tree = bcm.fit(of_one(), concentration=7.0, random_seed=0)
+    section = Section("Pictures")
+    counts, posterior = _observed(tree), posterior_of(tree)
+    add_matrices(section, tree, counts, posterior, {"prob": 0.9, "kind": "eti"})
+    pictures = {each.name: each.figure for each in section.pictures}
+    low, high = 100 * bcm.interval(tree, "recall", prob=0.9, kind="eti").values
+    assert f"[{low:.1f}, {high:.1f}]" in texts(pictures["matrix-0"])[-1]
+    np.testing.assert_allclose(rims(pictures["region-0"]), rims(bcm.plot_region(tree, prob=0.9)))
+
+
+def test_what_the_model_tells_apart_is_left_out_with_a_sentence():
+    pictures, sentences = drawn(of_folds(), model="dirichlet_multinomial")
+    assert list(pictures) == ["region-0"]  # of six folds, which can be told apart
+    assert sentences == ["The confusion matrix is left out: the model has one of every fold."]
+    tp = np.arange(30, 42)
+    many = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45).rename(batch="fold")
+    pictures, sentences = drawn(many, model="dirichlet_multinomial")
+    assert not pictures
+    assert any(each.startswith("The region of recall and precision") for each in sentences)
+
+
+def test_every_classifier_has_pictures_of_its_own_folds():
+    tp = np.array([[18, 11, 16, 19], [12, 14, 9, 13]])
+    folds = [bcm.from_cells(tp=own, fn=20 - own, fp=3, tn=17).rename(batch="fold") for own in tp]
+    both = xr.concat(folds, "classifier").assign_coords(classifier=["a", "b"])
+    pictures, _ = drawn(both)
+    assert list(pictures) == ["matrix-0", "region-0", "matrix-1", "region-1"]
+    alone = bcm.plot_region(folds[0], prob=0.9, random_seed=0)
+    np.testing.assert_allclose(rims(pictures["region-0"]), rims(alone))
