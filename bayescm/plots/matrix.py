@@ -42,7 +42,6 @@ def plot_matrix(
     per: str = "actual",
     prob: float = 0.95,
     kind: str = "hdi",
-    concentration: float | None = None,
     order: Literal["labels", "error"] | None = None,
     ax: "Axes | None" = None,
     **keywords: Any,
@@ -69,9 +68,6 @@ def plot_matrix(
         Mass of the intervals.
     kind : {"hdi", "eti"}
         Highest density or equal tails.
-    concentration : float, optional
-        Prior pseudo-counts: those of the model, or, without one, on either side of each
-        proportion, by default 0.5.
     order : {"labels", "error"}, optional
         The order of the classes: that of the labels, or the class that is most often wrong first,
         which is the default for more than ten classes.
@@ -79,7 +75,8 @@ def plot_matrix(
         Where to draw the matrix; by default a new figure.
     **keywords
         ``positive``, and for counts ``model``, ``of``, ``n``, ``draws``, ``random_seed`` and the
-        model's own keywords; see `bayescm.interval`.
+        model's own keywords; see `bayescm.interval`. Without a model ``concentration`` is the prior
+        pseudo-counts on either side of each proportion, by default 0.5.
 
     Returns
     -------
@@ -113,16 +110,14 @@ def plot_matrix(
         check_choice("order", order, ["labels", "error"])
     evidence, modelled = told(evidence, keywords.pop("positive", None)), True
     if isinstance(evidence, xr.DataTree):
-        if keywords or concentration is not None:
+        if keywords:
             todo = "pass them to fit, or draw the counts"
             raise fail("a fit has its model and prior", [*keywords], "no keywords of a model", todo)
         counts, shares, distribution = _of_tree(evidence, per)
     elif _asks_a_model(as_counts(evidence), keywords):
-        if concentration is not None:
-            keywords["concentration"] = concentration
         counts, shares, distribution = _of_model(evidence, per, **keywords)
     else:
-        modelled, concentration = False, 0.5 if concentration is None else concentration
+        modelled, concentration = False, keywords.get("concentration", 0.5)
         check_number("concentration", concentration, 0, usual=0.5)
         counts, shares, distribution = _of_counts(evidence, per, concentration)
     classes = len(counts["actual"])
@@ -203,7 +198,10 @@ def _of_counts(evidence, per, concentration):
 
 def _asks_a_model(counts, keywords):
     """Say whether the shares are a model's: one that is named, or that such counts have."""
-    if keywords.keys() - set(ASKED) or keywords.get("of", "parameter") != "parameter":
+    if (
+        keywords.keys() - {*ASKED, "concentration"}
+        or keywords.get("of", "parameter") != "parameter"
+    ):
         return True
     return default_model(counts) != "dirichlet_multinomial"
 
