@@ -1,5 +1,6 @@
 """Probabilities: the calibration curve with its band."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 _BINS = 40
 _PANELS = 12  # of the classes and of the highest probability
+# What the band of each method of `bayescm.curves.calibration.curve` holds.
+_HOLDS = {
+    "smooth": "of a smooth curve",
+    "isotonic": "isotonic, of a curve that never falls",
+    "binomial": "binomial, of each forecast value",
+    "grouped": "binomial, of means over groups of forecasts",
+}
 
 
 def plot_calibration(
@@ -32,7 +40,9 @@ def plot_calibration(
 
     More than two classes have a panel each, against the rest, and one of the highest probability.
     Below the curves lies the histogram of the forecasts; the legend has the expected calibration
-    error and the calibration slope.
+    error and the calibration slope. The heading says what the band holds, or the legend where the
+    curves differ in it: a smooth curve, one that never falls, however it jumps, the values of
+    forecasts that take few (drawn as bars), or means over groups of forecasts.
 
     Parameters
     ----------
@@ -58,7 +68,14 @@ def plot_calibration(
     >>> axes.get_xlabel(), axes.get_ylabel()
     ('probability given', 'share that comes true')
     """
-    panels = _panels(evidence)
+    of = partial(calibration.curve, prob=prob, simultaneous=simultaneous)
+    panels = [(title, [(*one, of(one[1])) for one in every]) for title, every in _panels(evidence)]
+    methods = {
+        str(each)
+        for _, every in panels
+        for *_, found in every
+        for each in np.atleast_1d(found["method"])
+    }
     wide = 1 if len(panels) == 1 else int(np.ceil(np.sqrt(len(panels))))
     size = (5.6, 5.8) if len(panels) == 1 else (3.6 * wide, 3.7 * -(-len(panels) // wide) + 0.3)
     with canvas(size, ax=ax, number=len(panels), columns=wide) as page:
@@ -68,10 +85,11 @@ def plot_calibration(
             axes.plot([0, 1], [0, 1], color=common.grey(), linewidth=0.8, linestyle=":")
             if title:
                 axes.set_title(title, fontsize=9)
-            _curves(axes, every, prob, simultaneous)
+            _curves(axes, every, len(methods) > 1)
             axes.legend(fontsize=8 if len(panels) == 1 else 6, loc="upper left")
         words = f"{100 * prob:g}% band, {'simultaneous' if simultaneous else 'pointwise'}"
-        page.heading(words, common.positive_of(evidence))
+        holds = _HOLDS[methods.pop()] if len(methods) == 1 else "the legend says what each holds"
+        page.heading(words, holds, common.positive_of(evidence))
     return page.figure
 
 
@@ -88,16 +106,36 @@ def _panels(evidence):
     return [*panels, ("the highest probability", highest)]
 
 
-def _curves(axes, every, prob, simultaneous):
+def _curves(axes, every, differ):
     place = 0
-    for name, evidence in every:
-        found = calibration.curve(evidence, prob=prob, simultaneous=simultaneous)
+    for name, evidence, found in every:
         for part, scores, label in _members(found, evidence, _labels(evidence, name)):
-            at, ends, colour = part["probability"], part["interval"].values, common.paint(place)
-            axes.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.2, linewidth=0)
-            axes.plot(at, part["median"], color=colour, label=label)
+            method, colour = part["method"].item(), common.paint(place)
+            label = f"{label}\n{_HOLDS[method]}" if differ else label
+            _band(axes, part.dropna("probability"), method, colour, label)
             _histogram(axes, scores, evidence.get("weight"), colour)
             place += 1
+
+
+def _band(axes, part, method, colour, label):
+    """Draw a curve and its band as its method has them."""
+    at, middle = part["probability"].values, part["estimate"].values
+    low, high = part["interval"].values.T
+    if method == "binomial":
+        distance = [middle - low, high - middle]
+        axes.errorbar(at, middle, distance, color=colour, label=label, fmt="o", ms=4, capsize=3)
+        return
+    shape = "default"
+    if method == "isotonic":
+        # Between two places a curve that never falls has the lower end of the left one and the
+        # upper end of the right one.
+        shape, middle = "steps-post", np.repeat(middle, 2)[1:-1]
+        at, low, high = np.repeat(at, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
+    elif method == "grouped":
+        shape = "steps-mid"
+    step = "mid" if method == "grouped" else None
+    axes.fill_between(at, low, high, step=step, color=colour, alpha=0.2, linewidth=0)
+    axes.plot(at, middle, color=colour, label=label, drawstyle=shape)
 
 
 def _labels(evidence, name=None):

@@ -9,6 +9,7 @@ from importlib import import_module
 _HOME = {
     "published": ["caelen", "caelen_sequential", "thesis", "wang_2015", "wang_li", "yuan_jiang"],
     "ours": [
+        "calibration_bands",
         "challengers",
         "comparisons",
         "curves",

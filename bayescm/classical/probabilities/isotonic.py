@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from scipy.optimize import isotonic_regression
-from scipy.special import betaincinv
 
 from bayescm.classical.probabilities.forecasts import Sample, by_classifier, samples
+from bayescm.direct.probabilities import bands
 from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.validate import check_prob, check_seed, check_whole
 
 _DEFAULT = np.arange(101) / 100
 _BAD = ("not probabilities", "pass e.g. at=[0.1, 0.5]")
-_GROUPS = 400  # of neighbouring forecasts: the pairs of these are looked at
 
 
 def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -> xr.Dataset:
@@ -21,7 +20,8 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     Return a band that holds the whole calibration curve if this never falls, whatever its shape.
 
     Its coverage is guaranteed for any number of examples, steps included, and it is wide:
-    :func:`bayescm.curves.calibration.curve` has a narrower one for smooth curves.
+    :func:`bayescm.curves.calibration.curve` has a narrower one for smooth curves, and this one
+    where the curve may have a step.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     -----
     The curve at x is at least the mean of the curve over any forecasts below x, of which the
     binomial limit of Clopper and Pearson holds; the band takes the best of all ranges of forecasts,
-    each at the level that is left when it is shared out among all of them. Beyond 400 different
-    forecasts neighbours are put together, which keeps the guarantee.
+    each at the level that is left when it is shared out among all of them. Beyond 100 different
+    forecasts neighbours are put together, which keeps the guarantee and shortens the band.
 
     References
     ----------
@@ -69,7 +69,7 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     places = _DEFAULT if at is None else check_chances(at, *_BAD)
     parts, crossed = [], []
     for sample in samples(evidence):
-        ends = _band(sample, places, prob)
+        ends, _ = bands.isotonic(*sample[1:], places, prob)
         crossed += [sample.name] if (ends[:, 0] > ends[:, 1]).any() else []
         coords = {"probability": places, "bound": ["lower", "upper"]}
         parts.append((sample.name, xr.Dataset({"interval": (list(coords), ends)}, coords)))
@@ -78,43 +78,6 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
         whose = "" if crossed == [None] else f" of {', '.join(map(str, crossed))}"
         found.attrs["caution"] = f"the curve{whose} falls somewhere: this band is of rising curves"
     return found
-
-
-def _band(sample, places, prob):
-    """Return lower and upper end at places, (T, 2)."""
-    first, last, hits, total = _grouped(sample)
-    level = (1 - prob) / (len(hits) ** 2 + len(hits))
-    before = [np.pad(np.cumsum(each), (1, 0)) for each in (hits, total)]
-    start, stop = np.triu_indices(len(hits))
-    found, size = (each[stop + 1] - each[start] for each in before)
-    low = _limit(found, size, level)
-    high = 1 - _limit(size - found, size, level)
-    lower, upper = np.zeros(len(hits)), np.ones(len(hits))
-    np.maximum.at(lower, stop, low)
-    np.minimum.at(upper, start, high)
-    lower = np.pad(np.maximum.accumulate(lower), (1, 0))
-    upper = np.pad(np.minimum.accumulate(upper[::-1])[::-1], (0, 1), constant_values=1.0)
-    below = np.searchsorted(last, places, side="right")
-    above = np.searchsorted(first, places, side="left")
-    return np.stack([lower[below], upper[above]], axis=1)
-
-
-def _limit(found, size, level):
-    """Return the lower limit of Clopper and Pearson, solved once for each pair of numbers."""
-    pairs, place = np.unique(np.stack([found, size]), axis=1, return_inverse=True)
-    some, of = pairs
-    limit = np.where(some > 0, betaincinv(np.maximum(some, 1e-9), of - some + 1, level), 0.0)
-    return limit[place.ravel()]
-
-
-def _grouped(sample):
-    """Return first and last forecast, positives and totals of neighbours put together."""
-    number = len(sample.probability)
-    place = np.arange(number) * min(_GROUPS, number) // number
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
-    ends = np.append(starts[1:], number) - 1
-    hits, total = (np.add.reduceat(each, starts) for each in (sample.hits, sample.total))
-    return sample.probability[starts], sample.probability[ends], hits, total
 
 
 def corp(

@@ -9,14 +9,13 @@ import xarray as xr
 
 from bayescm.curves.calibration.views import in_views, views
 from bayescm.direct.calibration import calibration
-from bayescm.direct.probabilities.steps import jump
+from bayescm.direct.probabilities.bands import few_values
 from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.validate import check_prob, fail
 
 _PLACES = 50
 _BAD = ("not probabilities", "pass e.g. at=[0.1, 0.5]")
 _EXACT = 0.02  # of the forecasts
-_STEP = 0.1  # a jump that smooth curves were not seen to have from 1,000 examples on
 
 
 def curve(
@@ -37,7 +36,8 @@ def curve(
         against the rest.
     at : array_like, shape (T,), optional
         Probabilities at which to evaluate the curve; by default 50 between the 1 % and the 99 %
-        quantile of the forecasts. Beyond the forecasts the departure stays as it is at their end.
+        quantile of the forecasts, and the values of forecasts that take few. Beyond the forecasts
+        the departure of a smooth curve stays as it is at their end.
     prob : float, default 0.95
         Probability that the band holds the whole curve or, if pointwise, any one of its points.
     simultaneous : bool, default True
@@ -48,16 +48,30 @@ def curve(
     Returns
     -------
     Dataset, dims ([classifier], [class], probability, bound)
-        ``interval``, the band; ``median`` of the curve, without ``bound``; scalar coords ``prob``
-        and ``band``.
+        ``interval``, the band; ``estimate`` of the curve, without ``bound``; ``method``, without
+        ``probability`` either, how the band is made; scalar coords ``prob`` and ``band``.
 
     Notes
     -----
-    The band is that of the log odds' largest departure from their mean in units of their standard
-    deviation. It is of a smooth curve: a step, as forecasts of few distinct values may have,
-    it draws too soft. Where the examples tell of one (a step of .6 among 1,000 examples they do;
-    smaller ones, or fewer examples, may not) ``attrs["caution"]`` says so; so it does where a class
-    has fewer than 20 examples, or some forecasts are exactly 0 or 1.
+    What is assumed depends on the examples, and ``method`` says what it is:
+
+    - ``binomial``: forecasts take few values, 20 at most and 10 examples of each on average. Each
+      value has the limits of Clopper and Pearson, at a level by Bonferroni that holds for all
+      together, whatever the curve. Elsewhere there is none (NaN). The estimate is the median with
+      Jeffreys' prior.
+    - ``isotonic``: the curve may have a step. The band is that of a curve that never falls
+      (:func:`bayescm.classical.isotonic_band`), and always simultaneous; the estimate is the
+      isotonic regression.
+    - ``grouped``: the curve may have a step, and falls somewhere. The band is that of the means of
+      the curve over groups of neighbouring forecasts, ten at most, as ``binomial``;
+      ``attrs["caution"]`` says so.
+    - ``smooth``: the curve is taken for smooth. The band is that of the log odds' largest departure
+      from their mean in units of their standard deviation; the estimate is the posterior's median.
+
+    A step is recognised by its Bayes factor, which has to be the larger the more the other band
+    costs in length: with 60 examples it costs little, and the isotonic band is the rule.
+    ``attrs["caution"]`` also says where a class has fewer than 20 examples, or some forecasts are
+    exactly 0 or 1.
 
     Examples
     --------
@@ -66,30 +80,32 @@ def curve(
     >>> rng = np.random.default_rng(1)
     >>> p = rng.random(300)
     >>> found = curve(bcm.from_probabilities(rng.random(300) < p, p), at=[0.2, 0.5, 0.8])
-    >>> found["interval"].dims
-    ('probability', 'bound')
+    >>> found["interval"].dims, found["method"].item()
+    (('probability', 'bound'), 'smooth')
     """
     check_prob(prob)
     every = views(evidence, top_label)
-    forecasts = np.concatenate([view["score"].values.ravel() for _, view in every])
-    places = _default(forecasts) if at is None else check_chances(at, *_BAD)
+    places = _places(every) if at is None else check_chances(at, *_BAD)
     options = {"places": places, "prob": prob, "simultaneous": simultaneous}
-    return in_views(every, partial(_curve, **options))
+    return in_views(every, partial(_curve, asked=at is not None, **options))
 
 
-def _curve(evidence, *, places, prob, simultaneous):
+def _curve(evidence, *, places, asked, prob, simultaneous):
     """Return the curves of two classes, with their cautions."""
     posterior = calibration(evidence)
-    ends, median = posterior.band(places, prob, simultaneous=simultaneous)
+    ends, estimate = posterior.band(places, prob, simultaneous=simultaneous)
     dims = [*posterior.frame.dims, "probability"]
     shape = [*posterior.frame.shape, len(places)]
     coords = dict(posterior.frame.coords) | {"probability": places}
     coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     columns = {
         "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),
-        "median": (dims, median.reshape(shape)),
+        "estimate": (dims, estimate.reshape(shape)),
+        "method": (dims[:-1], np.array(posterior.methods).reshape(shape[:-1])),
     }
-    said = [*posterior.doubts(), *_exact(posterior), *_steps(posterior)]
+    said = [*posterior.doubts(), *_exact(posterior), *_falls(posterior)]
+    if asked and np.isnan(ends).any():
+        said += _between(posterior)
     attrs = {"caution": " ".join(said)} if said else {}
     return xr.Dataset(columns, coords | {"bound": ["lower", "upper"]}, attrs)
 
@@ -117,8 +133,9 @@ def test(
     DataFrame
         For each classifier (and ``class``) ``p_calibrated``, the probability that the curve is
         within ``delta`` of the diagonal between the 1 % and the 99 % quantile of the forecasts, and
-        the median of the largest ``departure``. ``attrs["caution"]`` says what makes the model
-        doubtful, such as few examples, of which it cannot be probable.
+        the median of the largest ``departure``. The curve is the smooth one, or of forecasts that
+        take few values these alone, each with Jeffreys' prior. ``attrs["caution"]`` says what makes
+        the model doubtful, such as a step, or few examples, of which it cannot be probable.
 
     Examples
     --------
@@ -137,9 +154,13 @@ def test(
     table = pd.concat(tables, ignore_index=True)
     leading = [name for name in ("classifier", "class") if name in table]
     table = table[[*leading, "p_calibrated", "departure"]]
-    if said := dict.fromkeys(each for _, posterior in found for each in posterior.doubts()):
+    if said := dict.fromkeys(each for _, posterior in found for each in _doubts(posterior)):
         table.attrs["caution"] = " ".join(said)
     return table
+
+
+def _doubts(posterior):
+    return [*posterior.doubts(), *posterior.steps()]
 
 
 def _tested(posterior, delta):
@@ -150,24 +171,49 @@ def _tested(posterior, delta):
 
 
 def _exact(posterior):
-    """Say so where many forecasts are exactly 0 or 1, far from the others."""
-    share = np.isin(posterior.probability, (0, 1)).mean()
+    """Say so where many forecasts are exactly 0 or 1, which a smooth curve puts near the others."""
+    rows = zip(posterior.probability, posterior.methods, strict=True)
+    smooth = [row for row, method in rows if method == "smooth"]
+    share = np.isin(smooth, (0, 1)).mean() if smooth else 0
     if share <= _EXACT:
         return []
     said = f"{100 * share:.3g}% of the forecasts are exactly 0 or 1."
     return [f"{said} Where these err more often than their neighbours the band may miss the rest."]
 
 
-def _steps(posterior):
-    """Say so where a curve seems to have a step."""
+def _falls(posterior):
+    """Say so where a curve seems to have a step and to fall, so that no band holds all of it."""
+    said = "jumps and falls somewhere: the band is of its means over groups of neighbours."
+    return [f"The curve{whose} {said}" for whose in _with(posterior, "grouped")]
+
+
+def _between(posterior):
+    """Say so where a curve was asked for between the few values that forecasts take."""
+    said = "take few values: elsewhere nothing is known of the curve unless it is smooth."
+    return [f"The forecasts{whose} {said}" for whose in _with(posterior, "binomial")]
+
+
+def _with(posterior, method):
+    """Return whose band is made by a method, in one phrase if any is."""
     names = posterior.names or [""]
-    found = [jump(each) for each in posterior.smooth]
-    bent = [name for name, size in zip(names, found, strict=True) if size > _STEP]
-    if not bent:
-        return []
-    whose = f" of {', '.join(bent)}" if posterior.names else ""
-    said = f"The curve{whose} seems to have a step, which this band draws too soft."
-    return [f"{said} classical.isotonic_band holds steps."]
+    chosen = [
+        str(name) for name, each in zip(names, posterior.methods, strict=True) if each == method
+    ]
+    return [f" of {', '.join(chosen)}" if posterior.names else ""] if chosen else []
+
+
+def _places(every):
+    """Return where curves are drawn: quantiles of the forecasts, and few values themselves."""
+    values: list[np.ndarray] = []
+    other: list[np.ndarray] = []
+    for _, view in every:
+        weight = view["weight"].values if "weight" in view else np.ones(view.sizes["example"])
+        for row in np.atleast_2d(view["score"].transpose(..., "example").values):
+            distinct, place = np.unique(row.round(9), return_inverse=True)
+            few = few_values(np.bincount(place, weight))
+            (values if few else other).append(distinct if few else row)
+    further = [_default(np.concatenate(other))] if other else []
+    return np.unique(np.concatenate([*values, *further]))
 
 
 def _default(probability):

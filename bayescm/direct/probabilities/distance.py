@@ -22,8 +22,9 @@ class Distance(Empirical):
     The posterior of a distance from calibration, by draws.
 
     Where it is 0 no two-sided interval of a posterior holds it. Hence the lower limit is 0 if the
-    simultaneous band of the same probability holds the diagonal, and else that of `least`; the
-    upper limit is that of the equal-tailed interval.
+    simultaneous smooth band of the same probability holds the diagonal, and else that of `least`;
+    the upper limit is that of the equal-tailed interval. It is the smooth band whatever band the
+    curve is shown with: right forecasts have a smooth curve, the diagonal.
     """
 
     posterior: Any = None

@@ -168,7 +168,7 @@ class OfForecasts(Posterior):
         form = getattr(measure, "form", None)
         if not isinstance(form, Curved) or not form.zero:
             return super().drawn(measure, draws)
-        how = "draws; the lower limit is 0 where the curve's band holds the diagonal"
+        how = "draws; the lower limit is 0 where the smooth curve's band holds the diagonal"
         return Distance(draws, how=how, posterior=self, measure=measure)
 
 

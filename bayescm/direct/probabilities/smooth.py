@@ -19,7 +19,7 @@ from bayescm.measures.forecasts import in_blocks
 # log odds; and of the scale of the walk (Rayleigh).
 LEVEL, SLOPE, SCALE = 3.0, 2.0, 2.0
 KNOTS, _EVEN = 20, 0.4
-_SCALES = np.geomspace(0.03, 6.0, 13)
+SCALES = np.geomspace(0.03, 6.0, 13)
 
 
 def walk(knots: int) -> np.ndarray:
@@ -130,15 +130,15 @@ class Smooth:
         return likelihood + prior + own
 
     @cached_property
-    def _laplace(self):
+    def laplace(self):
         """Return mode and Cholesky factor of the covariance at each scale, and log weights."""
         odds, total, sums, _ = self._likelihood
         straight, steps = self.design(odds)
         mode, found = np.zeros(len(self.precision)), []
-        for scale in _SCALES:
+        for scale in SCALES:
             columns = np.concatenate([straight, scale * steps], axis=1)
             scaled = np.r_[sums[:2], scale * sums[2:]]
-            mode, hessian = _mode(mode, columns, odds, scaled, total, self.precision)
+            mode, hessian = mode_of(mode, columns, odds, scaled, total, self.precision)
             factor = np.linalg.inv(np.linalg.cholesky(hessian)).T
             height = self.log_density(mode[None], np.array([scale]))[0]
             # On a grid even in log(scale), whose density has the scale as a factor.
@@ -159,11 +159,11 @@ class Smooth:
         efficiency : float
             The effective share of the draws before they were resampled by their weights.
         """
-        modes, factors, weights = self._laplace
-        place = rng.choice(len(_SCALES), size=size, p=np.exp(weights))
+        modes, factors, weights = self.laplace
+        place = rng.choice(len(SCALES), size=size, p=np.exp(weights))
         noise = rng.standard_normal((size, modes.shape[1]))
         coefficients = modes[place] + np.einsum("sij,sj->si", factors[place], noise)
-        scale = _SCALES[place]
+        scale = SCALES[place]
         proposed = weights[place] - (noise**2).sum(axis=1) / 2
         proposed -= np.log(np.abs(np.diagonal(factors, axis1=1, axis2=2))).sum(axis=1)[place]
         logs = self.log_density(coefficients, scale) + np.log(scale) - proposed
@@ -184,7 +184,7 @@ class Smooth:
         return self.shift + coefficients[:, :2] @ straight.T + bent
 
 
-def _mode(start, columns, odds, sums, total, precision):
+def mode_of(start, columns, odds, sums, total, precision):
     """Return the mode of the coefficients and the Hessian there, by Newton's steps."""
     mode = start
     for _ in range(60):

@@ -158,9 +158,9 @@ def posterior(evidence: xr.Dataset) -> dict[str, np.ndarray]:
     """
     Return 95% intervals of the measures, of paired differences, and of the curve.
 
-    That of the curve is as long as its band is wide on average, and begins at 0 if the band holds
-    the whole curve. Beside the paired differences stand those of samples taken for independent,
-    beside the expected calibration error the equal tails of its posterior.
+    That of the curve is as long as its smooth band is wide on average, and begins at 0 if the band
+    holds the whole curve. Beside the paired differences stand those of samples taken for
+    independent, beside the expected calibration error the equal tails of its posterior.
     """
     both = evidence.drop_vars("chance")
     exact = bool(((both["score"] == 0) | (both["score"] == 1)).any())
@@ -179,14 +179,14 @@ def posterior(evidence: xr.Dataset) -> dict[str, np.ndarray]:
         found[f"{name} paired"] = ends
         found[f"{name} unpaired"] = ends.mean() + alone * np.array([-0.5, 0.5])
     at, chance = _inner(evidence)
-    return found | {"curve": _room(one.band(at, 0.95)[0][0], chance)}
+    return found | {"curve": _room(one.band(at, 0.95, method="smooth")[0][0], chance)}
 
 
 def smooth(evidence: xr.Dataset) -> dict[str, np.ndarray]:
     """Return the band of the smooth curve, as `posterior` has it."""
     at, chance = _inner(evidence)
     one = calibration(evidence.drop_vars("chance").sel(classifier="a", drop=True))
-    return {"curve": _room(one.band(at, 0.95)[0][0], chance)}
+    return {"curve": _room(one.band(at, 0.95, method="smooth")[0][0], chance)}
 
 
 def isotonic(evidence: xr.Dataset) -> dict[str, np.ndarray]:
