@@ -225,7 +225,8 @@ def test_a_step_and_a_rare_class_are_cautioned_of():
     p = rng.random(1000)
     for curve, said in ((np.where(p < 0.5, 0.2, 0.8), True), (p, False), (p**2, False)):
         evidence = bcm.from_probabilities((rng.random(1000) < curve).astype(int), p)
-        assert ("step" in bcm.calibration.curve(evidence).attrs.get("caution", "")) is said
+        for found in (bcm.calibration.curve(evidence), bcm.calibration.test(evidence)):
+            assert ("step" in found.attrs.get("caution", "")) is said
     exact = bcm.from_probabilities((rng.random(1000) < p).astype(int), np.where(p < 0.1, 0, p))
     assert "exactly 0 or 1" in bcm.calibration.curve(exact).attrs["caution"]
     few = bcm.from_probabilities(np.arange(200) % 20 == 0, p[:200])

@@ -63,7 +63,7 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     >>> p = rng.random(300)
     >>> found = isotonic_band(bcm.from_probabilities(rng.random(300) < p, p), at=[0.2, 0.8])
     >>> found["interval"].sel(probability=0.2).values.round(2)
-    array([0.  , 0.63])
+    array([0.  , 0.62])
     """
     check_prob(prob)
     places = _DEFAULT if at is None else check_chances(at, *_BAD)

@@ -61,7 +61,7 @@ def curve(
       Jeffreys' prior.
     - ``isotonic``: the curve may have a step. The band is that of a curve that never falls
       (:func:`bayescm.classical.isotonic_band`), and always simultaneous; the estimate is the
-      isotonic regression.
+      isotonic regression. ``attrs["caution"]`` says so.
     - ``grouped``: the curve may have a step, and falls somewhere. The band is that of the means of
       the curve over groups of neighbouring forecasts, ten at most, as ``binomial``;
       ``attrs["caution"]`` says so.
@@ -103,7 +103,7 @@ def _curve(evidence, *, places, asked, prob, simultaneous):
         "estimate": (dims, estimate.reshape(shape)),
         "method": (dims[:-1], np.array(posterior.methods).reshape(shape[:-1])),
     }
-    said = [*posterior.doubts(), *_exact(posterior), *_falls(posterior)]
+    said = [*posterior.doubts(), *_exact(posterior), *_assumed(posterior)]
     if asked and np.isnan(ends).any():
         said += _between(posterior)
     attrs = {"caution": " ".join(said)} if said else {}
@@ -181,10 +181,15 @@ def _exact(posterior):
     return [f"{said} Where these err more often than their neighbours the band may miss the rest."]
 
 
-def _falls(posterior):
-    """Say so where a curve seems to have a step and to fall, so that no band holds all of it."""
-    said = "jumps and falls somewhere: the band is of its means over groups of neighbours."
-    return [f"The curve{whose} {said}" for whose in _with(posterior, "grouped")]
+def _assumed(posterior):
+    """Say what a band takes for granted that holds steps."""
+    rising = "may have a step: the band is that of a curve that never falls."
+    falling = "seems to jump and to fall: the band is of its means over groups of neighbours."
+    return [
+        f"The curve{whose} {said}"
+        for method, said in (("isotonic", rising), ("grouped", falling))
+        for whose in _with(posterior, method)
+    ]
 
 
 def _between(posterior):

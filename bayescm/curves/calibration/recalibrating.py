@@ -36,8 +36,8 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     DataFrame
         For each classifier and ``measure``: ``now``, the score in the sample; ``gain``, by how much
         recalibration would lower it, with ``lower`` and ``upper``; and ``recalibrated``, the
-        difference of the first two. The lower limit of a gain is 0 where the band of the curve
-        holds the diagonal. ``attrs["caution"]`` says what makes the model doubtful.
+        difference of the first two. The lower limit of a gain is 0 where the band of the smooth
+        curve holds the diagonal. ``attrs["caution"]`` says what makes the model doubtful.
 
     Raises
     ------

@@ -70,11 +70,11 @@ def log_bayes_factors(
     first = np.unique(np.searchsorted(reached, ranks))
     first = first[first > 0]  # a step lies below the forecast of this index
     share = np.diff(np.r_[0, (reached[first - 1][:-1] + reached[first - 1][1:]) / 2, 1])
-    straight, steps = smooth.design(odds)
+    design, at_cut = smooth.design(odds), {}
     modes, factors, weights = smooth.laplace
     plain, rising, falling = [], [], []
     for scale, mode, factor, weight in zip(SCALES, modes, factors, weights, strict=True):
-        columns = np.concatenate([straight, scale * steps], axis=1)
+        columns = _columns(*design, scale)
         truth = expit(odds + columns @ mode)
         spread = total * truth * (1 - truth)
         score = _above(hits - total * truth, first)
@@ -84,12 +84,26 @@ def log_bayes_factors(
         height = score**2 / precision / 2 - np.log(precision * _HEIGHT**2) / 2
         best = int(np.argmax(height))
         cut = (odds[first[best] - 1] + odds[first[best]]) / 2
-        height = height + _refined(smooth, odds, total, hits, scale, mode, cut) - height[best]
-        up = log_ndtr(score / np.sqrt(precision))
-        down = log_ndtr(-score / np.sqrt(precision))
+        if cut not in at_cut:
+            places, number = nodes(odds, total, np.sort(np.r_[smooth.knots, cut]))
+            at_cut[cut] = places, number, smooth.design(places)
+        places, number, near = at_cut[cut]
+        rows = np.column_stack([_columns(*near, scale), places > cut])
+        sums = hits @ np.column_stack([columns, odds > cut])
+        fits = [
+            _log_marginal(
+                np.r_[mode, 0.0][:size], places, number, rows[:, :size], sums[:size], each
+            )
+            for size, each in (
+                (len(mode), smooth.precision),
+                (len(mode) + 1, np.r_[smooth.precision, _HEIGHT**-2]),
+            )
+        ]
+        height = height + fits[1] - fits[0] - height[best]
         own = weight - _log_prior(scale, smooth.spread)
         plain.append(own)
         # Half of the prior's steps rise and half fall.
+        up, down = (log_ndtr(sign * score / np.sqrt(precision)) for sign in (1, -1))
         rising.append(own + logsumexp(height + up, b=2 * share))
         falling.append(own + logsumexp(height + down, b=2 * share))
     return logsumexp(rising) - logsumexp(plain), logsumexp(falling) - logsumexp(plain)
@@ -115,24 +129,12 @@ def _log_prior(scale, spread):
     return 2 * np.log(scale / spread) - (scale / spread) ** 2 / 2
 
 
-def _refined(smooth, odds, total, hits, scale, mode, cut):
-    """Return the log Bayes factor of a step at one place, by Laplace around both modes."""
-    places, weight = nodes(odds, total, np.sort(np.r_[smooth.knots, cut]))
-    logs = []
-    for step in (False, True):
-        precision = np.r_[smooth.precision, [_HEIGHT**-2] * step]
-        start = np.r_[mode, [0.0] * step]
-        rows, exact = (_columns(smooth, each, scale, cut, step) for each in (places, odds))
-        sums = hits @ exact
-        top, hessian = mode_of(start, rows, places, sums, weight, precision)
-        eta = places + rows @ top
-        value = sums @ top - np.logaddexp(0, eta) @ weight - precision @ top**2 / 2
-        value += (np.log(precision).sum() - np.linalg.slogdet(hessian)[1]) / 2
-        logs.append(value)
-    return logs[1] - logs[0]
+def _log_marginal(start, places, total, rows, sums, precision):
+    """Return the log marginal likelihood of a regression by Laplace, but for a constant."""
+    mode, hessian = mode_of(start, rows, places, sums, total, precision)
+    value = sums @ mode - np.logaddexp(0, places + rows @ mode) @ total - precision @ mode**2 / 2
+    return value + (np.log(precision).sum() - np.linalg.slogdet(hessian)[1]) / 2
 
 
-def _columns(smooth, odds, scale, cut, step):
-    straight, steps = smooth.design(odds)
-    further = [(odds > cut)[:, None]] if step else []
-    return np.concatenate([straight, scale * steps, *further], axis=1)
+def _columns(straight, steps, scale):
+    return np.concatenate([straight, scale * steps], axis=1)

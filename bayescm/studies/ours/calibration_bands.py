@@ -130,12 +130,12 @@ def bands(evidence: xr.Dataset) -> dict[str, np.ndarray]:
 
 
 def _inner(evidence):
-    """Return about 200 forecasts between the 1 % and the 99 % quantile, with their chances."""
+    """Return about 100 forecasts between the 1 % and the 99 % quantile, with their chances."""
     forecast, chance = evidence["score"].values, evidence["chance"].values
     inner = np.quantile(forecast, [0.01, 0.99], method="inverted_cdf")
     places, first = np.unique(forecast, return_index=True)
     kept = (inner[0] <= places) & (places <= inner[1])
-    step = max(1, kept.sum() // 200)
+    step = max(1, kept.sum() // 100)
     return places[kept][::step], chance[first][kept][::step]
 
 

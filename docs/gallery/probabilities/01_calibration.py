@@ -2,7 +2,7 @@
 Is 0.8 eight in ten?
 ====================
 
-The calibration curve with a band that holds it everywhere with 95% probability.
+The calibration curve with a band that holds a smooth one everywhere with 95% probability.
 """
 
 import numpy as np
