@@ -15,9 +15,9 @@ without level and slope of its own and of variance 1 in the geometric mean over 
 forecasts are right.
 
 Use it to see whether 0.8 means eight in ten, and for the expected calibration error without bins.
-It is smooth: steps in the curve, as forecasts rounded to few values may have, it draws too soft. The
-direct sibling gives each of few values a beta posterior of its own, and answers with a band that
-holds steps where there may be one.
+It is smooth: steps in the curve, as forecasts rounded to few values may have, it draws too soft.
+The direct sibling gives each of few values a beta posterior of its own, and answers with a band
+that holds steps where there may be one.
 Proper scores and slope and intercept of the logistic recalibration do not lean on it: the direct
 sibling draws them by the Bayesian bootstrap.
 

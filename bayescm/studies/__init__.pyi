@@ -16,6 +16,7 @@ from bayescm.studies.learners import many_classes as many_classes
 from bayescm.studies.learners import pairs as pairs
 from bayescm.studies.learners import ranks as ranks
 from bayescm.studies.learners import training_sizes as training_sizes
+from bayescm.studies.ours import calibration_bands as calibration_bands
 from bayescm.studies.ours import challengers as challengers
 from bayescm.studies.ours import comparisons as comparisons
 from bayescm.studies.ours import curves as curves

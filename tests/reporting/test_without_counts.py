@@ -65,3 +65,15 @@ def test_raters_have_a_report(tmp_path):
     for part in ("90 examples; 3 raters: a, b, c", "krippendorff_alpha", "If they err together"):
         assert part in text
     assert "cannot be seen" in text
+
+
+@pytest.mark.filterwarnings("ignore:ece. The calibration curve seems:UserWarning")
+def test_a_report_says_that_the_calibration_curve_has_a_step(tmp_path):
+    rng = np.random.default_rng(5)
+    p = rng.random(900)
+    stepped = bcm.from_probabilities(rng.random(900) < np.where(p < 0.6, 0.2, 0.8), p)
+    smooth = bcm.from_probabilities(rng.random(900) < p, p)
+    for evidence, said in ((stepped, True), (smooth, False)):
+        out = bcm.report(evidence, tmp_path / f"{said}.md", measures=["brier", "ece"])
+        text = out.read_text()
+        assert ("seems to have a step" in text) is said

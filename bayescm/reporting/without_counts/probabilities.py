@@ -62,7 +62,10 @@ def of_probabilities(
         "Intervals": "equal-tailed",
         "Seed": settings["random_seed"],
     } | versions()
-    said = bcm.interval(evidence, wanted[0], **asked).attrs.get("caution", "")
+    doubtful = bcm.interval(evidence, wanted[0], **asked)
+    if whole and not several:
+        doubtful = bcm.calibration.test(evidence)  # says of the curve, too, whether it has a step
+    said = doubtful.attrs.get("caution", "")
     return [
         *sections,
         content.computed(table, told),
