@@ -302,7 +302,9 @@ class Calibration(OfForecasts):
         ends, middle = self._band(place, "smooth", places, _USUAL, True)
         low, high = self._band(place, "isotonic", places, _USUAL, True)[0].T
         factors = np.exp(self._log_step[place])
-        if ((middle < low) | (middle > high)).mean() > _OUTSIDE:
+        outside = ((middle < low) | (middle > high)).mean()
+        # Few examples seldom make it leave the band by much: then a fall has to be likelier too.
+        if outside > _OUTSIDE or (outside > 0 and factors[1] > factors[0]):
             return "grouped" if factors.mean() > 1 else "smooth"
         longer = (high - low).mean() / np.ptp(ends, axis=1).mean() - 1
         return "isotonic" if factors[0] > _DEARER * longer else "smooth"
