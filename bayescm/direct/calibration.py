@@ -37,7 +37,8 @@ _FEW = 20  # examples of a class from which on coverage was measured
 _SOME, _LEAST = 200, 0.5  # examples that stand for less than one each, and for how much at least
 # Where a step is more probable than this times the share by which the band that holds steps is
 # longer, that band answers: at even odds where it is half as long again. Chosen by simulation among
-# 1.7, 2, 2.5, 3.3 and 4 as the largest that recognises steps in .9 of data sets of 500 or more.
+# 1.7, 2, 2.5, 3.3 and 4 as the largest that recognises steps in .88 or more of the data sets of 150
+# or more where the smooth band holds less than .9.
 _DEARER = 2.0
 # A rising curve leaves the isotonic band at no more than this share of the examples, where the
 # smooth curve is too soft for a step: .08 at most in 9 of 10 simulated data sets of rising steps.
@@ -45,7 +46,7 @@ _DEARER = 2.0
 _OUTSIDE = 0.2
 _DRAWS = 4000
 # Log Bayes factor of a step from which on measures of the smooth curve are warned of: "positive"
-# evidence (Kass & Raftery 1995). Of smooth curves .1 had so much in simulations.
+# evidence (Kass & Raftery 1995). Of smooth curves .2 at most had so much in simulations.
 _POSITIVE = np.log(3)
 _USUAL = 0.95  # probability of the bands that are compared to choose one
 

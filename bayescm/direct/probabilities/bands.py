@@ -19,7 +19,7 @@ from scipy.special import betaincinv
 
 # Neighbouring forecasts are put together into so many groups, the pairs of which are looked at.
 # Simulated: of 10, 20, 30, 50, 100 and 400 groups 100 make the shortest band of 2,000 and 10,000
-# examples, at most 5 % longer than the shortest of 60 to 500; 400 make it 7 to 12 % longer.
+# examples, at most 7 % longer than the shortest of 60 to 500; 400 make it 6 to 9 % longer from 500.
 _GROUPS = 100
 # Forecasts take few values if there are at most so many, with so many examples each on average.
 # Chosen by hand: fewer examples leave limits of .5 on both sides, of which nothing is learned, and
