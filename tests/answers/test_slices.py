@@ -6,7 +6,6 @@ import pytest
 
 import bayescm as bcm
 from bayescm.direct.base import Members
-from bayescm.direct.groups.logit_grid import LogitGrid
 from bayescm.direct.robust_groups import robust_groups
 
 BAD = 4
@@ -165,34 +164,3 @@ def test_a_picture_names_few_slices_and_of_many_only_some(slices):
 def test_robust_groups_answer_for_their_population(slices):
     found = bcm.interval(slices.isel(group=slice(8)), "recall", model="robust_groups", draws=2000)
     assert 0 < found.sel(bound="lower") < found.sel(bound="upper") < 1
-
-
-def test_kinds_of_parameters_are_inverted_together_as_one_by_one():
-    rng = np.random.default_rng(1)
-    totals = rng.integers(5, 60, 9).astype(float)
-    grid = LogitGrid(rng.binomial(totals.astype(int), 0.8), totals, np.ones(2), 0.5, 1.2)
-    priors = grid._mixed(rng.normal(1.4, 0.2, 5), np.full(5, 0.3), np.full(5, 0.1))
-    count = np.array([3, 1, 4, 1, 5])
-    uniform = rng.random((2, count.sum(), 9))
-    together = grid._inverted(grid._whole, priors, count, Given(uniform))
-    ends = np.concatenate([[0], np.cumsum(count)])
-    parts = [
-        grid._inverted(
-            grid._whole, priors[[i]], count[[i]], Given(uniform[:, ends[i] : ends[i + 1]])
-        )
-        for i in range(5)
-    ]
-    np.testing.assert_allclose(together, np.concatenate(parts), rtol=1e-12)
-
-
-class Given:
-    """Uniform numbers that are given beforehand."""
-
-    def __init__(self, numbers):
-        self.left = list(numbers)
-
-    def random(self, shape):
-        """Return the next ones."""
-        numbers = self.left.pop(0)
-        assert numbers.shape == tuple(shape)
-        return numbers
