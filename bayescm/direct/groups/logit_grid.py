@@ -37,7 +37,9 @@ _UNSEEN = 0.02  # deviations that leave no trace in the data, in standard errors
 _NORMALS = 7  # nodes for spreads narrower than a step
 _ALIKE = 25  # how many times narrower the half of the prior is that says that groups are alike
 _SHARE = 9.0  # the share of groups that deviate is Beta(1, 9) beforehand
-_RAREST, _MOST = 1e-4, 0.95  # shares between which all but a thousandth of the prior lies
+# Where no group deviates the share is Beta(1, 9 + G): a thousandth lies below 1e-3 / (9 + G).
+# Above .95 next to nothing lies beforehand.
+_RAREST, _MOST = 1e-3, 0.95
 _WIDEST = 4.0  # the widest spread, in units of its prior's scale: all but 6e-5 of the prior
 _TINY = 1e-300
 # Nodes of m lie half a standard error of a group apart: so many at least and at most, and times
@@ -45,7 +47,8 @@ _TINY = 1e-300
 _MIDDLES, _POINTS, _SPREADS, _SHARES = (14, 600), 5e5, 20, 9
 # Cells of m, in its narrowest standard deviation, and how many there are at least and at most; of
 # the other two, from one node to the next. A cell of .15 adds a thousandth to a standard deviation.
-_CELL, _CELLS, _BETWEEN = 0.15, (64, 800), 4
+# While nodes close in, two cells lie between them.
+_CELL, _CELLS, _BETWEEN, _ROUGH = 0.15, (64, 800), 4, 2
 # What lies further below the highest log density is left out. Nodes stay where they are once that
 # would take a fifth off none of the three axes; they do so after two to six rounds.
 _DROP, _SHRUNK, _ROUNDS = 18.0, 0.8, 12
@@ -198,62 +201,63 @@ class LogitGrid:
             [
                 (logit(shares.min()) - room, logit(shares.max()) + room),
                 (np.log(self._flat), np.log(self._flat + _WIDEST * self.scale)),
-                (logit(_RAREST), logit(_MOST)),
+                (logit(_RAREST / (_SHARE + len(self.hits))), logit(_MOST)),
             ]
         )
         for _ in range(_ROUNDS):
-            edges, logs, missed = self._between(box)
-            kept = np.argwhere(logs > logs.max() - _DROP - missed)
-            first, last = kept.min(0), kept.max(0) + 1
+            axes, surface = self._surface(box)
+            edges = _edges(axes, [_ROUGH * (len(axis) - 1) for axis in axes])
+            likelihood = _spline(axes, surface, edges)
+            # Nodes far apart may miss the top by much, where the spline does not.
+            missed = max(likelihood.max() - surface.max(), 0.0)
+            logs = likelihood + self._log_prior(edges)
+            kept = logs > logs.max() - _DROP - missed
+            inside = [np.flatnonzero(kept.any(axis)) for axis in ((1, 2), (0, 2), (0, 1))]
             closer = np.array(
                 [
-                    (ends[max(low - 1, 0)], ends[min(high + 1, len(ends) - 1)])
-                    for ends, low, high in zip(edges, first, last, strict=True)
+                    (ends[max(at[0] - 1, 0)], ends[min(at[-1] + 2, len(ends) - 1)])
+                    for ends, at in zip(edges, inside, strict=True)
                 ]
             )
             # Of groups without any success the rate may lie below all that were observed.
-            beyond = np.array([first[0] == 0, last[0] == len(logs)]) * np.ptp(box[0]) / 2
+            beyond = np.array([kept[0].any(), kept[-1].any()]) * np.ptp(box[0]) / 2
             closer[0] += beyond * [-1, 1]
             if not beyond.any() and (np.ptp(closer, axis=1) > _SHRUNK * np.ptp(box, axis=1)).all():
                 break
             box = closer
+        narrowest = self._error(axes[1][0]) / np.sqrt(len(self.hits))
+        number = int(np.clip(np.ptp(axes[0]) / (_CELL * narrowest), *_CELLS))
+        edges = _edges(axes, [number, *(_BETWEEN * (len(axis) - 1) for axis in axes[1:])])
+        logs = _spline(axes, surface, edges) + self._log_prior(edges)
         mass = np.exp(logs - logs.max())
         ends = [edges[0], self._spread(edges[1]), expit(edges[2])]
         return Cells(ends, mass / mass.sum())
 
-    def _between(self, box):
-        """Return edges of cells (three), their log masses, and how far the nodes miss the top."""
-        error = np.sqrt(1 / (self._errors**-2).mean() + self._spread(box[1, 0]) ** 2)
-        length, groups = np.ptp(box[0]), len(self.hits)
-        most = np.clip(_POINTS / groups, 2 * _MIDDLES[0], _MIDDLES[1])
-        number = int(np.clip(2 * length / error, _MIDDLES[0], most))
+    def _error(self, node):
+        """Return the standard error of a group's logit, with the spread of a node."""
+        return np.sqrt(1 / (self._errors**-2).mean() + self._spread(node) ** 2)
+
+    def _surface(self, box):
+        """Return nodes (three) in a box, and the log likelihood at them."""
+        most = np.clip(_POINTS / len(self.hits), 2 * _MIDDLES[0], _MIDDLES[1])
+        wanted = 2 * np.ptp(box[0]) / self._error(box[1, 0])
+        number = int(np.clip(wanted, _MIDDLES[0], most))
         numbers = (number, _SPREADS, _SHARES)
         axes = [np.linspace(low, high, n) for (low, high), n in zip(box, numbers, strict=True)]
         middle, spread = np.repeat(axes[0], _SPREADS), self._spread(axes[1])
         logs = self.log_likelihood(middle, np.tile(spread, number), expit(axes[2]))
-        logs = logs.reshape(numbers)
-        highest = logs.max()
-        cells = int(np.clip(length * np.sqrt(groups) / (_CELL * error), *_CELLS))
-        sizes = (cells, _BETWEEN * (_SPREADS - 1), _BETWEEN * (_SHARES - 1))
-        edges = [np.linspace(low, high, n + 1) for (low, high), n in zip(box, sizes, strict=True)]
-        from scipy.interpolate import CubicSpline  # it loads much that others need not wait for
+        return axes, logs.reshape(numbers)
 
-        for place, (axis, ends) in enumerate(zip(axes, edges, strict=True)):
-            logs = CubicSpline(axis, logs, axis=place)((ends[1:] + ends[:-1]) / 2)
-        missed = max(logs.max() - highest, 0.0)
-        first, second, third = self._log_priors(edges)
-        logs += first[:, None, None] + second[:, None] + third
-        return edges, logs, missed
-
-    def _log_priors(self, edges):
-        """Return the log prior masses of cells of m, tau and omega between edges."""
+    def _log_prior(self, edges):
+        """Return the log prior masses of the cells between edges of m, tau and omega."""
         (a, b), middle = self.prior, (edges[0][1:] + edges[0][:-1]) / 2
         first = a * middle - (a + b) * np.logaddexp(0, middle) - betaln(a, b)
+        first += np.log(np.diff(edges[0]))
         spread = self._spread(edges[1])
         either = sum(ndtr(-spread / scale) for scale in (self.scale, self.scale / _ALIKE))
         second = np.log(np.maximum(-np.diff(either), _TINY))
         third = np.log(-np.diff(expit(-edges[2]) ** _SHARE))
-        return first + np.log(np.diff(edges[0])), second, third
+        return first[:, None, None] + second[:, None] + third
 
     def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
         """
@@ -330,7 +334,9 @@ class LogitGrid:
         share = drawn["outlying"][:, None]
         prior = (1 - share) * curves(self.grid, drawn["middle"], drawn["spread"])
         prior += share * self._apart(drawn)
-        return inverted(self.grid[None], np.sqrt(prior)[:, None] * root, count, rng)
+        used = _reached(prior)
+        root = np.sqrt(prior[:, used])[:, None] * root[:, used]
+        return inverted(self.grid[None, used], root, count, rng)
 
     def _narrow(self, piece, root, drawn, count, rng):
         """Draw logits (N, g): groups like the others by nodes of their own, others on the grid."""
@@ -339,8 +345,10 @@ class LogitGrid:
         likely = self._likelihood(piece, logits.ravel()).reshape(root.shape[0], *logits.shape)
         prior = (1 - share) / spread * np.exp(-(_LOCAL**2) / 2) / np.sqrt(2 * np.pi)
         alike = np.sqrt(likely.swapaxes(0, 1) * prior[:, None])
-        apart = np.sqrt(share * self._apart(drawn))[:, None] * root
-        grid = np.broadcast_to(self.grid, (len(middle), len(self.grid)))
+        deviating = share * self._apart(drawn)
+        used = _reached(deviating)
+        apart = np.sqrt(deviating[:, used])[:, None] * root[:, used]
+        grid = np.broadcast_to(self.grid[used], (len(middle), apart.shape[2]))
         root = np.concatenate([alike, apart], axis=2)
         return inverted(np.concatenate([logits, grid], axis=1), root, count, rng, len(_LOCAL))
 
@@ -398,6 +406,28 @@ def inverted(
     part = np.log1p(part * np.expm1(slope)) / slope
     kind = np.repeat(np.arange(kinds) if len(logits) > 1 else np.zeros(kinds, int), count)[:, None]
     return logits[kind, at] + part * (logits[kind, at + 1] - logits[kind, at])
+
+
+def _reached(density):
+    """Return the slice of a grid outside of which densities (K, M) are next to nothing."""
+    at = np.flatnonzero((density > 1e-12 * density.max(axis=1, keepdims=True)).any(axis=0))
+    return slice(at[0], at[-1] + 1)
+
+
+def _edges(axes, numbers):
+    """Return the edges of so many even cells along every axis."""
+    return [np.linspace(axis[0], axis[-1], n + 1) for axis, n in zip(axes, numbers, strict=True)]
+
+
+def _spline(axes, values, edges):
+    """Return a cubic spline of values at nodes of three axes, at the middles between edges."""
+    from scipy.interpolate import CubicSpline  # it loads much that others need not wait for
+
+    for place, (axis, ends) in enumerate(zip(axes, edges, strict=True)):
+        # It is linear in the values: a matrix, much faster than a spline for every line.
+        matrix = CubicSpline(axis, np.eye(len(axis)))((ends[1:] + ends[:-1]) / 2)
+        values = np.moveaxis(np.tensordot(matrix, values, (1, place)), 0, place)
+    return values
 
 
 def _even(size, rng):

@@ -237,3 +237,34 @@ class Uniform:
         """Return them."""
         assert self.numbers.shape == tuple(shape)
         return self.numbers
+
+
+@pytest.mark.long
+def test_rates_drawn_from_the_prior_have_uniform_ranks():
+    """Simulation-based calibration: in 200 data sets of 2 to 15 groups, by chi-squared of tenths."""
+    rng, ranks = np.random.default_rng(7), []
+    for _ in range(200):
+        number = rng.integers(2, 16)
+        middle = logit(np.clip(rng.beta(2, 1), 1e-12, 1 - 1e-12))
+        spread = np.abs(rng.standard_normal()) * SCALE * rng.choice([1, 1 / 25])
+        share = rng.beta(1, 9)
+        wide = np.hypot(spread, DEVIATION / 2)
+        odd = rng.random(number + 1) < share
+        off = odd * DEVIATION * rng.choice([-1, 1], number + 1)
+        scale = np.where(odd, wide, spread)
+        logits = middle + off + scale * rng.standard_normal(number + 1)
+        totals = rng.integers(4, 300, number)
+        hits = rng.binomial(totals, expit(logits[:-1]))
+        grid = LogitGrid(hits.astype(float), totals.astype(float), np.array([2, 1]), 0.5, DEVIATION)
+        drawn = grid.draw(999, rng, groups=True)
+        true = {"middle": middle, "spread": spread, "outlying": share, "new": logits[-1]}
+        below = [np.mean(drawn[name] < value) for name, value in true.items()]
+        below += [
+            np.mean(np.ptp(drawn["logits"], axis=1) < np.ptp(logits[:-1])),
+            np.mean(drawn["logits"].min(1) < logits[:-1].min()),
+        ]
+        ranks.append(below)
+    for column in np.transpose(ranks):
+        counts = np.histogram(column, np.linspace(0, 1, 11))[0]
+        # The .9999 quantile of chi-squared of nine degrees of freedom.
+        assert ((counts - 20) ** 2 / 20).sum() < 33.7, counts
