@@ -241,7 +241,7 @@ class Uniform:
 
 @pytest.mark.long
 def test_rates_drawn_from_the_prior_have_uniform_ranks():
-    """Simulation-based calibration: in 200 data sets of 2 to 15 groups, by chi-squared of tenths."""
+    """Simulation-based calibration: 200 data sets of 2 to 15 groups, chi-squared of tenths."""
     rng, ranks = np.random.default_rng(7), []
     for _ in range(200):
         number = rng.integers(2, 16)
