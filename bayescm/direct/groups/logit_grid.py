@@ -228,8 +228,7 @@ class LogitGrid:
             box = closer
         narrowest = self._error(axes[1][0]) / np.sqrt(len(self.hits))
         number = int(np.clip(np.ptp(axes[0]) / (_CELL * narrowest), *_CELLS))
-        spreads, shares = _BETWEEN
-        sizes = [number, spreads * (_SPREADS - 1), shares * (_SHARES - 1)]
+        sizes = [number, _BETWEEN[0] * (_SPREADS - 1), _BETWEEN[1] * (_SHARES - 1)]
         edges = _edges(axes, sizes)
         logs = _spline(axes, surface, edges) + self._log_prior(edges)
         mass = np.exp(logs - logs.max())
