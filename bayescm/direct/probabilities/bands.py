@@ -14,7 +14,6 @@ for binary outcome predictions. Biometrika 110, 663-680. doi:10.1093/biomet/asac
 """
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import betaincinv
 
 # Neighbouring forecasts are put together into so many groups, the pairs of which are looked at.
@@ -106,6 +105,8 @@ def isotonic(
     probability, hits, total : ndarray, shape (m,)
         The distinct forecasts in rising order, and the positives and examples of each.
     """
+    from scipy.optimize import isotonic_regression  # it loads much that others need not wait for
+
     fitted = isotonic_regression(hits / total, weights=total).x
     nearest = np.maximum(np.searchsorted(probability, places, side="right") - 1, 0)
     first, last, hits, total = _neighbours(probability, hits, total)
