@@ -1,0 +1,159 @@
+"""The golden documents: reports, the dashboard's pages, and first cases of simulations, as text."""
+
+import asyncio
+import re
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import golden_evidence as e
+
+import bayescm as bcm
+
+REPORTS = {
+    "two classes": lambda: (e.two(), {}),
+    "three classes": lambda: (e.three(), {}),
+    "two classifiers": lambda: (e.outcomes(), {"rope": 0.01}),
+    "folds": lambda: (e.folds(), {}),
+    "groups": lambda: (e.groups(), {}),
+    "studies": lambda: (e.studies(), {"measures": ["recall", "specificity"]}),
+    "scores": lambda: (e.scores(), {}),
+    "probabilities": lambda: (e.probabilities(), {}),
+    "attempts": lambda: (e.attempts(), {}),
+    "partly labelled": lambda: (e.partly_labelled(), {}),
+    "raters": lambda: (e.raters(), {}),
+    "results": lambda: (e.results(), {}),
+}
+PAGES = ("/", "/classifier?name=" + quote("spam filter"), "/metrics", "/healthz", "/nowhere")
+# Studies, and tables of those that have several, whose first case is quick and needs no data file.
+STUDIES = (
+    "agreement",
+    "attempts",
+    "best",
+    "binned-intervals",
+    "caelen / figure 3",
+    "caelen-sequential",
+    "calibration-bands",
+    "challengers",
+    "class-probabilities / coverage",
+    "class-probabilities / softmax",
+    "class-probabilities / softmax-pairs",
+    "comparisons / paired",
+    "comparisons / jointly",
+    "comparisons / rows",
+    "crossed",
+    "curves / curves",
+    "curves / paired",
+    "curves / choice",
+    "curves / weighted",
+    "designs",
+    "differing-folds",
+    "forecast-streams / healthy",
+    "forecast-streams / drifting",
+    "gaps",
+    "groups",
+    "hard-counts",
+    "judges / coverage",
+    "judges / comparisons",
+    "judges / real",
+    "label-errors",
+    "labelling",
+    "many-classes",
+    "meta-regression",
+    "online / truth from the prior",
+    "online / fixed truth",
+    "online / drift",
+    "pairs",
+    "priors",
+    "probabilities / bands",
+    "ranks",
+    "raters",
+    "run-length / alarms",
+    "run-length / healthy",
+    "site-pairs",
+    "sites",
+    "thesis / 5",
+    "thesis / 6",
+    "thesis / dependent",
+    "training-sizes",
+    "transfer",
+    "wang-2015 / 2",
+    "wang-2015 / 3",
+    "wang-2015 / 4",
+    "wang-2015 / 5",
+    "wang-li / 3",
+    "wang-li / 5",
+    "wang-li / remark-4",
+    "weights",
+    "worst",
+)
+
+
+def report(name: str, seed: int) -> str:
+    """Return the Markdown of a report, without the version and the day."""
+    evidence, keywords = REPORTS[name]()
+    with tempfile.TemporaryDirectory() as folder:
+        path = bcm.report(evidence, Path(folder) / "report.md", random_seed=seed, **keywords)
+        text = path.read_text(encoding="utf-8")
+    text = re.sub(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?", "<day>", text)
+    return re.sub(r"\b[\w-]+ \d+\.\d+(\.\d+)?(\.?\w+)*(?=[,.) ])", "<version>", text)
+
+
+def pages() -> dict[str, str]:
+    """Return status and text of every page of a dashboard."""
+    with tempfile.TemporaryDirectory() as folder:
+        application = _dashboard(str(Path(folder) / "ledger.db"))
+        return {path: _without_markup(asyncio.run(_get(application, path))) for path in PAGES}
+
+
+def _dashboard(store):
+    """Return the dashboard of a ledger of one classifier and one challenge."""
+    with bcm.online.Monitor(store, "spam filter") as monitor:
+        for week, tp in enumerate([45, 44, 46, 45, 20, 18, 22]):
+            batch = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
+            monitor.add(f"week {week}", batch, at=f"2026-01-{week + 1:02d}")
+    actual = [0, 1] * 40
+    wrong = {"old": 30, "new": 4}
+    answers = {k: [1 - y if i < n else y for i, y in enumerate(actual)] for k, n in wrong.items()}
+    with bcm.online.Challenge(store, "a duel") as challenge:
+        both = bcm.from_classifiers(actual, answers, labels=[0, 1])
+        challenge.add("first", both, at="2026-02-01")
+    return bcm.online.dashboard(store, floor={"recall": 0.8})
+
+
+async def _get(application, path):
+    """Return status and body of a page, asked of the ASGI application itself."""
+    where, _, query = path.partition("?")
+    scope = {"type": "http", "method": "GET", "path": where, "query_string": query.encode()}
+    scope |= {"headers": [(b"host", b"localhost")], "http_version": "1.1", "scheme": "http"}
+    scope |= {"root_path": "", "server": ("localhost", 80), "client": ("127.0.0.1", 1)}
+    status, body = [], []
+
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message):
+        if message["type"] == "http.response.start":
+            status.append(message["status"])
+        else:
+            body.append(message.get("body", b""))
+
+    await application(scope, receive, send)
+    return f"{status[0]}\n{b''.join(body).decode()}"
+
+
+def _without_markup(page):
+    """Return the text of a page: no drawings, no tags, no blank lines, no times of the server."""
+    page = re.sub(r"<(svg|style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+    lines = re.sub(r"<[^>]+>", " ", page).splitlines()
+    text = "\n".join(" ".join(line.split()) for line in lines if line.strip())
+    return re.sub(r"(_seconds|_created|process_\w+)(\{[^}]*\})? \S+", r"\1 <time>", text)
+
+
+def study(name: str) -> object:
+    """Return two replications of the first case of a study, by its name and table."""
+    from bayescm.studies.command import run_study
+
+    study, _, table = name.partition(" / ")
+    answer = run_study(study, table or None, case=1, replications=2, seed=0, jobs=1)
+    return answer.drop(columns=[each for each in ("version", "seconds") if each in answer])

@@ -1,0 +1,68 @@
+"""Every golden output is as it was recorded; what is known to be wrong is so still."""
+
+import copy
+
+import numpy as np
+import pytest
+import recorded
+from golden_figures import differences, flatten
+from golden_wrong import WRONG
+
+_QUICK = 0.15  # seconds; what takes longer is run before every landing
+
+
+def _entries():
+    for part in recorded.PARTS:
+        for name, entry in recorded.load(part).items():
+            marks = [pytest.mark.long] if entry["seconds"] > _QUICK else []
+            yield pytest.param(part, name, entry, id=f"{part}: {name}", marks=marks)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("part", "name", "entry"), list(_entries()))
+def test_the_output_is_as_recorded(part, name, entry):
+    answer, kind = recorded.answers(part)[name]
+    new = recorded.made(answer, kind)
+    errors = entry.get("errors", {})
+    changed = differences(entry["figures"], new["figures"], entry["class"], errors)
+    assert not changed, "\n".join(changed[:20])
+
+
+def test_everything_is_recorded():
+    for part in recorded.PARTS:
+        assert recorded.load(part).keys() == recorded.answers(part).keys()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_known_to_be_wrong(name):
+    known = WRONG[name]
+    off = np.abs(known.answer() - np.array(known.right)).max()
+    assert off > known.within, f"right at last (off by {off:.1g}): record it, and take it out"
+
+
+@pytest.mark.parametrize("kind", ["exact", "integrated", "sampled"])
+def test_the_fence_sees_a_broken_number(kind):
+    entry = next(
+        each
+        for part in ("calls", "commands")
+        for each in recorded.load(part).values()
+        if each["class"] == kind and (kind != "sampled" or each.get("errors"))
+    )
+    figures, errors = entry["figures"], entry.get("errors", {})
+    assert not differences(figures, figures, kind, errors)
+    path = next(iter(errors)) if errors else next(k for k, v in figures.items() if type(v) is list)
+    for by, seen in ((0.5, False), (20, True)):
+        broken = copy.deepcopy(figures)
+        broken[path][0] += by * max(1e-9 * broken[path][1], errors.get(path, 0))
+        assert bool(differences(figures, broken, kind, errors)) is seen
+    words = next(k for k, v in figures.items() if type(v) is str)
+    assert differences(figures, figures | {words: "other"}, kind, errors)
+    assert differences(figures, {k: v for k, v in figures.items() if k != path}, kind, errors)
+
+
+def test_figures_in_texts_may_differ_by_their_last_digit_only():
+    old, new, wrong = (flatten(f"recall {each} of 9 [a]") for each in ("0.123", "0.1235", "0.126"))
+    assert not differences(old, new, "sampled", {})
+    assert differences(old, wrong, "sampled", {})
+    assert differences(old, flatten("precision 0.123 of 9 [a]"), "sampled", {})
