@@ -106,8 +106,8 @@ def _warn_of_error(error, ends):
     if error > max(_LARGE_ERROR * length, _SMALL_ERROR):
         warnings.warn(
             f"A bound has a numerical error of about {error:.2g}, beside an interval of length "
-            f"{length:.2g}. Classes with few examples are the usual reason: combine or leave "
-            "them out, or use fit(counts, method='nuts').",
+            f"{length:.2g}. Classes or items with few examples are the usual reason: combine or "
+            "leave them out, or use fit(..., method='nuts') of the same evidence.",
             UserWarning,
             stacklevel=3,
         )

@@ -44,6 +44,7 @@ _DEARER = 2.0
 # smooth curve is too soft for a step: .08 at most in 9 of 10 simulated data sets of rising steps.
 # Curves that fall from .7 to .3 left it at .58 (60 examples) to all of them (500), in the median.
 _OUTSIDE = 0.2
+_MANY = 2000  # examples that this was simulated with
 _DRAWS = 4000
 # Log Bayes factor of a step from which on measures of the smooth curve are warned of: "positive"
 # evidence (Kass & Raftery 1995). Of smooth curves .2 at most had so much in simulations.
@@ -302,13 +303,16 @@ class Calibration(OfForecasts):
         places = probability[np.searchsorted(reached, np.linspace(0.01, 0.99, 50))]
         ends, middle = self._band(place, "smooth", places, _USUAL, True)
         low, high = self._band(place, "isotonic", places, _USUAL, True)[0].T
-        factors = np.exp(self._log_step[place])
+        rising, falling = self._log_step[place]
         outside = ((middle < low) | (middle > high)).mean()
-        # Few examples seldom make it leave the band by much: then a fall has to be likelier too.
-        if outside > _OUTSIDE or (outside > 0 and factors[1] > factors[0]):
-            return "grouped" if factors.mean() > 1 else "smooth"
+        # Few examples seldom make it leave the band by much: then a fall has to be likelier too. Of
+        # many it is too soft next to a rising step as well, but a fall leaves no rising curve.
+        falls = outside > 0 and falling > rising
+        falls |= (low > high).any() or (outside > _OUTSIDE and total.sum() <= _MANY)
+        if falls:
+            return "grouped" if np.logaddexp(rising, falling) > np.log(2) else "smooth"
         longer = (high - low).mean() / np.ptp(ends, axis=1).mean() - 1
-        return "isotonic" if factors[0] > _DEARER * longer else "smooth"
+        return "isotonic" if longer <= 0 or rising > np.log(_DEARER * longer) else "smooth"
 
     def departures(self, places: np.ndarray) -> np.ndarray:
         """Draw the largest distance of each curve from the diagonal at probabilities, (S, K)."""

@@ -57,7 +57,8 @@ class Forecasts:
 
     def mean_score(self, score: np.ndarray) -> np.ndarray:
         """Return the mean (S, K) of a proper score (K, u) of single forecasts."""
-        return _mean_score(self.weight, score, self.pseudo)
+        wrong = (self.probability > 0.5) != (self.outcome == 1)
+        return _mean_score(self.weight, score, wrong, self.pseudo)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,23 +125,29 @@ class ClassForecasts:
 
     def mean_score(self, score: np.ndarray) -> np.ndarray:
         """Return the mean (S, K) of a proper score (K, u) of whole forecasts."""
-        return _mean_score(self.weight, score, self.pseudo)
+        wrong = self.probability.argmax(axis=-1) != self.code
+        return _mean_score(self.weight, score, wrong, self.pseudo)
 
 
-def _mean_score(weight, score, pseudo):
+def _mean_score(weight, score, wrong, pseudo):
     """
     Return means (S, K) of scores (K, u), those of pseudo-examples held within the examples'.
 
     Pseudo-examples stand at the lowest and the highest forecast, where a loss without a bound would
-    outweigh the sample: they count as the worst and the best score that an example has. Only if
-    that loss is infinite the mean is: a forecast of exactly 0 may come true.
+    outweigh the sample: they count as the worst and the best score that an example has. Two kinds
+    keep their own. Where no example is ``wrong`` (K, u), by the most probable class, nothing shows
+    what a mistake costs; and if a loss is infinite the mean is, as a forecast of exactly 0 may come
+    true.
     """
     if not pseudo:
         return weight @ score.T
     examples, prior = score[:, :-pseudo], score[:, -pseudo:]
     low, high = examples.min(axis=1, keepdims=True), examples.max(axis=1, keepdims=True)
-    mean = weight @ np.concatenate([examples, np.clip(prior, low, high)], axis=1).T
-    return np.where(np.isinf(score).any(axis=1), np.inf, mean)
+    mistaken = wrong[:, :-pseudo].any(axis=1, keepdims=True)
+    prior = np.where(mistaken & np.isfinite(prior), np.clip(prior, low, high), prior)
+    infinite = np.isinf(prior).any(axis=1) | np.isinf(examples).any(axis=1)
+    finite = np.nan_to_num(np.concatenate([examples, prior], axis=1), posinf=0.0)
+    return np.where(infinite, np.inf, weight @ finite.T)
 
 
 def area(forecasts: Forecasts, row: np.ndarray) -> np.ndarray:

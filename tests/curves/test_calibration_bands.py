@@ -202,3 +202,13 @@ def test_measures_of_the_curve_are_warned_of_where_it_has_a_step():
     bcm.interval(stepped, "brier", draws=500)
     bcm.interval(smooth, "ece", draws=500)
     assert "seems to have a step" in bcm.calibration.test(stepped).attrs["caution"]
+
+
+@pytest.mark.parametrize("heights", [(0.2, 0.7), (0.05, 0.9)])
+def test_a_rising_step_of_many_examples_is_not_taken_for_a_fall(heights):
+    rng = np.random.default_rng(5)
+    p = rng.random(30_000)
+    actual = (rng.random(30_000) < np.where(p < 0.4, *heights)).astype(int)
+    assert bcm.direct.calibration(bcm.from_probabilities(actual, p)).methods == ["isotonic"]
+    fallen = (rng.random(30_000) < np.where(p < 0.4, *heights[::-1])).astype(int)
+    assert bcm.direct.calibration(bcm.from_probabilities(fallen, p)).methods == ["grouped"]

@@ -147,11 +147,9 @@ def test_classifiers_that_differ_in_few_examples_are_warned_of():
     plain = 0.3 + 0.4 * actual
     other = np.where(np.arange(100) == 7, 0.5, plain)
     evidence = bcm.from_probabilities(actual, {"a": plain, "b": other, "c": plain})
-    with pytest.warns(
-        UserWarning, match="differ in 1 of 100 forecasts, which tell as much as 1"
-    ) as w:
+    with pytest.warns(UserWarning, match="in 1 of 100 forecasts, .* worth 1 equal ones") as warned:
         bcm.compare(evidence, "brier", draws=500)
-    assert len(w) == 2
+    assert len(warned) == 2
 
 
 def test_classifiers_that_differ_in_few_examples_by_much_are_warned_of():
@@ -159,7 +157,7 @@ def test_classifiers_that_differ_in_few_examples_by_much_are_warned_of():
     odds, noise = rng.normal(0, 11, 100), rng.normal(0, 0.7, (2, 100))
     actual = (rng.random(100) < 1 / (1 + np.exp(-odds / 1.6))).astype(int)
     sure = {k: 1 / (1 + np.exp(-odds - e)) for k, e in zip("ab", noise, strict=True)}
-    with pytest.warns(UserWarning, match="of 100 forecasts, which tell as much as"):
+    with pytest.warns(UserWarning, match="of 100 forecasts, by so unequal"):
         bcm.compare(bcm.from_probabilities(actual, sure), "log_loss", draws=500)
     unsure = {k: 1 / (1 + np.exp(-odds / 11 - e)) for k, e in zip("ab", noise, strict=True)}
     bcm.compare(

@@ -191,6 +191,21 @@ def test_the_mean_area_of_classes_told_apart_without_a_mistake_is_not_certain():
     assert (single[:, 0] < macro[0]).all()  # of a class alone there are twenty examples
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_of_forecasts_that_are_all_right_are_not_certain(classes):
+    """Three mistakes in a hundred are seen in none of 40 examples three times in ten."""
+    code, outcome = np.arange(40) % classes, np.eye(classes)
+    forecast = 0.1 / (classes - 1) + (0.9 - 0.1 / (classes - 1)) * outcome[code]
+    evidence = bcm.from_probabilities(code, forecast if classes > 2 else forecast[:, 1])
+    right, wrong = (((forecast[0] - outcome[k]) ** 2).sum() for k in (0, 1))
+    means = {
+        "log_loss": -0.97 * np.log(forecast[0, 0]) - 0.03 * np.log(forecast[0, 1]),
+        "brier": (0.97 * right + 0.03 * wrong) / (2 if classes == 2 else 1),
+    }
+    for measure, mean in means.items():
+        assert bcm.interval(evidence, measure, kind="eti", draws=1000)[1] > mean
+
+
 def test_log_loss_with_forecasts_of_exactly_0_is_refused():
     forecast, code = softmax_of_normals(40, 800, 2, seed=3)
     forecast[5, (code[5] + 1) % 40] = 0
