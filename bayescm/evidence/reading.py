@@ -218,10 +218,16 @@ def _from_table(file, labels, positive):
     return from_matrix(table, labels=labels, positive=as_label(positive, kind))
 
 
+def _numbers(column):
+    """Return a column of numbers; the first one of a file is read as texts, as names may be."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    return (column if numbers.isna().any() else numbers).to_numpy()
+
+
 def _from_studies(file, labels, positive):
     frame = file.whole(_MOST_STUDIES)
     columns = {name.lower(): name for name in file.names}
-    tp, fn, fp, tn = (frame.pop(columns[cell]).to_numpy() for cell in ("tp", "fn", "fp", "tn"))
+    tp, fn, fp, tn = (_numbers(frame.pop(columns[cell])) for cell in ("tp", "fn", "fp", "tn"))
     chosen = ("negative", "positive") if labels is None else labels
     counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn, labels=chosen).rename(batch="group")
     if positive is not None and positive != counts["positive"].item():

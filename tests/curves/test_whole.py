@@ -65,7 +65,9 @@ def test_roc_bands_hold_curves_that_lie_on_the_axes(simultaneous):
         truth = np.array([0.5, 1, 1])
         held.append(((lower <= truth) & (truth <= upper)).all())
     assert np.mean(held) >= 0.8
-    apart = curves.roc(bcm.from_scores(actual, actual), draws=300, simultaneous=simultaneous)
+    apart = curves.roc(
+        bcm.from_scores(actual, actual.astype(float)), draws=300, simultaneous=simultaneous
+    )
     assert (apart.tpr.sel(bound="upper") == 1).all()
 
 

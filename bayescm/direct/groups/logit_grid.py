@@ -105,9 +105,14 @@ class LogitGrid:
         return min(_COARSE, _FINE * error, max(self.deviation, _UNSEEN * error) / 4)
 
     @cached_property
+    def _near(self):
+        """The lowest and the highest logit near the groups."""
+        return logit(self._shares.min()) - 1, logit(self._shares.max()) + 1
+
+    @cached_property
     def grid(self) -> np.ndarray:
         """The logits (M,)."""
-        low, high = logit(self._shares.min()) - 1, logit(self._shares.max()) + 1
+        low, high = self._near
         near = np.arange(low, high + self.step, self.step)
         tail = np.arange(_COARSE, _TAIL + 3 * self.scale, _COARSE)
         return np.concatenate([near[0] - tail[::-1], near, near[-1] + tail])
@@ -142,7 +147,9 @@ class LogitGrid:
     def _average(self, piece, likely, middle, spread):
         """Return the likelihoods (P, g) of groups, averaged over normal logits (P,)."""
         average = np.empty((len(middle), len(likely)))
-        wide = spread >= self.step
+        low, high = self._near
+        # Beyond the groups the steps are wide, and a narrow curve would fall between two of them.
+        wide = spread >= np.where((low <= middle) & (middle <= high), self.step, _COARSE)
         average[wide] = masses(self.grid, middle[wide], spread[wide]) @ likely.T
         if not wide.all():
             nodes, weights = normal_rule(_NORMALS)
