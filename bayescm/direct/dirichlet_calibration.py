@@ -9,9 +9,9 @@ of the pseudo-examples lie within those of the examples (`mean_score`).
 A class against the rest needs more. The mean of n_c numbers varies by s^2/n_c, but under the
 Bayesian bootstrap only by s^2 (n_c - 1) / n_c / (n_c + 1); with weights of Gamma(1 - 2/n_c) it
 varies by s^2/n_c. They are a part of the weights above (a Gamma(1) is Gamma(a) + Gamma(1 - a)). The
-interval of one class has the prior of two classes, half an example at each of its ends; the mean
-over the classes has that of all classes together: pulls that are small next to the interval of one
-class all go the same way, and would add up.
+interval of one class has the prior of two classes, half an example at each of its ends. In a mean
+over the classes such pulls, small next to the interval of one class, would all go the same way and
+add up: there all classes share an eighth of an example at either end.
 
 Each class against the rest, and the highest probability, have the smooth curves of two classes; the
 whole forecast has the Dirichlet calibration, in `bayescm.direct.probabilities.linear`.
@@ -37,8 +37,10 @@ from bayescm.measures.forecasts import ClassForecasts, Forecasts, log_odds
 from bayescm.validate import fail
 
 _END = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
-_AVERAGED = 0.125  # the same in all of the classes that a mean is taken over
-_LEAST = 0.1  # of a gamma weight: of classes of one or two examples
+# The same in all of the classes that a mean is taken over: half an example made intervals of the
+# mean area up to 2.2 times as long as the t interval of 100 examples of ten classes, an eighth 1.5.
+_AVERAGED = 0.125
+_LEAST = 0.1  # shape of a weight in classes of one or two examples, as a gamma's must be positive
 _MANY = 100  # examples of a class whose mean the plain Bayesian bootstrap spreads by 1 % too little
 _FEW = 20  # examples of a class from which on coverage was measured
 _MOST = 20  # classes of which the whole forecast is recalibrated
