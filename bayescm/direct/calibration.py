@@ -90,6 +90,13 @@ class Calibration(OfForecasts):
             said = [f"{few:.3g} {side} {many} few: the intervals may be too short."]
         return said + self._apart() + said_of_exact(self.evidence["score"].values)
 
+    def _of_those(self, chosen):
+        """Return " of a, b", the classifiers that are chosen (K,); nothing of a single one."""
+        if self.names is None:
+            return ""
+        names = [str(name) for name, one in zip(self.names, chosen, strict=True) if one]
+        return f" of {', '.join(names)}"
+
     def _apart(self):
         """Say so where forecasts tell the classes apart without a mistake."""
         negative, positive = (self.probability[:, self.outcome == each] for each in (0, 1))
@@ -97,10 +104,8 @@ class Calibration(OfForecasts):
         right |= positive.max(axis=1) < negative.min(axis=1)
         if not right.any():
             return []
-        named = zip(self.names or [""], right, strict=True)
-        whose = ", ".join(str(name) for name, each in named if each)
         return [
-            f"The forecasts{f' of {whose}' if whose else ''} tell the classes apart without a "
+            f"The forecasts{self._of_those(right)} tell the classes apart without a "
             "mistake: how large the slope of calibration is, the prior says alone."
         ]
 
@@ -281,10 +286,8 @@ class Calibration(OfForecasts):
         stepped = (self._log_step > _POSITIVE).any(axis=1)
         if not stepped.any():
             return []
-        named = zip(self.names or [""], stepped, strict=True)
-        whose = ", ".join(str(name) for name, each in named if each)
         return [
-            f"The calibration curve{f' of {whose}' if whose else ''} seems to have a step, which "
+            f"The calibration curve{self._of_those(stepped)} seems to have a step, which "
             "the smooth one draws too soft: its distance from the diagonal is larger."
         ]
 
