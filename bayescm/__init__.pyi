@@ -41,8 +41,8 @@ from .answers.region import region as region
 from .answers.summary import summary as summary
 from .answers.tables.bars import table as table
 from .answers.tables.great import great_table as great_table
-from .classical.design_effect import design_effect as design_effect
-from .classical.design_effect import effective_counts as effective_counts
+from .classical.clusters import design_effect as design_effect
+from .classical.clusters import effective_counts as effective_counts
 from .curves import calibration as calibration
 from .curves.calibration.recalibrating import recalibrated as recalibrated
 from .curves.deciding.costs import expected_cost as expected_cost

@@ -1,21 +1,20 @@
 """Frequentist intervals, for comparison with the posterior ones."""
 
-from bayescm.classical.bootstrap import bootstrap
-from bayescm.classical.combined_f import combined_5x2
-from bayescm.classical.correlated_t import correlated_t
-from bayescm.classical.curve_bootstrap import curve_bootstrap
-from bayescm.classical.delong import delong, delong_compare
-from bayescm.classical.delta import delta
-from bayescm.classical.fold_t import fold_t
-from bayescm.classical.judges.rates import prediction_powered, rogan_gladen
-from bayescm.classical.many.ranks import friedman, nemenyi
-from bayescm.classical.many.signed_rank import signed_rank
+from bayescm.classical.curves import (
+    curve_bootstrap,
+    delong,
+    delong_compare,
+    hull_areas,
+    precision_recall_bands,
+    roc_bands,
+)
+from bayescm.classical.folds import combined_5x2, correlated_t, fold_t
+from bayescm.classical.intervals import bootstrap, delta, proportion
+from bayescm.classical.judges import prediction_powered, rogan_gladen
 from bayescm.classical.max_z import max_abs_z
 from bayescm.classical.paired import cochran_q, mcnemar, paired_difference
-from bayescm.classical.probabilities.goodness import hosmer_lemeshow, spiegelhalter_z
-from bayescm.classical.probabilities.isotonic import corp, isotonic_band
-from bayescm.classical.proportion import proportion
-from bayescm.classical.roc_bands import hull_areas, precision_recall_bands, roc_bands
+from bayescm.classical.probabilities import corp, hosmer_lemeshow, isotonic_band, spiegelhalter_z
+from bayescm.classical.ranks import friedman, nemenyi, signed_rank
 
 __all__ = [
     "bootstrap",

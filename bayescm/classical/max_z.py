@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import chdtr, erf, ndtri
+from scipy.special import chdtr, ndtr, ndtri
 
 from bayescm.validate import check_prob, fail
 
@@ -47,7 +47,7 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
     2.236477
     """
     prob = check_prob(prob)
-    correlation = _distinct(_checked(correlation))
+    correlation = _drop_copies(_check_correlation(correlation))
     single = float(ndtri((1 + prob) / 2))
     if len(correlation) <= 1:
         return single
@@ -57,7 +57,7 @@ def max_abs_z(correlation: np.ndarray, *, prob: float = 0.95, points: int = 2**1
     return float(brentq(lambda q: covers(q) - prob, single - 0.01, widest + 0.01, xtol=1e-12))
 
 
-def _checked(correlation):
+def _check_correlation(correlation):
     correlation = np.atleast_2d(np.asarray(correlation, float))
     square = correlation.ndim == 2 and correlation.shape[0] == correlation.shape[1]
     if (
@@ -74,7 +74,7 @@ def _checked(correlation):
     return correlation
 
 
-def _distinct(correlation):
+def _drop_copies(correlation):
     """Drop variables that are another one, or its negative."""
     keep: list[int] = []
     for row in range(len(correlation)):
@@ -97,13 +97,13 @@ def _coverage(correlation, points):
 def _equicorrelated(q, common, size):
     """P(all abs(Z_k) <= q) by the one factor they share."""
     nodes, weights = _normal_rule(200)
-    low = _Phi((-q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
-    high = _Phi((q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
+    low = ndtr((-q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
+    high = ndtr((q - np.sqrt(common) * nodes) / np.sqrt(1 - common))
     return weights @ (high - low) ** size
 
 
 class _Conditioned:
-    """P(all abs(Z_k) <= q) variable by variable, each given those before it (Genz)."""
+    """P(all abs(Z_k) <= q) variable by variable, conditional on those before it (Genz)."""
 
     def __init__(self, correlation):
         self.factor = np.linalg.cholesky(correlation)
@@ -118,8 +118,8 @@ class _Conditioned:
         drawn: list[np.ndarray] = []
         total = self.weights
         for row, factors in enumerate(self.factor):
-            given = sum((f * z for f, z in zip(factors, drawn, strict=False)), 0.0)
-            low, high = _Phi((-q - given) / factors[row]), _Phi((q - given) / factors[row])
+            mean = sum((f * z for f, z in zip(factors, drawn, strict=False)), 0.0)
+            low, high = ndtr((-q - mean) / factors[row]), ndtr((q - mean) / factors[row])
             total = total * (high - low)
             if row < len(self.uniform):
                 drawn.append(ndtri(low + self.uniform[row] * (high - low)))
@@ -160,7 +160,3 @@ def _normal_rule(number):
     nodes = np.linspace(-9, 9, number)
     weights = np.exp(-(nodes**2) / 2)
     return nodes, weights / weights.sum()
-
-
-def _Phi(x):
-    return 0.5 * (1 + erf(np.asarray(x) / np.sqrt(2)))

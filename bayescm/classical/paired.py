@@ -1,6 +1,12 @@
-"""Classifiers on the same examples: tests and intervals of the difference of two accuracies."""
+"""
+Classifiers on the same examples: tests and intervals of the difference of two accuracies.
+
+Of two classifiers the examples fall into a table [[a, b], [c, d]]: both right, only the first, only
+the second, both wrong. All that bears on the difference (b - c) / n are the discordant b and c.
+"""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -9,6 +15,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import bdtr, chdtrc, ndtri
 
+from bayescm.classical.intervals import wilson
 from bayescm.evidence.outcomes import arrays, as_outcomes
 from bayescm.validate import check_choice, check_counts, check_prob, fail
 
@@ -52,43 +59,37 @@ def mcnemar(evidence: Any, *, method: str = "mid-p") -> pd.DataFrame:
     >>> round(mcnemar([[1, 1], [7, 12]])["p_value"][0], 3)
     np.float64(0.039)
     """
-    check_choice("method", method, list(TESTS))
+    check_choice("method", method, list(_TESTS))
     rows = []
-    for names, ((_, b), (c, _)) in _pairs(evidence):
-        statistic, p = TESTS[method](b, c)
+    for names, ((_, b), (c, _)) in _tables(evidence):
+        statistic, p = _TESTS[method](b, c)
         pair = {**names, "only_first": b, "only_second": c}
         rows.append({**pair, "statistic": statistic, "p_value": p})
     return pd.DataFrame(rows)
 
 
-def _binomial(midway):
-    def test(b, c):
-        total, least = b + c, min(b, c)
-        if total != round(total) or least != round(least):
-            todo = 'pass method="asymptotic"'
-            raise fail("a binomial test needs whole counts", (b, c), "whole counts", todo)
-        tail = bdtr(least, int(total), 0.5)
-        below = bdtr(least - 1, int(total), 0.5) if least else 0.0
-        return least, float(min(1.0, tail + below if midway else 2 * tail))
-
-    return test
+def _binomial_test(b, c, *, mid_p):
+    n, least = b + c, min(b, c)
+    if n != round(n) or least != round(least):
+        todo = 'pass method="asymptotic"'
+        raise fail("a binomial test needs whole counts", (b, c), "whole counts", todo)
+    tail = bdtr(least, int(n), 0.5)
+    below = bdtr(least - 1, int(n), 0.5) if least else 0.0
+    return least, float(min(1.0, tail + below if mid_p else 2 * tail))
 
 
-def _chi_square(correction):
-    def test(b, c):
-        if not b + c:
-            return 0.0, 1.0
-        statistic = max(abs(b - c) - correction, 0) ** 2 / (b + c)
-        return statistic, float(chdtrc(1, statistic))
-
-    return test
+def _chi_square_test(b, c, *, correction):
+    if not b + c:
+        return 0.0, 1.0
+    statistic = max(abs(b - c) - correction, 0) ** 2 / (b + c)
+    return statistic, float(chdtrc(1, statistic))
 
 
-TESTS: dict[str, Callable] = {
-    "mid-p": _binomial(True),
-    "exact": _binomial(False),
-    "asymptotic": _chi_square(0),
-    "corrected": _chi_square(1),
+_TESTS: dict[str, Callable] = {
+    "mid-p": partial(_binomial_test, mid_p=True),
+    "exact": partial(_binomial_test, mid_p=False),
+    "asymptotic": partial(_chi_square_test, correction=0),
+    "corrected": partial(_chi_square_test, correction=1),
 }
 
 
@@ -133,42 +134,48 @@ def paired_difference(evidence: Any, *, method: str = "tango", prob: float = 0.9
     >>> table[["difference", "lower", "upper"]].round(3).values.tolist()
     [[-0.286, -0.517, -0.026]]
     """
-    check_prob(prob), check_choice("method", method, list(INTERVALS))
+    check_prob(prob), check_choice("method", method, list(_INTERVALS))
     rows = []
-    for names, table in _pairs(evidence):
-        lower, upper = INTERVALS[method](table, prob)
+    for names, table in _tables(evidence):
+        lower, upper = _INTERVALS[method](table, prob)
         difference = (table[0, 1] - table[1, 0]) / table.sum()
         rows.append({**names, "difference": difference, "lower": lower, "upper": upper})
     return pd.DataFrame(rows)
 
 
-def tango(first: np.ndarray, second: np.ndarray, n: float, prob: float = 0.95) -> np.ndarray:
-    """Return score intervals, shape (m, 2), given how often the first and the second alone win."""
-    z, ends = float(ndtri((1 + prob) / 2)), []
-    for sign in (1, -1):
-        low, high = np.full(len(first), -1.0), np.full(len(first), 1.0)
+def tango(b: np.ndarray, c: np.ndarray, n: float, prob: float = 0.95) -> np.ndarray:
+    """Return score intervals, shape (m, 2): where the score statistic is z and -z."""
+    z, bounds = float(ndtri((1 + prob) / 2)), []
+    for quantile in (z, -z):
+        low, high = np.full(len(b), -1.0), np.full(len(b), 1.0)
         for _ in range(50):
             middle = (low + high) / 2
-            above = score_statistic(middle, first, second, n) > sign * z
+            above = score_statistic(middle, b, c, n) > quantile
             low, high = np.where(above, middle, low), np.where(above, high, middle)
-        ends.append((low + high) / 2)
-    return np.stack(ends, axis=-1)
+        bounds.append((low + high) / 2)
+    return np.stack(bounds, axis=-1)
 
 
-def score_statistic(gap: np.ndarray, first: np.ndarray, second: np.ndarray, n: float) -> np.ndarray:
-    """Return Tango's score statistic of a difference, given the discordant pairs."""
-    b = -first - second + (2 * n - first + second) * gap
-    root = np.sqrt(np.maximum(b**2 + 8 * n * second * gap * (1 - gap), 0))
-    share = (root - b) / (4 * n)
-    spread = np.sqrt(np.maximum(n * (2 * share + gap * (1 - gap)), 1e-300))
-    return (first - second - n * gap) / spread
+def score_statistic(difference: np.ndarray, b: np.ndarray, c: np.ndarray, n: float) -> np.ndarray:
+    """
+    Return Tango's score statistic of a difference, given the discordant pairs.
+
+    The share of the pairs of c is the maximum likelihood estimate under the difference, the larger
+    root of 2 n q^2 + B q - c difference (1 - difference) = 0.
+    """
+    B = -b - c + (2 * n - b + c) * difference
+    root = np.sqrt(np.maximum(B**2 + 8 * n * c * difference * (1 - difference), 0))
+    q = (root - B) / (4 * n)
+    variance = np.maximum(n * (2 * q + difference * (1 - difference)), 1e-300)
+    return (b - c - n * difference) / np.sqrt(variance)
 
 
-def wald(first: np.ndarray, second: np.ndarray, n: float, prob: float = 0.95) -> np.ndarray:
+def wald(b: np.ndarray, c: np.ndarray, n: float, prob: float = 0.95) -> np.ndarray:
     """Return the intervals of the normal approximation, shape (m, 2)."""
-    gap = (first - second) / n
-    half = ndtri((1 + prob) / 2) * np.sqrt(np.maximum((first + second) / n - gap**2, 0) / n)
-    return np.stack([gap - half, gap + half], axis=-1)
+    difference = (b - c) / n
+    variance = np.maximum((b + c) / n - difference**2, 0) / n
+    half = ndtri((1 + prob) / 2) * np.sqrt(variance)
+    return np.stack([difference - half, difference + half], axis=-1)
 
 
 def _tango(table, prob):
@@ -184,31 +191,23 @@ def _bonett_price(table, prob):
 
 
 def _newcombe(table, prob):
-    """Add the squares of the distances of both Wilson intervals, less what they have in common."""
-    n = table.sum()
-    one, two = table[0].sum() / n, table[:, 0].sum() / n
-    (low_1, high_1), (low_2, high_2) = (_wilson(share, n, prob) for share in (one, two))
+    """Add the squares of the distances of both Wilson intervals, less 2 phi times their product."""
+    n, z = table.sum(), ndtri((1 + prob) / 2)
+    right_1, right_2 = table[0].sum(), table[:, 0].sum()
+    p_1, (lower_1, upper_1) = right_1 / n, wilson(right_1, n, z)
+    p_2, (lower_2, upper_2) = right_2 / n, wilson(right_2, n, z)
+    # The correlation phi with a continuity correction where it is positive.
     margins = np.prod([*table.sum(0), *table.sum(1)])
-    excess = np.linalg.det(table)
-    excess = max(excess - n / 2, 0) if excess > 0 else excess
-    phi = excess / np.sqrt(margins) if margins else 0.0
-    below, above = one - low_1, high_1 - one
-    under, over = two - low_2, high_2 - two
-    return np.array(
-        [
-            one - two - np.sqrt(below**2 - 2 * phi * below * over + over**2),
-            one - two + np.sqrt(above**2 - 2 * phi * above * under + under**2),
-        ]
-    )
+    determinant = np.linalg.det(table)
+    numerator = max(determinant - n / 2, 0) if determinant > 0 else determinant
+    phi = numerator / np.sqrt(margins) if margins else 0.0
+    below_1, above_1, below_2, above_2 = p_1 - lower_1, upper_1 - p_1, p_2 - lower_2, upper_2 - p_2
+    lower = p_1 - p_2 - np.sqrt(below_1**2 - 2 * phi * below_1 * above_2 + above_2**2)
+    upper = p_1 - p_2 + np.sqrt(above_1**2 - 2 * phi * above_1 * below_2 + below_2**2)
+    return np.array([lower, upper])
 
 
-def _wilson(share, n, prob):
-    z = ndtri((1 + prob) / 2)
-    half = z * np.sqrt(z**2 + 4 * n * share * (1 - share))
-    return (2 * n * share + z**2 + np.array([-half, half])) / (2 * (n + z**2))
-
-
-INTERVALS: dict[str, Callable] = {
+_INTERVALS: dict[str, Callable] = {
     "tango": _tango,
     "newcombe": _newcombe,
     "bonett_price": _bonett_price,
@@ -244,14 +243,15 @@ def cochran_q(evidence: xr.Dataset) -> pd.DataFrame:
     [[3.0, 2.667, 2.0, 0.264]]
     """
     names, right, counts = _right(evidence)
-    k, wins, each = len(names), right @ counts, right.sum(axis=0)
-    spread = (counts * each * (k - each)).sum()
-    statistic = float((k - 1) * k * ((wins - wins.mean()) ** 2).sum() / spread) if spread else 0.0
-    p = float(chdtrc(k - 1, statistic))
-    return pd.DataFrame([{"classifiers": k, "statistic": statistic, "df": k - 1, "p_value": p}])
+    k, by_classifier, by_outcome = len(names), right @ counts, right.sum(axis=0)
+    denominator = (counts * by_outcome * (k - by_outcome)).sum()
+    numerator = (k - 1) * k * ((by_classifier - by_classifier.mean()) ** 2).sum()
+    q = float(numerator / denominator) if denominator else 0.0
+    p = float(chdtrc(k - 1, q))
+    return pd.DataFrame([{"classifiers": k, "statistic": q, "df": k - 1, "p_value": p}])
 
 
-def _pairs(evidence):
+def _tables(evidence):
     """Yield the names of every two classifiers, and how often both, one or none is right."""
     if not isinstance(evidence, xr.Dataset):
         table = check_counts(evidence, fractional=True).astype(float)
@@ -263,10 +263,11 @@ def _pairs(evidence):
         return
     names, right, counts = _right(evidence)
     for i, j in combinations(range(len(names)), 2):
-        cells = [[one & two, one & ~two] for one, two in [(right[i], right[j])]]
-        cells += [[~one & two, ~one & ~two] for one, two in [(right[i], right[j])]]
-        table = np.array([[counts[cell].sum() for cell in row] for row in cells], float)
-        yield {"first": names[i], "second": names[j]}, table
+        cells = [
+            [counts[first & second].sum() for second in (right[j], ~right[j])]
+            for first in (right[i], ~right[i])
+        ]
+        yield {"first": names[i], "second": names[j]}, np.array(cells, float)
 
 
 def _right(evidence):

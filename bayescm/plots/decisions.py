@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm.classical.probabilities.isotonic import corp
+from bayescm.classical.probabilities import corp
 from bayescm.curves.deciding.costs import expected_cost
 from bayescm.curves.deciding.decisions import decision_curve
 from bayescm.curves.deciding.selective import risk_coverage

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bayescm.answers.interval import interval
 from bayescm.answers.numbers import mean
-from bayescm.classical.fold_t import fold_t
+from bayescm.classical.folds import fold_t
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack

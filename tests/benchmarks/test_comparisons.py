@@ -10,8 +10,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.answers.joint import envelope
-from bayescm.classical.bootstrap import resampled
-from bayescm.classical.samples import samples
+from bayescm.classical.intervals import multinomial_samples, resample
 
 MEASURES = ["f1", "mcc", "accuracy", "recall", "precision"]
 
@@ -68,8 +67,8 @@ def test_regions_of_three_classifiers(benchmark, three):
 
 
 def test_a_thousand_resamples_of_one_matrix(benchmark):
-    setting = samples(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1")
-    values = benchmark(resampled, setting, 1000, np.random.default_rng(0))
+    setting = multinomial_samples(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1")
+    values = benchmark(resample, setting, 1000, np.random.default_rng(0))
     assert values.shape == (1000, 1, 1, 1)
 
 

@@ -22,8 +22,8 @@ import xarray as xr
 from scipy.special import betaincinv, gammaln, xlogy
 
 from bayescm.answers.interval import interval
-from bayescm.classical.design_effect import effective_counts
-from bayescm.classical.proportion import proportion
+from bayescm.classical.clusters import effective_counts
+from bayescm.classical.intervals import proportion
 from bayescm.direct import hierarchical_groups
 from bayescm.evidence.matrices import from_matrix
 from bayescm.measures.catalogue import resolve

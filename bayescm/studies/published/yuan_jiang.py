@@ -23,9 +23,8 @@ from scipy.special import ndtri
 
 from bayescm import __version__
 from bayescm.answers.joint import envelope
-from bayescm.classical.delta import moments
+from bayescm.classical.intervals import MultinomialSamples, delta_moments, multinomial_samples
 from bayescm.classical.max_z import max_abs_z
-from bayescm.classical.samples import Samples, samples
 from bayescm.direct.arguments import labelled
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
@@ -144,7 +143,7 @@ def simulate(table: str, settings: Settings) -> pd.DataFrame:
     check_choice("table", table, list(TABLES))
     known = population(table, settings.data, settings.seed)
     measures = THREE if table == "7" else TWO
-    setting = samples(known.outcomes(known.shares), list(measures))
+    setting = multinomial_samples(known.outcomes(known.shares), list(measures))
     truth = setting.evaluate(setting.matrices(known.shares[None])).ravel()
     sets = _sets(RULES[table], len(measures))
     score = {(who, how): np.zeros(3) for who in sets for how in METHODS}
@@ -177,10 +176,10 @@ def _shares(total, size):
     return {"doc": doc, "doc_se": error, "il": length, "relative_il": relative}
 
 
-def _intervals(setting: Samples, counts, own, rng) -> dict[str, np.ndarray]:
+def _intervals(setting: MultinomialSamples, counts, own, rng) -> dict[str, np.ndarray]:
     z = float(ndtri(0.975))
-    estimate, plain = moments(setting, counts[None])
-    _, blurred = moments(setting, counts[None], blur="shared", z=z)
+    estimate, plain = delta_moments(setting, counts[None])
+    _, blurred = delta_moments(setting, counts[None], blur="shared", z=z)
     halves = {
         "individual": z * np.sqrt(np.diag(plain))[own],
         "joint": _half(plain[np.ix_(own, own)]),

@@ -8,7 +8,7 @@ import xarray as xr
 from scipy.special import ndtri
 
 from bayescm import curves
-from bayescm.classical.delong import delong_compare
+from bayescm.classical.curves import delong_compare
 from bayescm.direct.roc import curve
 from bayescm.evidence.scored.scores import from_scores
 from bayescm.measures import catalogue as measures

@@ -1,4 +1,4 @@
-"""The worth of clustered examples."""
+"""The design effect, and the effective number of examples."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,15 @@
-"""A rate from few labels and a judge's answers: prediction-powered and Rogan-Gladen intervals."""
+"""
+The prevalence from few labels and the answers of a judge: prediction-powered and Rogan-Gladen.
+
+Of n labelled examples, y is the truth and f the judge's answer, and F its answer to N others. The
+prediction-powered estimate is
+
+    w mean(F) + mean(y) - w mean(f),
+
+with w = 1 (PPI), or the w that makes its variance least (PPI++). Rogan and Gladen's estimate of the
+rate among the N others is (mean(F) + specificity - 1) / (recall + specificity - 1), with the
+judge's recall and specificity from the labelled examples.
+"""
 
 import numpy as np
 import xarray as xr
@@ -51,24 +62,26 @@ def prediction_powered(
     array([0.441, 0.636])
     """
     z = ndtri((1 + check_prob(prob)) / 2)
-    known, rest = _two_classes(evidence)
-    labels, others = known.sum((-2, -1)), rest.sum(-1)
-    if (labels < 2).any() or (others < 1).any():
-        got = {"labelled": labels, "unlabelled": others}
-        raise fail("nothing to correct", got, "two labels, some unlabelled", "label some, not all")
-    true, said = known[..., 1, :].sum(-1) / labels, known[..., 1].sum(-1) / labels
-    far = rest[..., 1] / others
-    together = known[..., 1, 1] / labels - true * said
-    whole = (known[..., 1].sum(-1) + rest[..., 1]) / (labels + others)
-    weight = np.ones_like(true)
+    labelled, unlabelled = _as_two_classes(evidence)
+    n, N = labelled.sum((-2, -1)), unlabelled.sum(-1)
+    if (n < 2).any() or (N < 1).any():
+        numbers = {"labelled": n, "unlabelled": N}
+        raise fail(
+            "nothing to correct", numbers, "two labels, some unlabelled", "label some, not all"
+        )
+    y, f = labelled[..., 1, :].sum(-1) / n, labelled[..., 1].sum(-1) / n
+    F = unlabelled[..., 1] / N
+    covariance = labelled[..., 1, 1] / n - y * f
+    weight = np.ones_like(y)
     if tuned:
-        spread = (1 + labels / others) * whole * (1 - whole)
-        weight = np.divide(together, spread, out=np.zeros_like(true), where=spread > 0)
+        answers = (labelled[..., 1].sum(-1) + unlabelled[..., 1]) / (n + N)
+        variance = (1 + n / N) * answers * (1 - answers)
+        weight = np.divide(covariance, variance, out=np.zeros_like(y), where=variance > 0)
         weight = np.clip(weight, 0, 1)
-    middle = weight * far + true - weight * said
-    left = true * (1 - true) - 2 * weight * together + weight**2 * said * (1 - said)
-    half = z * np.sqrt(weight**2 * far * (1 - far) / others + np.maximum(left, 0) / labels)
-    return _bounds(middle - half, middle + half, evidence)
+    center = weight * F + y - weight * f
+    residual = y * (1 - y) - 2 * weight * covariance + weight**2 * f * (1 - f)
+    half = z * np.sqrt(weight**2 * F * (1 - F) / N + np.maximum(residual, 0) / n)
+    return _to_dataarray(center - half, center + half, evidence)
 
 
 def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
@@ -112,28 +125,31 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
     True
     """
     z = ndtri((1 + check_prob(prob)) / 2)
-    known, rest = _two_classes(evidence)
-    others = rest.sum(-1)
-    if (others < 1).any():
-        raise fail("nothing is unlabelled", others, "some", "pass the labels to proportion()")
-    share = (rest[..., 1] + z**2 / 2) / (others + z**2)
-    sick, well = known[..., 1, :].sum(-1) + 2, known[..., 0, :].sum(-1) + 2
-    recall, specificity = (known[..., 1, 1] + 1) / sick, (known[..., 0, 0] + 1) / well
+    labelled, unlabelled = _as_two_classes(evidence)
+    N = unlabelled.sum(-1)
+    if (N < 1).any():
+        raise fail("nothing is unlabelled", N, "some", "pass the labels to proportion()")
+    # All three shares are blurred, as Agresti and Coull do: by z^2, and by one example each.
+    F = (unlabelled[..., 1] + z**2 / 2) / (N + z**2)
+    positives, negatives = labelled[..., 1, :].sum(-1) + 2, labelled[..., 0, :].sum(-1) + 2
+    recall = (labelled[..., 1, 1] + 1) / positives
+    specificity = (labelled[..., 0, 0] + 1) / negatives
     youden = recall + specificity - 1
     with np.errstate(divide="ignore", invalid="ignore"):
-        rate = (share + specificity - 1) / youden
-        first = recall * (1 - recall) / sick
-        second = specificity * (1 - specificity) / well
-        shift = 2 * z**2 * (rate * first - (1 - rate) * second)
-        own = share * (1 - share) / (others + z**2)
-        error = np.sqrt(own + rate**2 * first + (1 - rate) ** 2 * second) / youden
-        low, high = (rate + shift + side * z * error for side in (-1, 1))
-    helps = youden > 0
-    low, high = np.where(helps, np.clip(low, 0, 1), 0.0), np.where(helps, np.clip(high, 0, 1), 1.0)
-    return _bounds(low, high, evidence)
+        rate = (F + specificity - 1) / youden
+        recall_variance = recall * (1 - recall) / positives
+        specificity_variance = specificity * (1 - specificity) / negatives
+        shift = 2 * z**2 * (rate * recall_variance - (1 - rate) * specificity_variance)
+        variance = F * (1 - F) / (N + z**2)
+        variance += rate**2 * recall_variance + (1 - rate) ** 2 * specificity_variance
+        half = z * np.sqrt(variance) / youden
+        lower, upper = np.clip(rate + shift - half, 0, 1), np.clip(rate + shift + half, 0, 1)
+    informative = youden > 0
+    lower, upper = np.where(informative, lower, 0.0), np.where(informative, upper, 1.0)
+    return _to_dataarray(lower, upper, evidence)
 
 
-def _two_classes(evidence):
+def _as_two_classes(evidence):
     """Return the labelled (..., actual, predicted) and the unlabelled (..., predicted)."""
     if "unlabelled" not in getattr(evidence, "coords", ()):
         todo = "make it with from_partly_labelled(actual, judge=judge)"
@@ -142,13 +158,12 @@ def _two_classes(evidence):
     if counts.sizes["actual"] != 2 or positive(counts) is None:
         labels = counts["actual"].values.tolist()
         raise fail("not a rate", labels, "two classes, one positive", "pass positive=")
-    known = counts.sum("judge").values.astype(float)
-    rest = counts["unlabelled"].sum("judge").transpose(..., "predicted")
-    return known, rest.values.astype(float)
+    unlabelled = counts["unlabelled"].sum("judge").transpose(..., "predicted")
+    return counts.sum("judge").values.astype(float), unlabelled.values.astype(float)
 
 
-def _bounds(low, high, evidence):
-    lead = [dim for dim in evidence.dims if dim not in ("judge", "actual", "predicted")]
-    coords = {dim: evidence[dim].values for dim in lead if dim in evidence.coords}
-    ends = np.stack([low, high], axis=-1)
-    return xr.DataArray(ends, dims=(*lead, "bound"), coords=coords | {"bound": ["lower", "upper"]})
+def _to_dataarray(lower, upper, evidence):
+    dims = [dim for dim in evidence.dims if dim not in ("judge", "actual", "predicted")]
+    coords = {dim: evidence[dim].values for dim in dims if dim in evidence.coords}
+    coords["bound"] = ["lower", "upper"]
+    return xr.DataArray(np.stack([lower, upper], axis=-1), coords, (*dims, "bound"))

@@ -1,16 +1,69 @@
-"""The delta method against worked samples, exact variances and hard cases."""
+"""Proportions, the delta method and the bootstrap, against worked samples and other code."""
 
 import numpy as np
 import pytest
 import xarray as xr
 from reference_cases import cases
+from scipy.stats import binom
+from scipy.stats import bootstrap as scipys
+from statsmodels.stats.proportion import proportion_confint
 
 import bayescm as bcm
-from bayescm.classical import delta
-from bayescm.classical.delta import gradients, moments
-from bayescm.classical.samples import samples
+from bayescm.classical import bootstrap, delta, proportion
+from bayescm.classical.intervals import (
+    acceleration,
+    delta_moments,
+    gradients,
+    multinomial_samples,
+    resample,
+)
 from bayescm.evidence.outcomes import counts_of
 from bayescm.measures import names
+
+METHODS = ["wilson", "clopper_pearson", "agresti_coull", "plus_four", "wald"]
+THEIRS = {"wilson": "wilson", "clopper_pearson": "beta", "agresti_coull": "agresti_coull"}
+
+
+@pytest.mark.parametrize("case", cases("coverage-"))
+def test_exact_coverage(case):
+    n, p = case["inputs"]["n"], case["inputs"]["p"]
+    hits = np.arange(n + 1)
+    for method in METHODS:
+        ends = proportion(hits, n, method=method, prob=case["inputs"]["level"])
+        covers = (ends.sel(bound="lower") <= p) & (p <= ends.sel(bound="upper"))
+        found = binom.pmf(hits, n, p) @ covers.values
+        assert found == pytest.approx(case["expected"][method], abs=case["tol"]["abs"]), method
+
+
+@pytest.mark.parametrize("method", THEIRS)
+@pytest.mark.parametrize("prob", [0.8, 0.95])
+def test_parity_with_statsmodels(method, prob):
+    hits, number = np.array([0, 1, 7, 50, 99, 100]), 100
+    theirs = np.stack(proportion_confint(hits, number, 1 - prob, THEIRS[method]), axis=-1)
+    ours = np.clip(proportion(hits, number, method=method, prob=prob), 0, 1)
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+def test_labels_are_kept():
+    trials = xr.DataArray([10, 20], dims="site", coords={"site": ["x", "y"]})
+    found = proportion(xr.DataArray([3, 4], dims="site", coords=trials.coords), trials)
+    assert found.dims == ("site", "bound")
+    assert found.site.values.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("hits", "number", "message"),
+    [
+        (3, 2, "more successes"),
+        (0, 0, "a proportion needs at least one trial"),
+        (-1, 5, "negative"),
+        (0.5, 5, "whole number"),
+    ],
+)
+def test_bad_counts_are_named(hits, number, message):
+    with pytest.raises(ValueError, match=message):
+        proportion(hits, number)
+
 
 ALIAS = {"tversky_0.3_0.7": "tversky(0.3,0.7)"}
 FORMS = {"I": None, "II_shared": "shared", "II_diag": "diagonal"}
@@ -74,9 +127,9 @@ def random_cells(classes, seed=0):
 def test_gradients_are_right_for_every_measure(classes, name):
     table = random_cells(classes) / random_cells(classes).sum()
     labels = list(range(classes))
-    setting = samples(bcm.from_matrix(random_cells(classes), labels=labels), name)
-    slopes = gradients(setting, table)
-    kernel = setting.kernels[0]
+    sample = multinomial_samples(bcm.from_matrix(random_cells(classes), labels=labels), name)
+    slopes = gradients(sample, table)
+    kernel = sample.kernels[0]
     for cell in np.ndindex(table.shape):
         step = np.zeros_like(table)
         step[cell] = 1e-6
@@ -95,11 +148,11 @@ def test_proportions_have_walds_interval(name):
 def test_variance_of_macro_f1_is_that_of_simulated_samples():
     cells = random_cells(4)
     counts = bcm.from_matrix(cells, labels=list("abcd"))
-    setting = samples(counts, ["f1_macro", "f1_micro", "f1_weighted"])
-    estimate, covariance = moments(setting, setting.counts[0])
+    sample = multinomial_samples(counts, ["f1_macro", "f1_micro", "f1_weighted"])
+    estimate, covariance = delta_moments(sample, sample.counts[0])
     rng = np.random.default_rng(1)
     drawn = rng.multinomial(cells.sum(), cells.ravel() / cells.sum(), 20_000).reshape(-1, 4, 4)
-    values = setting.evaluate(drawn)
+    values = sample.evaluate(drawn)
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), values.std(0), rtol=0.03)
     np.testing.assert_allclose(estimate[1], np.trace(cells) / cells.sum())
 
@@ -109,11 +162,11 @@ def test_the_same_examples_covary_and_others_do_not():
     actual = rng.integers(2, size=500)
     answers = np.where(rng.random(500) < 0.8, actual, 1 - actual)
     both = bcm.from_classifiers(actual, {"a": answers, "b": answers})
-    setting = samples(both, "f1")
-    _, covariance = moments(setting, setting.counts[0])
+    sample = multinomial_samples(both, "f1")
+    _, covariance = delta_moments(sample, sample.counts[0])
     assert covariance[0, 1] == pytest.approx(covariance[0, 0])
-    apart = samples(counts_of(both), "f1")
-    _, covariance = moments(apart, apart.counts[0])
+    apart = multinomial_samples(counts_of(both), "f1")
+    _, covariance = delta_moments(apart, apart.counts[0])
     assert covariance[0, 1] == 0
 
 
@@ -195,7 +248,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_arguments_are_named(case):
+def test_bad_arguments_of_the_delta_method_are_named(case):
     keywords, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         delta(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), "f1", **keywords)
@@ -204,3 +257,76 @@ def test_bad_arguments_are_named(case):
 def test_an_empty_matrix_is_refused():
     with pytest.raises(ValueError, match="no examples"):
         delta(bcm.from_cells(tp=0, fn=0, fp=0, tn=0), "f1")
+
+
+COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+ACTUAL = np.repeat([1, 1, 0, 0], [65, 15, 35, 30])
+PREDICTED = np.repeat([1, 0, 1, 0], [65, 15, 35, 30])
+
+
+def f1(actual, predicted, axis=-1):
+    hits = (actual * predicted).sum(axis)
+    return 2 * hits / (actual.sum(axis) + predicted.sum(axis))
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_parity_with_scipy_on_the_examples(method):
+    theirs = scipys(
+        (ACTUAL, PREDICTED),
+        f1,
+        paired=True,
+        vectorized=True,
+        n_resamples=20_000,
+        method=method,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    ours = bootstrap(COUNTS, "f1", method=method, resamples=20_000, random_seed=1).f1
+    np.testing.assert_allclose(ours, [theirs.low, theirs.high], atol=0.003)
+
+
+def test_acceleration_is_that_of_the_jackknife():
+    left_out = np.array(
+        [f1(np.delete(ACTUAL, i), np.delete(PREDICTED, i)) for i in range(len(ACTUAL))]
+    )
+    off = left_out.mean() - left_out
+    expected = (off**3).sum() / (6 * (off**2).sum() ** 1.5)
+    found = acceleration(multinomial_samples(COUNTS, "f1"))
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9)
+
+
+def test_pairs_are_resampled_together():
+    both = bcm.from_classifiers(ACTUAL, {"a": PREDICTED, "b": PREDICTED})
+    drawn = resample(multinomial_samples(both, "f1"), 100, np.random.default_rng(0))
+    np.testing.assert_array_equal(drawn[..., 0, :], drawn[..., 1, :])
+
+
+def test_seeds_repeat_and_differ():
+    one, two, three = (bootstrap(COUNTS, "mcc", random_seed=seed).mcc for seed in (1, 1, 2))
+    assert one.equals(two)
+    assert not one.equals(three)
+
+
+def test_undefined_resamples_are_left_out():
+    rare = bcm.from_cells(tp=1, fn=0, fp=0, tn=30)
+    ends = bootstrap(rare, "precision", random_seed=0).precision.values
+    np.testing.assert_array_equal(ends, [1, 1])
+    never = bcm.from_cells(tp=0, fn=5, fp=0, tn=30)
+    for method in ("percentile", "bca"):
+        assert np.isnan(bootstrap(never, "precision", method=method, random_seed=0).precision).all()
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"method": "basic"}, "unknown method"),
+        ({"resamples": 1}, "resamples must be a whole number"),
+    ],
+)
+def test_bad_arguments_of_the_bootstrap_are_named(keywords, message):
+    with pytest.raises(ValueError, match=message):
+        bootstrap(COUNTS, "f1", **keywords)
+
+
+def test_fractional_counts_are_refused():
+    with pytest.raises(ValueError, match="not a whole number"):
+        bootstrap(COUNTS / 2, "f1")

@@ -1,12 +1,20 @@
-"""Clustered examples: how many independent ones they are worth."""
+"""
+Examples that come in clusters: the design effect, and the effective number of examples.
+
+A measure with derivatives d with respect to the shares of the cells has the linear form
+l = d - sum_m p_m d_m. With n_g counts in cluster g of G,
+
+    design effect = G / (G - 1) sum_g (sum_m n_gm l_m)^2 / sum_m n_m l_m^2,
+
+the variance between clusters over that of independent examples.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 import xarray as xr
 
-from bayescm.classical.delta import gradients
-from bayescm.classical.samples import samples
+from bayescm.classical.intervals import gradients, multinomial_samples
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.validate import fail
 
@@ -49,32 +57,33 @@ def design_effect(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray
     >>> round(float(design_effect(sites, "recall")), 1)
     22.0
     """
-    counts = _grouped(counts)
-    setting = samples(counts.sum("group"), measure)
-    if setting.widths() != [1]:
+    counts = _as_clusters(counts)
+    samples = multinomial_samples(counts.sum("group"), measure)
+    if samples.selected.shape[1] != 1:
         todo = "use an average such as f1_macro"
         raise fail("the measure has one value per class", measure, "a single number", todo)
-    lead = counts.dims[:-3]
-    flat = counts.values.reshape(-1, *counts.shape[-3:]).astype(float)
-    found = np.array([_effect(each, setting) for each in flat])
-    coords = {dim: counts.coords[dim] for dim in lead if dim in counts.coords}
-    shape = [counts.sizes[dim] for dim in lead]
-    return xr.DataArray(found.reshape(shape), dims=lead, coords=coords, name="design_effect")
+    leading = counts.isel({dim: 0 for dim in ("group", *CELLS)}, drop=True)
+    collections = counts.values.reshape(-1, *counts.shape[-3:]).astype(float)
+    effects = np.reshape(
+        [_design_effect(clusters, samples) for clusters in collections], leading.shape
+    )
+    coords = {dim: counts.coords[dim] for dim in leading.dims if dim in counts.coords}
+    return xr.DataArray(effects, dims=leading.dims, coords=coords, name="design_effect")
 
 
-def _effect(groups, setting):
-    """Return the design effect of one collection of groups, shape (G, C, C)."""
-    total = groups.sum(0)
-    size, number = total.sum(), int((groups.sum((1, 2)) > 0).sum())
-    if number < 2 or size == 0:
+def _design_effect(clusters, samples):
+    """Return the design effect of one collection of clusters, shape (G, C, C)."""
+    total = clusters.sum(0)
+    n, size = total.sum(), int((clusters.sum((1, 2)) > 0).sum())
+    if size < 2 or n == 0:
         return np.nan
-    slope = gradients(setting, total / size)[0]
+    slope = gradients(samples, total / n)[0]
     if not np.isfinite(slope).all():
         return np.nan
-    slope = slope - (slope * total).sum() / size
-    alone = (total * slope**2).sum()
-    together = ((groups * slope).sum((1, 2)) ** 2).sum() * number / (number - 1)
-    return max(1.0, together / alone) if alone > 0 else 1.0
+    linear = slope - (slope * total).sum() / n
+    independent = (total * linear**2).sum()
+    between = ((clusters * linear).sum((1, 2)) ** 2).sum() * size / (size - 1)
+    return max(1.0, between / independent) if independent > 0 else 1.0
 
 
 def effective_counts(counts: xr.DataArray, measure: str | Callable) -> xr.DataArray:
@@ -102,18 +111,18 @@ def effective_counts(counts: xr.DataArray, measure: str | Callable) -> xr.DataAr
     >>> import bayescm as bcm
     >>> cells = {"tp": [40, 10, 35], "fn": [5, 30, 8], "fp": [9, 4, 20], "tn": [41, 50, 30]}
     >>> sites = bcm.from_cells(**cells).rename(batch="group")
-    >>> worth = effective_counts(sites, "recall")
-    >>> bcm.interval(worth, "recall", kind="eti").values.round(2)
+    >>> effective = effective_counts(sites, "recall")
+    >>> bcm.interval(effective, "recall", kind="eti").values.round(2)
     array([0.28, 0.92])
     """
-    counts = _grouped(counts)
-    effect = design_effect(counts, measure)
+    counts = _as_clusters(counts)
     pooled = counts.sum("group")
-    worth = (pooled / effect).transpose(*pooled.dims).rename("counts")
-    return worth.assign_coords({k: v for k, v in counts.coords.items() if v.ndim == 0})
+    effective = pooled / design_effect(counts, measure)
+    scalars = {name: coord for name, coord in counts.coords.items() if coord.ndim == 0}
+    return effective.transpose(*pooled.dims).rename("counts").assign_coords(scalars)
 
 
-def _grouped(counts):
+def _as_clusters(counts):
     counts = as_counts(counts)
     if "group" not in counts.dims or counts.sizes["group"] < 2:
         todo = "name the axis: from_predictions(..., by={'group': site})"

@@ -1,0 +1,602 @@
+"""
+Confidence intervals: of a proportion, and of any measures by the delta method or the bootstrap.
+
+The last two take evidence as independent multinomial samples, see `MultinomialSamples`. With the
+observed shares p of the outcomes of n examples, and the derivatives d of a measure with respect to
+them, the delta method has
+
+    variance = sum_m p_m (d_m - sum_l p_l d_l)^2 / n,
+
+and two measures of the same examples covary in the same way. The bootstrap draws the counts of the
+outcomes anew from Multinomial(n, p).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.special import betaincinv, expit, logit, ndtr, ndtri
+
+from bayescm.classical.max_z import max_abs_z
+from bayescm.evidence.counts import as_counts, classes
+from bayescm.evidence.joint_cells import arrays, pour
+from bayescm.evidence.matrices import known_shares, with_shares
+from bayescm.evidence.outcomes import as_outcomes, counts_of
+from bayescm.measures.labelled import check_pairs
+from bayescm.measures.labelled import kernels as as_kernels
+from bayescm.validate import (
+    check_choice,
+    check_counts,
+    check_prob,
+    check_row_order,
+    check_seed,
+    check_whole,
+    fail,
+)
+
+
+def proportion(
+    successes: Any, trials: Any, *, method: str = "wilson", prob: float = 0.95
+) -> xr.DataArray:
+    """
+    Return confidence intervals for proportions.
+
+    Parameters
+    ----------
+    successes, trials : int, array_like or DataArray
+        Whole numbers, ``0 <= successes <= trials`` and ``trials >= 1``; broadcast together.
+    method : {"wilson", "clopper_pearson", "agresti_coull", "plus_four", "wald"}
+        ``"agresti_coull"`` adds half of z squared to successes and failures; ``"plus_four"`` adds
+        2 and is often called by its name.
+    prob : float, default 0.95
+
+    Returns
+    -------
+    DataArray, dims (..., bound)
+        Equivalent to ``statsmodels.stats.proportion.proportion_confint`` but for clipping: the
+        last three methods may leave [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If there are no trials or more successes than trials.
+
+    References
+    ----------
+    Brown, L. D., Cai, T. T. & DasGupta, A. (2001). Interval estimation for a binomial proportion.
+    Statistical Science 16, 101-133. doi:10.1214/ss/1009213286
+
+    Examples
+    --------
+    >>> proportion(65, 80).values.round(4)
+    array([0.7134, 0.8829])
+    """
+    prob = check_prob(prob)
+    check_choice("method", method, list(_PROPORTION_METHODS))
+    unlabelled = {"successes": successes, "trials": trials}
+    check_row_order({k: v for k, v in unlabelled.items() if not isinstance(v, xr.DataArray)})
+    x, n = xr.broadcast(_as_labelled_counts(successes), _as_labelled_counts(trials))
+    if (n.values < 1).any():
+        raise fail(
+            "a proportion needs at least one trial",
+            n.values,
+            "trials >= 1",
+            "leave these entries out",
+        )
+    if (x.values > n.values).any():
+        raise fail(
+            "more successes than trials", x.values, "successes <= trials", "correct these entries"
+        )
+    z = ndtri((1 + prob) / 2)
+    bounds = _PROPORTION_METHODS[method](x.values.astype(float), n.values.astype(float), z)
+    coords = {**n.coords, **x.coords, "bound": ["lower", "upper"]}
+    return xr.DataArray(np.stack(bounds, axis=-1), dims=(*x.dims, "bound"), coords=coords)
+
+
+def _as_labelled_counts(numbers):
+    values = check_counts(numbers)
+    return numbers.copy(data=values) if isinstance(numbers, xr.DataArray) else xr.DataArray(values)
+
+
+def _wald(x, n, z):
+    p = x / n
+    half = z * np.sqrt(p * (1 - p) / n)
+    return p - half, p + half
+
+
+def _agresti_coull(x, n, z):
+    return _wald(x + z**2 / 2, n + z**2, z)
+
+
+def _plus_four(x, n, z):
+    return _wald(x + 2, n + 4, z)
+
+
+def wilson(x: Any, n: Any, z: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the bounds of Wilson's score interval: the roots of (x - n p)^2 = z^2 n p (1 - p)."""
+    p = x / n
+    center = (x + z**2 / 2) / (n + z**2)
+    half = z / (n + z**2) * np.sqrt(n * p * (1 - p) + z**2 / 4)
+    # Rounding must not keep the bounds from the limits that they reach.
+    return np.where(x == 0, 0.0, center - half), np.where(x == n, 1.0, center + half)
+
+
+def _clopper_pearson(x, n, z):
+    tail = ndtr(-z)
+    lower = betaincinv(np.maximum(x, 1), n - x + 1, tail)
+    upper = betaincinv(x + 1, np.maximum(n - x, 1), 1 - tail)
+    return np.where(x == 0, 0.0, lower), np.where(x == n, 1.0, upper)
+
+
+_PROPORTION_METHODS = {
+    "wilson": wilson,
+    "clopper_pearson": _clopper_pearson,
+    "agresti_coull": _agresti_coull,
+    "plus_four": _plus_four,
+    "wald": _wald,
+}
+
+
+def delta(
+    evidence: xr.Dataset | xr.DataArray,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    prob: float = 0.95,
+    joint: bool = False,
+    blur: str | None = None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    scale: str = "identity",
+) -> xr.Dataset:
+    r"""
+    Return normal intervals with the variance of the delta method.
+
+    A measure is a smooth function of the outcome probabilities; its gradient is computed by complex
+    steps and propagates the covariance of the observed proportions. No derivatives are tabulated,
+    so any function of the cells will do.
+
+    Parameters
+    ----------
+    evidence : Dataset or DataArray
+        Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`), or counts
+        with dims ``(..., actual, predicted)``; matrices along ``classifier`` are then taken to
+        come from different examples.
+    measures : str, callable or a list of them
+    prob : float, default 0.95
+        Nominal coverage: of each interval, or of all at once.
+    joint : bool, default False
+        Whether all intervals of one evaluation should hold simultaneously: the quantile of the
+        largest absolute deviation then replaces the normal quantile.
+    blur : {None, "shared", "diagonal"}
+        The "blurring" correction for small variances: noise of variance :math:`z^2/(2n^2)` on each
+        observed share, which turns into Agresti and Coull's correction for a rare event.
+        ``"shared"`` lets the measures of one classifier see the same noise, ``"diagonal"`` gives
+        each interval noise of its own; single intervals are the same. For more than two classes
+        the shares of the first class are those left over.
+    pairs : sequence of (classifier, measure), optional
+        The parameters to compute intervals for, if not all; the others are NaN.
+    scale : {"identity", "logit", "atanh", "log"}
+        Scale on which the interval is symmetric. ``"logit"`` keeps it inside (0, 1), ``"atanh"``
+        inside (-1, 1), ``"log"`` above 0. At the end of a scale the plain interval is truncated.
+
+    Returns
+    -------
+    Dataset
+        A variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
+        for a measure with one value per class. On the identity scale nothing is clipped. A measure
+        that is 0/0 has NaN ends and does not count for the joint quantile.
+
+    References
+    ----------
+    Yuan, Z. & Jiang, W. (2025). Confidence intervals for evaluation of data mining.
+
+    Takahashi, K., Yamamoto, K., Kuchiba, A. & Koyama, T. (2022). Confidence interval for
+    micro-averaged F1 and macro-averaged F1 scores. Applied Intelligence 52, 4961-4972.
+    doi:10.1007/s10489-021-02635-5
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> delta(counts, "f1").f1.values.round(4)
+    array([0.6483, 0.7962])
+    """
+    prob = check_prob(prob)
+    check_choice("scale", scale, list(_SCALES))
+    if blur is not None:
+        check_choice("blur", blur, ["shared", "diagonal"])
+    samples = multinomial_samples(evidence, measures, pairs)
+    z = float(ndtri((1 + prob) / 2))
+    bounds = []
+    for counts in samples.counts:
+        estimate, covariance = delta_moments(samples, counts, blur=blur, z=z)
+        quantile = _joint_quantile(covariance, samples.selected.ravel(), prob) if joint else z
+        bounds.append(_on_scale(estimate, quantile * np.sqrt(np.diag(covariance)), scale))
+    shape = (len(bounds), *samples.selected.shape, 2)
+    return samples.to_dataset(np.stack(bounds).reshape(shape))
+
+
+def delta_moments(
+    samples: "MultinomialSamples",
+    counts: np.ndarray,
+    *,
+    blur: str | None = None,
+    z: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Return the estimates of all measures and their covariance by the delta method.
+
+    Parameters
+    ----------
+    samples : MultinomialSamples
+    counts : ndarray, shape (S, M)
+        One evaluation.
+    blur, z
+        The blurring correction and its normal quantile.
+
+    Returns
+    -------
+    estimate : ndarray, shape (J * W,)
+        Classifier by classifier.
+    covariance : ndarray, shape (J * W, J * W)
+    """
+    totals = counts.sum(-1, keepdims=True)
+    if (totals == 0).any():
+        raise fail("no examples", counts, "at least one", "drop the empty matrix")
+    shares = counts / totals
+    matrices = samples.matrices(shares)
+    slopes = np.stack([gradients(samples, matrix) for matrix in matrices])  # (J, W, C, C)
+    by_outcome = np.stack(
+        [
+            slope[:, samples.actual, predicted]
+            for slope, predicted in zip(slopes, samples.predicted, strict=True)
+        ]
+    )
+    weights = shares[samples.sample][:, None]  # (J, 1, M)
+    influence = by_outcome - (by_outcome * weights).sum(-1, keepdims=True)
+    width = influence.shape[1]
+    influence = influence.reshape(-1, influence.shape[-1])
+    weights = np.repeat(weights[:, 0], width, axis=0)
+    n = np.repeat(totals[samples.sample, 0], width)
+    sample = np.repeat(samples.sample, width)
+    same_sample = np.equal.outer(sample, sample)
+    covariance = np.where(same_sample, (influence * weights) @ influence.T / n, 0.0)
+    if blur is not None:
+        covariance += z**2 / 2 / n**2 * _blurring(slopes, same_sample, blur)
+    return samples.evaluate(matrices).ravel(), covariance
+
+
+def gradients(samples: "MultinomialSamples", matrix: np.ndarray) -> np.ndarray:
+    """
+    Return the derivatives of all measures with respect to the cells, shape (W, C, C).
+
+    By complex steps, f'(x) = Im f(x + ih) / h, which no cancellation limits; of a function that
+    drops the imaginary part, by central differences.
+
+    References
+    ----------
+    Squire, W. & Trapp, G. (1998). Using complex variables to estimate derivatives of real
+    functions. SIAM Review 40, 110-112. doi:10.1137/S003614459631241X
+    """
+    cells = matrix.size
+    directions = np.eye(cells).reshape(cells, *matrix.shape)
+    derivatives = []
+    for kernel in samples.kernels:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.asarray(kernel(matrix + 1j * _COMPLEX_STEP * directions))
+        if values.dtype.kind == "c":
+            slope = values.imag / _COMPLEX_STEP
+        else:
+            h = 1e-6
+            rise = np.asarray(kernel(matrix + h * directions))
+            slope = (rise - np.asarray(kernel(matrix - h * directions))) / (2 * h)
+        derivatives.append(slope.reshape(cells, -1))
+    return np.concatenate(derivatives, axis=1).T.reshape(-1, *matrix.shape)
+
+
+_COMPLEX_STEP = 1e-30
+
+
+def _blurring(slopes, same_sample, blur):
+    """
+    Return the sums of the products of the derivatives with respect to the blurred shares.
+
+    These are the shares of the actual classes, which the classifiers of one sample have in common,
+    the shares of the predicted classes and those of the cells, all without the first class.
+    """
+    size = len(same_sample)
+    by_actual = (slopes[..., 1:, 0] - slopes[..., :1, 0]).reshape(size, -1)
+    by_predicted = (slopes[..., 0, 1:] - slopes[..., 0, :1]).reshape(size, -1)
+    by_cell = slopes[..., 1:, 1:] - slopes[..., 1:, :1] - slopes[..., :1, 1:] + slopes[..., :1, :1]
+    by_cell = by_cell.reshape(size, -1)
+    classifier = np.repeat(np.arange(len(slopes)), slopes.shape[1])
+    same_classifier = np.equal.outer(classifier, classifier)
+    of_classifiers = by_predicted @ by_predicted.T + by_cell @ by_cell.T
+    noise = np.where(same_sample, by_actual @ by_actual.T, 0.0)
+    noise += np.where(same_classifier, of_classifiers, 0.0)
+    return noise if blur == "shared" else np.diag(np.diag(noise))
+
+
+def _joint_quantile(covariance, selected, prob):
+    sd = np.sqrt(np.diag(covariance))
+    use = selected & np.isfinite(sd) & (sd > 0)
+    if not use.any():
+        return float(ndtri((1 + prob) / 2))
+    correlation = covariance[np.ix_(use, use)] / np.outer(sd[use], sd[use])
+    np.fill_diagonal(correlation, 1.0)
+    return max_abs_z(correlation, prob=prob)
+
+
+class _Scale(NamedTuple):
+    """A transformation of a measure, its inverse and derivative, and the range it is for."""
+
+    transform: Callable
+    inverse: Callable
+    derivative: Callable
+    low: float
+    high: float
+
+
+_SCALES = {
+    "identity": _Scale(lambda x: x, lambda x: x, np.ones_like, -np.inf, np.inf),
+    "logit": _Scale(logit, expit, lambda x: 1 / (x * (1 - x)), 0.0, 1.0),
+    "atanh": _Scale(np.arctanh, np.tanh, lambda x: 1 / (1 - x * x), -1.0, 1.0),
+    "log": _Scale(np.log, np.exp, lambda x: 1 / x, 0.0, np.inf),
+}
+
+
+def _on_scale(estimate, half, name):
+    """Return intervals (P, 2) that are symmetric on a scale."""
+    scale = _SCALES[name]
+    signs = np.array([-1.0, 1.0])
+    plain = np.clip(estimate[:, None] + half[:, None] * signs, scale.low, scale.high)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        transformed_half = (half * scale.derivative(estimate))[:, None]
+        bounds = scale.inverse(scale.transform(estimate)[:, None] + transformed_half * signs)
+    inside = (estimate > scale.low) & (estimate < scale.high)
+    return np.where(inside[:, None], bounds, plain)
+
+
+def bootstrap(
+    evidence: xr.Dataset | xr.DataArray,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    prob: float = 0.95,
+    method: str = "percentile",
+    resamples: int = 1000,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    random_seed: int | np.random.Generator | None = None,
+) -> xr.Dataset:
+    """
+    Return bootstrap intervals of any measures of any classifiers.
+
+    Drawing n examples with replacement is drawing from a multinomial over the outcomes, so a
+    resample costs the same whatever n. Classifiers tested on the same examples are resampled
+    together.
+
+    Parameters
+    ----------
+    evidence : Dataset or DataArray
+        Outcomes of classifiers on the same examples (:func:`bayescm.from_classifiers`), or counts
+        with dims ``(..., actual, predicted)``; matrices along ``classifier`` are then taken to
+        come from different examples. Whole numbers.
+    measures : str, callable or a list of them
+    prob : float, default 0.95
+    method : {"percentile", "bca"}
+        Quantiles of the resampled values, or these corrected for bias and skewness.
+    resamples : int, default 1000
+    pairs : sequence of (classifier, measure), optional
+        As in :func:`delta`.
+    random_seed : int or Generator, optional
+
+    Returns
+    -------
+    Dataset
+        A variable per measure, dims ``(..., classifier, bound)``, with ``class`` before ``bound``
+        for a measure with one value per class. Resamples in which a measure is 0/0 are left out;
+        where all are, the ends are NaN.
+
+    References
+    ----------
+    Efron, B. (1987). Better bootstrap confidence intervals. Journal of the American Statistical
+    Association 82, 171-185. doi:10.1080/01621459.1987.10478410
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> bootstrap(counts, "f1", random_seed=1).f1.values.round(2)
+    array([0.64, 0.79])
+    """
+    prob = check_prob(prob)
+    check_choice("method", method, ["percentile", "bca"])
+    samples = multinomial_samples(evidence, measures, pairs)
+    check_counts(samples.counts, fractional=False)
+    check_whole("resamples", resamples, 2, "resamples", 1000)
+    rng = np.random.default_rng(check_seed(random_seed))
+    tails = np.array([(1 - prob) / 2, (1 + prob) / 2])
+    values = resample(samples, resamples, rng)
+    if method == "bca":
+        estimate = samples.evaluate(samples.matrices(samples.counts))
+        speed = acceleration(samples)
+    bounds = np.full((*values.shape[1:], 2), np.nan)
+    for index in np.ndindex(values.shape[1:]):
+        draws = values[(slice(None), *index)]
+        draws, levels = draws[~np.isnan(draws)], tails
+        if len(draws) and method == "bca":
+            levels = _bca_levels(draws, estimate[index], speed[index], tails)
+        if len(draws) and not np.isnan(levels).any():
+            bounds[index] = _quantiles(draws, levels)
+    return samples.to_dataset(bounds)
+
+
+def resample(samples: "MultinomialSamples", resamples: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the measures of resampled evidence, shape (resamples, L, J, W)."""
+    totals = samples.counts.sum(-1)
+    if (totals == 0).any():
+        raise fail("no examples", samples.counts, "at least one", "drop the empty matrix")
+    shares = samples.counts / totals[..., None]
+    counts = rng.multinomial(totals, shares, (resamples, *totals.shape))
+    return samples.evaluate(samples.matrices(counts))
+
+
+def _bca_levels(draws, estimate, acceleration, tails):
+    """
+    Return the levels of the bias-corrected and accelerated bounds; NaN without an estimate.
+
+    Efron's (1987) z0 is the normal quantile of the share of resamples below the estimate, where
+    equal ones count half; the level of a tail with quantile z is Phi(z0 + w / (1 - a w)) with
+    w = z0 + z.
+    """
+    if np.isnan(estimate):
+        return np.full_like(tails, np.nan)
+    below = (draws < estimate).mean() + (draws == estimate).mean() / 2
+    bias = ndtri(np.clip(below, 0.5 / len(draws), 1 - 0.5 / len(draws)))
+    corrected = bias + ndtri(tails)
+    return ndtr(bias + corrected / (1 - acceleration * corrected))
+
+
+def acceleration(samples: "MultinomialSamples") -> np.ndarray:
+    """
+    Return the skewness of the jackknife values over 6, shape (L, J, W).
+
+    Examples with the same outcome have the same value: it is computed once for each outcome, and
+    weighted by how many there are.
+    """
+    counts = samples.counts
+    evaluations, _, outcomes = counts.shape
+    without_one = np.repeat(counts[:, :, None].astype(float), outcomes, axis=2)
+    without_one = np.maximum(without_one - np.eye(outcomes), 0.0)
+    values = np.full((evaluations, outcomes, *samples.selected.shape), np.nan)
+    for outcome in range(outcomes):
+        values[:, outcome] = samples.evaluate(samples.matrices(without_one[:, :, outcome]))
+    weights = counts[:, samples.sample].transpose(0, 2, 1)[..., None]
+    weights = np.where(np.isnan(values), 0, weights)
+    values = np.nan_to_num(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (weights * values).sum(1, keepdims=True) / weights.sum(1, keepdims=True)
+        deviation = mean - values
+        cubes = (weights * deviation**3).sum(1)
+        return np.nan_to_num(cubes / (6 * (weights * deviation**2).sum(1) ** 1.5))
+
+
+def _quantiles(values, levels):
+    """Return quantiles of values that may be infinite, next to which nothing is interpolated."""
+    with np.errstate(invalid="ignore"):
+        quantiles = np.quantile(values, levels)
+    nearest = np.quantile(values, levels, method="nearest")
+    return np.where(np.isnan(quantiles), nearest, quantiles)
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialSamples:
+    """
+    Evidence as independent multinomial samples of outcomes, and the measures asked for.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (L, S, M)
+        Counts of M outcomes in S independent samples, for L evaluations.
+    actual : ndarray of int, shape (M,)
+    predicted : ndarray of int, shape (J, M)
+    sample : ndarray of int, shape (J,)
+        The sample on which each classifier was tested.
+    kernels : list of callables
+        K measures, which have W values in all: one each, or one for each class.
+    selected : ndarray of bool, shape (J, W)
+        Which values are asked for of which classifier.
+    labels : ndarray, shape (C,)
+        The classes.
+    size : int
+        The number of labels: of the classes, and of an abstention.
+    leading : DataArray
+        Dims and coords of the L evaluations, and of the classifiers.
+    """
+
+    counts: np.ndarray
+    actual: np.ndarray
+    predicted: np.ndarray
+    sample: np.ndarray
+    kernels: list
+    selected: np.ndarray
+    labels: np.ndarray
+    size: int
+    leading: xr.DataArray
+
+    def matrices(self, counts: np.ndarray) -> np.ndarray:
+        """Return every classifier's matrix, (..., J, C, C), from counts (..., S, M)."""
+        matrices = [
+            pour(counts[..., sample, :], self.actual, predicted[None], self.size)
+            for sample, predicted in zip(self.sample, self.predicted, strict=True)
+        ]
+        return np.concatenate(matrices, axis=-3)
+
+    def evaluate(self, matrices: np.ndarray) -> np.ndarray:
+        """Return all measures of matrices (..., J, C, C), laid side by side, (..., J, W)."""
+        shape = (*matrices.shape[:-2], -1)
+        return np.concatenate(
+            [np.asarray(kernel(matrices)).reshape(shape) for kernel in self.kernels], axis=-1
+        )
+
+    def to_dataset(self, bounds: np.ndarray) -> xr.Dataset:
+        """Return intervals (L, J, W, 2) as a variable per measure, dims (..., [class,] bound)."""
+        bounds = np.where(self.selected[None, :, :, None], bounds, np.nan)
+        shape, dims = self.leading.shape, self.leading.dims
+        coords: dict[Any, Any] = {**dict(self.leading.coords), "bound": ["lower", "upper"]}
+        variables: dict[str, tuple] = {}
+        start = 0
+        for kernel, width in zip(self.kernels, _widths(self.kernels, self.size), strict=True):
+            values = bounds[:, :, start : start + width]
+            start += width
+            if width > 1:
+                coords["class"] = self.labels
+                values = values.reshape(*shape, width, 2)
+                variables[kernel.__name__] = ((*dims, "class", "bound"), values)
+            else:
+                variables[kernel.__name__] = ((*dims, "bound"), values.reshape(*shape, 2))
+        return xr.Dataset(variables, coords=coords)
+
+
+def multinomial_samples(
+    evidence: xr.Dataset | xr.DataArray,
+    measures: str | Callable | Sequence[str | Callable],
+    pairs: Sequence[tuple[str, Any]] | None = None,
+) -> MultinomialSamples:
+    """Check the evidence and the measures, and lay them out."""
+    matrices = counts_of(evidence) if isinstance(evidence, xr.Dataset) else as_counts(evidence)
+    if "classifier" in matrices.dims:
+        matrices = matrices.transpose(..., "classifier", "actual", "predicted")
+    kernels = _at_shares(as_kernels(measures, matrices), known_shares(matrices))
+    size, number = matrices.sizes["actual"], matrices.sizes.get("classifier", 1)
+    if isinstance(evidence, xr.Dataset):
+        counts, actual, predicted = arrays(as_outcomes(evidence))
+        counts, sample = counts.reshape(-1, 1, counts.shape[-1]), np.zeros(number, int)
+    else:
+        counts, sample = matrices.values.reshape(-1, number, size**2), np.arange(number)
+        actual, answers = np.indices((size, size)).reshape(2, -1)
+        predicted = np.tile(answers, (number, 1))
+    leading = matrices.isel(actual=0, predicted=0, drop=True)
+    names = np.atleast_1d(leading.coords.get("classifier", "")).tolist()
+    selected = np.repeat(check_pairs(pairs, names, kernels), _widths(kernels, size), axis=1)
+    labels = classes(matrices)
+    return MultinomialSamples(
+        counts, actual, predicted, sample, kernels, selected, labels, size, leading
+    )
+
+
+def _widths(kernels, size):
+    """Return how many values each measure has: one, or one per class."""
+    return [np.size(kernel(np.ones((size, size)))) for kernel in kernels]
+
+
+def _at_shares(kernels, shares):
+    """Return the measures of a population with these shares of the classes, if any are known."""
+    if shares is None:
+        return kernels
+    return [replace(kernel, compute=partial(_scaled, kernel.compute, shares)) for kernel in kernels]
+
+
+def _scaled(compute, shares, cells):
+    return compute(with_shares(cells, shares))

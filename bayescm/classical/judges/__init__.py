@@ -1,1 +1,0 @@
-"""Rates corrected by a judge, as they are published."""

@@ -1,1 +1,0 @@
-"""Several classifiers on several data sets: tests of ranks, and of signed ranks."""

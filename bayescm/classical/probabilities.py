@@ -1,0 +1,307 @@
+"""
+Calibration of probabilities: a guaranteed band of rising curves, the CORP diagram, and two tests.
+
+All of them are of the sample as it was drawn, and take evidence as the distinct forecasts p of a
+classifier, with how many examples each was given to, and how many of these were positive.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.optimize import isotonic_regression
+from scipy.special import chdtrc, ndtr
+
+from bayescm.direct.probabilities import bands
+from bayescm.evidence.scored.probabilities import as_probabilities, check_chances
+from bayescm.validate import check_prob, check_seed, check_whole, fail
+
+_GRID = np.arange(101) / 100
+
+
+def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -> xr.Dataset:
+    """
+    Return a band that holds the whole calibration curve if this never falls, whatever its shape.
+
+    Its coverage is guaranteed for any number of examples, steps included, and it is wide:
+    :func:`bayescm.curves.calibration.curve` has a narrower one for smooth curves, and this one
+    where the curve may have a step.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    at : array_like, shape (T,), optional
+        Probabilities at which to evaluate the band; by default 0, 0.01, ..., 1.
+    prob : float, default 0.95
+
+    Returns
+    -------
+    Dataset, dims ([classifier], probability, bound)
+        ``interval``; where its lower end is above the upper one, no rising curve agrees with the
+        examples, and ``attrs["caution"]`` says so.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not probabilities of two classes, or are weighted by importance.
+
+    Notes
+    -----
+    The curve at x is at least the mean of the curve over any forecasts below x, of which the
+    binomial limit of Clopper and Pearson holds; the band takes the best of all ranges of forecasts,
+    each at the level that is left when it is shared out among all of them. Beyond 100 different
+    forecasts neighbours are put together, which keeps the guarantee and shortens the band.
+
+    References
+    ----------
+    Dimitriadis, T., Dümbgen, L., Henzi, A., Puke, M. & Ziegel, J. (2023). Honest calibration
+    assessment for binary outcome predictions. Biometrika 110, 663-680.
+    doi:10.1093/biomet/asac068
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(300)
+    >>> band = isotonic_band(bcm.from_probabilities(rng.random(300) < p, p), at=[0.2, 0.8])
+    >>> band["interval"].sel(probability=0.2).values.round(2)
+    array([0.  , 0.62])
+    """
+    check_prob(prob)
+    grid = (
+        _GRID if at is None else check_chances(at, "not probabilities", "pass e.g. at=[0.1, 0.5]")
+    )
+    coords = {"probability": grid, "bound": ["lower", "upper"]}
+    names, parts, falling = [], [], []
+    for name, p, positives, total in _forecasts(evidence):
+        bounds, _ = bands.isotonic(p, positives, total, grid, prob)
+        names.append(name)
+        parts.append(xr.Dataset({"interval": (list(coords), bounds)}, coords))
+        if (bounds[:, 0] > bounds[:, 1]).any():
+            falling.append(name)
+    band = _concatenate(names, parts).assign_coords(prob=prob)
+    if falling:
+        of = "" if falling == [None] else f" of {', '.join(map(str, falling))}"
+        band.attrs["caution"] = f"the curve{of} falls somewhere: this band is of rising curves"
+    return band
+
+
+def corp(
+    evidence: xr.Dataset, *, prob: float = 0.95, draws: int = 1000, random_seed: int = 0
+) -> xr.Dataset:
+    """
+    Return the CORP reliability diagram: the isotonic regression on the forecasts, with what it is.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    prob : float, default 0.95
+    draws : int, default 1000
+        Samples drawn with the forecasts as their chances.
+    random_seed : int, default 0
+
+    Returns
+    -------
+    Dataset, dims ([classifier], probability)
+        ``recalibrated``, the isotonic regression at every forecast that was given; ``consistency``
+        (bound), where it would lie with probability ``prob`` at each of them were the forecasts
+        right; and the parts of the Brier score ``miscalibration``, ``discrimination`` and
+        ``uncertainty``: it is uncertainty - discrimination + miscalibration.
+
+    References
+    ----------
+    Dimitriadis, T., Gneiting, T. & Jordan, A. I. (2021). Stable reliability diagrams for
+    probabilistic classifiers. Proceedings of the National Academy of Sciences 118, e2016191118.
+    doi:10.1073/pnas.2016191118
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_probabilities([0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.8, 0.9])
+    >>> corp(evidence)["recalibrated"].values
+    array([0. , 0.5, 0.5, 1. , 1. ])
+    """
+    check_prob(prob)
+    check_whole("draws", draws, 2, "draws", 1000)
+    rng = np.random.default_rng(check_seed(random_seed))
+    names, parts = [], []
+    for name, p, positives, total in _forecasts(evidence):
+        names.append(name)
+        curve = isotonic_regression(positives / total, weights=total).x
+        n = np.round(total).astype(int)
+        replicates = [
+            isotonic_regression(row / total, weights=total).x
+            for row in rng.binomial(n, np.broadcast_to(p, (draws, len(p))))
+        ]
+        consistency = np.quantile(replicates, [(1 - prob) / 2, (1 + prob) / 2], axis=0).T
+        prevalence = positives.sum() / total.sum()
+        uncertainty = _brier(prevalence, positives, total)
+        least = _brier(curve, positives, total)
+        variables = {
+            "recalibrated": ("probability", curve),
+            "consistency": (("probability", "bound"), consistency),
+            "miscalibration": _brier(p, positives, total) - least,
+            "discrimination": uncertainty - least,
+            "uncertainty": uncertainty,
+        }
+        parts.append(xr.Dataset(variables, {"probability": p, "bound": ["lower", "upper"]}))
+    return _concatenate(names, parts).assign_coords(prob=prob)
+
+
+def _brier(p, positives, total):
+    return float((positives * (1 - p) ** 2 + (total - positives) * p**2).sum() / total.sum())
+
+
+def hosmer_lemeshow(
+    evidence: xr.Dataset, *, groups: int = 10, fitted: bool = False
+) -> pd.DataFrame:
+    """
+    Return Hosmer and Lemeshow's test: positives observed and forecast in groups of like forecasts.
+
+    Its power depends on the number of examples and its answer on the groups;
+    :func:`bayescm.curves.calibration.test` says how near the curve is to the diagonal.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    groups : int, default 10
+        Number of groups of about equal size, between quantiles of the forecasts.
+    fitted : bool, default False
+        Whether the model was fitted to these very examples, which takes two degrees of freedom.
+
+    Returns
+    -------
+    DataFrame
+        For each classifier ``statistic``, ``df`` and ``p_value``.
+
+    References
+    ----------
+    Hosmer, D. W. & Lemeshow, S. (1980). Goodness of fit tests for the multiple logistic regression
+    model. Communications in Statistics A 9, 1043-1069. doi:10.1080/03610928008827941
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(500)
+    >>> table = hosmer_lemeshow(bcm.from_probabilities(rng.random(500) < p, p))
+    >>> int(table["df"][0]), bool(table["p_value"][0] > 0.05)
+    (10, True)
+    """
+    if not isinstance(groups, int | np.integer) or groups < 3:
+        raise fail("too few groups", groups, "3 or more", "pass groups=10")
+    rows = []
+    for name, p, positives, total in _forecasts(evidence):
+        # The group of a forecast is that of the middle of the examples that have it.
+        quantile = (np.cumsum(total) - total / 2) / total.sum()
+        _, group = np.unique((quantile * groups).astype(int), return_inverse=True)
+        expected = np.bincount(group, total * p)
+        observed, n = np.bincount(group, positives), np.bincount(group, total)
+        variance = expected * (1 - expected / n)
+        if not (variance > 0).all():
+            todo = "pass fewer groups, or clip= to from_probabilities"
+            raise fail("a group of forecasts that are all 0 or 1", ..., "others too", todo)
+        df = len(n) - 2 * fitted
+        if df < 1:
+            todo = "forecasts of so few different values need no such test: compare the shares"
+            raise fail("too few different forecasts", len(n), "3 groups or more", todo)
+        statistic = float(((observed - expected) ** 2 / variance).sum())
+        test = {"statistic": statistic, "df": df, "p_value": chdtrc(df, statistic)}
+        rows.append(_labels(name) | test)
+    return pd.DataFrame(rows)
+
+
+def spiegelhalter_z(evidence: xr.Dataset) -> pd.DataFrame:
+    """
+    Return Spiegelhalter's test: whether the Brier score is what right forecasts would have.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+
+    Returns
+    -------
+    DataFrame
+        For each classifier ``statistic``, a standard normal z above 0 where the Brier score is
+        larger than right forecasts would have it, and the two-sided ``p_value``.
+
+    References
+    ----------
+    Spiegelhalter, D. J. (1986). Probabilistic prediction in patient management and clinical
+    trials. Statistics in Medicine 5, 421-433. doi:10.1002/sim.4780050506
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(500)
+    >>> evidence = bcm.from_probabilities(rng.random(500) < p, {"right": p, "bold": np.round(p, 1)})
+    >>> spiegelhalter_z(evidence)["classifier"].tolist()
+    ['right', 'bold']
+    """
+    rows = []
+    for name, p, positives, total in _forecasts(evidence):
+        # Z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)) over the examples.
+        variance = (total * (1 - 2 * p) ** 2 * p * (1 - p)).sum()
+        if not variance > 0:
+            todo = "ask bcm.summary(evidence, ['brier', 'calibration_in_the_large'])"
+            raise fail("forecasts of 0, 1/2 and 1 alone leave no spread", ..., "others too", todo)
+        z = float(((positives - total * p) * (1 - 2 * p)).sum() / np.sqrt(variance))
+        rows.append(_labels(name) | {"statistic": z, "p_value": 2 * ndtr(-abs(z))})
+    return pd.DataFrame(rows)
+
+
+class _Forecasts(NamedTuple):
+    """
+    What one classifier forecast, and what came true.
+
+    Attributes
+    ----------
+    name : label or None
+        Of the classifier, None where there is no such dim.
+    p : ndarray, shape (m,)
+        The distinct forecasts, in order.
+    positives, total : ndarray, shape (m,)
+        How many examples of the positive class, and of both, each was given to.
+    """
+
+    name: Any
+    p: np.ndarray
+    positives: np.ndarray
+    total: np.ndarray
+
+
+def _forecasts(evidence: xr.Dataset) -> Iterator[_Forecasts]:
+    """Give the forecasts of each classifier, as they were drawn."""
+    evidence = as_probabilities(evidence)
+    if "importance" in evidence or "prevalence" in evidence.coords:
+        todo = "ask bcm.calibration.curve or bcm.summary, which take them"
+        what = "classical answers about probabilities are of the sample as it was drawn"
+        raise fail(what, ..., "no importance weights and no prevalence", todo)
+    actual = (evidence["actual"] == evidence["positive"]).values.astype(float)
+    weight = evidence["weight"].values if "weight" in evidence else np.ones(len(actual))
+    names = evidence["classifier"].values.tolist() if "classifier" in evidence.dims else [None]
+    for name, row in zip(names, np.atleast_2d(evidence["score"].values), strict=True):
+        p, position = np.unique(row, return_inverse=True)
+        positives, total = np.bincount(position, weight * actual), np.bincount(position, weight)
+        yield _Forecasts(name, p, positives, total)
+
+
+def _concatenate(names, parts):
+    """Put the answers of the classifiers together, without a dim where there is none."""
+    if names == [None]:
+        return parts[0]
+    return xr.concat(parts, "classifier", join="outer").assign_coords(classifier=names)
+
+
+def _labels(name):
+    return {} if name is None else {"classifier": name}

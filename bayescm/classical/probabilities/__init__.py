@@ -1,1 +1,0 @@
-"""Frequentist answers about probabilities: bands of an isotonic curve, tests of calibration."""
