@@ -78,7 +78,7 @@ from .planning import plan_attempts as plan_attempts
 from .planning import plan_auc as plan_auc
 from .planning import plan_comparison as plan_comparison
 from .planning import plan_labels as plan_labels
-from .planning.labels_worth import labels_worth as labels_worth
+from .planning.labels import labels_worth as labels_worth
 from .plots import plot_calibration as plot_calibration
 from .plots import plot_corp as plot_corp
 from .plots import plot_curve_numbers as plot_curve_numbers

@@ -46,7 +46,7 @@ def label(
     """Which examples to label next, of those that a judge has seen, to know a measure best."""
     from bayescm.cli import judged, output
     from bayescm.evidence.judged.partly_labelled import from_partly_labelled
-    from bayescm.planning.labelling import choose, plan_labels
+    from bayescm.planning.labels import choose, plan_labels
     from bayescm.validate import fail
 
     if not judge and not predicted:

@@ -10,10 +10,14 @@ every other measure it is simulated, and the table reports the error.
 from bayescm.planning.areas import hanley_mcneil, plan_auc
 from bayescm.planning.attempts import plan_attempts
 from bayescm.planning.comparisons import plan_comparison
-from bayescm.planning.goals import operating_characteristics, plan_above
-from bayescm.planning.labelling import choose, plan_labels
-from bayescm.planning.sizes import UNITS
-from bayescm.planning.widths import plan, width_curve
+from bayescm.planning.labels import choose, plan_labels
+from bayescm.planning.proportions import (
+    UNITS,
+    operating_characteristics,
+    plan,
+    plan_above,
+    width_curve,
+)
 
 __all__ = [
     "UNITS",

@@ -1,12 +1,24 @@
-"""How many examples make the interval of an area under a ROC curve narrow enough."""
+"""
+How many examples make the interval of an area under a ROC curve narrow enough.
+
+The scores of the classes are normal with equal variances, sqrt(2) times the normal quantile of the
+area apart; test sets are simulated, and each gets DeLong's interval on the logit scale.
+"""
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtri
 
 from bayescm.direct.roc.paired_areas import placement_covariance
-from bayescm.planning.sizes import LARGEST, check_inside, result
-from bayescm.validate import check_prob, check_seed, check_whole, fail
+from bayescm.planning.proportions import (
+    LARGEST,
+    check_share,
+    check_size,
+    plan_table,
+    size_error,
+    size_for_width,
+)
+from bayescm.validate import check_prob, check_seed, check_whole
 
 # The scores that are simulated at a size, and the fewest test sets whatever the size.
 _SCORES, _FEWEST = 10**8, 20
@@ -69,36 +81,48 @@ def plan_auc(
     >>> plan_auc(expect=0.85, width=0.1, replications=20).loc[0, ["unit", "how"]].tolist()
     ['examples', '20 simulated test sets']
     """
-    check_inside("expect", expect, 0.5)
+    check_share("expect", expect, 0.5)
     for name, value in (("width", width), ("prevalence", prevalence), ("assurance", assurance)):
-        check_inside(name, value)
+        check_share(name, value)
     check_prob(prob)
     check_whole("replications", replications, 20, "test sets", 400)
     z = float(ndtri((1 + prob) / 2))
+    least = int(np.ceil(4 / min(prevalence, 1 - prevalence)))
 
-    def widths(n):
+    def simulate(n):
         sets = min(replications, max(_FEWEST, _SCORES // n))
         return _widths(expect, prevalence, n, sets, random_seed, z)
 
-    n = _start(expect, prevalence, width, z)
-    for _ in range(12):
-        wide = widths(n)
-        quantile = np.quantile(wide, assurance)
-        wanted = max(_least(prevalence), round(n * (quantile / width) ** 2))
-        _check_size(wanted)
-        if abs(wanted - n) <= max(1, 0.01 * n):
-            break
-        n = wanted
-    while np.mean(widths(n) <= width) >= assurance and n > _least(prevalence):
+    # The size at which Hanley and McNeil's standard error makes the interval as wide as asked for.
+    standard_error = hanley_mcneil(expect, prevalence * 1e4, (1 - prevalence) * 1e4) * 100
+    start = max(least, (2 * z * standard_error / width) ** 2)
+    check_size(start / 2)  # the approximation may be that much too large, hardly more
+    start = int(min(start, LARGEST))
+    n = size_for_width(simulate, width, assurance, start=start, tolerance=0.01, least=least)
+    while np.mean(simulate(n) <= width) >= assurance and n > least:
         n -= max(1, n // 200)
-    while np.mean((wide := widths(n)) <= width) < assurance:
+    while np.mean((widths := simulate(n)) <= width) < assurance:
         n += max(1, n // 200)
-    step = np.sqrt(assurance * (1 - assurance) / len(wide))
-    low, high = np.quantile(wide, np.clip([assurance - step, assurance + step], 0, 1))
-    error = float(n * (high - low) / np.quantile(wide, assurance))
     goal = f"{prob:.4g} interval at most {width:.4g} wide"
-    how = f"{len(wide)} simulated test sets"
-    return result("auc", goal, float(np.mean(wide <= width)), n, "examples", error, how)
+    how = f"{len(widths)} simulated test sets"
+    reached, error = float(np.mean(widths <= width)), size_error(n, widths, assurance)
+    return plan_table("auc", goal, reached, n, "examples", error, how)
+
+
+def _widths(area, prevalence, n, sets, seed, z):
+    """Return the widths of the intervals in simulated test sets; infinite where there is none."""
+    rng = np.random.default_rng(check_seed(seed))
+    positives = np.clip(round(n * prevalence), 2, n - 2)
+    actual = (np.arange(n) < positives).astype(int)
+    shift, by_class = np.sqrt(2) * ndtri(area) * actual, [actual == 0, actual == 1]
+    weights, widths = np.ones(n), np.full(sets, np.inf)
+    for index in range(sets):
+        scores = rng.standard_normal((1, n)) + shift
+        (auc,), ((variance,),) = placement_covariance(scores, weights, by_class)
+        if 0 < auc < 1:
+            half = z * np.sqrt(variance) / (auc * (1 - auc))
+            widths[index] = np.ptp(expit(logit(auc) + np.array([-half, half])))
+    return widths
 
 
 def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
@@ -110,40 +134,8 @@ def hanley_mcneil(area: float, positives: float, negatives: float) -> float:
     >>> round(hanley_mcneil(0.893, 51, 58), 4)
     0.0325
     """
-    one, two = area / (2 - area), 2 * area**2 / (1 + area)
-    spread = (positives - 1) * (one - area**2) + (negatives - 1) * (two - area**2)
-    return float(np.sqrt((area * (1 - area) + spread) / (positives * negatives)))
-
-
-def _start(area, prevalence, width, z):
-    """Return the size at which the interval is about as wide as wanted."""
-    unit = hanley_mcneil(area, prevalence * 1e4, (1 - prevalence) * 1e4) * 100
-    about = max(_least(prevalence), (2 * z * unit / width) ** 2)
-    _check_size(about / 2)  # the approximation may be that much too large, hardly more
-    return int(min(about, LARGEST))
-
-
-def _check_size(n):
-    if n > LARGEST:
-        what = f"no sample size up to {LARGEST:,} reaches the goal"
-        raise fail(what, ..., "", "relax the goal")
-
-
-def _least(prevalence):
-    return int(np.ceil(4 / min(prevalence, 1 - prevalence)))
-
-
-def _widths(area, prevalence, n, replications, seed, z):
-    """Return the widths of the intervals in simulated test sets; infinite where there is none."""
-    rng = np.random.default_rng(check_seed(seed))
-    positives = np.clip(round(n * prevalence), 2, n - 2)
-    codes = (np.arange(n) < positives).astype(int)
-    shift, classes = np.sqrt(2) * ndtri(area) * codes, [codes == 0, codes == 1]
-    ones, found = np.ones(n), np.full(replications, np.inf)
-    for index in range(replications):
-        scores = rng.standard_normal((1, n)) + shift
-        (one,), ((variance,),) = placement_covariance(scores, ones, classes)
-        if 0 < one < 1:
-            half = z * np.sqrt(variance) / (one * (1 - one))
-            found[index] = np.ptp(expit(logit(one) + np.array([-half, half])))
-    return found
+    # Q1: two positives outscore one negative; Q2: one positive outscores two negatives.
+    q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
+    variance = area * (1 - area)
+    variance += (positives - 1) * (q1 - area**2) + (negatives - 1) * (q2 - area**2)
+    return float(np.sqrt(variance / (positives * negatives)))

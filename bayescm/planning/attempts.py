@@ -1,4 +1,9 @@
-"""What more attempts at the same items would buy, and what more items."""
+"""
+What more attempts at the same items would buy, and what more items.
+
+Answers are simulated: the shares of the rates at which items are solved are drawn from their
+posterior, items are drawn from the shares, and answers from the items.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -81,96 +86,96 @@ def plan_attempts(
     >>> import bayescm as bcm
     >>> rng = np.random.default_rng(1)
     >>> table = (rng.random((30, 4)) < rng.random((30, 1))).astype(int)
-    >>> found = plan_attempts(bcm.from_attempts(table), "mean", items=[30, 120], attempts=4)
-    >>> bool(found["width"][1] < 0.6 * found["width"][0])
+    >>> plan = plan_attempts(bcm.from_attempts(table), "mean", items=[30, 120], attempts=4)
+    >>> bool(plan["width"][1] < 0.6 * plan["width"][0])
     True
     """
     check_choice("of", of, ["population", "finite"])
     check_prob(prob), check_kind(kind)
     check_whole("replications", replications, 2, "data sets", 20)
-    known = repeated_items(evidence, concentration=concentration)
-    if len(known.right) > 1:
+    posterior = repeated_items(evidence, concentration=concentration)
+    if len(posterior.right) > 1:
         todo = "select one: evidence.sel(classifier=...)"
-        raise fail("a plan is of one system", known.names, "one", todo)
-    (kernel,) = of_variable(measure, known.gives)
+        raise fail("a plan is of one system", posterior.names, "one", todo)
+    (kernel,) = of_variable(measure, posterior.gives)
     rng = np.random.default_rng(check_seed(random_seed))
-    mixture, rows = known.mixture([kernel]), []
-    for tried in _numbers("attempts", attempts, _attempts(known, kernel)):
-        for number in _numbers("items", items, [known.right.shape[1] * each for each in (1, 2, 4)]):
-            widths = [
-                _width(
-                    _simulated(known, mixture, share[0], number, tried, rng),
-                    kernel,
-                    (of, prob, kind),
-                    rng,
-                )
-                for share in known.shares(mixture, "parameter", replications, rng)
-            ]
-            said = {"items": number, "attempts": tried, "answers": number * tried}
-            error = np.std(widths, ddof=1) / replications**0.5
-            rows.append({"measure": kernel.__name__, **said} | _said(widths, error))
+    mixture = posterior.mixture([kernel])
+    default_items = [posterior.right.shape[1] * factor for factor in (1, 2, 4)]
+    rows = []
+    for n_attempts in _numbers("attempts", attempts, _default_attempts(posterior, kernel)):
+        for n_items in _numbers("items", items, default_items):
+            widths = []
+            for shares in posterior.shares(mixture, "parameter", replications, rng):
+                simulated = _simulate(posterior, mixture, shares[0], n_items, n_attempts, rng)
+                (draws,) = simulated.draw([kernel], _DRAWS, rng, of=of)
+                distribution = simulated.drawn(kernel, draws.reshape(len(draws), -1))
+                bounds, _ = distribution.checked(prob, kind)
+                widths.append(np.diff(bounds).item())
+            row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
+            row |= {"answers": n_items * n_attempts, "width": float(np.mean(widths))}
+            rows.append(row | {"width_se": float(np.std(widths, ddof=1) / replications**0.5)})
     table = pd.DataFrame(rows)
-    if doubts := known.doubts(of):
+    if doubts := posterior.doubts(of):
         table.attrs["caution"] = " ".join(doubts)
     return table
 
 
-def _said(widths, error):
-    return {"width": float(np.mean(widths)), "width_se": float(error)}
-
-
-def _attempts(known, kernel):
+def _default_attempts(posterior, kernel):
     """Return half as many, as many and twice as many attempts, as far as the measure allows."""
-    form, made = getattr(kernel, "form", None), int(np.median(known.made))
+    form, n_attempts = getattr(kernel, "form", None), int(np.median(posterior.made))
     least = max(2, form.answers if isinstance(form, Repeated) else 2)
-    return [each for each in (made // 2, made, 2 * made) if each >= least] or [least]
+    numbers = (n_attempts // 2, n_attempts, 2 * n_attempts)
+    return [number for number in numbers if number >= least] or [least]
 
 
-def _numbers(name, given, otherwise):
-    """Return the numbers asked about, each once."""
-    asked: Any = otherwise if given is None else np.atleast_1d(np.asarray(given, object)).tolist()
-    for each in asked:
-        check_whole(name, each, 2, name, 30)
-    return list(dict.fromkeys(int(each) for each in asked))
+def _numbers(name, numbers, default):
+    """Return the numbers asked about, or the default ones, without repetitions."""
+    values: Any = np.atleast_1d(np.asarray(numbers, object)).tolist()
+    if numbers is None:
+        values = default
+    for value in values:
+        check_whole(name, value, 2, name, 30)
+    return list(dict.fromkeys(int(value) for value in values))
 
 
-def _simulated(known, mixture: Mixture, share, items, attempts, rng) -> RepeatedItems:
-    """Return what would be known of so many items with so many attempts at each."""
-    group = None
-    if known.group is None:
-        sort = rng.choice(len(share), items, p=share)
+def _simulate(
+    posterior: RepeatedItems,
+    mixture: Mixture,
+    shares: np.ndarray,
+    n_items: int,
+    n_attempts: int,
+    rng: np.random.Generator,
+) -> RepeatedItems:
+    """Return the posterior of simulated answers, of items drawn from the mixture."""
+    if posterior.group is None:
+        group = None
+        component = rng.choice(len(shares), n_items, p=shares)
     else:
-        place, group = _in_groups(known.group, items, rng)
-        chance = share * mixture.likelihood(known.kinds(0, mixture)[place])
-        edges = np.cumsum(chance / chance.sum(1, keepdims=True), axis=1)
-        sort = (rng.random((items, 1)) > edges[:, :-1]).sum(1)
-    right = rng.random((items, attempts)) < mixture.support[sort][:, None]
+        position, group = _resample_groups(posterior.group, n_items, rng)
+        responsibility = shares * mixture.likelihood(posterior.kinds(0, mixture)[position])
+        edges = np.cumsum(responsibility / responsibility.sum(1, keepdims=True), axis=1)
+        component = (rng.random((n_items, 1)) > edges[:, :-1]).sum(1)
+    right = rng.random((n_items, n_attempts)) < mixture.support[component][:, None]
     if not mixture.wrong:
-        found = from_attempts(right.astype(float), group=group)
+        evidence = from_attempts(right.astype(float), group=group)
     else:
-        common, others = np.array(mixture.wrong)[sort % len(mixture.wrong)].T[..., None]
-        other = 2 + np.floor(others * rng.random(right.shape))
-        wrong = np.where(rng.random(right.shape) < common, 1, other)
-        found = from_attempts(np.where(right, 0, wrong), truth=np.zeros(items), group=group)
-    return repeated_items(found, concentration=known.concentration)
+        # A wrong answer is the common one with the first probability, else one of the others.
+        wrong = np.array(mixture.wrong)[component % len(mixture.wrong)]
+        p_common, n_others = wrong.T[..., None]
+        other = 2 + np.floor(n_others * rng.random(right.shape))
+        answers = np.where(rng.random(right.shape) < p_common, 1, other)
+        answers = np.where(right, 0, answers)
+        evidence = from_attempts(answers, truth=np.zeros(n_items), group=group)
+    return repeated_items(evidence, concentration=posterior.concentration)
 
 
-def _in_groups(group, items, rng):
-    """Return items like those known, drawn by their groups, and the groups of these."""
-    place: list[np.ndarray] = []
-    own: list[np.ndarray] = []
-    held = 0
-    while held < items:
-        members = np.flatnonzero(group == rng.integers(group.max() + 1))[: items - held]
-        place.append(members)
-        own.append(np.full(len(members), len(own)))
-        held += len(members)
-    return np.concatenate(place), np.concatenate(own)
-
-
-def _width(posterior, kernel, asked, rng):
-    """Return the width of the interval."""
-    of, prob, kind = asked
-    (values,) = posterior.draw([kernel], _DRAWS, rng, of=of)
-    ends, _ = posterior.drawn(kernel, values.reshape(len(values), -1)).checked(prob, kind)
-    return float(np.diff(ends).item())
+def _resample_groups(group, n_items, rng):
+    """Return the positions of items drawn with their whole groups, and the new groups."""
+    positions: list[np.ndarray] = []
+    left = n_items
+    while left:
+        members = np.flatnonzero(group == rng.integers(group.max() + 1))[:left]
+        positions.append(members)
+        left -= len(members)
+    sizes = [len(members) for members in positions]
+    return np.concatenate(positions), np.repeat(np.arange(len(sizes)), sizes)

@@ -1,6 +1,13 @@
-"""How many shared examples it takes to tell two classifiers apart."""
+"""
+How many shared examples it takes to tell two classifiers apart.
+
+Of m examples on which one is right and the other wrong the better one wins x, and P(better) is the
+probability that Beta(x + c, m - x + c) exceeds one half; m is Binomial(n, discordance), and x is
+Binomial(m, (discordance + difference) / (2 discordance)).
+"""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +15,14 @@ import pandas as pd
 from scipy import special
 
 from bayescm.measures.catalogue import resolve
-from bayescm.planning.sizes import binomial, check_inside, result, smallest
+from bayescm.planning.proportions import (
+    binomial,
+    check_share,
+    fewest_successes,
+    plan_table,
+    prob_at_least,
+    smallest_size,
+)
 from bayescm.validate import fail
 
 # What the prior puts into "one right, the other wrong", by the form of the measure: joint outcomes
@@ -76,66 +90,58 @@ def plan_comparison(
     if weight is None:
         allowed = "accuracy, recall, specificity"
         raise fail("cannot plan a comparison in this measure", name, allowed, "choose one of these")
-    check_inside("difference", difference, -margin if margin else 0.0)
-    check_inside("agreement", agreement)
-    check_inside("assurance", assurance), check_inside("p_better", p_better, 0.5)
+    check_share("difference", difference, -margin if margin else 0.0)
+    check_share("agreement", agreement)
+    check_share("assurance", assurance)
+    check_share("p_better", p_better, 0.5)
     if margin:
-        check_inside("margin", margin)
-    if abs(difference) > 1 - agreement:
+        check_share("margin", margin)
+    discordance = 1 - agreement
+    if abs(difference) > discordance:
         raise fail(
             "classifiers that agree this often cannot differ this much",
             {"difference": difference, "agreement": agreement},
             "difference <= 1 - agreement",
             "lower either",
         )
-    reach = _comparison_assurance(difference, 1 - agreement, p_better, weight, margin)
-    n, reached = smallest(reach, assurance)
-    shown = f"P(new - old > -{margin:.4g})" if margin else "P(better)"
-    goal = f"{shown} >= {p_better:.4g} for a difference of {difference:.4g}"
-    error, how = (np.nan, "expansion") if margin else (0.0, "exact")
-    return result(name, goal, reached, n, kernel.unit, error, how)
+    p_win = (discordance + difference) / discordance / 2
 
-
-def _comparison_assurance(difference, discordance, p_better, weight, margin):
-    share = (discordance + difference) / discordance / 2
-
-    def enough(wins, losses, rest):
-        """Say which outcomes show what is to be shown; those on which both agree weigh as much."""
-        wins, losses = wins + weight, losses + weight
+    def suffices(wins, m, n):
+        # Both right and both wrong have a pseudo-count each, too.
+        better, worse = wins + weight, m - wins + weight
         if not margin:
-            return special.betaincc(wins, losses, 0.5) >= p_better
-        return _above(-margin, wins, losses, rest + 2 * weight) >= p_better
+            return special.betaincc(better, worse, 0.5) >= p_better
+        return _prob_above(-margin, better, worse, n - m + 2 * weight) >= p_better
 
-    def reached(n):
-        m, probability = binomial(n, discordance)
-        # P(better) grows with the wins: the fewest wins that suffice, by bisection for all m.
-        low, high = np.full_like(m, -1), m + 1
-        while np.any(high - low > 1):
-            wins = np.floor((low + high) / 2)
-            passed = enough(wins, m - wins, n - m)
-            open_ = high - low > 1
-            high, low = np.where(open_ & passed, wins, high), np.where(open_ & ~passed, wins, low)
-        # P(at least h wins of m) is the regularised incomplete beta I(h, m - h + 1).
-        inner = special.betainc(np.maximum(high, 1), np.maximum(m - high + 1, 1), share)
-        return probability @ np.select([high > m, high > 0], [0.0, inner], 1.0)
+    def reach(sizes):
+        reached = []
+        for n in sizes:
+            m, probability = binomial(n, discordance)
+            wins = fewest_successes(partial(suffices, m=m, n=n), m)
+            reached.append(probability @ prob_at_least(wins, m, p_win))
+        return np.array(reached)
 
-    return lambda sizes: np.array([reached(n) for n in sizes])
+    n, reached = smallest_size(reach, assurance)
+    event = f"P(new - old > -{margin:.4g})" if margin else "P(better)"
+    goal = f"{event} >= {p_better:.4g} for a difference of {difference:.4g}"
+    error, how = (np.nan, "expansion") if margin else (0.0, "exact")
+    return plan_table(name, goal, reached, n, kernel.unit, error, how)
 
 
-def _above(x, wins, losses, rest):
+def _prob_above(x, wins, losses, rest):
     """
     Return the probability that the difference of two shares of a Dirichlet distribution exceeds x.
 
     By the Edgeworth expansion with its first three moments: a plan asks a million times.
     """
     total = wins + losses + rest
-    first = (wins - losses) / total
+    mean = (wins - losses) / total
     second = (wins * (wins + 1) + losses * (losses + 1) - 2 * wins * losses) / (total * (total + 1))
     third = wins * (wins + 1) * (wins + 2) - losses * (losses + 1) * (losses + 2)
     third += 3 * wins * losses * (losses - wins)
     third /= total * (total + 1) * (total + 2)
-    sd = np.sqrt(second - first**2)
-    skewness = (third - 3 * first * second + 2 * first**3) / sd**3
-    z = (x - first) / sd
+    sd = np.sqrt(second - mean**2)
+    skewness = (third - 3 * mean * second + 2 * mean**3) / sd**3
+    z = (x - mean) / sd
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return special.ndtr(-z) + density * skewness * (z**2 - 1) / 6

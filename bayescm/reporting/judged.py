@@ -8,7 +8,7 @@ import bayescm as bcm
 from bayescm.evidence.counts import CELLS, positive
 from bayescm.evidence.judged.as_classifier import judge_as_classifier, of_classifiers
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.planning.labels_worth import labels_worth
+from bayescm.planning.labels import labels_worth
 from bayescm.posterior.route import default_model
 from bayescm.reporting import content, facts
 from bayescm.reporting.cautions import few

@@ -6,7 +6,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.planning import choose
-from bayescm.planning.labelling import allocate
+from bayescm.planning.labels import allocate
 
 # In an order that has nothing to do with the labels, and whose shares are exact.
 ORDER = np.arange(2000) * 1237 % 2000

@@ -1,0 +1,620 @@
+"""
+Sizes of test sets: for an interval that is narrow enough, and to show that a requirement is met.
+
+Of a measure that is one proportion, x successes in n have the posterior Beta(a + x, b + n - x), and
+whether the goal is reached depends on x alone. It is reached from some number of successes on, or
+up to some number, which a bisection over x looks for; the assurance is the probability of these x,
+Binomial(n, p) for a plausible value p, or beta-binomial where p comes from a pilot. As x is whole,
+the assurance has saw teeth in n: a plan is the size from which on it does not fall below.
+
+Of other measures whole test sets are simulated, whose intervals shrink about as 1 / sqrt(n).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy import special
+
+from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.evidence import align, from_matrix
+from bayescm.measures.catalogue import names, resolve
+from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail
+
+# What the proportions are proportions of.
+UNITS = {name: unit for name in names() if (unit := resolve(name).unit)}
+# No test set of more than this is looked for.
+LARGEST = 10_000_000
+
+
+def plan(
+    measure: str | Callable,
+    *,
+    width: float,
+    assurance: float = 0.9,
+    expect: float | None = None,
+    pilot: xr.DataArray | None = None,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    replications: int = 1000,
+    random_seed: int = 0,
+) -> pd.DataFrame:
+    """
+    Return the size of a test set that makes an interval narrow enough.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A measure that is one number: of two classes, or of the pilot's.
+    width : float in (0, 1)
+        The largest acceptable width of the interval.
+    assurance : float in (0, 1), default 0.9
+        Probability of reaching it, over future test sets.
+    expect : float in (0, 1), optional
+        The plausible value of the measure, for measures that are one proportion.
+    pilot : DataArray, dims (actual, predicted), optional
+        Instead of `expect`, for any measure: the counts of a pilot, or a concentration as returned
+        by `bayescm.priors.elicit`. The unknown truth is drawn from that posterior; the future
+        test set is evaluated on its own, with the default prior.
+    prob, kind : float, str
+        Mass and kind of the interval.
+    replications : int >= 20, default 1000
+        Simulated test sets for a measure that is not one proportion.
+    random_seed : int, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    DataFrame, one row
+        ``measure``, ``goal``, ``assurance`` (reached at ``n``), ``n``, ``unit`` (what ``n``
+        counts), ``error`` (standard error of ``n``, 0 where it is exact), ``how``.
+
+    Raises
+    ------
+    ValueError
+        If neither or both of `expect` and `pilot` are given, where `expect` is given for a
+        measure that is not one proportion, or no size up to ten million is enough.
+
+    Notes
+    -----
+    The assurance is not monotone in n, since counts are whole. From the returned n onwards it does
+    not fall below the requested one.
+
+    Examples
+    --------
+    >>> plan("recall", expect=0.85, width=0.1, assurance=0.9)[["n", "unit"]]
+         n       unit
+    0  226  positives
+    """
+    kernel = resolve(measure)
+    check_prob(prob), check_kind(kind)
+    check_share("width", width)
+    check_share("assurance", assurance)
+    if (expect is None) == (pilot is None):
+        passed = {"expect": expect, "pilot": pilot is not None}
+        raise fail("say what is plausible in one way only", passed, "expect or pilot", "choose one")
+    if _is_proportion(kernel, pilot):
+        interval_width = partial(_interval_width, _prior(kernel), prob, kind)
+        reach = _width_assurance(interval_width, width, _truth(kernel, expect, pilot))
+        n, reached = smallest_size(reach, assurance)
+        error, how, unit = 0.0, "exact", kernel.unit
+    else:
+        check_whole("replications", replications, 20, "test sets", 1000)
+        simulate = _simulator(kernel, pilot, prob, kind, replications, random_seed)
+        n = size_for_width(simulate, width, assurance, start=100, tolerance=0.005)
+        while np.mean((widths := simulate(n)) <= width) < assurance:
+            n += max(1, n // 500)
+        reached, error = float(np.mean(widths <= width)), size_error(n, widths, assurance)
+        how, unit = f"{replications} simulated test sets", "examples"
+    goal = f"{prob:.4g} {kind} at most {width:.4g} wide"
+    return plan_table(kernel.__name__, goal, reached, n, unit, error, how)
+
+
+def width_curve(
+    measure: str | Callable,
+    sizes: np.ndarray,
+    *,
+    expect: float | None = None,
+    pilot: xr.DataArray | None = None,
+    assurance: float = 0.9,
+    prob: float = 0.95,
+    kind: str = "hdi",
+) -> pd.DataFrame:
+    """
+    Return the width of the interval at each size: its mean, and the width reached with assurance.
+
+    Parameters
+    ----------
+    measure, expect, pilot, assurance, prob, kind
+        See `plan`.
+    sizes : array_like of int
+        Sizes of the test set, in the unit of the measure.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``n``, ``mean``, ``assured``.
+
+    Examples
+    --------
+    >>> width_curve("recall", [50, 200], expect=0.85).round(3)
+         n   mean  assured
+    0   50  0.188    0.224
+    1  200  0.098    0.107
+    """
+    kernel = resolve(measure)
+    exact = _is_proportion(kernel, pilot)
+    if exact:
+        interval_width = partial(_interval_width, _prior(kernel), prob, kind)
+        outcomes = _truth(kernel, expect, pilot).outcomes
+    else:
+        simulate = _simulator(kernel, pilot, prob, kind, replications=1000, random_seed=0)
+    rows = []
+    for n in np.asarray(sizes, int).tolist():
+        if exact:
+            x, probability = outcomes(n)
+            widths = interval_width(x, n)
+        else:
+            widths = simulate(n)
+            probability = np.full(len(widths), 1 / len(widths))
+        order = np.argsort(widths)
+        index = np.searchsorted(probability[order].cumsum(), assurance * (1 - 1e-12))
+        assured = widths[order][min(index, len(widths) - 1)]
+        rows.append((n, np.average(widths, weights=probability), assured))
+    return pd.DataFrame(rows, columns=["n", "mean", "assured"])
+
+
+def _is_proportion(kernel, pilot):
+    """Return whether a measure is one proportion, whose prior is the same on both sides."""
+    return bool(kernel.unit) and (pilot is None or len(_concentration(pilot)) == 2)
+
+
+def _prior(kernel):
+    """Return the default prior of a proportion, a beta distribution."""
+    if not kernel.unit:
+        what = f"{kernel.__name__} is not one proportion"
+        raise fail(what, ..., "e.g. recall, specificity or accuracy", "choose one of these")
+    return dirichlet_multinomial(np.zeros((2, 2))).distribution(kernel)
+
+
+def _interval_width(prior, prob, kind, x, n):
+    """Return the widths of the intervals after x successes in n."""
+    posterior = replace(prior, a=prior.a + x, b=prior.b + n - x)
+    bounds = getattr(posterior, kind)(prob)
+    return bounds[:, 1] - bounds[:, 0]
+
+
+class _PlausibleValue:
+    """The plausible value of a proportion."""
+
+    def __init__(self, p):
+        self.p = p
+
+    def outcomes(self, n):
+        """Return the successes in n trials that matter, and their probabilities."""
+        return binomial(n, self.p)
+
+    def prob_outside(self, x, n):
+        """Return the probabilities of at most x of n successes, or at most x failures."""
+        return special.bdtr(x, n, self.p) + special.bdtrc(n - x - 1, n, self.p)
+
+
+class _PilotPosterior:
+    """The distribution Beta(a, b) of a proportion, from a pilot."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def outcomes(self, n):
+        """Return the successes in n trials, and their beta-binomial probabilities."""
+        x = np.arange(n + 1.0)
+        log = special.betaln(x + self.a, n - x + self.b) - special.betaln(x + 1, n - x + 1)
+        return x, np.exp(log - special.betaln(self.a, self.b)) / (n + 1)
+
+    def prob_outside(self, x, n):
+        """Return the probabilities of at most x of n successes, or at most x failures."""
+        outside = []
+        for most, size in zip(x, n, strict=True):
+            _, probability = self.outcomes(size)
+            outside.append(probability[: most + 1].sum() + probability[size - most :].sum())
+        return np.array(outside)
+
+
+def _truth(kernel, expect, pilot):
+    if expect is not None:
+        check_share("expect", expect)
+        return _PlausibleValue(expect)
+    posterior = dirichlet_multinomial(np.zeros((2, 2)), concentration=_concentration(pilot))
+    proportion = posterior.distribution(kernel)
+    return _PilotPosterior(proportion.a, proportion.b)
+
+
+def _concentration(pilot):
+    """Return the Dirichlet parameters of the unknown truth: a concentration, or prior + counts."""
+    if not isinstance(pilot, xr.DataArray) or pilot.ndim > 2:
+        got = pilot.dims if isinstance(pilot, xr.DataArray) else type(pilot).__name__
+        todo = "select one matrix, or sum over the others"
+        raise fail("a pilot is one matrix of counts", got, "dims (actual, predicted)", todo)
+    if "prevalence" in pilot.coords:
+        got, todo = pilot.coords["prevalence"].values, "pass the counts as they were drawn"
+        raise fail("a pilot with a set prevalence", got, "that of the sample", todo)
+    if pilot.name == "concentration":
+        return np.asarray(align(pilot, pilot), float)
+    return dirichlet_multinomial(pilot).weights
+
+
+def _width_assurance(interval_width, width, truth):
+    """Return the function from sizes n to the probability that the interval is narrow enough."""
+
+    def too_wide(x, n):
+        return interval_width(x, n) > width
+
+    def reach(n):
+        # The prior is the same for successes and failures, and up to the half of n the interval
+        # widens with every success: it is narrow enough with at most x successes or x failures.
+        x = fewest_successes(partial(too_wide, n=n), n // 2) - 1
+        return np.select([2 * x >= n, x >= 0], [1.0, truth.prob_outside(x, n)], 0.0)
+
+    return reach
+
+
+def _simulator(kernel, pilot, prob, kind, replications, random_seed):
+    """Return the function from n to the widths of the intervals of simulated test sets."""
+    from bayescm.answers.interval import interval
+
+    if pilot is None:
+        raise fail(
+            f"{kernel.__name__} is not one proportion, so that one expected value does not fix it",
+            "expect",
+            "pilot=counts of a pilot, or a concentration",
+            "pass pilot=bayescm.priors.elicit(...) with three plausible measures",
+        )
+    concentration = _concentration(pilot)
+    positive = "positive" if concentration.shape == (2, 2) else None
+    labels = ["negative", "positive"] if positive else None
+
+    def simulate(n):
+        rng = np.random.default_rng(check_seed(random_seed))
+        theta = rng.dirichlet(concentration.ravel(), replications)
+        tables = rng.multinomial(n, theta).reshape(-1, *concentration.shape)
+        counts = from_matrix(tables, labels=labels, positive=positive)
+        bounds = interval(counts, kernel, prob=prob, kind=kind)
+        if "class" in bounds.dims:
+            todo = f"pass e.g. {kernel.__name__}_macro"
+            raise fail(f"{kernel.__name__} has a value for each class", ..., "one number", todo)
+        return (bounds.sel(bound="upper") - bounds.sel(bound="lower")).values
+
+    return simulate
+
+
+def plan_above(
+    measure: str | Callable | Sequence[str | Callable],
+    *,
+    above: float | Sequence[float],
+    expect: float | Sequence[float],
+    level: float = 0.95,
+    assurance: float = 0.9,
+    prevalence: float | None = None,
+) -> pd.DataFrame:
+    """
+    Return the size of a test set that shows a measure, or two of them, to exceed a requirement.
+
+    The goal is a posterior probability of at least `level` that the measure is larger than
+    `above`; for two measures, of each of them.
+
+    Parameters
+    ----------
+    measure : str, callable, or two of them
+        A measure that is one proportion, such as ``"recall"``; or one of the positives and one of
+        the negatives, such as ``["sensitivity", "specificity"]``.
+    above : float or two floats in (0, 1)
+        What is required.
+    expect : float or two floats in (0, 1)
+        The plausible values; larger than `above`.
+    level : float in (0.5, 1), default 0.95
+        The posterior probability to be reached.
+    assurance : float in (0, 1), default 0.9
+        Probability of reaching it, over future test sets; of two measures, for both at once.
+    prevalence : float in (0, 1), optional
+        Proportion of positives in the test set, for two measures.
+
+    Returns
+    -------
+    DataFrame, one row
+        As `bayescm.plan` returns it; ``n`` counts examples where there are two measures.
+
+    Raises
+    ------
+    ValueError
+        If a measure is not one proportion, the plausible value does not exceed what is required,
+        or two measures have no prevalence or are of the same class.
+
+    Notes
+    -----
+    The assurance is summed exactly over all outcomes; of two measures also over the number of
+    positives that a test set of n examples has.
+
+    Examples
+    --------
+    >>> plan_above("recall", above=0.8, expect=0.9)[["n", "unit"]]
+         n       unit
+    0  115  positives
+    >>> both = ["sensitivity", "specificity"]
+    >>> plan_above(both, above=[0.8, 0.7], expect=[0.9, 0.85], prevalence=0.2)[["n", "unit"]]
+         n      unit
+    0  542  examples
+    """
+    if isinstance(measure, Sequence) and not isinstance(measure, str):
+        kernels = [resolve(name) for name in measure]
+    else:
+        kernels = [resolve(measure)]
+    check_share("assurance", assurance)
+    check_share("level", level, 0.5)
+    required = _one_per_measure("above", above, kernels)
+    plausible = _one_per_measure("expect", expect, kernels)
+    reaches = [
+        _requirement_assurance(*values, level)
+        for values in zip(kernels, required, plausible, strict=True)
+    ]
+    units = [kernel.unit for kernel in kernels]
+    reach, unit = reaches[0], units[0]
+    if len(kernels) != 1 or prevalence is not None:
+        _check_both_classes(units, prevalence)
+        by_class = dict(zip(units, reaches, strict=True))
+        reach, unit = partial(_joint_assurance, by_class, prevalence), "examples"
+    n, reached = smallest_size(reach, assurance)
+    measures = [kernel.__name__ for kernel in kernels]
+    goals = [f"P({name} > {value:.4g})" for name, value in zip(measures, required, strict=True)]
+    goal = f"{' and '.join(goals)} >= {level:.4g}"
+    return plan_table(" and ".join(measures), goal, reached, n, unit, 0.0, "exact")
+
+
+def _one_per_measure(name, numbers, kernels):
+    values: Any = np.ravel(numbers).tolist()
+    if len(values) != len(kernels):
+        allowed = f"{len(kernels)}, one for each measure"
+        raise fail(f"{name} has another number of values", numbers, allowed, "pass a list")
+    for value in values:
+        check_share(name, value)
+    return values
+
+
+def _check_both_classes(units, prevalence):
+    """Raise unless one of two measures is of the positives and the other of the negatives."""
+    if sorted(map(str, units)) != ["negatives", "positives"]:
+        what = "measures are planned together if one is of the positives and one of the negatives"
+        raise fail(what, units, "e.g. sensitivity and specificity", "plan each on its own")
+    if prevalence is None:
+        todo = "pass prevalence=, the proportion of positives in the test set"
+        raise fail("two measures need a prevalence", ..., "", todo)
+    check_share("prevalence", prevalence)
+
+
+def _requirement_assurance(kernel, above, expect, level):
+    """Return the function from sizes to the probability that the posterior exceeds as required."""
+    prior = _prior(kernel)
+    if not expect > above:
+        todo = f"expect more than {above:g}, or require less"
+        raise fail(
+            f"{kernel.__name__} cannot be shown to exceed this", above, f"< {expect:g}", todo
+        )
+
+    def suffices(x, n):
+        return special.betaincc(prior.a + x, prior.b + n - x, above) >= level
+
+    def reach(n):
+        n = np.asarray(n, float)
+        return prob_at_least(fewest_successes(partial(suffices, n=n), n), n, expect)
+
+    return reach
+
+
+def _joint_assurance(by_class, prevalence, sizes):
+    """Return the probability that both are reached, over the number of positives."""
+    reached = []
+    for n in sizes:
+        positives, probability = binomial(n, prevalence)
+        both = by_class["positives"](positives) * by_class["negatives"](n - positives)
+        reached.append(probability @ both)
+    return np.array(reached)
+
+
+def operating_characteristics(
+    measure: str | Callable,
+    *,
+    above: float,
+    looks: Sequence[int],
+    truth: Sequence[float],
+    level: float = 0.95,
+    futility: float = 0.05,
+) -> pd.DataFrame:
+    """
+    Return how often a study that looks at its data several times stops, and how, at given truths.
+
+    At each look the study stops for success if the posterior probability that the measure is
+    larger than `above` is at least `level`, and for futility if it is at most `futility`.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A measure that is one proportion.
+    above : float in (0, 1)
+        What is required.
+    looks : sequence of int
+        The sizes at which the data are looked at, increasing, in the unit of the measure (positives
+        for a recall).
+    truth : sequence of float in (0, 1)
+        The true values at which the rule is judged. At `above` and below, a success is false.
+    level : float in (0.5, 1), default 0.95
+        The posterior probability that is enough.
+    futility : float in [0, 0.5), default 0.05
+        That at which the study is given up; 0 for never.
+
+    Returns
+    -------
+    DataFrame
+        A row for each truth: ``truth``, ``p_success``, ``p_futile``, ``p_open`` (neither at the
+        last look) and ``expected_n``. Exact: summed over all paths of the counts.
+
+    Raises
+    ------
+    ValueError
+        If the measure is not one proportion, or the looks do not increase.
+
+    Examples
+    --------
+    >>> looks = [50, 100, 150, 200]
+    >>> rule = {"above": 0.8, "looks": looks, "truth": [0.8, 0.9]}
+    >>> operating_characteristics("recall", **rule).round(3)
+       truth  p_success  p_futile  p_open  expected_n
+    0    0.8      0.116     0.123   0.761     175.523
+    1    0.9      0.994     0.000   0.006      75.565
+    """
+    kernel = resolve(measure)
+    check_share("level", level, 0.5)
+    check_share("above", above)
+    sizes = np.asarray(looks)
+    if (
+        sizes.dtype.kind not in "iu"
+        or sizes.ndim != 1
+        or not len(sizes)
+        or sizes[0] < 1
+        or (np.diff(sizes) < 1).any()
+    ):
+        raise fail("looks must be increasing sizes", looks, "e.g. [50, 100, 200]", "sort them")
+    if not 0 <= futility < 0.5:
+        raise fail("futility is out of range", futility, "0 <= futility < 0.5", "pass 0.05")
+    prior = _prior(kernel)
+    rows = []
+    for p in truth:
+        check_share("truth", p)
+        # The distribution of the successes of studies that go on, from look to look.
+        going_on, previous = np.ones(1), 0
+        p_success, p_futile, expected_n = 0.0, 0.0, 0.0
+        for n in sizes:
+            new = special.bdtr(np.arange(n - previous + 1), n - previous, p)
+            going_on = np.convolve(going_on, np.diff(new, prepend=0.0))
+            x = np.arange(n + 1)
+            posterior = special.betaincc(prior.a + x, prior.b + n - x, above)
+            success, futile = posterior >= level, posterior <= futility
+            p_success += going_on[success].sum()
+            p_futile += going_on[futile].sum()
+            expected_n += n * going_on[success | futile].sum()
+            going_on = np.where(success | futile, 0.0, going_on)
+            previous = n
+        p_open = going_on.sum()
+        expected_n += previous * p_open
+        rows.append((p, p_success, p_futile, p_open, expected_n))
+    columns = ["truth", "p_success", "p_futile", "p_open", "expected_n"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def fewest_successes(suffices: Callable[[np.ndarray], np.ndarray], n: np.ndarray) -> np.ndarray:
+    """
+    Return the fewest successes that suffice for each size, n + 1 where no number up to n does.
+
+    By bisection for all sizes at once; whatever number suffices, more do too.
+    """
+    low, high = np.full_like(n, -1), n + 1
+    while np.any(high - low > 1):
+        middle = np.maximum((low + high) // 2, 0)
+        enough = suffices(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
+
+
+def prob_at_least(x: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
+    """Return the probability of at least x successes in n, I_p(x, n - x + 1)."""
+    inner = special.betainc(np.maximum(x, 1), np.maximum(n - x + 1, 1), p)
+    return np.select([x > n, x > 0], [0.0, inner], 1.0)
+
+
+def binomial(n: Any, p: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the outcomes of n trials within nine standard deviations, and their probabilities."""
+    reach = 9 * np.sqrt(n * p * (1 - p)) + 9
+    x = np.arange(max(0, np.floor(n * p - reach)), min(n, np.ceil(n * p + reach)) + 1)
+    log = special.xlogy(x, p) + special.xlog1py(n - x, -p) - special.betaln(x + 1, n - x + 1)
+    return x, np.exp(log) / (n + 1)
+
+
+def smallest_size(reach: Callable[[np.ndarray], np.ndarray], assurance: float) -> tuple[int, float]:
+    """Return the n from which on the assurance is reached, and the assurance there."""
+
+    def is_enough(n):
+        return reach(np.array([n]))[0] >= assurance
+
+    high = 8
+    while not is_enough(high):
+        high *= 2
+        check_size(high)
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    # Whole counts make saw teeth: look around for the last n that falls short.
+    around = 20 + 2 * int(np.sqrt(high))
+    near = np.arange(max(1, high - around), high + around)
+    reached = reach(near)
+    short = np.flatnonzero(reached < assurance)
+    first = short[-1] + 1 if len(short) else 0
+    return int(near[first]), float(reached[first])
+
+
+def size_for_width(
+    simulate: Callable[[int], np.ndarray],
+    width: float,
+    assurance: float,
+    *,
+    start: int,
+    tolerance: float,
+    least: int = 1,
+) -> int:
+    """
+    Return about the n at which a quantile of simulated widths is the width asked for.
+
+    Widths shrink about as 1 / sqrt(n), which leads from one n to the next.
+    """
+    n = start
+    for _ in range(12):
+        quantile = np.quantile(simulate(n), assurance)
+        proposed = max(least, round(n * (quantile / width) ** 2))
+        check_size(proposed)
+        if abs(proposed - n) <= max(1, tolerance * n):
+            break
+        n = proposed
+    return n
+
+
+def size_error(n: int, widths: np.ndarray, assurance: float) -> float:
+    """Return the standard error of a simulated n, whose relative error is twice that of a width."""
+    step = np.sqrt(assurance * (1 - assurance) / len(widths))
+    low, high = np.quantile(widths, np.clip([assurance - step, assurance + step], 0, 1))
+    return float(n * (high - low) / np.quantile(widths, assurance))
+
+
+def check_size(n: float) -> None:
+    """Raise where a test set would be larger than any that is looked for."""
+    if n > LARGEST:
+        what = f"no sample size up to {LARGEST:,} reaches the goal"
+        raise fail(what, ..., "", "relax the goal")
+
+
+def check_share(name: str, value: Any, lowest: float = 0.0) -> None:
+    """Raise unless the value lies strictly between the lowest and 1."""
+    allowed = f"{lowest:g} < {name} < 1"
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        raise fail(f"{name} must be a number", value, allowed, f"pass {allowed}", TypeError)
+    if not lowest < value < 1:
+        raise fail(f"{name} is out of range", value, allowed, "pass a number between the two")
+
+
+def plan_table(measure, goal, assurance, n, unit, error, how):
+    """Return a plan as a table of one row."""
+    row = (measure, goal, assurance, n, unit, error, how)
+    return pd.DataFrame(
+        [row], columns=["measure", "goal", "assurance", "n", "unit", "error", "how"]
+    )
