@@ -6,11 +6,17 @@ takes as ``concentration=``. Its sum is the number of examples it is worth (`exa
 attribute).
 """
 
-from bayescm.priors.checks import conflict, predictive
-from bayescm.priors.elicitation import beta
-from bayescm.priors.power import examples, from_counts, from_posterior
-from bayescm.priors.pseudo_counts import default, elicit, from_rates, haldane, jeffreys, uniform
-from bayescm.priors.sensitivity import sensitivity, table
+from bayescm.priors.checks import conflict, predictive, sensitivity, table
+from bayescm.priors.elicitation import beta, elicit, from_rates
+from bayescm.priors.pseudo_counts import (
+    default,
+    examples,
+    from_counts,
+    from_posterior,
+    haldane,
+    jeffreys,
+    uniform,
+)
 
 __all__ = [
     "beta",

@@ -1,18 +1,31 @@
-"""Checks of a prior: what it predicts, and whether the evidence contradicts it."""
+"""
+Checks of a prior: what it predicts, whether the evidence contradicts it, and what it changes.
 
-from collections.abc import Callable, Sequence
+Counts n of a test set of N examples have the prior predictive distribution
+
+    p(n) = N! / prod n_i!  Gamma(A) / Gamma(N + A)  prod Gamma(n_i + a_i) / Gamma(a_i)
+
+with the concentration a and its sum A, the Dirichlet-multinomial.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.labelled import measure
-from bayescm.priors.power import check_concentration
+from bayescm.priors.pseudo_counts import check_concentration
 from bayescm.validate import check_seed, check_whole, fail
 
+# Tables whose log probabilities differ by less are equally probable: rounding.
 _TIE = 1e-9
+# Log prior densities that vary by less, relative to their size, are constant: a flat prior.
+_FLAT = 1e-9
 
 
 def predictive(
@@ -56,13 +69,22 @@ def predictive(
             "only one prior at a time", prior.dims, str(CELLS), "select one: prior.isel(...)"
         )
     if not (prior > 0).all():
-        todo = "use priors.jeffreys(counts)"
-        raise fail(
-            "an improper prior has no predictive distribution", prior.values, "every cell > 0", todo
-        )
-    cells = _replicates(prior.values, n, draws, np.random.default_rng(check_seed(random_seed)))
-    coords = {name: each for name, each in prior.coords.items()}
-    return measure(xr.DataArray(cells, coords, ["draw_", *CELLS]), measures).rename(draw_="draw")
+        raise _improper(prior.values)
+    tables = _replicates(prior.values, n, draws, np.random.default_rng(check_seed(random_seed)))
+    counts = xr.DataArray(tables, dict(prior.coords), ["draw_", *CELLS])
+    return measure(counts, measures).rename(draw_="draw")
+
+
+def _improper(cells):
+    todo = "use priors.jeffreys(counts)"
+    what = "an improper prior has no predictive distribution"
+    return fail(what, cells, "every cell > 0", todo)
+
+
+def _replicates(prior, n, draws, rng):
+    """Draw tables of n examples each, (draws, *prior.shape)."""
+    theta = dirichlet.draw(prior, draws, rng, axes=prior.ndim).reshape(draws, -1)
+    return rng.multinomial(n, theta / theta.sum(-1, keepdims=True)).reshape(draws, *prior.shape)
 
 
 def conflict(
@@ -111,16 +133,16 @@ def conflict(
     check_whole("draws", draws, 1, "draws", 10_000)
     cells = as_counts(counts)
     prior = align(concentration, counts)
-    prior = 2 / cells.sizes["actual"] ** 2 if prior is None else prior
+    if prior is None:
+        prior = dirichlet.default_concentration(cells.sizes["actual"])
     prior = np.broadcast_to(prior, cells.shape)
     if not (prior > 0).all():
-        todo = "use priors.jeffreys(counts)"
-        raise fail(
-            "an improper prior has no predictive distribution", prior.min(), "every cell > 0", todo
-        )
+        raise _improper(prior.min())
     rng = np.random.default_rng(check_seed(random_seed))
-    pairs = ((cells.values[at], prior[at]) for at in np.ndindex(cells.shape[:-2]))
-    tails = [_tails(*pair, draws, rng) for pair in pairs]
+    tails = [
+        _tail_probabilities(cells.values[index], prior[index], draws, rng)
+        for index in np.ndindex(cells.shape[:-2])
+    ]
     parts = ["all", "totals", *map(str, cells["actual"].values)]
     dims = [*cells.dims[:-2], "part"]
     coords = {k: v for k, v in cells.coords.items() if not set(CELLS) & set(v.dims)}
@@ -128,7 +150,7 @@ def conflict(
     return xr.DataArray(np.reshape(tails, shape), {**coords, "part": parts}, dims, name="conflict")
 
 
-def _tails(cells, prior, draws, rng):
+def _tail_probabilities(cells, prior, draws, rng):
     """Return tail probabilities of the table, its class totals and its rows, (2 + C,)."""
     total = cells.sum()
     if total != np.floor(total):
@@ -137,28 +159,165 @@ def _tails(cells, prior, draws, rng):
             "fractional counts have no predictive distribution", total, "whole numbers", todo
         )
     tables = _replicates(prior, int(total), draws, rng)
-    whole = _tail(cells, tables, prior, axes=2)
-    totals = _tail(cells.sum(-1), tables.sum(-1), prior.sum(-1), axes=1)
-    rows = [_row_tail(*each, draws, rng) for each in zip(cells, prior, strict=True)]
-    return [whole, totals, *rows]
+    tails = [
+        _tail_probability(cells, tables, prior, axes=2),
+        _tail_probability(cells.sum(-1), tables.sum(-1), prior.sum(-1), axes=1),
+    ]
+    for row, row_prior in zip(cells, prior, strict=True):
+        if row.sum():
+            rows = _replicates(row_prior, int(row.sum()), draws, rng)
+            tails.append(_tail_probability(row, rows, row_prior, axes=1))
+        else:
+            tails.append(np.nan)
+    return tails
 
 
-def _row_tail(row, prior, draws, rng):
-    size = int(row.sum())
-    return _tail(row, _replicates(prior, size, draws, rng), prior, axes=1) if size else np.nan
+def _tail_probability(counts, replicates, prior, axes):
+    """Return the share of replicates that are no more probable than the counts."""
+    observed = _log_probability(counts, prior, axes)
+    limit = observed + _TIE * (1 + abs(observed))
+    return float((_log_probability(replicates, prior, axes) <= limit).mean())
 
 
-def _replicates(prior, n, draws, rng):
-    """Draw tables of n examples each, (draws, *prior.shape)."""
-    theta = dirichlet.draw(prior, draws, rng, axes=prior.ndim).reshape(draws, -1)
-    return rng.multinomial(n, theta / theta.sum(-1, keepdims=True)).reshape(draws, *prior.shape)
+def _log_probability(counts, prior, axes):
+    return dirichlet.log_marginal(np.asarray(counts, float), counts + prior, axes=axes)
 
 
-def _tail(observed, tables, prior, axes):
-    seen = log_mass(observed, prior, axes)
-    return float((log_mass(tables, prior, axes) <= seen + _TIE * (1 + abs(seen))).mean())
+def sensitivity(
+    tree: xr.DataTree, measures: str | Callable | Sequence[str | Callable]
+) -> pd.DataFrame:
+    """
+    Return how much measures change as the prior or likelihood is strengthened or weakened a little.
+
+    ArviZ's power-scaling diagnostic, which also handles a flat prior: its powers are equally flat,
+    so the sensitivity to it is 0.
+
+    Parameters
+    ----------
+    tree : DataTree
+        A fit of one matrix, with the groups ``log_prior`` and ``log_likelihood``.
+    measures : name, function, or sequence of these
+
+    Returns
+    -------
+    DataFrame
+        One row per measure (and class): columns ``prior``, ``likelihood`` (0 means none; above
+        0.05 deserves a look) and ``diagnosis``.
+
+    References
+    ----------
+    Kallioinen, N., Paananen, T., Bürkner, P.-C. & Vehtari, A. (2024). Detecting and diagnosing
+    prior and likelihood sensitivity with power-scaling. Statistics and Computing, 34, 57.
+    doi:10.1007/s11222-023-10366-5
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> flat = bcm.fit(counts, concentration=1.0, random_seed=1)
+    >>> float(sensitivity(flat, "f1")["prior"].iloc[0])
+    0.0
+    """
+    if not isinstance(tree, xr.DataTree):
+        todo = "fit the counts first: sensitivity(fit(counts), measures)"
+        raise fail("not a fit", type(tree).__name__, "a DataTree", todo, TypeError)
+    for group in ("log_prior", "log_likelihood"):
+        if group not in tree.children:
+            todo = "fit whole counts with a proper prior (concentration > 0)"
+            raise fail(f"the tree has no {group}", sorted(tree.children), group, todo)
+    draws = measure(tree, measures)
+    if set(draws.dims) - {"chain", "draw", "class"}:
+        todo = "fit one matrix at a time"
+        raise fail(
+            "the fit has several matrices but one likelihood",
+            dict(draws.sizes),
+            "a single matrix",
+            todo,
+        )
+    changes = {group: _power_scaled(tree, draws, group) for group in ("prior", "likelihood")}
+    table = pd.DataFrame({group: _by_row(values) for group, values in changes.items()})
+    strong, weak = table["prior"] > 0.05, table["likelihood"] < 0.05
+    diagnoses = ["prior and evidence disagree", "the prior dominates"]
+    table["diagnosis"] = np.select([strong & ~weak, strong & weak], diagnoses, "-")
+    return table.rename_axis("measure").reset_index()
 
 
-def log_mass(cells: np.ndarray, prior: np.ndarray, axes: int) -> np.ndarray:
-    """Return the log probability of counts under a prior, Dirichlet-multinomial."""
-    return dirichlet.log_marginal(np.asarray(cells, float), cells + prior, axes=axes)
+def _power_scaled(tree, draws, group):
+    """Return ArviZ's sensitivity of the measures to powers of the prior or of the likelihood."""
+    from arviz_stats import psense
+
+    logs = tree[f"log_{group}"].to_dataset()
+    total = sum(values.sum(set(values.dims) - {"chain", "draw"}) for values in logs.values())
+    if float(total.max() - total.min()) <= _FLAT * (1 + abs(float(total.max()))):
+        return draws.isel(chain=0, draw=0, drop=True) * 0.0
+    parts = {"posterior": draws, f"log_{group}": total.to_dataset(name="total")}
+    return psense(xr.DataTree.from_dict(parts), group=group, sample_dims=["chain", "draw"])
+
+
+def _by_row(dataset):
+    """Return a number for each measure, or for each of its classes."""
+    rows = {}
+    for name, values in dataset.items():
+        if values.ndim:
+            for label in values["class"].values:
+                rows[f"{name}[{label}]"] = float(values.sel({"class": label}))
+        else:
+            rows[name] = float(values)
+    return pd.Series(rows)
+
+
+def table(
+    counts: xr.DataArray,
+    measures: str | Callable | Sequence[str | Callable],
+    priors: Mapping[str, Any],
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Return the posterior under several priors, one below the other.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+    measures : name, function, or sequence of these
+    priors : mapping of str to concentration
+        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    **keywords
+        Keywords of `bayescm.summary`: ``prob``, ``kind``, ``model`` ...
+
+    Returns
+    -------
+    DataFrame
+        The tables of `bayescm.summary`, with the columns ``prior`` and ``examples`` (what each
+        prior is worth) in front.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
+    >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
+    >>> both = table(counts, "recall", {"flat": 1.0, "experts": experts})
+    >>> both[["prior", "examples", "mean"]].round(3).values.tolist()
+    [['flat', 4.0, 0.622], ['experts', 72.5, 0.633]]
+    """
+    from bayescm.answers.summary import summary
+
+    if not isinstance(priors, Mapping) or not priors:
+        raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
+    if isinstance(counts, xr.DataTree):
+        raise fail("a fit has its prior", "a fit", "counts or outcomes", "pass the evidence itself")
+    tables = [
+        summary(counts, measures, concentration=prior, **keywords).assign(
+            prior=name, examples=_examples(prior, counts)
+        )
+        for name, prior in priors.items()
+    ]
+    joined = pd.concat(tables, ignore_index=True)
+    return joined[["prior", "examples", *joined.columns.drop(["prior", "examples"])]]
+
+
+def _examples(prior, counts):
+    """Return how many examples a prior in any form is worth beside these counts."""
+    counts = matrices_of(counts)
+    aligned, size = align(prior, counts), counts.sizes["actual"]
+    cells = np.asarray(dirichlet.default_concentration(size) if aligned is None else aligned)
+    return float(np.broadcast_to(cells, (*cells.shape[:-2], size, size)).sum((-2, -1)).max())

@@ -1,45 +1,93 @@
-"""From statements about measures to cells, and from an interval to a beta distribution."""
+"""
+Elicitation: from statements about measures to a prior, from intervals to beta distributions.
+
+Of two classes three measures determine the cells; precision p, recall r and accuracy a do so in
+closed form, Caelen's equation (8):
+
+    TP = s r p,  FP = s r (1 - p),  FN = s (1 - r) p,  TN = a - TP,  s = (1 - a) / (p + r - 2 r p).
+
+All other triples are solved numerically.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from scipy import optimize, special
 
 from bayescm.distributions.beta import Beta
 from bayescm.measures.catalogue import resolve
+from bayescm.priors.pseudo_counts import Like, as_prior, no_counts
 from bayescm.validate import check_prob, fail
 
 _STARTS = 24
-_CLOSE = 1e-9
+_EXACT = 1e-9  # of the largest difference between a measure and the value asked for
 _EMPTY = 1e-7  # a cell that is closer to 0 is an empty one that the solver ran after
 
 
-def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
+def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray:
     """
-    Return the cell probabilities of two classes that yield three given measures.
+    Return the prior whose expected cells yield given measures, as if from a pilot test.
 
     Parameters
     ----------
-    measures : mapping of str to float
-        Three measures that determine the cells.
+    weight : float
+        How many examples this knowledge is worth, > 0.
+    like : DataArray or sequence of labels, optional
+        As in `default`.
+    **measures
+        Of two classes three measures that determine the cells, by their names or aliases:
+        ``precision=0.6, recall=0.65, accuracy=0.6``, or ``prevalence, recall, specificity``, ...
+        Of more classes ``prevalence`` and ``recall``, each with a value for every class, in the
+        order of the labels or as a mapping by label.
 
     Returns
     -------
-    ndarray, shape (2, 2)
-        All > 0, summing to 1.
+    DataArray, dims (actual, predicted)
+        All cells > 0, summing to `weight`.
 
     Raises
     ------
     ValueError
-        If no table has these measures, or several do.
+        If no table has these measures (the message says which condition fails and what would be
+        feasible), they do not determine it, or the weight is not > 0.
+
+    Notes
+    -----
+    Precision p, recall r and accuracy a have a closed-form solution, Caelen's equation (8), with
+    all cells > 0 if 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
+
+    Of more than two classes, the examples of a class that are not recognised are shared evenly
+    among the other classes: the table of largest entropy with these class sizes and recalls.
+
+    References
+    ----------
+    Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of Mathematics and
+    Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
 
     Examples
     --------
-    >>> elicit_cells({"prevalence": 0.2, "recall": 0.9, "specificity": 0.75}).round(6)
-    array([[0.6 , 0.2 ],
-           [0.02, 0.18]])
+    >>> elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5).values.round(3)
+    array([[19.436, 16.043],
+           [12.957, 24.064]])
+    >>> animals = ["cat", "dog", "owl"]
+    >>> elicit(prevalence=[0.5, 0.3, 0.2], recall=[0.9, 0.8, 0.6], weight=20, like=animals).values
+    array([[9. , 0.5, 0.5],
+           [0.6, 4.8, 0.6],
+           [0.8, 0.8, 2.4]])
     """
+    if not np.isscalar(weight) or not np.isreal(weight) or not 0 < weight < np.inf:
+        todo = "pass weight=20 for knowledge worth 20 examples"
+        raise fail("weight must be a number of examples", weight, "a finite number > 0", todo)
+    zeros = no_counts(like)
+    labels = zeros["actual"].values.tolist()
+    cells = _two_class_cells(measures) if len(labels) == 2 else _class_cells(measures, labels)
+    return as_prior(zeros.copy(data=weight * cells), "elicited")
+
+
+def _two_class_cells(measures: Mapping[str, float]) -> np.ndarray:
+    """Return the cell probabilities (2, 2), all > 0, that yield three measures."""
     kernels = [resolve(name) for name in measures]
     canonical = [kernel.canonical for kernel in kernels]
     if len(measures) != 3 or len(set(canonical)) != 3:
@@ -50,50 +98,89 @@ def elicit_cells(measures: Mapping[str, float]) -> np.ndarray:
             raise fail(f"{name} must be a number", value, "a finite number", f"pass {name}=0.8")
     if set(canonical) == {"precision", "recall", "accuracy"}:
         return _caelen(**dict(zip(canonical, measures.values(), strict=True)))
-    return _solve(kernels, np.array(list(measures.values()), float), measures)
+    return _solve(kernels, measures)
 
 
-def elicit_classes(measures: Mapping[str, Any], labels: Sequence) -> np.ndarray:
+def _caelen(precision, recall, accuracy):
+    for name, value in {"precision": precision, "recall": recall, "accuracy": accuracy}.items():
+        if not 0 < value < 1:
+            todo = f"pass a value just below 1, such as {name}=0.99, if it is nearly perfect"
+            raise fail(f"{name} leaves a cell empty", value, f"0 < {name} < 1", todo)
+    least = 1 / (1 / recall + 1 / precision - 1)
+    if accuracy <= least:
+        margin = 1 / recall + 1 / precision - 1 / accuracy
+        raise fail(
+            "no table has this precision, recall and accuracy: its true negatives would not be "
+            f"positive, since 1/recall + 1/precision - 1/accuracy = {margin:.4g} must exceed 1",
+            {"precision": precision, "recall": recall, "accuracy": accuracy},
+            f"with this precision and recall an accuracy above {least:.4g}",
+            "raise the accuracy, or lower precision or recall",
+        )
+    scale = (1 - accuracy) / (precision + recall - 2 * recall * precision)
+    tp = scale * recall * precision
+    fp, fn = scale * recall * (1 - precision), scale * (1 - recall) * precision
+    return np.array([[accuracy - tp, fp], [fn, tp]])
+
+
+def _solve(kernels, measures):
+    """Solve for the cells by least squares from several starts, which must all agree."""
+    target = np.array(list(measures.values()), float)
+
+    def residuals(logits):
+        cells = _cells(logits)
+        return np.nan_to_num([float(kernel(cells)) for kernel in kernels], nan=9.0) - target
+
+    tight = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
+    solutions = [
+        optimize.least_squares(residuals, start, bounds=(-25, 25), **tight)
+        for start in np.random.default_rng(0).normal(0, 2, (_STARTS, 3))
+    ]
+    best = min(solutions, key=lambda solution: solution.cost)
+    tables = [_cells(solution.x) for solution in solutions if np.abs(solution.fun).max() < _EXACT]
+    tables = [cells for cells in tables if cells.min() > _EMPTY]
+    if not tables:
+        cells = _cells(best.x)
+        values = [round(float(kernel(cells)), 4) for kernel in kernels]
+        raise fail(
+            "no table has these three measures with all cells positive",
+            measures,
+            f"the nearest that comes from a table is {dict(zip(measures, values, strict=True))}",
+            "change the value you are least sure of",
+        )
+    if np.ptp(tables, axis=0).max() > 1e-5:
+        raise fail(
+            "these three measures do not determine the table",
+            measures,
+            f"among others {tables[0].round(4).tolist()} and {tables[-1].round(4).tolist()} fit",
+            "name three others, e.g. prevalence, recall and specificity",
+        )
+    return _cells(best.x)
+
+
+def _cells(logits):
+    return special.softmax([*logits, 0.0]).reshape(2, 2)
+
+
+def _class_cells(measures: Mapping[str, Any], labels: Sequence) -> np.ndarray:
     """
-    Return the cell probabilities of C > 2 classes from the size and the recall of each.
+    Return the cell probabilities (C, C) of more classes, from the size and the recall of each.
 
-    Parameters
-    ----------
-    measures : mapping of str to sequence or mapping
-        ``prevalence`` and ``recall`` (or an alias of it), with a value for every class.
-    labels : sequence
-        The classes, in the order of the table.
-
-    Returns
-    -------
-    ndarray, shape (C, C)
-        All > 0, summing to 1; the errors of a class are shared evenly among the others.
-
-    Raises
-    ------
-    ValueError
-        If other measures are named, a class has no value, or a cell would be empty.
-
-    Examples
-    --------
-    >>> measures = {"prevalence": [0.5, 0.3, 0.2], "recall": [0.9, 0.8, 0.6]}
-    >>> elicit_classes(measures, ["cat", "dog", "owl"]).sum(axis=1).round(6)
-    array([0.5, 0.3, 0.2])
+    The errors of a class are shared evenly among the others.
     """
-    named = {resolve(name).canonical: value for name, value in measures.items()}
-    if set(named) != {"prevalence", "recall"} or len(measures) != 2:
+    values = {resolve(name).canonical: value for name, value in measures.items()}
+    if set(values) != {"prevalence", "recall"} or len(measures) != 2:
         todo = "pass both with a value for every class, or a pilot table to from_counts"
         raise fail("more than two classes", list(measures), "prevalence and recall", todo)
-    sizes = _of_classes("prevalence", named["prevalence"], labels)
-    recalls = _of_classes("recall", named["recall"], labels)
-    if abs(sizes.sum() - 1) > 1e-6:
-        total = float(sizes.sum())
+    prevalence = _per_class("prevalence", values["prevalence"], labels)
+    recall = _per_class("recall", values["recall"], labels)
+    if abs(prevalence.sum() - 1) > 1e-6:
+        total = float(prevalence.sum())
         raise fail("prevalences must sum to 1", total, "1", "divide them by their sum")
-    missed = sizes * (1 - recalls) / (len(labels) - 1)
-    return np.diag(sizes * recalls - missed) + missed[:, None]
+    error = prevalence * (1 - recall) / (len(labels) - 1)
+    return np.diag(prevalence * recall - error) + error[:, None]
 
 
-def _of_classes(name, values, labels):
+def _per_class(name, values, labels):
     """Return a share strictly between 0 and 1 for every class, in the order of the labels."""
     if isinstance(values, Mapping):
         if set(values) != set(labels):
@@ -112,65 +199,56 @@ def _of_classes(name, values, labels):
     return shares.astype(float)
 
 
-def _caelen(precision, recall, accuracy):
-    """Solve Caelen's equation (8)."""
-    for name, value in {"precision": precision, "recall": recall, "accuracy": accuracy}.items():
-        if not 0 < value < 1:
-            todo = f"pass a value just below 1, such as {name}=0.99, if it is nearly perfect"
-            raise fail(f"{name} leaves a cell empty", value, f"0 < {name} < 1", todo)
-    least = 1 / (1 / recall + 1 / precision - 1)
-    if accuracy <= least:
-        room = 1 / recall + 1 / precision - 1 / accuracy
+def from_rates(
+    *,
+    recall: Beta | tuple[float, float] | None = None,
+    specificity: Beta | tuple[float, float] | None = None,
+    like: Like = None,
+) -> xr.DataArray:
+    """
+    Return the prior under which recall and specificity have given beta distributions.
+
+    Under `fixed_totals` these are their priors whatever the prevalence. Under
+    `dirichlet_multinomial` they are too, and the prevalence gets the distribution that goes with
+    them, ``Beta(examples of positives, examples of negatives)``.
+
+    Parameters
+    ----------
+    recall, specificity : Beta or (a, b), optional
+        From `beta`, or its parameters; by default those of the default prior, (0.5, 0.5).
+    like : DataArray or sequence of two labels, optional
+        As in `default`.
+
+    Returns
+    -------
+    DataArray, dims (actual, predicted)
+
+    Examples
+    --------
+    >>> from_rates(recall=(8, 2)).values
+    array([[0.5, 0.5],
+           [2. , 8. ]])
+    """
+    tp, fn = _beta_parameters("recall", recall)
+    tn, fp = _beta_parameters("specificity", specificity)
+    zeros = no_counts(like)
+    if zeros.sizes["actual"] != 2:
+        labels = zeros["actual"].values.tolist()
+        raise fail("rates need two classes", labels, "two labels", "use from_counts with a pilot")
+    return as_prior(zeros.copy(data=np.array([[tn, fp], [fn, tp]])), "elicited")
+
+
+def _beta_parameters(name, distribution):
+    if distribution is None:
+        return 0.5, 0.5
+    pair = (distribution.a, distribution.b) if isinstance(distribution, Beta) else distribution
+    values = np.asarray(pair, float)
+    if values.shape != (2,) or not ((values > 0) & (values < np.inf)).all():
+        todo = f"pass e.g. {name}=priors.beta(0.6, 0.8, prob=0.9)"
         raise fail(
-            "no table has this precision, recall and accuracy: its true negatives would not be "
-            f"positive, since 1/recall + 1/precision - 1/accuracy = {room:.4g} must exceed 1",
-            {"precision": precision, "recall": recall, "accuracy": accuracy},
-            f"with this precision and recall an accuracy above {least:.4g}",
-            "raise the accuracy, or lower precision or recall",
+            f"{name} is not a beta distribution", distribution, "a Beta, or two numbers > 0", todo
         )
-    scale = (1 - accuracy) / (precision + recall - 2 * recall * precision)
-    tp = scale * recall * precision
-    fp, fn = scale * recall * (1 - precision), scale * (1 - recall) * precision
-    return np.array([[accuracy - tp, fp], [fn, tp]])
-
-
-def _solve(kernels, wanted, named):
-    """Solve for the cells from several starts; they must all arrive at one table."""
-    rng = np.random.default_rng(0)
-    ends = [_descend(kernels, wanted, start) for start in rng.normal(0, 2, (_STARTS, 3))]
-    best = min(ends, key=lambda end: end.cost)
-    exact = [end for end in ends if np.abs(end.fun).max() < _CLOSE]
-    found = [end for end in exact if _table(end.x).min() > _EMPTY]
-    if not found:
-        cells = _table(best.x)
-        nearest = {name: round(float(k(cells)), 4) for name, k in zip(named, kernels, strict=True)}
-        raise fail(
-            "no table has these three measures with all cells positive",
-            named,
-            f"the nearest that comes from a table is {nearest}",
-            "change the value you are least sure of",
-        )
-    tables = np.array([_table(end.x) for end in found])
-    if np.ptp(tables, axis=0).max() > 1e-5:
-        raise fail(
-            "these three measures do not determine the table",
-            named,
-            f"among others {tables[0].round(4).tolist()} and {tables[-1].round(4).tolist()} fit",
-            "name three others, e.g. prevalence, recall and specificity",
-        )
-    return _table(best.x)
-
-
-def _descend(kernels, wanted, start):
-    def miss(logits):
-        cells = _table(logits)
-        return np.nan_to_num([float(kernel(cells)) for kernel in kernels], nan=9.0) - wanted
-
-    return optimize.least_squares(miss, start, bounds=(-25, 25), xtol=1e-15, ftol=1e-15, gtol=1e-15)
-
-
-def _table(logits):
-    return special.softmax([*logits, 0.0]).reshape(2, 2)
+    return tuple(values.tolist())
 
 
 def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
@@ -215,25 +293,25 @@ def beta(lower: float, upper: float, *, prob: float = 0.9) -> Beta:
             "not an interval between 0 and 1", (lower, upper), "0 <= lower < upper <= 1", todo
         )
 
-    def mass(logs):
+    def excess_mass(logs):
         a, b = np.exp(logs)
         return special.betainc(a, b, upper) - special.betainc(a, b, lower) - prob
 
-    middle, width = (lower + upper) / 2, (upper - lower) / 2
-    total = max(middle * (1 - middle) / (width / special.ndtri((1 + prob) / 2)) ** 2 - 1, 2.0)
-    start = np.log([middle * total, (1 - middle) * total])
-    found = optimize.minimize(
+    center, half = (lower + upper) / 2, (upper - lower) / 2
+    sd = half / special.ndtri((1 + prob) / 2)
+    total = max(center * (1 - center) / sd**2 - 1, 2.0)
+    solution = optimize.minimize(
         _negative_entropy,
-        start,
+        np.log([center * total, (1 - center) * total]),
         method="SLSQP",
-        constraints={"type": "eq", "fun": mass},
+        constraints={"type": "eq", "fun": excess_mass},
         options={"ftol": 1e-12, "maxiter": 500},
     )
-    return Beta(*map(np.asarray, np.exp(found.x)))
+    return Beta(*map(np.asarray, np.exp(solution.x)))
 
 
 def _negative_entropy(logs):
     a, b = np.exp(logs)
     digamma = special.digamma
-    flat = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (a + b - 2) * digamma(a + b)
-    return flat - special.betaln(a, b)
+    mean_log = (a - 1) * digamma(a) + (b - 1) * digamma(b) - (a + b - 2) * digamma(a + b)
+    return mean_log - special.betaln(a, b)

@@ -1,17 +1,21 @@
-"""Pseudo-counts from rules, from stated measures and from rates."""
+"""
+Pseudo-counts from rules and from earlier evidence, and what every prior is: a concentration.
 
+The rules put the same number of examples into every cell. A power prior is a base prior plus the
+counts of an earlier test, each of its examples worth a fraction of a new one.
+"""
+
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from bayescm.distributions.beta import Beta
-from bayescm.evidence.counts import CELLS, as_counts, make_counts
+from bayescm.distributions.dirichlet import default_concentration
+from bayescm.evidence.counts import CELLS, align, as_counts, in_order, make_counts
 from bayescm.evidence.labels import as_labels
-from bayescm.priors.elicitation import elicit_cells, elicit_classes
-from bayescm.priors.power import as_prior
-from bayescm.validate import fail
+from bayescm.validate import check_is, fail
 
 Like = xr.DataArray | Sequence | None
 
@@ -35,7 +39,8 @@ def default(like: Like = None) -> xr.DataArray:
     >>> float(default(["cat", "cow", "dog"]).sum())
     2.0
     """
-    return _flat(like, lambda classes: 2 / classes**2, "default")
+    zeros = no_counts(like)
+    return as_prior(zeros + default_concentration(zeros.sizes["actual"]), "default")
 
 
 def uniform(like: Like = None) -> xr.DataArray:
@@ -58,7 +63,7 @@ def uniform(like: Like = None) -> xr.DataArray:
     >>> uniform().attrs["examples"]
     4.0
     """
-    return _flat(like, lambda _: 1.0, "uniform")
+    return as_prior(no_counts(like) + 1.0, "uniform")
 
 
 def jeffreys(like: Like = None) -> xr.DataArray:
@@ -83,7 +88,7 @@ def jeffreys(like: Like = None) -> xr.DataArray:
            [0.5, 0.5, 0.5],
            [0.5, 0.5, 0.5]])
     """
-    return _flat(like, lambda _: 0.5, "Jeffreys")
+    return as_prior(no_counts(like) + 0.5, "Jeffreys")
 
 
 def haldane(like: Like = None) -> xr.DataArray:
@@ -114,132 +119,177 @@ def haldane(like: Like = None) -> xr.DataArray:
     array([[0., 0.],
            [0., 0.]])
     """
-    return _flat(like, lambda _: 0.0, "Haldane's")
+    return as_prior(no_counts(like) + 0.0, "Haldane's")
 
 
-def elicit(*, weight: float, like: Like = None, **measures: Any) -> xr.DataArray:
+def from_counts(pilot: xr.DataArray, discount: float = 1.0, *, base: Any = None) -> xr.DataArray:
     """
-    Return the prior whose expected cells yield given measures, as if from a pilot test.
+    Return the power prior from an earlier test: a base prior plus a fraction of its counts.
 
     Parameters
     ----------
-    weight : float
-        How many examples this knowledge is worth, > 0.
-    like : DataArray or sequence of labels, optional
-        As in `default`.
-    **measures
-        Of two classes three measures that determine the cells, by their names or aliases:
-        ``precision=0.6, recall=0.65, accuracy=0.6``, or ``prevalence, recall, specificity``, ...
-        Of more classes ``prevalence`` and ``recall``, each with a value for every class, in the
-        order of the labels or as a mapping by label.
+    pilot : DataArray
+        Counts of an earlier test, dims (..., actual, predicted).
+    discount : float, default 1
+        What one of its examples is worth today, in [0, 1].
+    base : float, array_like or DataArray, optional
+        The prior before the pilot; `default` if omitted.
 
     Returns
     -------
-    DataArray, dims (actual, predicted)
-        All cells > 0, summing to `weight`.
+    DataArray, dims (..., actual, predicted)
+
+    References
+    ----------
+    Ibrahim, J. G. & Chen, M.-H. (2000). Power prior distributions for regression models.
+    Statistical Science, 15(1), 46-60. doi:10.1214/ss/1009212673
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> from_counts(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), discount=0.1).values
+    array([[3.5, 4. ],
+           [2. , 7. ]])
+    """
+    counts = as_counts(pilot)
+    prior = align(base, pilot)
+    if prior is None:
+        prior = default_concentration(counts.sizes["actual"])
+    return as_prior(prior + _check_discount(discount) * counts, "power")
+
+
+def from_posterior(
+    posterior: xr.DataTree | xr.Dataset | xr.DataArray,
+    discount: float = 1.0,
+    *,
+    approximate: bool = False,
+) -> xr.DataArray:
+    """
+    Return yesterday's posterior as today's prior, its evidence discounted.
+
+    Parameters
+    ----------
+    posterior : DataTree, Dataset or DataArray
+        The tree of a fit of `dirichlet_multinomial` or `pooled_folds`; a state of `online.update`;
+        or a concentration, all of which is then discounted (it no longer knows its base).
+    discount : float, default 1
+        What one of its examples is worth today, in [0, 1].
+    approximate : bool, default False
+        Whether a posterior that is not a Dirichlet distribution may be replaced by the one with the
+        same means and the same total variance of the cells.
+
+    Returns
+    -------
+    DataArray, dims (..., actual, predicted)
 
     Raises
     ------
     ValueError
-        If no table has these measures (the message says which condition fails and what would be
-        feasible), they do not determine it, or the weight is not > 0.
-
-    Notes
-    -----
-    Precision p, recall r and accuracy a have a closed-form solution, Caelen's equation (8), with
-    all cells > 0 if 1/r + 1/p - 1/a > 1. All other triples are solved numerically.
-
-    Of more than two classes, the examples of a class that are not recognised are shared evenly
-    among the other classes: the table of largest entropy with these class sizes and recalls.
-
-    References
-    ----------
-    Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of Mathematics and
-    Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
+        If the posterior is not a Dirichlet distribution and `approximate` is False.
 
     Examples
     --------
-    >>> elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5).values.round(3)
-    array([[19.436, 16.043],
-           [12.957, 24.064]])
-    >>> animals = ["cat", "dog", "owl"]
-    >>> elicit(prevalence=[0.5, 0.3, 0.2], recall=[0.9, 0.8, 0.6], weight=20, like=animals).values
-    array([[9. , 0.5, 0.5],
-           [0.6, 4.8, 0.6],
-           [0.8, 0.8, 2.4]])
+    >>> import bayescm as bcm
+    >>> tree = bcm.fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), draws=10, random_seed=1)
+    >>> from_posterior(tree, discount=0.1).values
+    array([[3.5, 4. ],
+           [2. , 7. ]])
     """
-    if not np.isscalar(weight) or not np.isreal(weight) or not 0 < weight < np.inf:
-        todo = "pass weight=20 for knowledge worth 20 examples"
-        raise fail("weight must be a number of examples", weight, "a finite number > 0", todo)
-    empty = _empty(like)
-    labels = empty["actual"].values.tolist()
-    cells = elicit_cells(measures) if len(labels) == 2 else elicit_classes(measures, labels)
-    return as_prior(empty.copy(data=weight * cells), "elicited")
-
-
-def from_rates(
-    *,
-    recall: Beta | tuple[float, float] | None = None,
-    specificity: Beta | tuple[float, float] | None = None,
-    like: Like = None,
-) -> xr.DataArray:
-    """
-    Return the prior under which recall and specificity have given beta distributions.
-
-    Under `fixed_totals` these are their priors whatever the prevalence. Under
-    `dirichlet_multinomial` they are too, and the prevalence gets the distribution that goes with
-    them, ``Beta(examples of positives, examples of negatives)``.
-
-    Parameters
-    ----------
-    recall, specificity : Beta or (a, b), optional
-        From `beta`, or its parameters; by default those of the default prior, (0.5, 0.5).
-    like : DataArray or sequence of two labels, optional
-        As in `default`.
-
-    Returns
-    -------
-    DataArray, dims (actual, predicted)
-
-    Examples
-    --------
-    >>> from_rates(recall=(8, 2)).values
-    array([[0.5, 0.5],
-           [2. , 8. ]])
-    """
-    (tp, fn), (tn, fp) = _parameters("recall", recall), _parameters("specificity", specificity)
-    empty = _empty(like)
-    if empty.sizes["actual"] != 2:
-        labels = empty["actual"].values.tolist()
-        raise fail("rates need two classes", labels, "two labels", "use from_counts with a pilot")
-    return as_prior(empty.copy(data=np.array([[tn, fp], [fn, tp]])), "elicited")
-
-
-def _parameters(name, distribution):
-    if distribution is None:
-        return 0.5, 0.5
-    pair = (distribution.a, distribution.b) if isinstance(distribution, Beta) else distribution
-    values = np.asarray(pair, float)
-    if values.shape != (2,) or not ((values > 0) & (values < np.inf)).all():
-        todo = f"pass e.g. {name}=priors.beta(0.6, 0.8, prob=0.9)"
+    discount = _check_discount(discount)
+    if isinstance(posterior, xr.DataArray):
+        return as_prior(discount * check_concentration(posterior), "power")
+    if isinstance(posterior, xr.Dataset) and "concentration" in posterior:
+        return as_prior(posterior["concentration"] + discount * posterior["counts"], "power")
+    if not isinstance(posterior, xr.DataTree):
+        allowed = "a tree of fit(), a state of online.update(), or a concentration"
+        todo = "pass counts to from_counts"
+        raise fail("not a posterior", type(posterior).__name__, allowed, todo, TypeError)
+    if _is_dirichlet(posterior):
+        constants = posterior["constant_data"].to_dataset()
+        counts = constants["counts"]
+        if "omega" in constants:  # folds count as their sum, discounted
+            folds = [dim for dim in ("repeat", "fold") if dim in counts.dims]
+            counts = counts.sum(folds) * constants["omega"]
+        return as_prior(constants["concentration"] + discount * counts, "power")
+    if not approximate:
         raise fail(
-            f"{name} is not a beta distribution", distribution, "a Beta, or two numbers > 0", todo
+            "the posterior is not a Dirichlet distribution",
+            posterior.attrs.get("model"),
+            "a fit of dirichlet_multinomial or pooled_folds with a concentration of numbers",
+            "pass approximate=True for the Dirichlet with the same means and spread, or make the "
+            "prior from the evidence itself: from_counts(counts, discount)",
         )
-    return tuple(values.tolist())
+    return as_prior(discount * _matched_dirichlet(posterior), "approximate power")
 
 
-def _flat(like, cell, name):
-    empty = _empty(like)
-    return as_prior(empty + cell(empty.sizes["actual"]), name)
+def _is_dirichlet(tree):
+    conjugate = "theta_cell" in tree["posterior"].data_vars
+    keywords = json.loads(tree.attrs.get("model_keywords", "{}"))
+    return conjugate and not isinstance(keywords.get("concentration"), str)
 
 
-def _empty(like):
-    """Return one matrix of zeros with the classes asked for."""
+def _matched_dirichlet(tree):
+    """
+    Return the Dirichlet with the means and the total variance of the draws of the cells.
+
+    Its total A is that of sum_i var(theta_i) = sum_i m_i (1 - m_i) / (A + 1).
+    """
+    draws = tree["posterior"].to_dataset()
+    if "theta" not in draws:
+        todo = "use from_counts with the evidence"
+        raise fail("the tree has no theta", list(draws.data_vars), "cell probabilities", todo)
+    theta, dims = draws["theta"], ("chain", "draw")
+    mean, variance = theta.mean(dims), theta.var(dims)
+    total = (mean * (1 - mean)).sum(CELLS) / variance.sum(CELLS) - 1
+    return in_order(mean * total)
+
+
+def _check_discount(discount):
+    if not isinstance(discount, int | float | np.number) or not 0 <= discount <= 1:
+        todo = "pass e.g. discount=0.5 to count every example as half of one"
+        raise fail("discount must lie between 0 and 1", discount, "0 <= discount <= 1", todo)
+    return float(discount)
+
+
+def examples(concentration: xr.DataArray) -> float:
+    """
+    Return how many examples a prior is worth.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> examples(bcm.priors.jeffreys())
+    2.0
+    """
+    return float(check_concentration(concentration).sum(CELLS).max())
+
+
+def check_concentration(concentration: Any) -> xr.DataArray:
+    """Return a prior in canonical order, or raise where it is no pseudo-counts of cells."""
+    allowed, todo = "pseudo-counts with dims actual and predicted", "pass e.g. priors.jeffreys()"
+    check_is(concentration, xr.DataArray, "a concentration", allowed, todo)
+    if not set(CELLS) <= set(concentration.dims):
+        raise fail("not a concentration", concentration.dims, allowed, todo)
+    return in_order(concentration)
+
+
+def as_prior(concentration: xr.DataArray, name: str) -> xr.DataArray:
+    """Return pseudo-counts that say which prior they are and what it is worth."""
+    prior = concentration.rename("concentration")
+    n = examples(prior)
+    description = f"{name} prior, worth {n:.4g} examples"
+    prior.attrs = {"prior": name, "examples": n, "description": description}
+    return prior
+
+
+def no_counts(like: Like) -> xr.DataArray:
+    """Return one matrix of zeros with the classes of evidence, or with these labels."""
     if isinstance(like, xr.DataArray):
         counts = as_counts(like)
         counts = counts.isel({dim: 0 for dim in counts.dims[:-2]}, drop=True) * 0.0
-        extra = [name for name in counts.coords if name not in (*CELLS, "positive")]
-        return counts.drop_vars(extra)
+        return counts.drop_vars(
+            [name for name in counts.coords if name not in (*CELLS, "positive")]
+        )
     labels = as_labels(("negative", "positive") if like is None else like)
     zeros = np.zeros((len(labels), len(labels)))
     return make_counts(zeros, labels, labels[-1] if len(labels) == 2 else None)

@@ -1,4 +1,4 @@
-"""The three rungs of priors on every model: numbers, a function from a name, a copied file."""
+"""Priors of every model: numbers, a function from a name, a copied file."""
 
 import importlib.util
 import inspect
@@ -51,7 +51,7 @@ CHANCES = bcm.from_probabilities(TRUTH, RNG.random(40), positive=1)
 SITE_CHANCES = bcm.from_probabilities(TRUTH, RNG.random(40), positive=1, group=np.arange(40) % 4)
 THREE_CHANCES = bcm.from_probabilities(list("abcab"), np.full((5, 3), 1 / 3))
 
-few = partial(pm.HalfNormal, sigma=0.3)
+small = partial(pm.HalfNormal, sigma=0.3)
 weight = partial(pm.Gamma, alpha=2, beta=2)
 share = partial(pm.Beta, alpha=2, beta=8)
 
@@ -60,19 +60,19 @@ def rare(name):
     return pm.Deterministic(name, pm.math.invlogit(pm.Normal(f"{name}_logit", -3, 0.5)))
 
 
-def each(dim):
+def half_normal(dim):
     return partial(pm.HalfNormal, sigma=0.3, dims=dim)
 
 
-RUNGS = {
+PRIORS = {
     "dirichlet_multinomial": (ONE, {"concentration": 1.0}, {"concentration": weight}),
     "fixed_totals": (ONE, {"prevalence": (2, 8)}, {"prevalence": rare}),
-    "hierarchical_rows": (PETS, {"spread": 0.5}, {"spread": few}),
+    "hierarchical_rows": (PETS, {"spread": 0.5}, {"spread": small}),
     "pooled_folds": (FOLDS, {"concentration": 1.0}, {"concentration": weight}),
     "averaged_folds": (FOLDS, {"concentration": 1.0}, {"concentration": weight}),
-    "hierarchical_folds": (FOLDS, {"spread": 0.5}, {"spread": few}),
-    "hierarchical_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
-    "robust_groups": (GROUPS, {"spread": 0.5}, {"spread": each("rate")}),
+    "hierarchical_folds": (FOLDS, {"spread": 0.5}, {"spread": small}),
+    "hierarchical_groups": (GROUPS, {"spread": 0.5}, {"spread": half_normal("rate")}),
+    "robust_groups": (GROUPS, {"spread": 0.5}, {"spread": half_normal("rate")}),
     "paired_outcomes": (BOTH, {"concentration": 1.0}, None),
     "paired_folds": (DEALT, {"spread": 0.5}, None),
     "hierarchical_differences": (RESULTS, {"scale": 0.5}, None),
@@ -99,8 +99,8 @@ RUNGS = {
     ),
     "scores": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
     "binormal": (SCORES, {"prevalence": (2, 8)}, {"prevalence": share}),
-    "crossed_groups": (CROSSED, {"spread": 0.5}, {"interaction": each("rate")}),
-    "drifting": (STEPS, {"drift": 0.1}, {"drift": each("rate")}),
+    "crossed_groups": (CROSSED, {"spread": 0.5}, {"interaction": half_normal("rate")}),
+    "drifting": (STEPS, {"drift": 0.1}, {"drift": half_normal("rate")}),
 }
 
 
@@ -109,13 +109,13 @@ def names(model):
 
 
 def test_every_model_is_here():
-    assert set(RUNGS) == set(models.__all__)
+    assert set(PRIORS) == set(models.__all__)
 
 
-@pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.long
 def test_numbers_and_functions_are_priors_of_every_model(name):
-    evidence, numbers, functions = RUNGS[name]
+    evidence, numbers, functions = PRIORS[name]
     function = getattr(models, name)
     assert names(function(evidence, **numbers))
     if functions is None:
@@ -129,13 +129,13 @@ def test_numbers_and_functions_are_priors_of_every_model(name):
 @pytest.mark.filterwarnings("ignore")
 def test_a_prior_of_preliz_is_such_a_function(name):
     preliz = pytest.importorskip("preliz")
-    evidence, _, functions = RUNGS[name]
+    evidence, _, functions = PRIORS[name]
     (keyword,) = functions
     distribution = preliz.Gamma(2, 2) if keyword == "concentration" else preliz.Beta(2, 8)
     assert keyword in names(getattr(models, name)(evidence, **{keyword: distribution.to_pymc}))
 
 
-@pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.parametrize("name", PRIORS)
 def test_a_copied_file_is_a_model_of_its_own(name, tmp_path):
     copy = tmp_path / "mine.py"
     shutil.copy(inspect.getsourcefile(getattr(models, name)), copy)
@@ -144,7 +144,7 @@ def test_a_copied_file_is_a_model_of_its_own(name, tmp_path):
     spec = importlib.util.spec_from_file_location("mine", copy)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    evidence, numbers, _ = RUNGS[name]
+    evidence, numbers, _ = PRIORS[name]
     ours = getattr(models, name)(evidence, **numbers)
     theirs = getattr(module, name)(evidence, **numbers)
     assert names(theirs) == names(ours)
