@@ -70,7 +70,7 @@ from .evidence.scored.results import from_results as from_results
 from .evidence.scored.scores import from_scores as from_scores
 from .integrations import mlflow as mlflow
 from .integrations import sklearn as sklearn
-from .integrations.metrics import as_metrics as as_metrics
+from .integrations.mlflow import as_metrics as as_metrics
 from .measures.labelled import measure as measure
 from .planning import plan as plan
 from .planning import plan_above as plan_above

@@ -1,5 +1,5 @@
 """
-Other people's tools: scikit-learn, trackers of experiments, pytest.
+Other tools: scikit-learn, trackers of experiments, pytest.
 
 Loaded on first use: pytest loads this folder whenever it starts, in anybody's project.
 """

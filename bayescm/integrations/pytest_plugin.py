@@ -8,7 +8,7 @@ import pytest
 import bayescm as bcm
 from bayescm.validate import fail
 
-_UNKNOWN = ("fail", "skip", "pass")
+_CHOICES = ("fail", "skip", "pass")
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ def _check(
     evidence: Any, requirements: str | Sequence[str], *, unknown: str = "fail", **keywords: Any
 ) -> Any:
     __tracebackhide__ = True
-    if unknown not in _UNKNOWN:
-        raise fail("unknown what to do", unknown, _UNKNOWN, 'pass unknown="skip"')
+    if unknown not in _CHOICES:
+        raise fail("unknown what to do", unknown, _CHOICES, 'pass unknown="skip"')
     table = bcm.check(evidence, requirements, **keywords)
     outcomes = set(table["outcome"])
-    said = "\n" + table.to_string(index=False, float_format="{:.4g}".format)
+    text = "\n" + table.to_string(index=False, float_format="{:.4g}".format)
     if "failed" in outcomes or ("not yet known" in outcomes and unknown == "fail"):
-        pytest.fail(said, pytrace=False)
+        pytest.fail(text, pytrace=False)
     if "not yet known" in outcomes and unknown == "skip":
-        pytest.skip(said)
+        pytest.skip(text)
     return table

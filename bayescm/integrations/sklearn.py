@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import xarray as xr
+from sklearn.utils.validation import check_is_fitted
 
 import bayescm as bcm
-from bayescm.integrations.displays import (
-    CalibrationDisplay,
-    ConfusionMatrixDisplay,
-    PrecisionRecallDisplay,
-    RocCurveDisplay,
-)
-from bayescm.integrations.estimators import counts_of, probabilities_of
-from bayescm.validate import check_kind, check_prob, fail
+from bayescm.validate import check_keywords, check_kind, check_prob, check_row_order, fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 __all__ = [
     "CalibrationDisplay",
@@ -98,19 +100,268 @@ class Scorer:
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the score of a fitted estimator on a test set."""
         kernel = bcm.measures.resolve(self.measure)
-        door = probabilities_of if kernel.takes == "probabilities" else counts_of
-        less = kernel.lower_is_better
-        found = self._found(door(estimator, X, y, self.positive), less)
-        if found.size != 1:
+        as_evidence = _probabilities if kernel.takes == "probabilities" else _counts
+        evidence = as_evidence(estimator, X, y, self.positive)
+        value = self._point(evidence, lower_is_better=kernel.lower_is_better)
+        if value.size != 1:
             todo = f'take an average, e.g. "{kernel.__name__}_macro", or one class, "f1[a]"'
-            raise fail("a score is one number", dict(found.sizes), "a single value", todo)
-        return -found.item() if less else found.item()
+            raise fail("a score is one number", dict(value.sizes), "a single value", todo)
+        return -value.item() if kernel.lower_is_better else value.item()
 
-    def _found(self, evidence, less):
+    def _point(self, evidence, *, lower_is_better):
+        """Return the point of the posterior; of a loss the cautious end is the upper one."""
         if self.at == "mean":
             return bcm.mean(evidence, self.measure, **self.keywords)
         if isinstance(self.at, float):
-            at = 1 - self.at if less else self.at
-            return bcm.quantile(evidence, self.measure, at, **self.keywords)
-        ends = bcm.interval(evidence, self.measure, prob=self.prob, kind=self.kind, **self.keywords)
-        return ends.sel(bound="upper" if (self.at == "lower") == less else "lower")
+            level = 1 - self.at if lower_is_better else self.at
+            return bcm.quantile(evidence, self.measure, level, **self.keywords)
+        interval = bcm.interval(
+            evidence, self.measure, prob=self.prob, kind=self.kind, **self.keywords
+        )
+        upper = (self.at == "lower") == lower_is_better
+        return interval.sel(bound="upper" if upper else "lower")
+
+
+def _counts(estimator: Any, X: Any, y: Any, positive: Any) -> xr.DataArray:
+    """Return the counts of the classes that an estimator predicts."""
+    check_row_order({"X": X, "y": y})
+    labels = _classes(estimator)
+    keywords = {}
+    if len(labels) == 2:
+        keywords["positive"] = labels[-1] if positive is None else positive
+    return bcm.from_predictions(y, estimator.predict(X), labels=labels, **keywords)
+
+
+def _probabilities(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
+    """Return an estimator's probabilities as evidence."""
+    check_row_order({"X": X, "y": y})
+    probabilities, positive = _predicted_probabilities(estimator, X, positive)
+    return bcm.from_probabilities(y, probabilities, positive=positive)
+
+
+def _scores(estimator: Any, X: Any, y: Any, positive: Any) -> xr.Dataset:
+    """Return an estimator's scores as evidence: of two classes the decision function's if any."""
+    check_row_order({"X": X, "y": y})
+    labels = _classes(estimator)
+    if len(labels) == 2 and hasattr(estimator, "decision_function"):
+        positive = labels[-1] if positive is None else positive
+        scores = estimator.decision_function(X)
+        return bcm.from_scores(y, scores if positive == labels[-1] else -scores, positive=positive)
+    probabilities, positive = _predicted_probabilities(estimator, X, positive)
+    if positive is None:
+        return bcm.from_scores(y, probabilities, labels=labels)
+    return bcm.from_scores(y, probabilities, positive=positive)
+
+
+def _predicted_probabilities(estimator, X, positive):
+    """Return the probabilities of the positive class and its label, or those of all classes."""
+    labels = _classes(estimator)
+    if not hasattr(estimator, "predict_proba"):
+        todo = "wrap it in CalibratedClassifierCV"
+        raise fail("no probabilities", type(estimator).__name__, "predict_proba", todo, TypeError)
+    probabilities = np.asarray(estimator.predict_proba(X))
+    if len(labels) > 2:
+        return probabilities, None
+    positive = labels[-1] if positive is None else positive
+    if positive not in labels:
+        raise fail("not a class", positive, labels, "pass one of the estimator's classes")
+    return probabilities[:, labels.index(positive)], positive
+
+
+def _classes(estimator) -> list:
+    """Return the classes of a fitted classifier, or raise where it is none."""
+    if not hasattr(estimator, "classes_"):
+        if hasattr(estimator, "fit"):
+            check_is_fitted(estimator)
+        todo = "pass a classifier, or from_predictions with the classes that it stands for"
+        what = type(estimator).__name__
+        raise fail("not a classifier", what, "one with classes_", todo, TypeError)
+    return np.asarray(estimator.classes_).tolist()
+
+
+class _Display:
+    """
+    A plot with intervals, made as scikit-learn makes its displays.
+
+    Parameters
+    ----------
+    evidence : DataArray or Dataset
+
+    Attributes
+    ----------
+    evidence : DataArray or Dataset
+        What is drawn; every other function of the package takes it too.
+    figure_ : matplotlib.figure.Figure
+    ax_ : matplotlib.axes.Axes
+    """
+
+    _plot: ClassVar[str]
+    _from_estimator: ClassVar[Callable]
+    figure_: "Figure"
+    ax_: "Axes"
+
+    def __init__(self, evidence: xr.DataArray | xr.Dataset) -> None:
+        self.evidence = evidence
+
+    def plot(self, *, ax: "Axes | None" = None, **keywords: Any) -> Self:
+        """
+        Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where; by default a new figure.
+        **keywords
+            Those of the plot, ``prob`` and others.
+
+        Returns
+        -------
+        display
+        """
+        if "pos_label" in keywords:
+            todo = "pass positive= to from_estimator or from_predictions"
+            raise fail("unknown keyword", "pos_label", "positive", todo, TypeError)
+        plot = getattr(bcm, self._plot)
+        self.figure_ = plot(self.evidence, ax=ax, **check_keywords(plot, keywords))
+        self.ax_ = self.figure_.axes[0] if ax is None else ax
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
+    ) -> Self:
+        """
+        Draw a fitted estimator's performance on a test set.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+        X : array_like
+            Its features, one row per example.
+        y : array_like
+            Actual classes.
+        positive : label, optional
+            The positive class of two; by default the last of the estimator's classes.
+        ax : Axes, optional
+        **keywords
+            Those of the plot.
+
+        Returns
+        -------
+        display
+        """
+        return cls(cls._from_estimator(estimator, X, y, positive)).plot(ax=ax, **keywords)
+
+
+class ConfusionMatrixDisplay(_Display):
+    """
+    The confusion matrix with intervals; see `bayescm.plot_matrix`.
+
+    Examples
+    --------
+    >>> display = ConfusionMatrixDisplay.from_predictions([1, 0, 1, 1], [1, 0, 0, 1])
+    >>> int(display.evidence.sum())
+    4
+    """
+
+    _plot = "plot_matrix"
+    _from_estimator = staticmethod(_counts)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
+    ) -> Self:
+        """Draw the matrix of actual and predicted classes; see `from_estimator`."""
+        return cls(bcm.from_predictions(y_true, y_pred, positive=positive)).plot(ax=ax, **keywords)
+
+
+class _ScoreDisplay(_Display):
+    _from_estimator = staticmethod(_scores)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
+    ) -> Self:
+        """Draw actual classes and scores, a greater one for the positive class."""
+        return cls(bcm.from_scores(y_true, y_score, positive=positive)).plot(ax=ax, **keywords)
+
+
+class RocCurveDisplay(_ScoreDisplay):
+    """
+    The ROC curve with its band; see `bayescm.plot_roc`.
+
+    Examples
+    --------
+    >>> display = RocCurveDisplay.from_predictions([1, 0, 1, 0], [0.9, 0.2, 0.4, 0.6], positive=1)
+    >>> display.ax_.get_xlabel()
+    'false positive rate'
+    """
+
+    _plot = "plot_roc"
+
+
+class PrecisionRecallDisplay(_ScoreDisplay):
+    """
+    The precision-recall curve with its band; see `bayescm.plot_precision_recall`.
+
+    Examples
+    --------
+    >>> actual, scores = [1, 0, 1, 0], [0.9, 0.2, 0.4, 0.6]
+    >>> PrecisionRecallDisplay.from_predictions(actual, scores, positive=1).ax_.get_xlabel()
+    'recall'
+    """
+
+    _plot = "plot_precision_recall"
+
+
+class CalibrationDisplay(_Display):
+    """
+    The calibration curve with its band; see `bayescm.plot_calibration`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> forecasts = rng.beta(2, 2, 200)
+    >>> actual = (rng.random(200) < forecasts).astype(int)
+    >>> display = CalibrationDisplay.from_predictions(actual, forecasts, positive=1)
+    >>> display.evidence.sizes["example"]
+    200
+    """
+
+    _plot = "plot_calibration"
+    _from_estimator = staticmethod(_probabilities)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        positive: Any = None,
+        ax: "Axes | None" = None,
+        **keywords: Any,
+    ) -> Self:
+        """Draw actual classes and forecast probabilities of the positive class."""
+        return cls(bcm.from_probabilities(y_true, y_prob, positive=positive)).plot(
+            ax=ax, **keywords
+        )

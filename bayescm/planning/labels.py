@@ -244,7 +244,7 @@ def choose(
     if missing:
         todo = "pass the data that the plan was made of"
         raise fail("the plan lacks columns of these data", missing, list(plan), todo)
-    chosen = []
+    positions = []
     for stratum, number in zip(
         plan[[*answers]].itertuples(index=False), plan["label_next"], strict=True
     ):
@@ -254,8 +254,8 @@ def choose(
             what = f"a stratum holds {len(unlabelled)} unlabelled examples"
             todo = "pass the data that the plan was made of"
             raise fail(what, tuple(stratum), f"at least {number}", todo)
-        chosen.append(rng.choice(unlabelled, number, replace=False))
-    return np.sort(np.concatenate(chosen))
+        positions.append(rng.choice(unlabelled, number, replace=False))
+    return np.sort(np.concatenate(positions))
 
 
 def labels_worth(

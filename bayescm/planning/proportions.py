@@ -418,8 +418,8 @@ def _joint_assurance(by_class, prevalence, sizes):
     reached = []
     for n in sizes:
         positives, probability = binomial(n, prevalence)
-        both = by_class["positives"](positives) * by_class["negatives"](n - positives)
-        reached.append(probability @ both)
+        joint = by_class["positives"](positives) * by_class["negatives"](n - positives)
+        reached.append(probability @ joint)
     return np.array(reached)
 
 
