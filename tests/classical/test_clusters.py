@@ -25,8 +25,8 @@ def test_copies_of_every_example_double_the_effect():
 @pytest.mark.parametrize("measure", ["recall", "f1", "mcc"])
 def test_independent_examples_have_no_effect(measure):
     rng = np.random.default_rng(1)
-    found = [float(bcm.design_effect(sites(rng, 0.0), measure)) for _ in range(60)]
-    assert np.median(found) < 1.15
+    result = [float(bcm.design_effect(sites(rng, 0.0), measure)) for _ in range(60)]
+    assert np.median(result) < 1.15
 
 
 @pytest.mark.long

@@ -164,8 +164,8 @@ ROUNDED = np.round(RANDOM.normal(CLASSES, 1), 1)
 
 def test_a_resample_is_scored_as_scikit_learn_does():
     counts = RANDOM.multinomial(150, np.full(150, 1 / 150), 3).astype(float)
-    found = resampled_curve(ROUNDED, CLASSES, counts)
-    for row, area in zip(counts, curve.auc(found), strict=True):
+    result = resampled_curve(ROUNDED, CLASSES, counts)
+    for row, area in zip(counts, curve.auc(result), strict=True):
         assert area == pytest.approx(roc_auc_score(CLASSES, ROUNDED, sample_weight=row))
     ones = resampled_curve(ROUNDED, CLASSES, np.ones((1, 150)))
     expected = average_precision_score(CLASSES, ROUNDED)
@@ -174,8 +174,8 @@ def test_a_resample_is_scored_as_scikit_learn_does():
 
 def test_intervals_are_near_the_posterior_where_examples_are_many():
     evidence = bcm.from_scores(CLASSES, {"a": ROUNDED, "b": -ROUNDED})
-    found = curve_bootstrap(evidence, random_seed=1)
-    np.testing.assert_allclose(found, bcm.curves.auc(evidence), atol=0.015)
+    result = curve_bootstrap(evidence, random_seed=1)
+    np.testing.assert_allclose(result, bcm.curves.auc(evidence), atol=0.015)
 
 
 def test_separated_classes_leave_it_no_doubt():

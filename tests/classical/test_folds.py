@@ -49,8 +49,8 @@ def test_reference_intervals_of_k_folds(case, measure):
             if values is None:
                 assert np.isnan(answer).all()
             else:
-                wanted = [float(end) for end in values[key]]
-                np.testing.assert_allclose(answer, wanted, atol=case["tol"]["abs"], rtol=0)
+                bounds = [float(end) for end in values[key]]
+                np.testing.assert_allclose(answer, bounds, atol=case["tol"]["abs"], rtol=0)
         if values is not None:
             mean = fold_macro(counts, measure, undefined=undefined)
             assert mean.item() == pytest.approx(float(values["macro"]), abs=1e-11)
@@ -58,15 +58,15 @@ def test_reference_intervals_of_k_folds(case, measure):
 
 @pytest.mark.parametrize("case", cases("cvf1-"))
 def test_reference_intervals_of_f1(case):
-    given, expected = case["inputs"], case["expected"]
+    inputs, expected = case["inputs"], case["expected"]
     answers = {
-        "t_10cv": plain_t(given["ten_fold_f1"]),
-        "t_5x2": five_by_two_t(given["f1_5x2"]),
-        "t_3x2": blocked_t(given["f1_3x2"]),
+        "t_10cv": plain_t(inputs["ten_fold_f1"]),
+        "t_5x2": five_by_two_t(inputs["f1_5x2"]),
+        "t_3x2": blocked_t(inputs["f1_3x2"]),
     }
     for name, answer in answers.items():
-        wanted = [float(end) for end in expected[name]["interval"]]
-        np.testing.assert_allclose(answer, wanted, atol=case["tol"]["abs"], rtol=0)
+        bounds = [float(end) for end in expected[name]["interval"]]
+        np.testing.assert_allclose(answer, bounds, atol=case["tol"]["abs"], rtol=0)
 
 
 def test_intervals_are_not_clipped():
@@ -205,9 +205,9 @@ def test_the_numbers_of_baycomps_guide():
 @pytest.mark.parametrize("data_set", ["sonar", "iris"])
 def test_every_data_set_agrees(pair, data_set):
     x, y = (scores(name, data_set) for name in pair)
-    found = correlated_t(x, y, n_folds=10, rope=1.0)
+    result = correlated_t(x, y, n_folds=10, rope=1.0)
     expected = two_on_single(x, y, 1.0, 10)
-    np.testing.assert_allclose(found[["p_better", "p_rope", "p_worse"]], expected, atol=1e-10)
+    np.testing.assert_allclose(result[["p_better", "p_rope", "p_worse"]], expected, atol=1e-10)
 
 
 def test_the_loss_is_the_mean_shortfall():
@@ -220,14 +220,14 @@ def test_the_loss_is_the_mean_shortfall():
 @pytest.mark.parametrize("difference", [0.02, 0.0, -0.02])
 def test_folds_that_all_agree_leave_no_doubt(difference):
     """As baycomp has it: no difference in any fold is half for each, unless there is a rope."""
-    given = np.full(10, 0.5 + difference), np.full(10, 0.5)
+    inputs = np.full(10, 0.5 + difference), np.full(10, 0.5)
     with pytest.warns(UserWarning, match="for certainty") if difference else nullcontext():
-        found = correlated_t(*given, n_folds=10)
-        within = correlated_t(*given, n_folds=10, rope=0.01)["p_rope"]
+        result = correlated_t(*inputs, n_folds=10)
+        within = correlated_t(*inputs, n_folds=10, rope=0.01)["p_rope"]
     half = 0.5 * (difference == 0)
     expected = [(difference > 0) + half, 0, (difference < 0) + half]
-    assert found[["p_better", "p_rope", "p_worse"]].tolist() == expected
-    assert found["sd"] == 0
+    assert result[["p_better", "p_rope", "p_worse"]].tolist() == expected
+    assert result["sd"] == 0
     assert within == (difference == 0)
 
 
@@ -243,9 +243,9 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_named(case):
-    given, keywords, message = BAD[case]
+    inputs, keywords, message = BAD[case]
     with pytest.raises(ValueError, match=message):
-        correlated_t(*given, **keywords)
+        correlated_t(*inputs, **keywords)
 
 
 def test_rho_is_a_correlation():

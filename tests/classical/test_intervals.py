@@ -31,8 +31,8 @@ def test_exact_coverage(case):
     for method in METHODS:
         ends = proportion(hits, n, method=method, prob=case["inputs"]["level"])
         covers = (ends.sel(bound="lower") <= p) & (p <= ends.sel(bound="upper"))
-        found = binom.pmf(hits, n, p) @ covers.values
-        assert found == pytest.approx(case["expected"][method], abs=case["tol"]["abs"]), method
+        result = binom.pmf(hits, n, p) @ covers.values
+        assert result == pytest.approx(case["expected"][method], abs=case["tol"]["abs"]), method
 
 
 @pytest.mark.parametrize("method", THEIRS)
@@ -46,9 +46,9 @@ def test_parity_with_statsmodels(method, prob):
 
 def test_labels_are_kept():
     trials = xr.DataArray([10, 20], dims="site", coords={"site": ["x", "y"]})
-    found = proportion(xr.DataArray([3, 4], dims="site", coords=trials.coords), trials)
-    assert found.dims == ("site", "bound")
-    assert found.site.values.tolist() == ["x", "y"]
+    result = proportion(xr.DataArray([3, 4], dims="site", coords=trials.coords), trials)
+    assert result.dims == ("site", "bound")
+    assert result.site.values.tolist() == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -82,30 +82,30 @@ def canonical(name):
 @pytest.mark.parametrize("form", FORMS)
 def test_single_intervals(case, form):
     name = canonical(case["inputs"]["measure"])
-    found = delta(outcomes_of(case["inputs"]["cell_counts_y_s1_s2_s3"]), name, blur=FORMS[form])
+    result = delta(outcomes_of(case["inputs"]["cell_counts_y_s1_s2_s3"]), name, blur=FORMS[form])
     for who in ("S1", "S2", "S3"):
         expected = case["expected"][who][form]["individual"][0]
-        ends = found[name].sel(classifier=who)
+        ends = result[name].sel(classifier=who)
         np.testing.assert_allclose(ends, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", cases("delta-joint"))
 @pytest.mark.parametrize("form", FORMS)
 def test_joint_intervals(case, form):
-    pairs = [(f"S{place + 1}", canonical(name)) for name, place in case["inputs"]["params"]]
+    pairs = [(f"S{position + 1}", canonical(name)) for name, position in case["inputs"]["params"]]
     asked = list(dict.fromkeys(name for _, name in pairs))
     both = outcomes_of(case["inputs"]["cell_counts_y_s1_s2_s3"])
-    found = delta(both, asked, joint=True, blur=FORMS[form], pairs=pairs)
+    result = delta(both, asked, joint=True, blur=FORMS[form], pairs=pairs)
     rtol = case["tol"]["rel"] if len(pairs) <= 4 else 1e-3
     for (who, name), expected in zip(pairs, case["expected"][form]["joint"], strict=True):
-        np.testing.assert_allclose(found[name].sel(classifier=who), expected, rtol=rtol)
-    assert int(sum(each.notnull().sum() for each in found.values())) == 2 * len(pairs)
+        np.testing.assert_allclose(result[name].sel(classifier=who), expected, rtol=rtol)
+    assert int(sum(each.notnull().sum() for each in result.values())) == 2 * len(pairs)
 
 
 @pytest.mark.parametrize("case", cases("agresti-coull"))
 def test_blurring_is_agresti_and_coulls_correction_for_rare_events(case):
-    given, expected = case["inputs"], case["expected"]
-    n, share = given["n"], given["phat"]
+    inputs, expected = case["inputs"], case["expected"]
+    n, share = inputs["n"], inputs["phat"]
     z = 1.959963984540054
     extra = z**2 / (2 * n**2)
     assert extra == pytest.approx(expected["z2_over_2n2"], rel=1e-9)
@@ -183,11 +183,11 @@ def test_singular_covariances_are_survived(rules, blur):
     rng = np.random.default_rng(2)
     actual = rng.integers(2, size=300)
     sloppy = np.where(rng.random(300) < 0.8, actual, 1 - actual)
-    made = {name: rule(actual, sloppy) for name, rule in SINGULAR[rules].items()}
-    both = bcm.from_classifiers(actual, made)
+    answers = {name: rule(actual, sloppy) for name, rule in SINGULAR[rules].items()}
+    both = bcm.from_classifiers(actual, answers)
     # F1 and Jaccard say the same; four measures live on three averages.
-    found = delta(both, ["f1", "jaccard", "accuracy", "recall"], joint=True, blur=blur)
-    sure = found.sel(classifier="b")
+    result = delta(both, ["f1", "jaccard", "accuracy", "recall"], joint=True, blur=blur)
+    sure = result.sel(classifier="b")
     alone = delta(both.sel(classifier=["b"]), "f1", blur=blur)
     for each in sure.values():
         assert np.isfinite(each).all()
@@ -224,18 +224,18 @@ def test_a_function_that_knows_no_complex_numbers():
 
 def test_dims_are_kept_and_classes_are_a_dim():
     counts = bcm.from_matrix(np.stack([random_cells(3), random_cells(3, 1)]), labels=list("abc"))
-    found = delta(counts, ["recall", "accuracy"])
-    assert found.recall.dims == ("batch", "class", "bound")
-    assert found.accuracy.dims == ("batch", "bound")
+    result = delta(counts, ["recall", "accuracy"])
+    assert result.recall.dims == ("batch", "class", "bound")
+    assert result.accuracy.dims == ("batch", "bound")
     single = delta(counts.isel(batch=1), "recall")
-    xr.testing.assert_allclose(found.recall.isel(batch=1), single.recall)
+    xr.testing.assert_allclose(result.recall.isel(batch=1), single.recall)
 
 
 def test_undefined_measures_are_nan_and_do_not_count():
     counts = bcm.from_cells(tp=0, fn=20, fp=0, tn=80)
-    found = delta(counts, ["precision", "accuracy"], joint=True)
-    assert np.isnan(found.precision).all()
-    np.testing.assert_allclose(found.accuracy, delta(counts, "accuracy").accuracy)
+    result = delta(counts, ["precision", "accuracy"], joint=True)
+    assert np.isnan(result.precision).all()
+    np.testing.assert_allclose(result.accuracy, delta(counts, "accuracy").accuracy)
 
 
 BAD = {
@@ -290,8 +290,8 @@ def test_acceleration_is_that_of_the_jackknife():
     )
     off = left_out.mean() - left_out
     expected = (off**3).sum() / (6 * (off**2).sum() ** 1.5)
-    found = acceleration(multinomial_samples(COUNTS, "f1"))
-    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9)
+    result = acceleration(multinomial_samples(COUNTS, "f1"))
+    np.testing.assert_allclose(result.ravel(), expected, rtol=1e-9)
 
 
 def test_pairs_are_resampled_together():

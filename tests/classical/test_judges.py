@@ -9,7 +9,7 @@ from bayescm.classical import prediction_powered, rogan_gladen
 RNG = np.random.default_rng(2)
 TRUTH = (RNG.random(1000) < 0.4).astype(int)
 JUDGE = np.where(RNG.random(1000) < 0.85, TRUTH, 1 - TRUTH)
-HUMAN = [each if place < 60 else None for place, each in enumerate(TRUTH.tolist())]
+HUMAN = [each if position < 60 else None for position, each in enumerate(TRUTH.tolist())]
 COUNTS = bcm.from_partly_labelled(HUMAN, judge=JUDGE)
 
 
@@ -19,8 +19,8 @@ def test_prediction_powered_is_the_formula_on_single_examples(tuned):
     weight = np.cov(y, f, ddof=0)[0, 1] / ((1 + 60 / 940) * JUDGE.var()) if tuned else 1.0
     middle = weight * far.mean() + (y - weight * f).mean()
     half = 1.959964 * np.sqrt(weight**2 * far.var() / 940 + (y - weight * f).var() / 60)
-    found = prediction_powered(COUNTS, tuned=tuned)
-    np.testing.assert_allclose(found, [middle - half, middle + half], atol=1e-6)
+    result = prediction_powered(COUNTS, tuned=tuned)
+    np.testing.assert_allclose(result, [middle - half, middle + half], atol=1e-6)
 
 
 def test_a_perfect_judge_leaves_rogan_gladen_little_to_correct():

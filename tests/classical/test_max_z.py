@@ -14,9 +14,9 @@ def equicorrelated(size, rho):
 
 @pytest.mark.parametrize("case", cases("maxabsZ-"))
 def test_equal_correlations(case):
-    given = case["inputs"]
-    found = max_abs_z(equicorrelated(given["d"], given["rho"]), prob=given["level"])
-    assert found == pytest.approx(float(case["expected"]["q"]), abs=case["tol"]["abs"])
+    inputs = case["inputs"]
+    result = max_abs_z(equicorrelated(inputs["d"], inputs["rho"]), prob=inputs["level"])
+    assert result == pytest.approx(float(case["expected"]["q"]), abs=case["tol"]["abs"])
 
 
 @pytest.mark.parametrize("case", cases("delta-joint"))
@@ -25,8 +25,8 @@ def test_correlations_of_measures(case, form):
     expected = case["expected"][form]
     correlation = np.array(expected["corr"])
     many = len(correlation) > 4
-    found = max_abs_z(correlation, points=2**18 if many else 2**15)
-    assert found == pytest.approx(expected["q"], abs=max(5e-4, case["tol"]["q_abs"]))
+    result = max_abs_z(correlation, points=2**18 if many else 2**15)
+    assert result == pytest.approx(expected["q"], abs=max(5e-4, case["tol"]["q_abs"]))
     if many:  # the quick default is good to about a unit of the third digit
         assert max_abs_z(correlation) == pytest.approx(expected["q"], abs=2e-3)
 

@@ -21,15 +21,15 @@ ALTMAN = [[14, 5], [0, 22]]
 def test_mcnemar_is_as_printed_and_as_statsmodels(method, printed):
     assert mcnemar(BENTUR, method=method)["p_value"][0] == pytest.approx(printed, abs=5e-4)
     for table in (BENTUR, ALTMAN, [[30, 25], [12, 3]], [[3, 0], [0, 5]], [[3, 4], [4, 5]]):
-        found = mcnemar(table, method=method)["p_value"][0]
+        result = mcnemar(table, method=method)["p_value"][0]
         if method == "mid-p":
-            assert found <= mcnemar(table, method="exact")["p_value"][0]
+            assert result <= mcnemar(table, method="exact")["p_value"][0]
         elif table[0][1] + table[1][0] or method == "exact":
             options = {"exact": method == "exact", "correction": method == "corrected"}
             if table[0][1] != table[1][0]:  # statsmodels goes beyond 1 there, and below 0 inside
-                assert found == pytest.approx(peers.mcnemar(table, **options).pvalue)
+                assert result == pytest.approx(peers.mcnemar(table, **options).pvalue)
         else:
-            assert found == 1
+            assert result == 1
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,10 @@ def test_mcnemar_is_as_printed_and_as_statsmodels(method, printed):
     ],
 )
 def test_intervals_are_as_printed(table, method, printed):
-    found = paired_difference(table, method=method).iloc[0]
-    assert [found["lower"], found["upper"]] == pytest.approx(printed, abs=6e-4)
+    result = paired_difference(table, method=method).iloc[0]
+    assert [result["lower"], result["upper"]] == pytest.approx(printed, abs=6e-4)
     turned = paired_difference(np.transpose(table), method=method).iloc[0]
-    assert turned["lower"] == pytest.approx(-found["upper"], abs=1e-9)
+    assert turned["lower"] == pytest.approx(-result["upper"], abs=1e-9)
 
 
 def test_classifiers_are_compared_by_their_answers():

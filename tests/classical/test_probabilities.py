@@ -44,14 +44,14 @@ def test_putting_forecasts_together_keeps_the_band_wide_and_a_fall_is_told():
 
 def test_corp_is_the_isotonic_regression_and_its_parts_are_the_brier_score():
     actual, p = drawn(2, 300, lambda p: p**2)
-    found = bcm.classical.corp(bcm.from_probabilities(actual, p), draws=200)
-    fitted = IsotonicRegression().fit(p, actual).predict(found["probability"].values)
-    assert found["recalibrated"].values == pytest.approx(fitted, abs=1e-12)
+    result = bcm.classical.corp(bcm.from_probabilities(actual, p), draws=200)
+    fitted = IsotonicRegression().fit(p, actual).predict(result["probability"].values)
+    assert result["recalibrated"].values == pytest.approx(fitted, abs=1e-12)
     brier = ((p - actual) ** 2).mean()
-    parts = found["uncertainty"] - found["discrimination"] + found["miscalibration"]
+    parts = result["uncertainty"] - result["discrimination"] + result["miscalibration"]
     assert parts.item() == pytest.approx(brier, abs=1e-12)
-    low, high = found["consistency"].values.T
-    outside = (found["recalibrated"] < low) | (found["recalibrated"] > high)
+    low, high = result["consistency"].values.T
+    outside = (result["recalibrated"] < low) | (result["recalibrated"] > high)
     assert outside.mean() > 0.3
 
 
@@ -65,12 +65,12 @@ def test_p_values_are_uniform_where_forecasts_are_right():
 
 def test_hosmer_lemeshow_is_its_formula():
     actual, p = drawn(3, 200)
-    found = bcm.classical.hosmer_lemeshow(bcm.from_probabilities(actual, p), groups=5, fitted=True)
+    result = bcm.classical.hosmer_lemeshow(bcm.from_probabilities(actual, p), groups=5, fitted=True)
     parts = np.array_split(np.argsort(p), 5)
-    seen, forecast = (np.array([each[k].sum() for k in parts]) for each in (actual, p))
-    value = ((seen - forecast) ** 2 / (forecast * (1 - forecast / 40))).sum()
-    assert found["statistic"].item() == pytest.approx(value)
-    assert found["p_value"].item() == pytest.approx(chi2.sf(value, 3))
+    observed, forecast = (np.array([each[k].sum() for k in parts]) for each in (actual, p))
+    value = ((observed - forecast) ** 2 / (forecast * (1 - forecast / 40))).sum()
+    assert result["statistic"].item() == pytest.approx(value)
+    assert result["p_value"].item() == pytest.approx(chi2.sf(value, 3))
 
 
 def test_what_is_refused():

@@ -38,9 +38,9 @@ def test_published_example():
 
 
 def test_scipy_agrees():
-    found = friedman(DEMSAR).iloc[0]
+    result = friedman(DEMSAR).iloc[0]
     theirs = stats.friedmanchisquare(*DEMSAR.to_numpy().T)
-    np.testing.assert_allclose(found[["statistic", "p_value"]].astype(float), theirs, rtol=1e-9)
+    np.testing.assert_allclose(result[["statistic", "p_value"]].astype(float), theirs, rtol=1e-9)
 
 
 def test_p_values_are_those_of_the_range_of_normal_variables():
@@ -72,20 +72,20 @@ def test_losses_missing_runs_and_data_sets():
     assert friedman(results)["data_sets"].tolist() == [7, 7]
     pairs = nemenyi(results)
     assert pairs["rank_first"].iloc[0] == 1
-    found = signed_rank(results, draws=2000)
-    assert found["data_sets"].tolist() == [8, 7, 7]
-    assert found["p_better"].min() > 0.99
+    result = signed_rank(results, draws=2000)
+    assert result["data_sets"].tolist() == [8, 7, 7]
+    assert result["p_better"].min() > 0.99
 
 
 def test_signed_ranks_turn_round_and_share_ties():
     table = pd.DataFrame({"a": [3.0, 1, 2, 5], "b": [2.0, 2, 2, 1], "c": [2.0, 2, 2, 1]})
-    found = signed_rank(table, rope=0.5, draws=4000)
+    result = signed_rank(table, rope=0.5, draws=4000)
     turned = signed_rank(table[["b", "a"]], rope=0.5, draws=4000)
-    assert found["p_better"][0] == pytest.approx(turned["p_worse"][0], abs=0.04)
+    assert result["p_better"][0] == pytest.approx(turned["p_worse"][0], abs=0.04)
     equal = signed_rank(table[["b", "c"]], draws=100)
     assert equal[["p_better", "p_rope", "p_worse"]].values.tolist() == [[0.5, 0, 0.5]]
     assert signed_rank(table[["b", "c"]], rope=0.1, draws=100)["p_rope"][0] == 1
-    np.testing.assert_allclose(found.filter(like="share_").sum(axis=1), 1)
+    np.testing.assert_allclose(result.filter(like="share_").sum(axis=1), 1)
 
 
 @pytest.mark.long
@@ -93,10 +93,10 @@ def test_published_signed_ranks_of_54_data_sets():
     names = ["nbc", "aode", "hnb", "j48", "j48gr"]
     results = bcm.from_results(accuracies(names), measure="accuracy", test_share=0.1)
     printed = pd.read_csv(PRINTED)
-    found = signed_rank(results, rope=1, draws=20_000)
-    assert found[["first", "second"]].values.tolist() == printed.iloc[:, :2].values.tolist()
+    result = signed_rank(results, rope=1, draws=20_000)
+    assert result[["first", "second"]].values.tolist() == printed.iloc[:, :2].values.tolist()
     columns = ["p_better", "p_rope", "p_worse"]
-    np.testing.assert_allclose(found[columns], printed[columns], atol=0.012)
+    np.testing.assert_allclose(result[columns], printed[columns], atol=0.012)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,13 @@ SITES = SITES.assign_coords(site=["A", "B&C"])
 
 
 def test_metrics_are_those_of_the_summary():
-    found = bcm.as_metrics(COUNTS, ["f1", "recall"], prob=0.9, kind="eti")
+    result = bcm.as_metrics(COUNTS, ["f1", "recall"], prob=0.9, kind="eti")
     table = bcm.summary(COUNTS, ["f1", "recall"], prob=0.9, kind="eti").set_index("measure")
-    for name, value in found.items():
+    for name, value in result.items():
         measure, number = name.split("/")
         assert type(value) is float
         assert value == table.loc[measure, number]
-    assert len(found) == 8
+    assert len(result) == 8
 
 
 def test_a_table_is_as_good_as_its_evidence():
@@ -28,8 +28,8 @@ def test_a_table_is_as_good_as_its_evidence():
 
 
 def test_every_part_has_metrics_of_its_own():
-    found = bcm.as_metrics(SITES, "recall")
-    assert set(found) == {
+    result = bcm.as_metrics(SITES, "recall")
+    assert set(result) == {
         f"site={site}/recall/{number}"
         for site in ("A", "B&C")
         for number in ("point", "mean", "lower", "upper")

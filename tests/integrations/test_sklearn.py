@@ -51,8 +51,8 @@ def test_a_loss_is_negative_and_its_lower_bound_the_cautious_one():
 def test_a_measure_of_probabilities_asks_for_them():
     score = bcm.sklearn.scorer("brier", at="mean")(MODEL, *REST)
     shares = MODEL.predict_proba(REST[0])[:, 1]
-    known = bcm.from_probabilities(REST[1], shares, positive="malignant")
-    assert score == pytest.approx(-bcm.mean(known, "brier").item())
+    evidence = bcm.from_probabilities(REST[1], shares, positive="malignant")
+    assert score == pytest.approx(-bcm.mean(evidence, "brier").item())
 
 
 def test_searches_and_cross_validations_take_it():
@@ -116,8 +116,8 @@ def test_displays_draw_where_they_are_told(name):
     assert len(again.ax_.lines) == len(ax.lines)
     with pytest.raises(TypeError, match=r"unknown keyword.*pos_label"):
         again.plot(pos_label="benign")
-    for wrong, said in ((LogisticRegression(), "not fitted"), (LINE, "not a classifier")):
-        with pytest.raises((NotFittedError, TypeError), match=said):
+    for wrong, message in ((LogisticRegression(), "not fitted"), (LINE, "not a classifier")):
+        with pytest.raises((NotFittedError, TypeError), match=message):
             display.from_estimator(wrong, X, Y)
 
 

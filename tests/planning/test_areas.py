@@ -22,7 +22,7 @@ def test_enough_examples_for_an_area():
 
 
 @pytest.mark.parametrize(
-    ("given", "error"),
+    ("change", "error"),
     [
         ({"expect": 0.5}, "expect is out of range"),
         ({"expect": "high"}, "expect must be a number"),
@@ -32,9 +32,9 @@ def test_enough_examples_for_an_area():
         ({"width": 1e-6}, "no sample size up to 10,000,000"),
     ],
 )
-def test_what_is_no_plan_of_an_area_is_named(given, error):
+def test_what_is_no_plan_of_an_area_is_named(change, error):
     with pytest.raises((TypeError, ValueError), match=error):
-        bcm.plan_auc(**{"expect": 0.85, "width": 0.15, **given})
+        bcm.plan_auc(**{"expect": 0.85, "width": 0.15, **change})
 
 
 def test_large_test_sets_are_simulated_one_at_a_time_and_fewer(monkeypatch):

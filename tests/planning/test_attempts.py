@@ -11,11 +11,11 @@ EVIDENCE = bcm.from_attempts(TABLE)
 
 
 def test_the_width_to_expect_is_that_of_real_answers():
-    found = bcm.plan_attempts(EVIDENCE, "mean", items=[40, 160], attempts=4, replications=6)
-    assert found[["items", "attempts", "answers"]].values.tolist() == [[40, 4, 160], [160, 4, 640]]
+    result = bcm.plan_attempts(EVIDENCE, "mean", items=[40, 160], attempts=4, replications=6)
+    assert result[["items", "attempts", "answers"]].values.tolist() == [[40, 4, 160], [160, 4, 640]]
     real = float(bcm.interval(EVIDENCE, "mean").diff("bound").item())
-    assert found["width"][0] == pytest.approx(real, rel=0.2)
-    assert found["width"][1] == pytest.approx(real / 2, rel=0.2)
+    assert result["width"][0] == pytest.approx(real, rel=0.2)
+    assert result["width"][1] == pytest.approx(real / 2, rel=0.2)
 
 
 def test_more_attempts_tell_of_the_items_at_hand():
@@ -27,9 +27,9 @@ def test_more_attempts_tell_of_the_items_at_hand():
 
 
 def test_by_default_half_and_twice_as_many_are_tried_as_far_as_the_measure_goes():
-    found = bcm.plan_attempts(EVIDENCE, "pass_at(3)", replications=2)
-    assert found["attempts"].unique().tolist() == [4, 8]
-    assert found["items"].unique().tolist() == [40, 80, 160]
+    result = bcm.plan_attempts(EVIDENCE, "pass_at(3)", replications=2)
+    assert result["attempts"].unique().tolist() == [4, 8]
+    assert result["items"].unique().tolist() == [40, 80, 160]
 
 
 def test_new_items_come_in_groups_where_those_known_do():
@@ -79,9 +79,9 @@ def test_a_plan_of_pluralities_simulates_the_answers():
     apart = np.where(right, 0, np.arange(1, 7))
     group = np.arange(40) // 4
     for groups in (None, group):
-        known = bcm.from_attempts(apart, truth=np.zeros(40), group=groups)
+        evidence = bcm.from_attempts(apart, truth=np.zeros(40), group=groups)
         asked = {"items": [40, 160], "attempts": 6, "replications": 4}
-        found = bcm.plan_attempts(known, "majority_at(5)", **asked)
-        here = bcm.interval(known, "majority_at(5)").diff("bound").item()
-        assert found["width"][0] == pytest.approx(here, rel=0.3)
-        assert found["width"][1] < 0.7 * found["width"][0]
+        result = bcm.plan_attempts(evidence, "majority_at(5)", **asked)
+        here = bcm.interval(evidence, "majority_at(5)").diff("bound").item()
+        assert result["width"][0] == pytest.approx(here, rel=0.3)
+        assert result["width"][1] < 0.7 * result["width"][0]

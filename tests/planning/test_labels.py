@@ -18,8 +18,10 @@ JUDGE, SAID, OTHER = (
 )
 
 
-def human(seen):
-    return [int(each) if known else None for each, known in zip(TRUTH, seen, strict=True)]
+def human(is_labelled):
+    return [
+        int(each) if labelled else None for each, labelled in zip(TRUTH, is_labelled, strict=True)
+    ]
 
 
 FIRST = human(np.arange(2000) < 40)
@@ -43,10 +45,10 @@ def test_chosen_labels_tell_more_than_random_ones_and_as_much_as_expected():
     assert width(chosen) < 0.85 * width(random)
     assert plan["width"][0] == pytest.approx(width(EVIDENCE))
     assert plan["width_after"][0] == pytest.approx(width(chosen), rel=0.3)
-    known = plan.set_index(["judge", "predicted"])
-    assert known["labelled"].sum() == 40
-    assert known["unlabelled"].sum() == 1960
-    rate = known["label_next"] / known["unlabelled"]
+    labelled = plan.set_index(["judge", "predicted"])
+    assert labelled["labelled"].sum() == 40
+    assert labelled["unlabelled"].sum() == 1960
+    rate = labelled["label_next"] / labelled["unlabelled"]
     assert rate["1", 1] > 3 * rate["0", 0]  # where the positives are
 
 
@@ -54,27 +56,30 @@ def test_a_choice_by_stratum_is_ignorable_given_the_stratum():
     truth, judge = np.repeat([1, 0, 1, 0], [160, 40, 60, 740]), np.repeat([1, 0], [200, 800])
     means = []
     for share in (20, 60):  # labels where the judge says 1, of 120
-        known = np.zeros(1000, bool)
-        known[np.r_[0:200][:: 200 // share][:share]] = True
-        known[np.r_[200:1000][:: 800 // (120 - share)][: 120 - share]] = True
-        labels = [int(each) if seen else None for each, seen in zip(truth, known, strict=True)]
+        labelled = np.zeros(1000, bool)
+        labelled[np.r_[0:200][:: 200 // share][:share]] = True
+        labelled[np.r_[200:1000][:: 800 // (120 - share)][: 120 - share]] = True
+        labels = [
+            int(each) if is_labelled else None
+            for each, is_labelled in zip(truth, labelled, strict=True)
+        ]
         table = bcm.summary(bcm.from_partly_labelled(labels, judge=judge), ["prevalence", "recall"])
         means.append(table["mean"].to_numpy())
         assert ((table["lower"] < [0.22, 160 / 220]) & (table["upper"] > [0.22, 160 / 220])).all()
-        naive = truth[known].mean()
+        naive = truth[labelled].mean()
     np.testing.assert_allclose(*means, atol=0.08)
     assert naive > 0.4  # what the labels alone say
 
 
 def test_allocation_is_the_best_one_within_what_there_is():
-    tells, weight, none = np.array([16.0, 4.0, 1.0]), np.ones(3), np.zeros(3)
-    given = allocate(tells, weight, none, np.full(3, 500.0), 67)
-    np.testing.assert_allclose(given + 1, [40, 20, 10], atol=1)  # Neyman: as the square roots
-    assert allocate(tells, weight, none, np.array([5.0, 500.0, 3.0]), 67).tolist() == [5, 59, 3]
-    assert allocate(tells, weight, none, np.array([5.0, 4.0, 0.0]), 67).tolist() == [5, 4, 0]
+    variance, weight, none = np.array([16.0, 4.0, 1.0]), np.ones(3), np.zeros(3)
+    allocated = allocate(variance, weight, none, np.full(3, 500.0), 67)
+    np.testing.assert_allclose(allocated + 1, [40, 20, 10], atol=1)  # Neyman: as the square roots
+    assert allocate(variance, weight, none, np.array([5.0, 500.0, 3.0]), 67).tolist() == [5, 59, 3]
+    assert allocate(variance, weight, none, np.array([5.0, 4.0, 0.0]), 67).tolist() == [5, 4, 0]
     starved = allocate(np.array([1e9, 1e-9]), np.ones(2), none[:2], np.full(2, 500.0), 100)
     assert starved.tolist() == [95, 5]
-    assert allocate(tells, weight, none, np.full(3, 1e6), 60_000).sum() == 60_000
+    assert allocate(variance, weight, none, np.full(3, 1e6), 60_000).sum() == 60_000
 
 
 def test_labels_arrive_in_batches():
@@ -125,10 +130,10 @@ def test_the_command_writes_the_rows(tmp_path, capsys):
     frame = pd.DataFrame({"id": [f"{i:04d}" for i in range(2000)], "human": FIRST, "new": SAID})
     frame = frame.assign(llm=JUDGE, human=frame["human"].astype("Int64"))
     frame.to_csv(path, index=False)
-    given = ["label", str(path), "--actual", "human", "--predicted", "new", "--positive", "1"]
-    given += ["-m", "f1", "--budget", "50"]
+    arguments = ["label", str(path), "--actual", "human", "--predicted", "new", "--positive", "1"]
+    arguments += ["-m", "f1", "--budget", "50"]
     with pytest.raises(SystemExit, match="0"):
-        main([*given, "--judge", "llm", "--batch", "20", "--out", str(out), "--format", "csv"])
+        main([*arguments, "--judge", "llm", "--batch", "20", "--out", str(out), "--format", "csv"])
     assert "label_next" in capsys.readouterr().out
     rows = pd.read_csv(out, dtype={"id": str})
     assert len(rows) == 20
@@ -137,4 +142,4 @@ def test_the_command_writes_the_rows(tmp_path, capsys):
     assert rows["id"].tolist() == frame["id"][rows["row"] - 1].tolist()
     for more in (["--judge", "llm", "--out", str(path)], ["--judge", "llm", "--budget", "0"]):
         with pytest.raises(SystemExit, match="2"):
-            main([*given, *more])
+            main([*arguments, *more])

@@ -108,7 +108,7 @@ def test_smallest_size_is_the_last_that_falls_short_and_one(truth, width):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"width": 1.2}, "width is out of range"),
         ({"assurance": 1}, "assurance is out of range"),
@@ -120,9 +120,9 @@ def test_smallest_size_is_the_last_that_falls_short_and_one(truth, width):
         ({"width": 1e-5}, "no sample size"),
     ],
 )
-def test_widths_that_cannot_be_planned_are_named(change, said):
+def test_widths_that_cannot_be_planned_are_named(change, message):
     keywords = {"measure": "recall", "expect": 0.8, "width": 0.1} | change
-    with pytest.raises((TypeError, ValueError), match=said):
+    with pytest.raises((TypeError, ValueError), match=message):
         bcm.plan(keywords.pop("measure"), **keywords)
 
 
@@ -168,9 +168,9 @@ def test_two_measures_are_shown_together(order):
     plan = bcm.plan_above([BOTH[k] for k in order], **asked, prevalence=0.3, assurance=0.8).iloc[0]
     n, rng = int(plan["n"]), np.random.default_rng(2)
     positives = rng.binomial(n, 0.3, 100_000)
-    found = rng.binomial(positives, 0.9), rng.binomial(n - positives, 0.85)
-    shown = Beta(found[0] + 0.5, positives - found[0] + 0.5).sf(0.7) >= 0.95
-    shown &= Beta(found[1] + 0.5, n - positives - found[1] + 0.5).sf(0.6) >= 0.95
+    result = rng.binomial(positives, 0.9), rng.binomial(n - positives, 0.85)
+    shown = Beta(result[0] + 0.5, positives - result[0] + 0.5).sf(0.7) >= 0.95
+    shown &= Beta(result[1] + 0.5, n - positives - result[1] + 0.5).sf(0.6) >= 0.95
     assert shown.mean() == pytest.approx(plan["assurance"], abs=0.005)
 
 
@@ -178,8 +178,8 @@ def test_the_posterior_is_the_one_that_prob_above_gives():
     plan = bcm.plan_above("recall", above=0.8, expect=0.9).iloc[0]
     hits = round(0.9 * plan["n"])
     counts = bcm.from_cells(tp=hits, fn=int(plan["n"]) - hits, fp=3, tn=9)
-    known = Beta(hits + 0.5, plan["n"] - hits + 0.5).sf(0.8)
-    assert float(bcm.prob_above(counts, "recall", 0.8)) == pytest.approx(known)
+    probability = Beta(hits + 0.5, plan["n"] - hits + 0.5).sf(0.8)
+    assert float(bcm.prob_above(counts, "recall", 0.8)) == pytest.approx(probability)
 
 
 def test_a_study_that_looks_four_times():
@@ -204,8 +204,8 @@ def test_no_worse_by_more_than_a_margin():
     n = int(plan["n"])
     wins, losses, _ = np.random.default_rng(4).multinomial(n, [0.05, 0.05, 0.9], 4000).T
     each, back = np.unique(np.c_[wins, losses], axis=0, return_inverse=True)
-    known = Discordant(each[:, 0] + 0.25, each[:, 1] + 0.25, n - each.sum(1) + 0.5).sf(-0.05)
-    assert (known[back.ravel()] >= 0.95).mean() == pytest.approx(plan["assurance"], abs=0.025)
+    probability = Discordant(each[:, 0] + 0.25, each[:, 1] + 0.25, n - each.sum(1) + 0.5).sf(-0.05)
+    assert (probability[back.ravel()] >= 0.95).mean() == pytest.approx(plan["assurance"], abs=0.025)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_no_worse_by_more_than_a_margin():
     ],
 )
 def test_requirements_that_cannot_be_planned_are_named(change, match):
-    given = {"measure": "recall", "above": 0.8, "expect": 0.9} | change
+    keywords = {"measure": "recall", "above": 0.8, "expect": 0.9} | change
     with pytest.raises(ValueError, match=match):
-        bcm.plan_above(given.pop("measure"), **given)
+        bcm.plan_above(keywords.pop("measure"), **keywords)
 
 
 def test_looks_must_increase():

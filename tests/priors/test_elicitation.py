@@ -23,13 +23,13 @@ def order(values):
 
 @pytest.mark.parametrize("case", cases("caelen-elicit-m"))
 def test_elicitation_as_in_caelen(case):
-    given, expected = case["inputs"], case["expected"]
-    known = {name: given[name] for name in ("precision", "recall", "accuracy")}
-    counts = bcm.from_matrix(order(given["v_tp_tn_fp_fn"]).astype(int), labels=[0, 1])
-    prior = priors.elicit(**known, weight=given["m"], like=counts)
+    inputs, expected = case["inputs"], case["expected"]
+    measures = {name: inputs[name] for name in ("precision", "recall", "accuracy")}
+    counts = bcm.from_matrix(order(inputs["v_tp_tn_fp_fn"]).astype(int), labels=[0, 1])
+    prior = priors.elicit(**measures, weight=inputs["m"], like=counts)
     np.testing.assert_allclose(prior, order(expected["alpha_tp_tn_fp_fn"]), rtol=1e-9)
     np.testing.assert_allclose(prior + counts, order(expected["omega"]), rtol=1e-9)
-    assert prior.attrs["examples"] == pytest.approx(given["m"])
+    assert prior.attrs["examples"] == pytest.approx(inputs["m"])
     distribution, _ = distribution_of(counts, "mcc", concentration=prior)
     ends = distribution.eti(0.95)
     error = max(1e-5, 4 * float(np.max(distribution.error_at(ends))))
@@ -38,9 +38,9 @@ def test_elicitation_as_in_caelen(case):
 
 @pytest.mark.parametrize("case", cases("caelen-elicit-infeasible"))
 def test_an_infeasible_elicitation_says_which_condition_fails(case):
-    given = dict(case["inputs"])
+    inputs = dict(case["inputs"])
     with pytest.raises(ValueError, match=r"must exceed 1.*accuracy above 0.7347"):
-        priors.elicit(weight=given.pop("m"), **given)
+        priors.elicit(weight=inputs.pop("m"), **inputs)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_an_elicited_prior_goes_by_labels_not_by_place():
 )
 def test_a_beta_from_an_interval_has_its_mass(bounds):
     lower, upper, prob = bounds
-    found = priors.beta(lower, upper, prob=prob)
-    assert float(found.cdf(upper) - found.cdf(lower)) == pytest.approx(prob, abs=1e-6)
+    result = priors.beta(lower, upper, prob=prob)
+    assert float(result.cdf(upper) - result.cdf(lower)) == pytest.approx(prob, abs=1e-6)
 
 
 @pytest.mark.slow

@@ -25,22 +25,22 @@ def order(values):
 )
 @pytest.mark.parametrize("like", [None, ["a", "b"], COUNTS, SICK, PETS, PETS.expand_dims(step=3)])
 def test_flat_priors(prior, cell, like):
-    made = prior(like)
-    size = made.sizes["actual"]
-    assert made.dims == ("actual", "predicted")
-    np.testing.assert_allclose(made, 2 / size**2 if cell is None else cell)
-    assert made.attrs["examples"] == pytest.approx(float(made.sum()))
-    assert made.attrs["examples"] == pytest.approx(priors.examples(made))
-    assert "worth" in made.attrs["description"]
+    result = prior(like)
+    size = result.sizes["actual"]
+    assert result.dims == ("actual", "predicted")
+    np.testing.assert_allclose(result, 2 / size**2 if cell is None else cell)
+    assert result.attrs["examples"] == pytest.approx(float(result.sum()))
+    assert result.attrs["examples"] == pytest.approx(priors.examples(result))
+    assert "worth" in result.attrs["description"]
 
 
 @pytest.mark.parametrize("prior", [priors.uniform, priors.jeffreys, priors.default])
 @pytest.mark.parametrize("counts", [COUNTS, SICK, PETS])
 def test_every_prior_is_taken_as_concentration(prior, counts):
     measure = "accuracy"
-    given = bcm.interval(counts, measure, concentration=prior(counts))
+    interval = bcm.interval(counts, measure, concentration=prior(counts))
     same = bcm.interval(counts, measure, concentration=float(prior(counts)[0, 0]))
-    np.testing.assert_allclose(given, same)
+    np.testing.assert_allclose(interval, same)
 
 
 @pytest.mark.parametrize("case", cases("caelen-zero-cell"))
@@ -60,11 +60,11 @@ def test_a_prior_of_other_labels_or_shape_is_refused(prior):
 
 @pytest.mark.parametrize("discount", [0.0, 0.3, 1.0])
 def test_the_power_prior_of_counts_and_of_their_posterior_is_one(discount):
-    made = priors.from_counts(SICK, discount)
+    result = priors.from_counts(SICK, discount)
     tree = bcm.fit(SICK, draws=10, chains=1, random_seed=1)
-    xr.testing.assert_allclose(priors.from_posterior(tree, discount), made)
-    np.testing.assert_allclose(made.sel(actual="sick", predicted="sick"), 0.5 + discount * 65)
-    assert made.attrs["examples"] == pytest.approx(2 + discount * 145)
+    xr.testing.assert_allclose(priors.from_posterior(tree, discount), result)
+    np.testing.assert_allclose(result.sel(actual="sick", predicted="sick"), 0.5 + discount * 65)
+    assert result.attrs["examples"] == pytest.approx(2 + discount * 145)
 
 
 @pytest.mark.long
