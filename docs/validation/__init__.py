@@ -1,0 +1,33 @@
+"""
+The simulations behind the package's own tables of coverage, one file for each theme.
+
+``python docs/validation NAME [--table T] [--case C] [--seed S] [--replications R]`` runs an
+experiment and writes its table to ``docs/results/NAME.csv``, or ``NAME_T.csv`` where a name has
+several tables. Each file ends with ``EXPERIMENTS``, what it declares by `Experiment` and `Repeated`
+of `bayescm.simulation`.
+"""
+
+from importlib import import_module
+
+from bayescm.simulation import Experiment, Repeated
+from bayescm.validate import check_choice
+
+THEMES = ("groups",)
+
+
+def experiments(name: str | None = None, table: str | None = None) -> list[Experiment | Repeated]:
+    """Return the experiments of a name, or all of them; perhaps the one with a table only."""
+    every = [each for theme in THEMES for each in import_module(f"validation.{theme}").EXPERIMENTS]
+    if name is None:
+        return every
+    check_choice("experiment", name, sorted({each.name for each in every}))
+    tables = [each for each in every if each.name == name]
+    if table is None:
+        return tables
+    check_choice("table", table, [each.table for each in tables])
+    return [each for each in tables if each.table == table]
+
+
+def result_name(experiment: Experiment | Repeated) -> str:
+    """Return the name of the file of an experiment's table, without its suffix."""
+    return "_".join(filter(None, [experiment.name, experiment.table]))

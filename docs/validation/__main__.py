@@ -1,0 +1,54 @@
+"""Run an experiment by its name: ``python docs/validation NAME``; ``--help`` lists all."""
+
+import argparse
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from bayescm.evidence.files import replacing
+from bayescm.simulation import Experiment
+from validation import experiments, result_name
+
+
+def main():
+    """Run the experiments of a name and write their tables."""
+    names = sorted({each.name for each in experiments()})
+    parser = argparse.ArgumentParser(prog="python docs/validation", description=__doc__)
+    parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
+    parser.add_argument("--table", help="one table of the name; by default all")
+    parser.add_argument("--case", type=int, help="one case of the table; by default all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--replications", type=int, default=300, help="data sets in each case")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; -1: one for each core")
+    parser.add_argument("--out", type=Path, default=HERE.parent / "results", help="folder")
+    arguments = parser.parse_args()
+    for experiment in experiments(arguments.name, arguments.table):
+        path = arguments.out / f"{result_name(experiment)}.csv"
+        options = {"replications": arguments.replications, "seed": arguments.seed}
+        if isinstance(experiment, Experiment):
+            # Finished replications are kept beside the table: the same call resumes from there.
+            journal = path.with_name(path.name + ".journal")
+            options |= {"jobs": arguments.jobs, "journal": journal, "progress": True}
+        table = experiment.run(arguments.case, **options)
+        with replacing(path) as part, part.open("w", newline="") as file:
+            file.write(_origin(experiment, arguments))
+            table.to_csv(file, index=False, float_format="%.6g")
+        print(table.to_string(index=False))
+
+
+def _origin(experiment, arguments):
+    """Return the comment that says by which call and versions a table was made."""
+    call = f"python docs/validation {experiment.name}"
+    for option in ("table", "case", "seed", "replications"):
+        value = experiment.table if option == "table" else getattr(arguments, option)
+        if value not in ("", None):
+            call += f" --{option} {value}"
+    versions = [f"{name} {version(name)}" for name in ("bayescm", "numpy", "scipy")]
+    return f"# {call}; {', '.join(versions)}\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+"""Groups: gaps between them, their worst, and cells of several attributes."""
+
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import expit, logit
+from scipy.stats import binom, false_discovery_control
+
+from bayescm import direct
+from bayescm.answers.groups.gaps import statistic_of
+from bayescm.answers.groups.slices import worst_slices
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence import from_matrix
+from bayescm.measures.catalogue import resolve
+from bayescm.posterior.route import members_of
+from bayescm.simulation import Experiment, Repeated
+
+# Gaps between groups, beside the bootstrap over examples. Recall and specificity of groups differ
+# on the logit scale, with a standard deviation tau; sizes are log-uniform. In three settings a
+# single group deviates from others that are nearly equal, and in two all are equal: the true gap is
+# 0 there, which the upper limit alone can hold.
+
+STATISTICS = ("range", "ratio", "worst")
+
+
+class GapSetting(NamedTuple):
+    """How many groups, how they differ, how many positives each has, and who deviates."""
+
+    groups: int
+    tau: float
+    smallest: int
+    largest: int
+    deviation: float = 0.0
+
+
+GAPS = {
+    1: GapSetting(6, 0.05, 50, 200),
+    2: GapSetting(6, 0.3, 20, 100),
+    3: GapSetting(6, 0.6, 5, 500),
+    4: GapSetting(10, 0.15, 30, 120),
+    5: GapSetting(10, 0.4, 100, 500),
+    6: GapSetting(20, 0.2, 10, 60),
+    7: GapSetting(20, 0.6, 5, 50),
+    8: GapSetting(30, 0.3, 5, 500),
+    9: GapSetting(50, 0.15, 20, 80),
+    10: GapSetting(12, 0.1, 50, 200, -1.2),
+    11: GapSetting(6, 0.0, 30, 100),
+    12: GapSetting(20, 0.0, 30, 100),
+    13: GapSetting(8, 0.05, 60, 300, -1.5),
+    14: GapSetting(30, 0.2, 40, 200, -1.5),
+}
+
+
+def groups_with_gaps(
+    rng: np.random.Generator, groups: int, tau: float, smallest: int, largest: int, deviation: float
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return counts of groups, and the true gap, ratio and worst recall."""
+    size = (groups, 2)
+    logits = logit([0.8, 0.85]) + tau * rng.standard_normal(size)
+    logits[0, 0] += deviation
+    rates = expit(logits)
+    totals = np.exp(rng.uniform(np.log(smallest), np.log(largest), size)).round()
+    hits = rng.binomial(totals.astype(int), rates)
+    (tp, tn), (fn, fp) = hits.T, (totals - hits).T
+    cells = np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2).astype(int)
+    recall = xr.DataArray(rates[:, 0], dims="group")
+    truth = {name: float(statistic_of(recall, "group", name, less=False)) for name in STATISTICS}
+    return from_matrix(cells, positive=1, dims=("group",)), truth
+
+
+def pooled_gaps(counts: xr.DataArray, *, kind: str) -> Mapping[str, Any]:
+    """Return the 95% intervals of `bayescm.gap`, all statistics from the same draws."""
+    draws = _gap_draws(counts.values.tobytes(), counts.sizes["group"])
+    return {
+        name: Empirical(draws[name]).checked(0.95, kind)[0][0]  # of a batch of one
+        for name in STATISTICS
+    }
+
+
+@lru_cache(maxsize=1)
+def _gap_draws(cells, groups):
+    """Return draws of each statistic, once for both kinds of intervals."""
+    counts = from_matrix(np.frombuffer(cells, int).reshape(groups, 2, 2), dims=("group",))
+    posterior = members_of(counts, "group")
+    (recall,) = posterior.draw([resolve("recall")], 2000, np.random.default_rng(0))
+    return _gap_statistics(recall)
+
+
+def _gap_statistics(recall):
+    draws = xr.DataArray(recall, dims=("draw", "group"))
+    return {
+        name: statistic_of(draws, "group", name, less=False).values[:, None] for name in STATISTICS
+    }
+
+
+def bootstrap_gaps(counts: xr.DataArray) -> Mapping[str, Any]:
+    """Return 95% percentile intervals over resampled examples, groups undefined left out."""
+    rng = np.random.default_rng(0)
+    cells = counts.values
+    flat = rng.multinomial(cells.sum(), cells.ravel() / cells.sum(), 1000)
+    with np.errstate(invalid="ignore"):
+        statistics = _gap_statistics(resolve("recall")(flat.reshape(-1, *cells.shape)))
+    return {name: np.nanquantile(statistics[name][:, 0], [0.025, 0.975]) for name in STATISTICS}
+
+
+GAP_METHODS = {
+    "gap, eti": partial(pooled_gaps, kind="eti"),
+    "gap, hdi": partial(pooled_gaps, kind="hdi"),
+    "bootstrap": bootstrap_gaps,
+}
+
+# Many slices, a few of them bad: false discoveries that are expected, and those that there are. The
+# logits of recall are normal between slices; or a twentieth of the slices are bad and the others
+# alike; or they have heavy tails; or all slices are equal and good. A slice is bad if its recall is
+# below .7. Beside `bayescm.worst_slices` stand a binomial test of each slice by itself with the
+# false discovery rate controlled (Benjamini & Hochberg, 1995,
+# doi:10.1111/j.2517-6161.1995.tb02031.x), and the plain rule that flags what was observed below the
+# threshold.
+
+THRESHOLD, FDR = 0.7, 0.1
+
+
+class SliceSetting(NamedTuple):
+    """How the slices differ, how many there are, and how many positives each has."""
+
+    kind: str
+    slices: int
+    smallest: int
+    largest: int
+
+
+SLICES = {
+    1: SliceSetting("normal .3", 50, 20, 200),
+    2: SliceSetting("normal .3", 500, 20, 200),
+    3: SliceSetting("normal .6", 50, 5, 100),
+    4: SliceSetting("normal .6", 500, 5, 100),
+    5: SliceSetting("one in 20 bad", 50, 20, 200),
+    6: SliceSetting("one in 20 bad", 500, 20, 200),
+    7: SliceSetting("one in 20 bad", 500, 5, 50),
+    8: SliceSetting("heavy tails", 500, 20, 200),
+    9: SliceSetting("equal", 500, 5, 100),
+}
+
+
+def slices(
+    rng: np.random.Generator, kind: str, size: int, smallest: int, largest: int
+) -> tuple[xr.DataArray, np.ndarray]:
+    """Return counts of slices, and which of them are bad."""
+    recall = expit(logit(0.82) + _slice_effects(kind, size, rng))
+    totals = np.exp(rng.uniform(np.log(smallest), np.log(largest), (2, size))).round().astype(int)
+    hits = rng.binomial(totals, [recall, np.full(size, 0.9)])
+    misses = totals - hits
+    cells = np.stack([[hits[1], misses[1]], [misses[0], hits[0]]]).transpose(2, 0, 1)
+    return from_matrix(cells, positive=1, dims=("group",)), recall < THRESHOLD
+
+
+def _slice_effects(kind, size, rng):
+    if kind == "one in 20 bad":
+        return np.where(np.arange(size) < size // 20, -1.5, 0.1 * rng.standard_normal(size))
+    if kind == "heavy tails":
+        return 0.25 * rng.standard_t(3, size)
+    return (0.0 if kind == "equal" else float(kind.split()[1])) * rng.standard_normal(size)
+
+
+def flagged_by_worst_slices(counts):
+    """Return which slices are flagged, and how many of these are expected to be false."""
+    table = worst_slices(counts, "recall", threshold=THRESHOLD, fdr=FDR, draws=1000)
+    flagged = np.zeros(counts.sizes["group"], bool)
+    flagged[table["group"][table["flagged"]].to_numpy()] = True
+    return flagged, table.attrs["expected_false"]
+
+
+def flagged_by_tests(counts):
+    """Return which slices binomial tests flag; no number of false ones is expected."""
+    hits, totals = counts.values[:, 1, 1], counts.values[:, 1].sum(1)
+    return false_discovery_control(binom.cdf(hits, totals, THRESHOLD)) <= FDR, np.nan
+
+
+def flagged_by_observation(counts):
+    """Return which slices were observed below the threshold."""
+    return counts.values[:, 1, 1] < THRESHOLD * counts.values[:, 1].sum(1), np.nan
+
+
+SLICE_METHODS = {
+    "worst_slices": flagged_by_worst_slices,
+    "binomial tests": flagged_by_tests,
+    "observed below": flagged_by_observation,
+}
+
+
+def discoveries(replications, *setting):
+    """
+    Return how many slices are flagged, falsely flagged and missed.
+
+    Means over data sets: slices that are ``bad``; those ``flagged``; ``expected_false`` and
+    ``false`` ones among them; ``fdr``, the mean share of false ones; and those ``missed``.
+    """
+    records = []
+    for rng in replications.generators():
+        counts, bad = slices(rng, *setting)
+        for name, method in SLICE_METHODS.items():
+            flagged, expected = method(counts)
+            false = (flagged & ~bad).sum()
+            records.append(
+                {
+                    "method": name,
+                    "bad": bad.sum(),
+                    "flagged": flagged.sum(),
+                    "expected_false": expected,
+                    "false": false,
+                    "fdr": false / max(flagged.sum(), 1),
+                    "missed": (~flagged & bad).sum(),
+                }
+            )
+    methods = pd.DataFrame(records).groupby("method", sort=False)
+    return methods.mean().assign(fdr_se=methods["fdr"].sem()).reset_index()
+
+
+# Recall in the cells of three attributes: how far estimates are off, and what their intervals
+# cover. Two by three by four cells; the logit of recall has main effects and interactions, normal
+# with a standard deviation each; sizes are log-uniform. With three classes that is so of the recall
+# of each, errors go to either of the others, and what is estimated is the mean of the three. Beside
+# `crossed_groups` stand the observed recall and the same cells as 24 groups that know nothing of
+# the attributes (`hierarchical_groups`).
+
+SHAPE, ATTRIBUTES = (2, 3, 4), ("sex", "age", "site")
+
+
+class CellSetting(NamedTuple):
+    """Standard deviations of main effects and interactions, how many of a class a cell has."""
+
+    main: float
+    interaction: float
+    smallest: int
+    largest: int
+    classes: int = 2
+
+
+CELLS = {
+    1: CellSetting(0.5, 0.2, 5, 60),
+    2: CellSetting(0.5, 0.0, 5, 60),
+    3: CellSetting(0.3, 0.3, 20, 200),
+    4: CellSetting(0.0, 0.4, 5, 60),
+    5: CellSetting(0.5, 0.2, 5, 60, 3),
+    6: CellSetting(0.5, 0.0, 5, 30, 3),
+    7: CellSetting(0.3, 0.3, 20, 100, 3),
+}
+
+
+def cells_of_attributes(
+    rng: np.random.Generator, setting: CellSetting
+) -> tuple[xr.DataArray, np.ndarray, np.ndarray]:
+    """Return counts of the cells, the true recall and the observed one, (2, 3, 4)."""
+    classes = setting.classes
+    if classes == 2:
+        recall = _recall_of_cells(rng, setting)
+        totals = _class_totals(rng, setting)
+        hits = rng.binomial(totals, [recall, np.full(SHAPE, 0.85)])
+        misses = totals - hits
+        positive, negative = np.stack([misses[0], hits[0]], -1), np.stack([hits[1], misses[1]], -1)
+        counts = from_matrix(np.stack([negative, positive], -2), positive=1, dims=ATTRIBUTES)
+        return counts, recall, hits[0] / totals[0]
+    recalls = np.stack([_recall_of_cells(rng, setting) for _ in range(classes)])
+    same = np.eye(classes)[:, None, None, None]  # (actual, 1, 1, 1, predicted)
+    rates = np.where(same, recalls[..., None], ((1 - recalls) / (classes - 1))[..., None])
+    cells = rng.multinomial(_class_totals(rng, setting), rates)
+    observed = np.einsum("a...a->a...", cells) / cells.sum(-1)
+    counts = from_matrix(np.moveaxis(cells, 0, -2), dims=ATTRIBUTES)
+    return counts, recalls.mean(0), observed.mean(0)
+
+
+def _class_totals(rng, setting):
+    """Return how many of each class the cells have, (classes, 2, 3, 4)."""
+    low, high = np.log(setting.smallest), np.log(setting.largest)
+    return np.exp(rng.uniform(low, high, (setting.classes, *SHAPE))).round().astype(int)
+
+
+def _recall_of_cells(rng, setting):
+    """Return the recall of one class in every cell."""
+    logits = 1.2 + setting.interaction * rng.standard_normal(SHAPE)
+    for axis, levels in enumerate(SHAPE):
+        main = setting.main * rng.standard_normal(levels)
+        logits = logits + (np.zeros(SHAPE).swapaxes(axis, -1) + main).swapaxes(axis, -1)
+    return expit(logits)
+
+
+def _recall_draws(counts):
+    """Return draws of recall in every cell, (draw, 2, 3, 4), by name of the model."""
+    classes = counts.sizes["actual"]
+    positive: dict[str, Any] = {"positive": 1} if classes == 2 else {}
+    flat = from_matrix(counts.values.reshape(-1, classes, classes), dims=("group",), **positive)
+    measure = resolve("recall" if classes == 2 else "recall_macro")
+    posteriors = {
+        "crossed_groups": direct.crossed_groups(counts),
+        "hierarchical_groups": direct.hierarchical_groups(flat).members("group"),
+    }
+    for name, posterior in posteriors.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few effective draws
+            (recall,) = posterior.draw([measure], 1000, np.random.default_rng(0))
+        yield name, recall.reshape(-1, *SHAPE)
+
+
+def errors_of_cells(replications, *setting):
+    """
+    Return the mean absolute error of the cells' recall, and the coverage of 95% intervals.
+
+    A row for each method: ``error``, and of equal-tailed intervals ``doc`` and ``il``, means over
+    cells and data sets.
+    """
+    records = []
+    for rng in replications.generators():
+        counts, truth, observed = cells_of_attributes(rng, CellSetting(*setting))
+        records.append({"method": "observed", "error": np.abs(observed - truth).mean()})
+        for method, recall in _recall_draws(counts):
+            low, high = np.quantile(recall, [0.025, 0.975], axis=0)
+            records.append(
+                {
+                    "method": method,
+                    "error": np.abs(recall.mean(0) - truth).mean(),
+                    "doc": ((low <= truth) & (truth <= high)).mean(),
+                    "il": (high - low).mean(),
+                }
+            )
+    return pd.DataFrame(records).groupby("method", sort=False, as_index=False).mean()
+
+
+EXPERIMENTS = [
+    Experiment("gaps", GAPS, groups_with_gaps, GAP_METHODS),
+    Repeated("worst_slices", SLICES, discoveries),
+    Repeated("crossed_groups", CELLS, errors_of_cells),
+]
