@@ -284,7 +284,8 @@ class Repeated:
         -------
         pandas.DataFrame
             The rows of each case, with its number and the parts of its setting in front, and
-            ``replications``, ``seed`` and ``version`` behind.
+            ``replications`` (unless the rows state their own: 0 for what is not simulated),
+            ``seed`` and ``version`` behind.
 
         Raises
         ------
@@ -296,7 +297,9 @@ class Repeated:
             rows = self.simulate(Replications(replications, seed, number), *self.cases[number])
             tables.append(_with_setting(self, number, pd.DataFrame(rows)))
         table = pd.concat(tables, ignore_index=True)
-        return table.assign(replications=replications, seed=seed, version=__version__)
+        if "replications" not in table:
+            table["replications"] = replications
+        return table.assign(seed=seed, version=__version__)
 
 
 def _cases(experiment, case):
