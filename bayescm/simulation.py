@@ -197,7 +197,8 @@ class Experiment:
         ValueError
             If there is no such case; and as `run`.
         """
-        options = {"replications": replications, "jobs": jobs, "seed": seed, "progress": progress}
+        options: dict[str, Any] = {"replications": replications, "jobs": jobs, "seed": seed}
+        options["progress"] = progress
         tables = []
         for number in _cases(self, case):
             setting = self.cases[number]
@@ -329,7 +330,7 @@ def _with_setting(experiment, number, table):
     columns = experiment.columns or getattr(setting, "_fields", ())
     front = {"case": number, **dict(zip(columns, setting, strict=False))}
     for place, (column, value) in enumerate(front.items()):
-        table.insert(place, column, value)
+        table.insert(place, column, [value] * len(table))  # a tuple is one value
     return table
 
 
