@@ -12,7 +12,10 @@ from importlib import import_module
 from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import check_choice
 
-THEMES = ("groups",)
+THEMES = (
+    "counts",
+    "groups",
+)
 
 
 def experiments(name: str | None = None, table: str | None = None) -> list[Experiment | Repeated]:
