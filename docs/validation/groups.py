@@ -1,4 +1,4 @@
-"""Groups: gaps between them, their worst, and cells of several attributes."""
+"""Groups: rates of groups, gaps between them, their worst, and cells of several attributes."""
 
 import warnings
 from collections.abc import Mapping
@@ -8,17 +8,189 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import expit, logit
+from scipy.special import digamma, expit, logit
 from scipy.stats import binom, false_discovery_control
 
 from bayescm import direct
 from bayescm.answers.groups.gaps import statistic_of
 from bayescm.answers.groups.slices import worst_slices
+from bayescm.answers.interval import interval
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.posterior.route import members_of
-from bayescm.simulation import Experiment, Repeated
+from bayescm.simulation import Experiment, Method, Repeated
+
+# Coverage of the four estimands of groups: the mean over the population of groups, the typical
+# group, the mean over the groups at hand (finite), and a group that is not seen yet. Each interval
+# is held against each true value; it should cover that of its own estimand. Sites differ on the
+# logit scale, as the model has it; items are asked several times, each is of one class, and their
+# chances to be right are beta, which the model does not have. Beside the model stands the interval
+# as if all examples were independent. (Images of dependent pixels are among the papers.)
+
+ESTIMANDS = ("population", "typical", "finite", "new")
+PREVALENCE = 0.4
+
+
+class SiteSetting(NamedTuple):
+    """Number of sites, mean number of examples of each, and standard deviation of their logits."""
+
+    sites: int
+    mean_size: float
+    sd: float
+
+
+class ItemSetting(NamedTuple):
+    """Number of items, samples of each, and the beta distribution of their chances to be right."""
+
+    items: int
+    samples: int
+    a: float
+    b: float
+
+
+SITES = {1: SiteSetting(6, 40, 0.5), 2: SiteSetting(15, 40, 1.0), 3: SiteSetting(12, 60, 1.5)}
+ITEMS = {1: ItemSetting(60, 8, 0.6, 0.3), 2: ItemSetting(25, 8, 3.0, 1.5)}
+
+
+def sites(
+    rng: np.random.Generator, number: int, mean_size: float, sd: float
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return counts of sites of unequal sizes, and the true recall and F1 of every estimand."""
+    center = logit(rng.uniform([0.6, 0.7], [0.9, 0.95]))
+
+    def new_sites(size):
+        return _cells(*expit(center + sd * rng.standard_normal((size, 2))).T)
+
+    finite = new_sites(number)
+    sizes = np.maximum(rng.poisson(mean_size * rng.gamma(2, 0.5, number)), 8)
+    counts = [rng.multinomial(n, site.ravel()) for n, site in zip(sizes, finite, strict=True)]
+    nodes, weights = np.polynomial.hermite_e.hermegauss(61)
+    mean_rates = expit(center[:, None] + sd * nodes) @ (weights / weights.sum())
+    cells = {
+        "population": _cells(*mean_rates),
+        "typical": _cells(*expit(center)),
+        "new": new_sites(1)[0],
+    }
+    truth = {
+        f"{name}, {of}": float(resolve(name)(cells[of]))
+        for name in ("recall", "f1")
+        for of in cells
+    }
+    truth |= {f"{name}, finite": float(resolve(name)(finite).mean()) for name in ("recall", "f1")}
+    return _counts_of_groups(counts), truth
+
+
+def _cells(recall, specificity):
+    """Return cell probabilities (..., 2, 2) of rates (...)."""
+    rows = [
+        [(1 - PREVALENCE) * specificity, (1 - PREVALENCE) * (1 - specificity)],
+        [PREVALENCE * (1 - recall), PREVALENCE * recall],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def items(
+    rng: np.random.Generator, number: int, samples: int, a: float, b: float
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return counts of items, each of one class and asked several times, and the true accuracy."""
+    actual, chances = (rng.random(number) < PREVALENCE).astype(int), rng.beta(a, b, number)
+    right = rng.binomial(samples, chances)
+    counts = np.zeros((number, 2, 2), int)
+    counts[np.arange(number), actual, actual] = right
+    counts[np.arange(number), actual, 1 - actual] = samples - right
+    truth = {
+        "accuracy, population": a / (a + b),
+        "accuracy, typical": float(expit(digamma(a) - digamma(b))),
+        "accuracy, finite": float(chances.mean()),
+        "accuracy, new": float(rng.beta(a, b)),
+    }
+    return _counts_of_groups(counts), truth
+
+
+def _counts_of_groups(cells):
+    return from_matrix(np.asarray(cells).reshape(-1, 2, 2), positive=1, dims=("group",))
+
+
+def estimand_intervals(
+    counts: xr.DataArray, *, of: str, measures: tuple[str, ...]
+) -> Mapping[str, Any]:
+    """Return the 95% equal-tailed intervals of one estimand, against each true value."""
+    posterior = _posterior_of_groups(counts.values.tobytes(), counts.sizes["group"])
+    kernels, rng = [resolve(name) for name in measures], np.random.default_rng(0)
+    draws = posterior.draw(kernels, 4000, rng, of=of)
+    ends = [np.quantile(values, [0.025, 0.975]) for values in draws]
+    return _against_all(dict(zip(measures, ends, strict=True)))
+
+
+@lru_cache(maxsize=1)
+def _posterior_of_groups(cells, groups):
+    """Return the posterior of groups, once for all estimands."""
+    return direct.hierarchical_groups(np.frombuffer(cells, int).reshape(groups, 2, 2))
+
+
+def one_sample_intervals(counts: xr.DataArray, *, measures: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return 95% equal-tailed intervals as if all examples were independent."""
+    pooled = counts.sum("group")
+    return _against_all({name: interval(pooled, name, kind="eti").values for name in measures})
+
+
+def _against_all(ends):
+    return {f"{name}, {of}": ends[name] for name in ends for of in ESTIMANDS}
+
+
+def _estimand_methods(measures) -> dict[str, Method]:
+    methods: dict[str, Method] = {
+        of: partial(estimand_intervals, of=of, measures=measures) for of in ESTIMANDS
+    }
+    return methods | {"as one sample": partial(one_sample_intervals, measures=measures)}
+
+
+# Coverage of recall and specificity of the typical group, groups of equal sizes. Beside
+# `hierarchical_groups` stands the plain model of the pooled counts.
+
+
+class TypicalSetting(NamedTuple):
+    """Number of groups, examples of each, and the standard deviation of their logits."""
+
+    groups: int
+    size: int
+    sd: float
+
+
+TYPICAL = {1: TypicalSetting(6, 40, 0.5), 2: TypicalSetting(15, 40, 1.0)}
+
+
+def groups_of_equal_size(
+    rng: np.random.Generator, groups: int, size: int, sd: float
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return the counts of groups, and the rates of the typical group."""
+    typical = rng.uniform([0.7, 0.6], [0.95, 0.9])
+    rates = expit(logit(typical) + sd * rng.standard_normal((groups, 2)))
+    positives = rng.binomial(size, PREVALENCE, groups)
+    tn, tp = rng.binomial(np.stack([size - positives, positives], axis=1), rates).T
+    cells = np.stack([tn, size - positives - tn, positives - tp, tp], axis=1)
+    return _counts_of_groups(cells), {
+        "recall": float(typical[1]),
+        "specificity": float(typical[0]),
+    }
+
+
+def typical_intervals(counts: xr.DataArray, *, pooled: bool) -> Mapping[str, np.ndarray]:
+    """Return 95% equal-tailed intervals of the typical group, or of the pooled counts."""
+    model, of = "hierarchical_groups", "typical"
+    if pooled:
+        counts, model, of = counts.sum("group"), "dirichlet_multinomial", "parameter"
+    return {
+        name: interval(counts, name, kind="eti", model=model, of=of).values
+        for name in ("recall", "specificity")
+    }
+
+
+TYPICAL_METHODS: dict[str, Method] = {
+    "hierarchical_groups": partial(typical_intervals, pooled=False),
+    "dirichlet_multinomial": partial(typical_intervals, pooled=True),
+}
 
 # Gaps between groups, beside the bootstrap over examples. Recall and specificity of groups differ
 # on the logit scale, with a standard deviation tau; sizes are log-uniform. In three settings a
@@ -331,6 +503,9 @@ def errors_of_cells(replications, *setting):
 
 
 EXPERIMENTS = [
+    Experiment("groups", SITES, sites, _estimand_methods(("recall", "f1")), table="sites"),
+    Experiment("groups", ITEMS, items, _estimand_methods(("accuracy",)), table="items"),
+    Experiment("groups", TYPICAL, groups_of_equal_size, TYPICAL_METHODS, table="typical"),
     Experiment("gaps", GAPS, groups_with_gaps, GAP_METHODS),
     Repeated("worst_slices", SLICES, discoveries),
     Repeated("crossed_groups", CELLS, errors_of_cells),
