@@ -7,6 +7,7 @@ several tables. Each file ends with ``EXPERIMENTS``, what it declares by `Experi
 of `bayescm.simulation`.
 """
 
+import os
 from importlib import import_module
 
 from bayescm.simulation import Experiment, Repeated
@@ -15,6 +16,7 @@ from bayescm.validate import check_choice
 THEMES = (
     "counts",
     "groups",
+    "meta_analysis",
 )
 
 
@@ -34,3 +36,9 @@ def experiments(name: str | None = None, table: str | None = None) -> list[Exper
 def result_name(experiment: Experiment | Repeated) -> str:
     """Return the name of the file of an experiment's table, without its suffix."""
     return "_".join(filter(None, [experiment.name, experiment.table]))
+
+
+def data_folder() -> str | None:
+    """Return the folder of data files (``--data``), for the cases of real data."""
+    # An environment variable reaches the worker processes too.
+    return os.environ.get("BAYESCM_DATA")

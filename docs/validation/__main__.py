@@ -1,6 +1,7 @@
 """Run an experiment by its name: ``python docs/validation NAME``; ``--help`` lists all."""
 
 import argparse
+import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -23,8 +24,11 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replications", type=int, default=300, help="data sets in each case")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1: one for each core")
+    parser.add_argument("--data", help="folder of the data files, for cases of real data")
     parser.add_argument("--out", type=Path, default=HERE.parent / "results", help="folder")
     arguments = parser.parse_args()
+    if arguments.data is not None:
+        os.environ["BAYESCM_DATA"] = arguments.data
     for experiment in experiments(arguments.name, arguments.table):
         path = arguments.out / f"{result_name(experiment)}.csv"
         options = {"replications": arguments.replications, "seed": arguments.seed}

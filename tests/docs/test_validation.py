@@ -2,8 +2,11 @@
 
 import pandas as pd
 import pytest
+from reference_cases import DATA, data_file
 from validation import experiments, result_name
 
+# Files that the first case of an experiment reads.
+FILES = {"meta_analysis": "confusion/mada_auditc.csv"}
 EXPERIMENTS = {result_name(each): each for each in experiments()}
 
 
@@ -13,8 +16,11 @@ def test_no_two_experiments_write_the_same_table():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_two_replications_of_the_first_case(name):
+def test_two_replications_of_the_first_case(name, monkeypatch):
     experiment = EXPERIMENTS[name]
+    if name in FILES:
+        data_file(FILES[name])
+        monkeypatch.setenv("BAYESCM_DATA", str(DATA))
     case = min(experiment.cases)
     table = experiment.run(case, replications=2)
     assert len(table)
