@@ -14,6 +14,7 @@ from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import check_choice
 
 THEMES = (
+    "attempts",
     "counts",
     "groups",
     "meta_analysis",

@@ -1,1 +1,0 @@
-"""Studies of groups, slices and repeated answers."""

@@ -1,0 +1,258 @@
+"""Repeated attempts: pass@k and its relatives, of the items at hand and of all items like them."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from itertools import product
+from math import factorial
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtr
+from scipy.stats import beta
+
+from bayescm.evidence.scored.attempts import from_attempts
+from bayescm.measures.attempts import Rates
+from bayescm.measures.catalogue import resolve
+from bayescm.posterior.route import posterior_of
+from bayescm.simulation import Experiment
+
+SIZES = ((30, 8), (164, 10), (500, 3))
+DRAWS = 1000
+
+# Items with rates of success that are beta, zero-inflated, or in lumps, which no beta distribution
+# has. Only right and wrong is known of an attempt, so that all wrong answers count as different in
+# a majority.
+
+
+class RateSetting(NamedTuple):
+    """Number of items, of attempts at each, and the distribution of their rates of success."""
+
+    items: int
+    attempts: int
+    rates: str
+
+
+def zero_inflated(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Return rates of which four in ten are 0."""
+    return np.where(rng.random(size) < 0.4, 0.0, rng.beta(2, 2, size))
+
+
+RATES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "beta(.3, .5)": lambda rng, size: rng.beta(0.3, 0.5, size),
+    "beta(2, 3)": lambda rng, size: rng.beta(2, 3, size),
+    "40 % zeros": zero_inflated,
+    "lumps 0, 1, .05, .8": lambda rng, size: rng.choice([0, 1, 0.05, 0.8], size),
+    "lumps .1, .5, .95": lambda rng, size: rng.choice([0.1, 0.5, 0.95], size, p=[0.5, 0.2, 0.3]),
+}
+ITEMS = {
+    case: RateSetting(*size, rates)
+    for case, (size, rates) in enumerate(product(SIZES, RATES), start=1)
+}
+
+
+def success_measures(attempts: int) -> tuple[str, ...]:
+    """Return the measures of items with so many attempts each."""
+    most = min(attempts, 8)
+    measures = ("mean", f"pass_at({most})", f"pass_all({most})", f"majority_at({min(most, 5)})")
+    return measures + (("pass_at(4)",) if most > 4 else ())
+
+
+def successes(
+    rng: np.random.Generator, items: int, attempts: int, rates: str
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return which attempts are right, and the true values of these items and of all items."""
+    measures = success_measures(attempts)
+    p = RATES[rates](rng, items)
+    right = rng.random((items, attempts)) < p[:, None]
+    truth = _with_estimand("finite", _values(measures, p))
+    return from_attempts(right), truth | _with_estimand("population", _limits(measures, rates))
+
+
+def _values(measures, p):
+    items = Rates(p, np.full(len(p), 1 / len(p)))
+    return {name: float(resolve(name)(items)) for name in measures}
+
+
+@lru_cache
+def _limits(measures, rates):
+    """Return the values of a million items."""
+    return _values(measures, RATES[rates](np.random.default_rng(99), 1_000_000))
+
+
+def _with_estimand(of, values):
+    return {f"{name}, {of}": value for name, value in values.items()}
+
+
+def success_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return 95% equal-tailed intervals of all measures, both estimands."""
+    return _intervals(evidence, success_measures(evidence.sizes["attempt"]))
+
+
+def _intervals(evidence, measures):
+    posterior, kernels = posterior_of(evidence), [resolve(name) for name in measures]
+    intervals = {}
+    for of in ("finite", "population"):
+        draws = posterior.draw(kernels, DRAWS, np.random.default_rng(0), of=of)
+        for name, values in zip(measures, draws, strict=True):
+            intervals[f"{name}, {of}"] = np.quantile(values, [0.025, 0.975])
+    return intervals
+
+
+# Two systems of equal strength attempt the same items, whose difficulties have a normal copula: the
+# difference, paired and as if each system had had items of its own.
+
+PAIRED = {1: (100, 8, 0.7)}
+DIFFERENCES = ("mean", "pass_at(4)")
+
+
+def successes_of_two(
+    rng: np.random.Generator, items: int, attempts: int, correlation: float
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return which attempts of two systems are right, and the differences, which are 0."""
+    normal = rng.standard_normal((2, items))
+    normal[1] = correlation * normal[0] + np.sqrt(1 - correlation**2) * normal[1]
+    rates = beta(0.3, 0.5).ppf(ndtr(normal))
+    right = rng.random((2, items, attempts)) < rates[..., None]
+    evidence = from_attempts({"a": right[0], "b": right[1]})
+    return evidence, _with_estimand("population", dict.fromkeys(DIFFERENCES, 0.0))
+
+
+def difference_intervals(evidence: xr.Dataset, *, paired: bool) -> Mapping[str, Any]:
+    """Return 95% equal-tailed intervals of the differences."""
+    measures, rng = [resolve(name) for name in DIFFERENCES], np.random.default_rng(0)
+    if paired:
+        draws = posterior_of(evidence).draw(measures, DRAWS, rng)
+        pairs = [(values[:, 0], values[:, 1]) for values in draws]
+    else:
+        systems = [evidence.sel(classifier=[name]) for name in ("a", "b")]
+        first, second = (posterior_of(system).draw(measures, DRAWS, rng) for system in systems)
+        pairs = [(one[:, 0], two[:, 0]) for one, two in zip(first, second, strict=True)]
+    ends = [np.quantile(one - two, [0.025, 0.975]) for one, two in pairs]
+    return _with_estimand("population", dict(zip(DIFFERENCES, ends, strict=True)))
+
+
+# Attempts whose answers themselves are known, and the plurality of them, ties by lot. Rates of
+# success are beta(2, 3): in the middle, where it matters for whom the wrong answers vote. The model
+# has none of the ways in which these are shared, but that all differ.
+
+
+class AnswerSetting(NamedTuple):
+    """Number of items, of attempts at each, and how the wrong answers to an item are shared."""
+
+    items: int
+    attempts: int
+    wrong: str
+
+
+ZIPF = np.arange(1, 11) ** -1.5 / (np.arange(1, 11) ** -1.5).sum()  # half of them are one answer
+# Shares of the wrong answers to each item (items, answers); none where all differ.
+WRONG: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "all different": lambda rng, size: np.empty((size, 0)),
+    "Zipf": lambda rng, size: np.tile(ZIPF, (size, 1)),
+    "Dirichlet": lambda rng, size: rng.dirichlet(np.full(6, 0.7), size),
+}
+ANSWERS = {
+    case: AnswerSetting(*size, wrong)
+    for case, (size, wrong) in enumerate(product(SIZES, WRONG), start=1)
+}
+
+
+def plurality_sizes(attempts: int) -> list[int]:
+    """Return of how many answers the plurality is taken."""
+    return [3] if attempts == 3 else [3, 5, 8]
+
+
+def answers(
+    rng: np.random.Generator, items: int, attempts: int, wrong: str
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return answers, and how often their pluralities are right, of these items and of all."""
+    rates, shares = RATES["beta(2, 3)"](rng, items), WRONG[wrong](rng, items)
+    edges = shares.cumsum(1)[:, None, :-1]
+    category = 1 + (rng.random((items, attempts, 1)) > edges).sum(-1)
+    if not shares.size:
+        category = np.tile(np.arange(1, attempts + 1), (items, 1))
+    labels = np.where(rng.random((items, attempts)) < rates[:, None], 0, category)
+    truth = {
+        f"majority_at({k}), finite": float(chance_of_plurality(rates, shares, k).mean())
+        for k in plurality_sizes(attempts)
+    }
+    return from_attempts(labels, truth=np.zeros(items)), truth | _plurality_limits(wrong, attempts)
+
+
+@lru_cache
+def _plurality_limits(wrong, attempts):
+    """Return the values of a hundred thousand items."""
+    rng = np.random.default_rng(99)
+    rates, shares = RATES["beta(2, 3)"](rng, 100_000), WRONG[wrong](rng, 100_000)
+    return {
+        f"majority_at({k}), population": float(chance_of_plurality(rates, shares, k).mean())
+        for k in plurality_sizes(attempts)
+    }
+
+
+def chance_of_plurality(rates: np.ndarray, shares: np.ndarray, k: int) -> np.ndarray:
+    """
+    Return the chance that the plurality of k answers to each item is right, ties by lot.
+
+    With `right` right answers of k, that is the sum over all multinomial counts of the wrong ones,
+    none above `right`, of their probability divided by 1 + the number of those that tie. The
+    division is an integral over a node x of x to that number, and the sum is a coefficient of a
+    product of truncated exponential series.
+
+    Parameters
+    ----------
+    rates : ndarray, shape (I,)
+    shares : ndarray, shape (I, W)
+        Those of the wrong answers; where there are none all wrong answers differ.
+    k : int
+
+    Examples
+    --------
+    >>> chance_of_plurality(np.array([0.5]), np.array([[0.5, 0.5]]), 3).round(4)
+    array([0.5625])
+    """
+    chance = np.zeros(len(rates))
+    for right in range(1, k + 1):
+        wrong = k - right
+        nodes, weights = np.polynomial.legendre.leggauss(wrong // right // 2 + 1)
+        for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+            series = np.zeros((len(rates), wrong + 1))
+            series[:, 0] = 1
+            for rate in ((1 - rates)[:, None] * shares).T:
+                product_of_series = np.zeros_like(series)
+                for count in range(min(right, wrong) + 1):
+                    tie = node if count == right else 1.0
+                    term = tie * rate**count / factorial(count)
+                    product_of_series[:, count:] += series[:, : wrong + 1 - count] * term[:, None]
+                series = product_of_series
+            if not shares.size:
+                tie = node if right == 1 else 1.0
+                series[:, -1] = ((1 - rates) * tie) ** wrong / factorial(wrong)
+            chance += weight * series[:, -1] * rates**right * factorial(k) / factorial(right)
+    return chance
+
+
+def plurality_intervals(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return 95% equal-tailed intervals of the pluralities, both estimands."""
+    sizes = plurality_sizes(evidence.sizes["attempt"])
+    return _intervals(evidence, [f"majority_at({k})" for k in sizes])
+
+
+EXPERIMENTS = [
+    Experiment(
+        "attempts", ITEMS, successes, {"repeated_items": success_intervals}, table="successes"
+    ),
+    Experiment(
+        "attempts",
+        PAIRED,
+        successes_of_two,
+        {
+            "paired": partial(difference_intervals, paired=True),
+            "apart": partial(difference_intervals, paired=False),
+        },
+        columns=("items", "attempts", "correlation"),
+        table="paired",
+    ),
+    Experiment("attempts", ANSWERS, answers, {"plurality": plurality_intervals}, table="answers"),
+]
