@@ -15,6 +15,7 @@ from bayescm.validate import check_choice
 
 THEMES = (
     "attempts",
+    "comparisons",
     "counts",
     "groups",
     "meta_analysis",

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 import xarray as xr
 from reference_cases import cases
+from validation.comparisons import correlated_pair
 
 import bayescm as bcm
 from bayescm.answers.draws import draw_measures
 from bayescm.distributions.decision import check_rope, sentence
 from bayescm.evidence.outcomes import counts_of
-from bayescm.studies.ours.comparisons import Pairs
 
 A = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 B = bcm.from_cells(tp=60, fn=30, fp=30, tn=35)
@@ -20,8 +20,8 @@ COLUMNS += ["p_worse", "expected_loss", "expected_loss_second", "paired", "sente
 
 def correlated(rng, n=500, rho=0.7, rates=(0.2, 0.2), positives=0.4):
     """Draw the truth and the answers of classifiers whose errors have the correlation rho."""
-    known = Pairs(n, positives, rates, rho).population()
-    actual, *answers = known.cells[:, rng.choice(len(known.shares), n, p=known.shares)]
+    cells, p = correlated_pair(positives, rates, rho)
+    actual, *answers = cells[:, rng.choice(len(p), n, p=p)]
     return actual, dict(zip("ab", answers, strict=True))
 
 

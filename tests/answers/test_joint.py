@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 import xarray as xr
+from validation.comparisons import classifiers_with_shared_errors
 
 import bayescm as bcm
 from bayescm.answers.joint import envelope
@@ -13,15 +14,13 @@ from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
 from bayescm.evidence.joint_cells import pour
 from bayescm.measures import resolve
-from bayescm.studies.ours.comparisons import truth_table
 
 MEASURES = ["f1", "accuracy", "precision", "recall"]
 
 
 @pytest.fixture(scope="module")
 def three():
-    known = truth_table(0.3, (0.05, 0.15, 0.3), 0.5)
-    cells, p = known.cells, known.shares
+    cells, p = classifiers_with_shared_errors(0.3, (0.05, 0.15, 0.3), 0.5)
     drawn = np.random.default_rng(4).choice(len(p), 3000, p=p)
     names = dict(zip("abc", cells[1:, drawn], strict=True))
     return bcm.from_classifiers(cells[0, drawn], names)
@@ -35,8 +34,7 @@ SCENARIOS = [(200, 0.5, (0.2, 0.25, 0.3), 0.5), (500, 0.1, (0.05, 0.07, 0.1), 0.
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_intervals_hold_jointly_as_often_as_they_say(scenario):
     n, positives, rates, shared = scenario
-    known = truth_table(positives, rates, shared)
-    cells, p = known.cells, known.shares
+    cells, p = classifiers_with_shared_errors(positives, rates, shared)
     kernels = [resolve(name) for name in MEASURES]
     truth = np.concatenate([kernel(pour(p, cells[0], cells[1:], 2)) for kernel in kernels])
     rng = np.random.default_rng(0)
