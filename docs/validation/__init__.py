@@ -17,6 +17,7 @@ THEMES = (
     "attempts",
     "comparisons",
     "counts",
+    "curves",
     "groups",
     "meta_analysis",
 )

@@ -1,0 +1,366 @@
+"""Curves of scores: areas and bands, paired differences, best thresholds, weighted curves."""
+
+from collections.abc import Mapping
+from functools import cache, partial
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+from bayescm import curves
+from bayescm.classical.delong import delong, delong_compare
+from bayescm.curves import drawing
+from bayescm.curves.numbers import interval_of
+from bayescm.curves.whole import GRID
+from bayescm.direct.roc import curve
+from bayescm.evidence.scored.scores import from_scores
+from bayescm.measures.catalogue import cost, resolve
+from bayescm.simulation import Experiment, Method
+
+DRAWS = 1000
+
+# Populations of scores whose curves are known: ``binormal``; ``heavy``, Student's t with two
+# degrees of freedom, where negatives turn up among the highest scores; ``discrete``, a binormal
+# score rounded to eleven levels; and ``tied``, one whose lower part is a single score (what a
+# rectifier or a rule gives). The positive class is shifted until the area is that of the setting.
+
+POPULATIONS = ("binormal", "heavy", "discrete", "tied")
+FLOOR = 0.2  # the score of the lower part of ``tied``
+
+
+def quantile(population: str, p: np.ndarray) -> np.ndarray:
+    """Return the quantiles of the latent scores of the negative class."""
+    if population == "heavy":
+        return (2 * p - 1) / np.sqrt(2 * p * (1 - p))
+    return ndtri(p)
+
+
+def survival(population: str, x: np.ndarray) -> np.ndarray:
+    """Return the share of the latent scores of the negative class above x."""
+    return 0.5 - x / (2 * np.sqrt(2 + x**2)) if population == "heavy" else ndtr(-x)
+
+
+def observed_score(population: str, latent: np.ndarray) -> np.ndarray:
+    """Return the scores that a population makes of the latent ones."""
+    if population == "discrete":
+        return np.clip(np.round(1.5 * latent - 0.2), -3, 7)
+    return np.maximum(latent, FLOOR) if population == "tied" else latent
+
+
+@cache
+def population_curve(population: str, shift: float, prevalence: float) -> curve.Curve:
+    """Return the curve of a population, as a single draw."""
+    if population == "discrete":
+        latent = (np.arange(7, -3, -1) - 0.3) / 1.5  # where the rounded score changes
+    else:
+        tail = np.geomspace(1e-13, 1e-3, 2000)
+        level = np.concatenate([tail, np.linspace(1e-3, 1 - 1e-3, 20_001), 1 - tail])
+        latent = quantile(population, np.unique(level))
+        latent = np.sort(np.concatenate([latent, latent + shift]))[::-1]
+        latent = latent[latent > FLOOR] if population == "tied" else latent
+    rates = [np.concatenate([[0], survival(population, latent - s), [1]]) for s in (0, shift)]
+    fpr_tpr = np.maximum.accumulate(np.stack(rates), axis=1)
+    tied = np.full(len(latent) + 1, population == "discrete")
+    tied[-1] = population in ("discrete", "tied")
+    half, order = np.full(len(tied), 0.5), np.arange(len(tied) + 1)
+    return curve.Curve(fpr_tpr[:1], fpr_tpr[1:], np.array([prevalence]), half, tied, order)
+
+
+@cache
+def shift_of_area(population: str, area: float) -> float:
+    """Return how far the positive class is shifted where the curve has this area."""
+
+    def excess(shift):
+        return curve.auc(population_curve(population, shift, 0.5))[0] - area
+
+    return brentq(excess, 0, 100)
+
+
+def classes(rng: np.random.Generator, n: int, prevalence: float) -> np.ndarray:
+    """Return the classes of n examples, positives first, at least three of each class."""
+    positives = 0
+    while not 3 <= positives <= n - 3:
+        positives = rng.binomial(n, prevalence)
+    return np.arange(n) < positives
+
+
+# Coverage of areas and of the best F1, equal-tailed and of highest density, of simultaneous bands
+# of both curves, and of the ROC band pointwise in the middle. A band is written as the interval
+# (0, width) where it holds the whole curve of the population, and as one without 0 where it does
+# not. Beside the model stands DeLong's interval of the area on the logit scale.
+
+
+class PopulationSetting(NamedTuple):
+    """A population of scores, its true area, the number of examples, and the prevalence."""
+
+    population: str
+    area: float
+    n: int
+    prevalence: float
+
+
+COVERAGE = {
+    case: PopulationSetting(population, area, *size)
+    for case, (size, area, population) in enumerate(
+        product(
+            ((50, 0.3), (50, 0.16), (200, 0.3), (200, 0.04), (1000, 0.3)),
+            (0.8, 0.96, 0.99),
+            POPULATIONS,
+        ),
+        start=1,
+    )
+}
+FPR = np.concatenate([GRID, [1.0]])
+RECALL = np.concatenate([GRID[GRID >= 0.01], [1.0]])
+NUMBERS = {
+    "auc": curve.auc,
+    "average_precision": curve.average_precision,
+    "max_f1": curve.max_f1,
+}
+
+
+def scores_of_population(
+    rng: np.random.Generator, population: str, area: float, n: int, prevalence: float
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return scores of a test set with their population's curves as attrs, and the true values."""
+    actual = classes(rng, n, prevalence)
+    shift = shift_of_area(population, area)
+    latent = quantile(population, rng.random(n)) + shift * actual
+    evidence = from_scores(actual, observed_score(population, latent))
+    true_curve = population_curve(population, shift, prevalence)
+    evidence.attrs["tpr"] = curve.tpr_at(true_curve, FPR)[0]
+    evidence.attrs["precision"] = curve.precision_at(true_curve, RECALL)[0]
+    truth = {name: kernel(true_curve)[0] for name, kernel in NUMBERS.items()}
+    truth |= {f"{name} hdi": value for name, value in truth.items()}
+    return evidence, truth | dict.fromkeys(["roc band", "roc pointwise", "pr band"], 0.0)
+
+
+def curve_intervals(evidence: xr.Dataset, draws: int = DRAWS) -> Mapping[str, Any]:
+    """Return the intervals of numbers and bands, all from the same draws."""
+    posterior = drawing.draw(evidence, draws, 0, resolution=512)
+    numbers = {name: posterior.map(kernel, name) for name, kernel in NUMBERS.items()}
+    roc = (partial(curve.tpr_at, fpr=FPR), "tpr", {"fpr": FPR})
+    pr = (partial(curve.precision_at, recall=RECALL), "precision", {"recall": RECALL})
+    lowest = posterior.lowest()
+    roc_band = curves.band(posterior.map(*roc), lowest=lowest.map(*roc)).values
+    pr_band = curves.band(posterior.map(*pr), lowest=lowest.map(*pr)).values
+    middle = len(FPR) // 2
+    pointwise = curves.band(posterior.map(*roc), simultaneous=False)[middle].values
+    return {
+        **{name: interval_of(values, 0.95, "eti").values for name, values in numbers.items()},
+        **{f"{k} hdi": interval_of(values, 0.95, "hdi").values for k, values in numbers.items()},
+        "roc band": band_as_interval(roc_band, evidence.attrs["tpr"]),
+        "roc pointwise": tuple(pointwise - evidence.attrs["tpr"][middle]),
+        "pr band": band_as_interval(pr_band, evidence.attrs["precision"]),
+    }
+
+
+def band_as_interval(bounds: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """Return an interval of a band's mean width that starts at 0 if the band holds the curve."""
+    width = (bounds[:, 1] - bounds[:, 0]).mean()
+    holds = ((bounds[:, 0] - 1e-12 <= truth) & (truth <= bounds[:, 1] + 1e-12)).all()
+    return (0.0, width) if holds else (1.0, 1.0 + width)
+
+
+def delong_interval(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return DeLong's interval of the area, on the logit scale."""
+    return {"auc": delong(evidence).values}
+
+
+# Differences of two binormal classifiers whose scores of an example are correlated, beside DeLong's
+# interval of the difference of areas.
+
+
+class PairSetting(NamedTuple):
+    """The areas of both classifiers, correlation of their scores, examples, and prevalence."""
+
+    first_area: float
+    second_area: float
+    correlation: float
+    n: int
+    prevalence: float
+
+
+PAIRS = {
+    case: PairSetting(*areas, correlation, *size)
+    for case, (size, correlation, areas) in enumerate(
+        product(
+            ((50, 0.3), (50, 0.16), (200, 0.3), (1000, 0.3)),
+            (0.3, 0.9),
+            ((0.8, 0.8), (0.8, 0.85), (0.95, 0.97), (0.98, 0.99)),
+        ),
+        start=1,
+    )
+}
+DIFFERENCES = ("auc", "average_precision")
+
+
+def scores_of_pair(
+    rng: np.random.Generator,
+    first_area: float,
+    second_area: float,
+    correlation: float,
+    n: int,
+    prevalence: float,
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return scores of a test set by two classifiers, and the true differences."""
+    actual = classes(rng, n, prevalence)
+    shifts = np.sqrt(2) * ndtri(np.array([first_area, second_area]))
+    common, specific = rng.standard_normal(n), rng.standard_normal((2, n))
+    noise = np.sqrt(correlation) * common + np.sqrt(1 - correlation) * specific
+    first, second = noise + shifts[:, None] * actual
+    precisions = [
+        curve.average_precision(population_curve("binormal", float(shift), prevalence))[0]
+        for shift in shifts
+    ]
+    evidence = from_scores(actual, {"first": first, "second": second})
+    # A seed of its own, so that the test sets do not share the noise of one.
+    evidence.attrs["seed"] = int(rng.integers(2**31))
+    differences = (first_area - second_area, precisions[0] - precisions[1])
+    return evidence, dict(zip(DIFFERENCES, differences, strict=True))
+
+
+def difference_intervals(evidence: xr.Dataset, draws: int = DRAWS) -> Mapping[str, Any]:
+    """Return the intervals of the differences."""
+    seed, intervals = evidence.attrs["seed"], {}
+    for name in DIFFERENCES:
+        row = curves.compare(evidence, name, draws=draws, random_seed=seed).iloc[0]
+        intervals[name] = (row["lower"], row["upper"])
+    return intervals
+
+
+def delong_difference(evidence: xr.Dataset) -> Mapping[str, Any]:
+    """Return DeLong's interval of the difference of areas."""
+    row = delong_compare(evidence).iloc[0]
+    return {"auc": (row["lower"], row["upper"])}
+
+
+# The best threshold: the interval of the value there, against the value that the population has at
+# the threshold that was chosen. ``apparent excess`` and ``optimism`` are no intervals: their upper
+# ends are by how much the apparent value is truly too good, and the optimism that is reported, so
+# that their mean lengths can be compared.
+
+THRESHOLDS = {
+    1: PopulationSetting("binormal", 0.8, 50, 0.3),
+    2: PopulationSetting("binormal", 0.8, 200, 0.3),
+    3: PopulationSetting("binormal", 0.96, 100, 0.2),
+    4: PopulationSetting("heavy", 0.96, 100, 0.2),
+    5: PopulationSetting("heavy", 0.8, 200, 0.3),
+}
+CRITERIA = {"f1": "f1", "informedness": "informedness", "cost": cost([[0, 1], [5, 0]])}
+
+
+def scores_for_threshold(
+    rng: np.random.Generator, *setting: Any
+) -> tuple[xr.Dataset, Mapping[str, float]]:
+    """Return scores of a test set; true values are subtracted from the intervals."""
+    evidence, _ = scores_of_population(rng, *setting)
+    quantities = product(CRITERIA, ("value", "apparent excess", "optimism"))
+    return evidence, {f"{quantity} of {name}": 0.0 for name, quantity in quantities}
+
+
+def threshold_intervals(
+    evidence: xr.Dataset,
+    *,
+    population: str,
+    area: float,
+    prevalence: float,
+    draws: int = DRAWS,
+) -> Mapping[str, Any]:
+    """Return the interval of the value at the best threshold, less the true value there."""
+    shift = shift_of_area(population, area)
+    intervals: dict[str, Any] = {}
+    for name, measure in CRITERIA.items():
+        best = curves.best_threshold(evidence, measure, draws=draws)
+        threshold = best["threshold"].item()
+        fpr, tpr = survival(population, threshold), survival(population, threshold - shift)
+        negatives = [(1 - prevalence) * (1 - fpr), (1 - prevalence) * fpr]
+        truth = resolve(measure)(np.array([negatives, [prevalence * (1 - tpr), prevalence * tpr]]))
+        sign = -1 if name == "cost" else 1
+        intervals[f"value of {name}"] = tuple(best["value"].values - truth)
+        intervals[f"apparent excess of {name}"] = (0.0, sign * (best["apparent"].item() - truth))
+        intervals[f"optimism of {name}"] = (0.0, best["optimism"].item())
+    return intervals
+
+
+def threshold_methods(population, area, n, prevalence):
+    """Return the posterior, judged by the population of a setting."""
+    del n
+    judged = {"population": population, "area": area, "prevalence": prevalence}
+    return {"posterior": partial(threshold_intervals, **judged)}
+
+
+# Weighted curves: scores of a sample that does not stand for its population evenly. Scores are
+# normal in both classes. Weights are the same for all, log-normal whatever the score, or
+# exponential in the score of the negatives (hard ones were sampled too often), which moves their
+# mean: what is true is known in closed form. Beside the weighted curve stands the one that leaves
+# the weights out.
+
+WEIGHTED = dict(enumerate(product(("even", "log-normal", "by score"), (100, 400)), start=1))
+SEPARATION, TILT, LOG_SD, FALSE_ALARMS = 1.0, 0.5, 0.7, 0.1
+
+
+def weighted_scores(
+    rng: np.random.Generator, weights: str, n: int
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], Mapping[str, float]]:
+    """Return classes, scores and weights of a test set, and the true area and sensitivity."""
+    actual = rng.random(n) < 0.3
+    score = rng.standard_normal(n) + SEPARATION * actual
+    weight, tilt = np.ones(n), 0.0
+    if weights == "log-normal":
+        weight = np.exp(LOG_SD * rng.standard_normal(n))
+    elif weights == "by score":
+        weight, tilt = np.where(actual, 1.0, np.exp(-TILT * score)), TILT
+    truth = {
+        "auc": float(ndtr((SEPARATION + tilt) / np.sqrt(2))),
+        "sensitivity": float(ndtr(SEPARATION + tilt + ndtri(FALSE_ALARMS))),
+    }
+    return (actual, score, weight), truth
+
+
+def weighted_intervals(examples: Any, *, weighted: bool) -> Mapping[str, Any]:
+    """Return 95% equal-tailed intervals of the area, and of sensitivity at specificity .9."""
+    actual, score, weight = examples
+    options: dict[str, Any] = {"weights": weight, "weights_are": "importance"} if weighted else {}
+    posterior = drawing.draw(from_scores(actual, score, **options), DRAWS, 0, resolution=512)
+    sensitivity = partial(curve.tpr_at, fpr=np.array([FALSE_ALARMS]))
+    values = posterior.map(sensitivity, "tpr", {"fpr": [FALSE_ALARMS]})
+    return {
+        "auc": interval_of(posterior.map(curve.auc, "auc"), 0.95, "eti").values,
+        "sensitivity": interval_of(values, 0.95, "eti").values.ravel(),
+    }
+
+
+WEIGHT_METHODS: dict[str, Method] = {
+    "weighted": partial(weighted_intervals, weighted=True),
+    "weights left out": partial(weighted_intervals, weighted=False),
+}
+
+EXPERIMENTS = [
+    Experiment(
+        "curves",
+        COVERAGE,
+        scores_of_population,
+        {"logit DeLong": delong_interval, "posterior": curve_intervals},
+        table="coverage",
+    ),
+    Experiment(
+        "curves",
+        PAIRS,
+        scores_of_pair,
+        {"posterior": difference_intervals, "DeLong": delong_difference},
+        table="paired",
+    ),
+    Experiment("curves", THRESHOLDS, scores_for_threshold, threshold_methods, table="threshold"),
+    Experiment(
+        "curves",
+        WEIGHTED,
+        weighted_scores,
+        WEIGHT_METHODS,
+        columns=("weights", "n"),
+        table="weighted",
+    ),
+]
