@@ -18,7 +18,8 @@ from bayescm.distributions.integrals.averages import Guarded
 from bayescm.measures import resolve
 
 SEED = int(sys.argv[1]) if __name__ == "__main__" and sys.argv[1:] else 20261130
-TABLE = Path(__file__).parents[2] / f"docs/results/moments_{SEED}.csv"
+NAME = "averages_by_moments" if SEED == 20261130 else "averages_by_moments_held_out"
+TABLE = Path(__file__).parents[2] / f"docs/results/{NAME}.csv"
 DRAWS = {3: 1_000_000, 10: 500_000, 30: 200_000}
 CASES = {3: 50, 10: 40, 30: 20}  # of the second set 40, 30 and none, by 300,000 draws
 MEASURES = ["recall_macro", "precision_macro", "f1_macro", "jaccard_macro", "mcc"]
