@@ -109,7 +109,8 @@ def run(
     >>> table.loc[0, ["doc", "il"]].astype(float).round(3).tolist()
     [0.92, 0.251]
     """
-    name = name or getattr(draw, "__name__", "experiment")
+    if name is None:
+        name = getattr(draw, "__name__", "experiment")
     if replications < 1:
         raise validate.fail(
             "too few replications", replications, "an integer >= 1", "ask for at least one"
