@@ -206,8 +206,8 @@ WEIGHT_METHODS: dict[str, Method] = {
 # tenth of whose cells is emptied, and a concentration from .01 to 10. Of each table one interval is
 # computed, equal-tailed or of highest density, of a mass from .5 to .999. It is wrong if it is
 # reversed or outside the range of the measure, if its error is not a finite number, or if a tail is
-# not that of the draws. Table "errors" has the measures without a closed form, with so many draws
-# that the error that is stated can be judged by them.
+# not that of the draws. A second experiment has the measures without a closed form, with so many
+# draws that the error that is stated can be judged by them.
 
 PROBS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 BATCH = 20
@@ -368,5 +368,5 @@ EXPERIMENTS = [
     ),
     Experiment("weights", WEIGHTS, weighted_examples, WEIGHT_METHODS, columns=("weights", "n")),
     Repeated("hard_counts", HARD_COUNTS, wrong_intervals),
-    Repeated("hard_counts", ERRORS, wrong_intervals, table="errors"),
+    Repeated("hard_counts_errors", ERRORS, wrong_intervals),
 ]

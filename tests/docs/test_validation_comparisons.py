@@ -64,7 +64,7 @@ def test_exact_coverage_of_paired_accuracies():
     experiment = Repeated("accuracy of eight", {1: (8,)}, exact_coverage, columns=("n",))
     frame = experiment.run().set_index("method")
     assert frame.il["Dirichlet(1)"] < frame.il["Bonett-Price"]
-    assert ((0 < frame["least_doc"]) & (frame["least_doc"] <= frame["mean_doc"])).all()
+    assert ((frame["least_doc"] > 0) & (frame["least_doc"] <= frame["mean_doc"])).all()
     assert (frame["mean_doc"] < 1).all()
     assert (frame["replications"] == 0).all()
 
