@@ -146,6 +146,9 @@ class Experiment:
         settings where these are named tuples.
     table : str
         Which table of the name this is, where there are several.
+    reshape : callable, optional
+        Function from the table of all cases to the table that is returned, where names of measures
+        have several parts, or rows are to be averaged.
 
     Examples
     --------
@@ -166,6 +169,7 @@ class Experiment:
     truth: Callable[..., Truth] | None = None
     columns: Sequence[str] = ()
     table: str = ""
+    reshape: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
     def run(
         self,
@@ -213,7 +217,8 @@ class Experiment:
                 **options,
             )
             tables.append(_with_setting(self, number, table.drop(columns="experiment")))
-        return pd.concat(tables, ignore_index=True)
+        result = pd.concat(tables, ignore_index=True)
+        return result if self.reshape is None else self.reshape(result)
 
 
 @dataclass(frozen=True)
