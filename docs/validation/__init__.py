@@ -15,11 +15,14 @@ from bayescm.validate import check_choice
 
 THEMES = (
     "attempts",
+    "class_probabilities",
     "comparisons",
     "counts",
     "curves",
     "groups",
     "meta_analysis",
+    "probabilities",
+    "sites",
 )
 
 

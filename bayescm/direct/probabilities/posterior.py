@@ -21,7 +21,7 @@ _AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
 # Effective number of examples that two classifiers forecast differently, and share of them all. Of
 # 100 examples 14 that differ cover .85 of the differences of log losses and .91 of those of Brier
 # scores, 33 .89 and .92, 58 .91 and .94; of 300 examples 41 .93 and .95
-# (docs/results/class_probabilities_softmax_pairs.csv).
+# (docs/results/class_probabilities_softmax_differences.csv).
 _FEW_APART, _SHARE_APART = 35, 0.4
 
 
