@@ -2,7 +2,7 @@
 Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
 
 How often a healthy stream raises any, and how soon a real drop is seen, is simulated in
-``studies.ours.run_length`` and tabulated in the docs.
+``docs/validation/online.py`` and tabulated in the docs.
 """
 
 from collections.abc import Callable, Mapping, Sequence

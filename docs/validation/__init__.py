@@ -21,6 +21,7 @@ THEMES = (
     "curves",
     "groups",
     "meta_analysis",
+    "online",
     "probabilities",
     "sites",
 )

@@ -9,8 +9,6 @@ from bayescm.cli import main
 from bayescm.measures.catalogue import resolve
 from bayescm.online import Challenge, Ledger, Monitor, backup, verify
 from bayescm.online.acting.promoting import Looks, Rule, decided, looks, p_promote
-from bayescm.studies.ours import challengers
-from bayescm.studies.tables import Settings
 
 
 @pytest.fixture(params=STORES)
@@ -125,14 +123,6 @@ def test_lower_is_better_and_the_margin_counts():
     assert error.p_better == pytest.approx(1)
     assert error.mean == pytest.approx(margin.mean, abs=0.003)
     assert looks(outcomes, resolve("accuracy"), margin=0.2).p_better == pytest.approx(0)
-
-
-@pytest.mark.long
-def test_the_study_tells_streams_apart():
-    settings = Settings(replications=4, seed=3)
-    worse, better = (challengers.table(case=case, settings=settings) for case in (1, 4))
-    assert worse["promoted"].mean() < better["promoted"].mean()
-    assert (better["promoted"] + better["futile"] <= 1).all()
 
 
 @pytest.mark.long

@@ -1,1 +1,0 @@
-"""Studies of forecasts of more than two classes."""

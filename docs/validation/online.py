@@ -1,0 +1,600 @@
+"""Online evaluation: intervals batch after batch, alarms, challengers, and binned probabilities."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtri
+
+from bayescm.direct import drifting
+from bayescm.evidence import from_cells, from_matrix
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.defaults import WATCHED
+from bayescm.measures.forecasts import Forecasts
+from bayescm.measures.labelled import of_variable
+from bayescm.online.acting.promoting import FUTILE, PROMOTE, Rule, decided, looks
+from bayescm.online.forecasts import estimates
+from bayescm.online.forecasts.rules import TOLERANCE, judged
+from bayescm.online.forecasts.tables import EDGES, forecast_table, middles
+from bayescm.online.rules import RULES, alarms
+from bayescm.online.series import history
+from bayescm.online.stream import Stream
+from bayescm.online.updating import intervals
+from bayescm.priors import elicit
+from bayescm.simulation import Experiment, Repeated, Replications
+
+# What intervals cover after 1, 10 and 100 batches of 20. In the first table the truth is drawn from
+# the prior that the intervals take: they cover what they say after any number of batches. In the
+# second it is a fixed point and the prior the default one: after one small batch no interval that
+# depends on counts alone can cover what it says at every point; after many it nearly does.
+
+MEASURES = ("precision", "recall", "specificity", "accuracy", "f1")
+BATCHES, BATCH = (1, 10, 100), 20
+DEFAULT_PRIOR = np.full((2, 2), 0.5)
+PRIORS = {
+    "elicited, worth 12": elicit(precision=0.7, recall=0.75, accuracy=0.8, weight=12).values,
+    "default": DEFAULT_PRIOR,
+}
+POPULATIONS = {
+    "ordinary": ((0.40, 0.10), (0.10, 0.40)),
+    "good": ((0.48, 0.02), (0.02, 0.48)),
+    "rare": ((0.89, 0.01), (0.02, 0.08)),
+}
+
+
+def truth_from_prior(
+    rng: np.random.Generator, prior: str
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return cumulated batches of a population that is drawn from the prior."""
+    return cumulated_batches(rng, rng.dirichlet(PRIORS[prior].ravel()).reshape(2, 2))
+
+
+def fixed_truth(
+    rng: np.random.Generator, population: str
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return cumulated batches of a population that is a fixed point."""
+    return cumulated_batches(rng, np.array(POPULATIONS[population]))
+
+
+def cumulated_batches(
+    rng: np.random.Generator, cells: np.ndarray
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return the counts after 1, 10 and 100 batches, and the truth of every measure."""
+    counts = rng.multinomial(BATCH, cells.ravel(), max(BATCHES)).cumsum(axis=0)
+    tables = counts[np.array(BATCHES) - 1].reshape(-1, 2, 2)
+    evidence = from_matrix(
+        tables, labels=["negative", "positive"], positive="positive", dims=("step",)
+    )
+    truth = {name: float(resolve(name)(cells)) for name in MEASURES}
+    return evidence, {f"{name} after {n}": truth[name] for name in MEASURES for n in BATCHES}
+
+
+def conjugate_intervals(
+    counts: xr.DataArray, *, prob: float, prior: np.ndarray
+) -> Mapping[str, np.ndarray]:
+    """Return equal-tailed intervals of every measure after 1, 10 and 100 batches."""
+    concentration = xr.DataArray(prior, dims=("actual", "predicted"))
+    state = xr.Dataset({"counts": counts, "concentration": concentration})
+    table = intervals(state, MEASURES, prob=prob, kind="eti")
+    return {
+        f"{name} after {n}": table[name].values[step]
+        for name in MEASURES
+        for step, n in enumerate(BATCHES)
+    }
+
+
+def intervals_of_three_masses(prior: np.ndarray) -> Mapping[str, Callable]:
+    """Return the intervals of 10, 50 and 95 %."""
+    return {
+        f"{prob:.0%}": partial(conjugate_intervals, prob=prob, prior=prior)
+        for prob in (0.1, 0.5, 0.95)
+    }
+
+
+# What intervals cover where the truth moves from batch to batch: as the model `drifting` assumes,
+# or as it does not (not at all, in one jump, with the seasons, in steps four times as large as its
+# prior expects). The filtered posterior of each batch is compared with the recall of that batch,
+# beside conjugate updates that forget at a fixed rate, or nothing.
+
+STEPS, POSITIVES, DRIFT = 40, 60, 0.2
+EVALUATED = (1, 5, 10, 20, 21, 25, 30, 40)  # the jump is between 20 and 21
+PRIOR_OF_RECALL = np.array([[0.5, 0.5], [1.0, 4.0]])
+
+
+def random_walk(rng: np.random.Generator) -> np.ndarray:
+    """Return a walk on the logit scale, its steps as the prior of `drifting` has them."""
+    sd = abs(rng.normal(0, DRIFT))
+    start = logit(rng.beta(4, 1))
+    return start + np.cumsum(np.r_[0, rng.normal(0, sd, STEPS - 1)])
+
+
+def constant(rng: np.random.Generator) -> np.ndarray:
+    """Return a logit that does not move."""
+    return np.full(STEPS, logit(rng.beta(4, 1)))
+
+
+def jump(_: np.random.Generator) -> np.ndarray:
+    """Return the logit of .9, and from the middle on that of .7."""
+    return logit(np.repeat([0.9, 0.7], STEPS // 2))
+
+
+def seasons(rng: np.random.Generator) -> np.ndarray:
+    """Return a wave around the logit of .85, with a period of 12 batches."""
+    return logit(0.85) + 0.5 * np.sin(np.arange(STEPS) * np.pi / 6 + rng.uniform(0, 6.3))
+
+
+def fast_walk(rng: np.random.Generator) -> np.ndarray:
+    """Return a walk whose steps are four times the scale of the prior."""
+    return logit(0.85) + np.cumsum(np.r_[0, rng.normal(0, 4 * DRIFT, STEPS - 1)])
+
+
+PATHS = {
+    "walks as the model says": random_walk,
+    "stands still": constant,
+    "jumps once, .9 to .7": jump,
+    "has seasons of 12 batches": seasons,
+    "walks in steps of .8": fast_walk,
+}
+
+
+def moving_recall(rng: np.random.Generator, path: str) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Return 40 batches of 60 positives whose recall moves, and the recall at some of them."""
+    recall = expit(PATHS[path](rng))
+    tp, tn = rng.binomial(POSITIVES, recall), rng.binomial(POSITIVES, 0.9, STEPS)
+    counts = from_cells(tp=tp, fn=POSITIVES - tp, fp=POSITIVES - tn, tn=tn).rename(batch="step")
+    return counts, _at_steps(recall)
+
+
+def drifting_intervals(counts: xr.DataArray) -> Mapping[str, np.ndarray]:
+    """Return 95% intervals of recall by the filtered posterior of `drifting`."""
+    posterior = drifting(counts.values, concentration=PRIOR_OF_RECALL, filtered=True)
+    return _at_steps(posterior.distribution(resolve("recall")).eti(0.95))
+
+
+def updated_intervals(counts: xr.DataArray, **memory: Any) -> Mapping[str, np.ndarray]:
+    """Return 95% intervals of recall by conjugate updates with a window or forgetting."""
+    table = history(counts, "recall", concentration=PRIOR_OF_RECALL, kind="eti", **memory)
+    return _at_steps(table["recall"].values)
+
+
+def _at_steps(values):
+    return {f"recall at {step}": values[step - 1] for step in EVALUATED}
+
+
+DRIFT_METHODS = {
+    "drifting, filtered": drifting_intervals,
+    "forgetting .9": partial(updated_intervals, forgetting=0.9),
+    "window of 10": partial(updated_intervals, window=10),
+    "all batches pooled": updated_intervals,
+}
+
+# How long the alarms keep quiet, and how soon they see a drop. Batches of 50 positives and 50
+# negatives have a recall of .9, or one that falls after 50 batches, and a specificity of .9.
+# Without a change every alarm is a false one. The average run length is the number of batches per
+# first alarm (Page, 1954, doi:10.1093/biomet/41.1-2.100). Rules that are listed where they begin
+# have no alarm after the drop if they were on before it.
+
+HEALTHY_RECALL, QUIET, BEFORE, AFTER = 0.9, 200, 50, 50
+RATES = (0.05, 0.005)
+
+
+def batches_with_recall(rng: np.random.Generator, recall: np.ndarray) -> xr.DataArray:
+    """Return a batch of 100 examples for each recall, half of them positive."""
+    tp, tn = rng.binomial(50, recall), rng.binomial(50, 0.9, len(recall))
+    counts = from_cells(tp=tp, fn=50 - tp, fp=50 - tn, tn=tn).rename(batch="step")
+    return counts.assign_coords(step=np.arange(len(recall)))
+
+
+def first_alarms(
+    counts: xr.DataArray, start: int, settings: Mapping[str, Any]
+) -> Mapping[str, float]:
+    """Return the step of the first alarm of every rule from a step on, NaN where there is none."""
+    table = alarms(counts, ["recall"], **settings)
+    first = table[table["step"] >= start].groupby("rule")["step"].min()
+    return {rule: float(first.get(rule, np.nan)) for rule in RULES}
+
+
+def waiting_times(replications: Replications, recall: float) -> Iterator[Mapping[str, Any]]:
+    """
+    Yield a row for every rate of false alarms and rule.
+
+    ``alarmed`` is the share of series with an alarm, ``median`` the median number of batches to the
+    first one (infinite where fewer than half have one), and ``run_length`` the average run length.
+    """
+    healthy = recall == HEALTHY_RECALL
+    path = np.full(QUIET, recall)
+    if not healthy:
+        path = np.repeat([HEALTHY_RECALL, recall], [BEFORE, AFTER])
+    start = 0 if healthy else BEFORE
+    length = len(path) - start
+    for rate in RATES:
+        rng = replications.generator()
+        settings = {"rate": rate, "floor": 0.8, "reference": 20}
+        first = pd.DataFrame(
+            first_alarms(batches_with_recall(rng, path), start, settings)
+            for _ in range(replications.number)
+        )
+        for rule, times in (first - start + 1).items():
+            alarmed, batches = times.notna(), times.fillna(length).sum()
+            yield {
+                "rate": rate,
+                "batches": length,
+                "rule": rule,
+                "alarmed": alarmed.mean(),
+                "median": times.fillna(np.inf).median(),
+                "run_length": batches / alarmed.sum() if alarmed.any() else np.inf,
+            }
+
+
+# Healthy streams of several kinds over 1,000 batches, with all measures of the default, by the
+# default rules, and by floors that are met by little.
+
+LONG = 1000
+FLOORS = {
+    "": {},
+    "recall .8": {"floor": {"recall": 0.8}},
+    "recall and f1 .85": {"floor": {"recall": 0.85, "f1": 0.85}},
+}
+
+
+class HealthySetting(NamedTuple):
+    """Examples of a batch, prevalence, recall, specificity, and floors beside the default."""
+
+    size: int
+    prevalence: float
+    recall: float
+    specificity: float
+    floors: str = ""
+
+
+HEALTHY = {
+    1: HealthySetting(100, 0.5, 0.9, 0.9),
+    2: HealthySetting(20, 0.5, 0.8, 0.9),
+    3: HealthySetting(1000, 0.1, 0.7, 0.95),
+    4: HealthySetting(200, 0.02, 0.8, 0.99),
+    5: HealthySetting(100, 0.5, 0.81, 0.9, "recall .8"),
+    6: HealthySetting(100, 0.5, 0.8, 0.9, "recall .8"),
+    7: HealthySetting(100, 0.5, 0.9, 0.9, "recall and f1 .85"),
+}
+
+
+def false_alarms(replications: Replications, *setting: Any) -> list[Mapping[str, Any]]:
+    """Return the share of streams with an alarm by any rule, and by each of them."""
+    size, prevalence, recall, specificity, floors = setting
+    key = (100 + replications.case,)  # apart from the series of `waiting_times`
+    rng = np.random.default_rng(np.random.SeedSequence(replications.seed, spawn_key=key))
+    cells = [prevalence * recall, prevalence * (1 - recall)]
+    cells += [(1 - prevalence) * (1 - specificity), (1 - prevalence) * specificity]
+    rules_of_streams = []
+    for _ in range(replications.number):
+        tp, fn, fp, tn = rng.multinomial(size, cells, LONG).T
+        counts = from_cells(tp=tp, fn=fn, fp=fp, tn=tn).rename(batch="step")
+        table = alarms(counts, WATCHED.with_positive, **FLOORS[floors])
+        rules_of_streams.append(set(table["rule"]))
+    alarmed = np.mean([bool(rules) for rules in rules_of_streams])
+    shares = {rule: np.mean([rule in rules for rules in rules_of_streams]) for rule in RULES}
+    return [{"batches": LONG, "alarmed": alarmed} | shares]
+
+
+# How often a challenger is promoted that should not be, and how soon one that should. A champion
+# has an accuracy of .85 in both classes, and a challenger differs a little, on the same 200
+# examples a batch. Seven in ten examples are as hard for one as for the other: there the two err
+# together. After every batch the rule of `bayescm.online.Challenge` is asked, at most 20 times.
+# Promotions are errors where the challenger is not better.
+
+ACCURACY, SHARED, EXAMPLES, LOOKS = 0.85, 0.7, 200, 20
+PROBS, CHUNK = (0.95, 0.99, 0.995), 50  # streams whose posteriors are in memory together
+
+
+class ChallengeSetting(NamedTuple):
+    """The measure that is compared, and by how much the challenger is better in accuracy."""
+
+    measure: str
+    better: float
+
+
+CHALLENGES = {
+    1: ChallengeSetting("accuracy", -0.02),
+    2: ChallengeSetting("accuracy", 0.0),
+    3: ChallengeSetting("accuracy", 0.02),
+    4: ChallengeSetting("accuracy", 0.04),
+    5: ChallengeSetting("f1", 0.0),
+    6: ChallengeSetting("f1", 0.02),
+}
+
+
+def outcomes_of_streams(rng: np.random.Generator, better: float, number: int) -> xr.Dataset:
+    """Return the outcomes of a champion and a challenger, ``counts`` (batch, step, outcome)."""
+    shape = (number, LOOKS, EXAMPLES)
+    actual, difficulty = rng.integers(0, 2, shape), rng.random(shape)
+    second_difficulty = np.where(rng.random(shape) < SHARED, difficulty, rng.random(shape))
+    champion = np.where(difficulty < ACCURACY, actual, 1 - actual)
+    challenger = np.where(second_difficulty < ACCURACY + better, actual, 1 - actual)
+    code = 4 * actual + 2 * champion + challenger
+    counts = np.stack([(code == outcome).sum(-1) for outcome in range(8)], axis=-1)
+    truth, *predicted = np.unravel_index(np.arange(8), (2, 2, 2))
+    coords: dict[str, Any] = {
+        "actual": ("outcome", truth),
+        "predicted": (("classifier", "outcome"), np.stack(predicted)),
+        "classifier": ["champion", "challenger"],
+        "label": [0, 1],
+        "positive": 1,
+    }
+    return xr.Dataset({"counts": (("batch", "step", "outcome"), counts)}, coords)
+
+
+def promotions(replications: Replications, measure: str, better: float) -> list[Mapping[str, Any]]:
+    """
+    Return a row for every probability that is asked for, and with and without a planned end.
+
+    ``promoted`` and ``futile`` are the shares of streams that end so, ``batches`` is the mean
+    number until the end.
+    """
+    rng = replications.generator()
+    n = EXAMPLES * np.arange(1, LOOKS + 1)
+    rules = [Rule(0.0, prob, planned) for prob in PROBS for planned in (None, EXAMPLES * LOOKS)]
+    decisions: list[list[np.ndarray]] = [[] for _ in rules]
+    for start in range(0, replications.number, CHUNK):
+        streams = outcomes_of_streams(rng, better, min(CHUNK, replications.number - start))
+        cumulated = streams.assign(counts=streams["counts"].cumsum("step"))
+        differences = looks(cumulated, resolve(measure), random_seed=rng)
+        for decisions_of_rule, rule in zip(decisions, rules, strict=True):
+            decisions_of_rule.append(decided(differences, n, rule))
+    rows = []
+    for rule, parts in zip(rules, decisions, strict=True):
+        by_batch = np.concatenate(parts)
+        last, undecided = by_batch[:, -1], (by_batch == "go on").sum(axis=1)
+        rows.append(
+            {
+                "prob": rule.prob,
+                "planned": rule.planned,
+                "promoted": np.mean(last == PROMOTE),
+                "futile": np.mean(last == FUTILE),
+                "batches": np.minimum(undecided + 1, LOOKS).mean(),
+            }
+        )
+    return rows
+
+
+# Coverage of the intervals of probabilities that a monitor keeps in bins. The forecasts' log odds
+# are normal with standard deviation 1.3; what comes true has log odds of another slope around their
+# mean, or of another level. The truth is that of the forecasts themselves, or of what the bins
+# leave of them.
+
+BINNED_MEASURES = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
+SIZES, SPREAD = (200, 1000, 5000), 1.3
+NODES, IN_MEMORY = 40_000, 4e6
+BINS, MIDDLES = len(EDGES) - 1, (np.array(EDGES[1:]) + np.array(EDGES[:-1])) / 2
+
+
+class BinnedSetting(NamedTuple):
+    """Prevalence where the forecasts are right, and slope and level of what comes true."""
+
+    prevalence: float
+    slope: float
+    level: float
+
+
+BINNED = {
+    1: BinnedSetting(0.3, 1.0, 0.0),
+    2: BinnedSetting(0.3, 0.6, 0.0),
+    3: BinnedSetting(0.03, 1.0, 0.0),
+    4: BinnedSetting(0.03, 0.6, 0.0),
+    5: BinnedSetting(0.3, 1.5, -0.5),
+}
+
+
+def quantiles(number: int) -> np.ndarray:
+    """Return so many quantiles of the log odds around their mean."""
+    return SPREAD * ndtri((np.arange(number) + 0.5) / number)
+
+
+def mean_log_odds(prevalence: float) -> float:
+    """Return the mean of the log odds of right forecasts of a class that is so frequent."""
+    return brentq(lambda mean: expit(mean + quantiles(2000)).mean() - prevalence, -8, 2)
+
+
+def chances(log_odds: np.ndarray, mean: float, slope: Any, level: Any) -> np.ndarray:
+    """Return the probability of the positive class, given the log odds of the forecasts."""
+    return expit(mean + level + slope * (log_odds - mean))
+
+
+def binned_samples(
+    rng: np.random.Generator, number: int, size: int, mean: float, slope: float, level: float
+) -> np.ndarray:
+    """Return the counts of samples by class and bin, (number, 2, B)."""
+    counts, step = [], max(1, int(IN_MEMORY // size))
+    for first in range(0, number, step):
+        shape = min(step, number - first), size
+        log_odds = rng.normal(mean, SPREAD, shape)
+        actual = rng.random(shape) < chances(log_odds, mean, slope, level)
+        cell = (np.arange(shape[0])[:, None] * 2 + actual) * BINS + _bin_of(expit(log_odds))
+        counts.append(np.bincount(cell.ravel(), minlength=shape[0] * 2 * BINS))
+    return np.concatenate(counts).reshape(number, 2, BINS).astype(float)
+
+
+def _bin_of(forecast):
+    return np.searchsorted(np.array(EDGES[1:-1]), forecast, "right")
+
+
+def true_measures(mean: float, slope: float, level: float) -> Mapping[str, tuple[float, float]]:
+    """Return each measure of the forecasts themselves, and in bins."""
+    log_odds = mean + quantiles(NODES)
+    forecast, chance = expit(log_odds), chances(log_odds, mean, slope, level)
+    weight = np.concatenate([1 - chance, chance])[None] / NODES
+    outcome = np.repeat([0.0, 1.0], NODES)
+    population = Forecasts(np.tile(forecast, 2)[None], outcome, weight, _no_curve)
+    cells = np.stack(
+        [np.bincount(_bin_of(forecast), share, BINS) for share in (1 - chance, chance)]
+    )[None]
+    return {
+        measure.__name__: (
+            float(measure(population)[0, 0]),
+            float(estimates.values(measure, cells, MIDDLES)[0]),
+        )
+        for measure in of_variable(list(BINNED_MEASURES), "probabilities")
+    }
+
+
+def _no_curve():
+    raise NotImplementedError("none of the measures is of the calibration curve")
+
+
+def binned_coverage(
+    replications: Replications, prevalence: float, slope: float, level: float
+) -> Iterator[Mapping[str, Any]]:
+    """
+    Yield a row for every size and measure.
+
+    ``doc`` is the coverage of 95% intervals, ``doc_binned`` that of the truth of the forecasts
+    moved to the middles of their bins; ``below`` and ``above``, how often the truth of the
+    forecasts is below the interval and above it; ``events``, how many are expected.
+    """
+    mean = mean_log_odds(prevalence)
+    truths = true_measures(mean, slope, level)
+    share = float(chances(mean + quantiles(2000), mean, slope, level).mean())
+    for size in SIZES:
+        rng = replications.generator(size)
+        cells = binned_samples(rng, replications.number, size, mean, slope, level)
+        for measure in of_variable(list(BINNED_MEASURES), "probabilities"):
+            truth, binned_truth = truths[measure.__name__]
+            moments = estimates.known(measure, cells, MIDDLES)
+            lower, upper = estimates.ends(measure, *moments, 0.95).T
+            yield {
+                "size": size,
+                "events": size * share,
+                "measure": measure.__name__,
+                "truth": truth,
+                "doc": ((lower <= truth) & (truth <= upper)).mean(),
+                "doc_binned": ((lower <= binned_truth) & (binned_truth <= upper)).mean(),
+                "below": (truth < lower).mean(),
+                "above": (truth > upper).mean(),
+                "il": (upper - lower).mean(),
+            }
+
+
+# How often the alarms of binned probabilities are false, and how soon they see a drift. Healthy
+# streams are right for 200 batches, or off by as much as is tolerated; the others become too
+# extreme, or too low, after 50 batches, and have 50 more.
+
+STREAM = 200
+
+
+class StreamSetting(NamedTuple):
+    """Examples of a batch, prevalence, and slope and level of what comes true."""
+
+    size: int
+    prevalence: float
+    slope: float
+    level: float
+
+
+HEALTHY_FORECASTS = {
+    1: StreamSetting(300, 0.3, 1.0, 0.0),
+    2: StreamSetting(50, 0.3, 1.0, 0.0),
+    3: StreamSetting(1000, 0.03, 1.0, 0.0),
+    4: StreamSetting(300, 0.3, 0.8, 0.0),
+}
+DRIFTING_FORECASTS = {
+    1: StreamSetting(300, 0.3, 0.6, 0.0),
+    2: StreamSetting(300, 0.3, 1.0, 0.4),
+    3: StreamSetting(1000, 0.03, 0.6, 0.0),
+}
+
+
+def binned_batches(
+    rng: np.random.Generator, size: int, mean: float, slope: np.ndarray, level: np.ndarray
+) -> xr.DataArray:
+    """Return batches of binned probabilities, (step, actual, bin), a slope and a level for each."""
+    log_odds = rng.normal(mean, SPREAD, (len(slope), size))
+    chance = chances(log_odds, mean, slope[:, None], level[:, None])
+    actual = (rng.random(log_odds.shape) < chance).astype(int)
+    tables = [
+        forecast_table(*batch, positive=1) for batch in zip(actual, expit(log_odds), strict=True)
+    ]
+    stream = xr.concat(tables, "step", coords="minimal", compat="override")
+    return stream.assign_attrs(tables[0].attrs)
+
+
+def first_alarm_of_forecasts(batches: xr.DataArray, start: int = 0) -> float:
+    """Return the step of the first alarm from a step on, NaN where there is none."""
+    before = np.zeros(batches.shape[1:], batches.dtype)
+    memory: dict[str, Any] = {"forgetting": 1.0, "window": None}
+    stream = Stream(batches, 0, 0, before, memory, None)
+    measures = of_variable(list(TOLERANCE), "probabilities")
+    table = judged(stream, measures, middles(batches), horizon=STREAM)
+    return float(table["step"][table["step"] >= start].min())
+
+
+def alarms_of_forecasts(
+    replications: Replications, size: int, prevalence: float, slope: float, level: float, *, drift
+) -> list[Mapping[str, Any]]:
+    """
+    Return the share of streams with an alarm, of which a rate of .05 is asked for, and the wait.
+
+    ``median`` is the median number of batches to the first one after the drift, infinite where
+    fewer than half have one.
+    """
+    mean, rng = mean_log_odds(prevalence), replications.generator(int(drift))
+    start, number = (BEFORE, BEFORE + AFTER) if drift else (0, STREAM)
+    drifted = np.arange(number) >= start
+    slopes, levels = np.where(drifted, slope, 1.0), np.where(drifted, level, 0.0)
+    streams = (binned_batches(rng, size, mean, slopes, levels) for _ in range(replications.number))
+    wait = np.array([first_alarm_of_forecasts(stream, start) - start + 1 for stream in streams])
+    median = np.median(np.where(np.isnan(wait), np.inf, wait))
+    alarmed = (~np.isnan(wait)).mean()
+    return [{"batches": number - start, "alarmed": alarmed, "median": median}]
+
+
+EXPERIMENTS = [
+    Experiment(
+        "online",
+        dict(enumerate([(prior,) for prior in PRIORS], start=1)),
+        truth_from_prior,
+        lambda prior: intervals_of_three_masses(PRIORS[prior]),
+        columns=("prior",),
+        table="prior",
+    ),
+    Experiment(
+        "online",
+        dict(enumerate([(population,) for population in POPULATIONS], start=1)),
+        fixed_truth,
+        intervals_of_three_masses(DEFAULT_PRIOR),
+        columns=("population",),
+        table="fixed",
+    ),
+    Experiment(
+        "online",
+        dict(enumerate([(path,) for path in PATHS], start=1)),
+        moving_recall,
+        DRIFT_METHODS,
+        columns=("path",),
+        table="drift",
+    ),
+    Repeated(
+        "run_length",
+        dict(enumerate([(recall,) for recall in (HEALTHY_RECALL, 0.85, 0.8, 0.7)], start=1)),
+        waiting_times,
+        columns=("recall",),
+        table="alarms",
+    ),
+    Repeated("run_length", HEALTHY, false_alarms, table="healthy"),
+    Repeated("challengers", CHALLENGES, promotions),
+    Repeated("binned_intervals", BINNED, binned_coverage),
+    Repeated(
+        "forecast_streams",
+        HEALTHY_FORECASTS,
+        partial(alarms_of_forecasts, drift=False),
+        table="healthy",
+    ),
+    Repeated(
+        "forecast_streams",
+        DRIFTING_FORECASTS,
+        partial(alarms_of_forecasts, drift=True),
+        table="drifting",
+    ),
+]
