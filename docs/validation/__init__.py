@@ -20,6 +20,7 @@ THEMES = (
     "counts",
     "curves",
     "groups",
+    "judges",
     "meta_analysis",
     "online",
     "probabilities",
