@@ -24,6 +24,7 @@ THEMES = (
     "meta_analysis",
     "online",
     "probabilities",
+    "raters",
     "sites",
 )
 

@@ -1,1 +1,0 @@
-"""Judges, raters and labels that may be wrong: coverage where the truth is uncertain."""
