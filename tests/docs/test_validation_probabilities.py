@@ -5,6 +5,7 @@ import pytest
 from validation import class_probabilities, probabilities, sites
 
 
+@pytest.mark.long
 def test_right_forecasts_of_two_classes_have_no_error_of_calibration():
     truth = probabilities.measures_of_population(None, "calibrated", 0.2, 200)
     assert truth["ece"] == pytest.approx(0, abs=1e-12)
