@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 when all went well, 2 with one line on stderr if not."""
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _warn
+            warnings.showwarning = _warn_once()
             code = _asked(arguments)(arguments, standalone_mode=False)
     except TyperException as error:
         code = _complain(error.format_message())
@@ -113,10 +113,18 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code or 0)
 
 
-def _warn(message, *_):
-    from bayescm.cli.output import printable
+def _warn_once():
+    """Return what prints a warning, once: a table and its picture may compute the same numbers."""
+    printed = set()
 
-    print(f"bayescm: {printable(str(message))}", file=sys.stderr)
+    def warn(message, *_):
+        from bayescm.cli.output import printable
+
+        if str(message) not in printed:
+            printed.add(str(message))
+            print(f"bayescm: {printable(str(message))}", file=sys.stderr)
+
+    return warn
 
 
 def _complain(message):

@@ -106,3 +106,15 @@ def test_bad_input_is_named(capsys, file, options, words):
     assert code == 2
     assert words in err
     assert "Traceback" not in err
+
+
+@pytest.mark.long
+def test_a_warning_of_table_and_picture_is_printed_once(capsys, tmp_path):
+    rng = np.random.default_rng(5)
+    p = rng.random(900)
+    y = (rng.random(900) < np.where(p < 0.6, 0.2, 0.8)).astype(int)
+    pd.DataFrame({"y": y, "p": p}).to_csv(tmp_path / "step.csv", index=False)
+    options = ("--actual", "y", "--positive", "1", "--probability", "p", "-m", "ece")
+    code, _, err = run(capsys, tmp_path / "step.csv", *options, "--plot", tmp_path / "p.png")
+    assert code == 0
+    assert err.count("seems to have a step") == 1
