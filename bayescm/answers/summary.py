@@ -62,16 +62,38 @@ def summary(
     0  precision  0.650  0.555  0.740
     1         f1  0.722  0.644  0.791
     """
+    return nested_summary(evidence, measures, prob=prob, kind=kind, **keywords)
+
+
+def nested_summary(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measures: str | Callable | Sequence[str | Callable] | None = None,
+    *,
+    prob: float,
+    kind: str,
+    inner: float | None = None,
+    **keywords: Any,
+) -> pd.DataFrame:
+    """
+    Return a summary, and beside it the ends of an inner interval of the same distributions.
+
+    Parameters
+    ----------
+    evidence, measures, prob, kind, **keywords
+        See `summary`.
+    inner : float, optional
+        The mass of the inner interval, in the columns ``inner_lower`` and ``inner_upper``.
+    """
     check_prob(prob), check_kind(kind)
     if measures is None:
         measures = _usual(evidence)
     if is_lazy(evidence):
-        ask = partial(summary, measures=measures, prob=prob, kind=kind, **keywords)
-        return in_blocks(ask, evidence)
+        asked = {"prob": prob, "kind": kind, "inner": inner, **keywords}
+        return in_blocks(partial(nested_summary, measures=measures, **asked), evidence)
     asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
     of = asked.pop("of", "parameter")
     posterior, of = member_by_member(posterior_of(evidence, **keywords), of)
-    return table_of(posterior, measures, prob, kind, of=of, **asked)
+    return table_of(posterior, measures, prob, kind, inner=inner, of=of, **asked)
 
 
 def table_of(
@@ -79,15 +101,20 @@ def table_of(
     measures: str | Callable | Sequence[str | Callable],
     prob: float,
     kind: str,
+    *,
+    inner: float | None = None,
     **asked: Any,
 ) -> pd.DataFrame:
     """Return the summary of a posterior; what else is asked are those `ASKED`."""
     found = answers_of(posterior, measures, **asked)
-    find_at_once([each for each, frame in found if not frame.dims], prob, kind, moments=True)
+    scalars = [each for each, frame in found if not frame.dims]
+    find_at_once(scalars, prob, kind, moments=True)
+    if inner is not None:
+        find_at_once(scalars, inner, kind)
     kernels, of = wanted(posterior, measures, asked.get("of", "parameter"))
     points = [posterior.point(each, of) for each in kernels]
     parts = [
-        _rows(distribution, template, point, prob, kind)
+        _rows(distribution, template, point, prob, kind, inner)
         for (distribution, template), point in zip(found, points, strict=True)
     ]
     names = dict.fromkeys(name for part in parts for name in part)
@@ -111,7 +138,7 @@ def _usual(evidence):
     raise fail("no measures are usual here", type(evidence).__name__, "counts or outcomes", todo)
 
 
-def _rows(distribution, template, point, prob, kind):
+def _rows(distribution, template, point, prob, kind, inner):
     ends, error = distribution.checked(prob, kind)
     ends, error = np.broadcast_to(ends, (*template.shape, 2)), error.max(axis=-1)
     how = np.full(template.shape, distribution.how, dtype=object)
@@ -127,6 +154,10 @@ def _rows(distribution, template, point, prob, kind):
         "error": error,
         "undefined": distribution.undefined,
     }
+    if inner is not None:
+        ends, _ = distribution.checked(inner, kind)
+        ends = np.broadcast_to(ends, (*template.shape, 2))
+        columns |= {"inner_lower": ends[..., 0], "inner_upper": ends[..., 1]}
     return _columns(template, columns)
 
 

@@ -95,6 +95,6 @@ def slices(
     table = found.head(k).rename(columns={"group": group[0]} if len(group) == 1 else {})
     show(table, style.value, words, facts=told, safe=safe_csv)
     if plot is not None:
-        from bayescm.plots.slices import plot_slices
+        from bayescm.plots import plot_slices
 
         save_picture(plot_slices(known, measure, **asked), plot)

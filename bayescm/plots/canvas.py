@@ -1,13 +1,15 @@
-"""Figures and their panels, new or the user's own, and how a notebook shows them."""
+"""Figures and their panels, new or the user's own; what is drawn in many of them; notebooks."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bayescm.plots import common
+import numpy as np
+
+from bayescm.plots import style
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -24,13 +26,13 @@ class Canvas:
     ----------
     figure : Figure
     panels : list of Axes
-    own : bool
+    is_new : bool
         Whether the figure was made for this plot, and not by the user.
     """
 
     figure: "Figure"
     panels: list["Axes"]
-    own: bool
+    is_new: bool
 
     @property
     def axes(self) -> "Axes":
@@ -40,24 +42,24 @@ class Canvas:
     def heading(self, *parts: str) -> None:
         """Write what holds for all panels above them, in as many lines as the width asks for."""
         inches = self.figure.get_figwidth()
-        if not self.own:
+        if not self.is_new:
             inches *= self.axes.get_position().width
         lines, most = [""], max(24, inches / 0.078)
         for part in filter(None, parts):
             longer = f"{lines[-1]} · {part}" if lines[-1] else part
             lines[-1:] = [longer] if len(longer) <= most else [lines[-1], part]
         text = "\n".join(filter(None, lines))
-        if self.own:
-            self.figure.suptitle(text, fontsize=10, color=common.grey())
+        if self.is_new:
+            self.figure.suptitle(text, fontsize=10, color=style.muted())
         elif self.axes.get_title():
             self.axes.set_title(f"{text}\n{self.axes.get_title()}", fontsize=9)
         else:
-            self.axes.set_title(text, fontsize=9, color=common.grey())
+            self.axes.set_title(text, fontsize=9, color=style.muted())
 
-    def to_point_at(self, draw: Callable[[], Any]) -> None:
-        """Keep how the same picture is drawn for a screen, for who asks for it."""
-        if self.own:
-            vars(self.figure)["pointed"] = draw
+    def interactive(self, draw: Callable[[], Any]) -> None:
+        """Keep how the same picture is drawn by plotly, for who asks for it."""
+        if self.is_new:
+            vars(self.figure)["interactive"] = draw
 
 
 @contextmanager
@@ -113,6 +115,120 @@ def _figure_of(ax, number):
         todo = "leave ax out, or ask for fewer measures or members"
         raise fail("ax is for one panel, and this plot has more", number, "one panel", todo)
     return ax.get_figure(root=True)
+
+
+def bare(axes: "Axes", *, left: bool = True) -> None:
+    """Leave out the frame but for the axes that are read: the lower one, and the left one."""
+    axes.spines[["top", "right"] if left else ["top", "right", "left"]].set_visible(False)
+
+
+def band(
+    axes: "Axes",
+    x: Any,
+    ends: Any,
+    middle: Any = None,
+    *,
+    color: Any,
+    edges: bool = False,
+    label: str | None = None,
+    **line: Any,
+) -> None:
+    """
+    Draw a band, and the curve in its middle where there is one.
+
+    Parameters
+    ----------
+    axes : Axes
+    x : array_like, shape (n,)
+    ends : array_like, shape (n, 2)
+    middle : array_like, shape (n,), optional
+    color : color
+    edges : bool
+        Whether the ends are drawn as lines, too.
+    label : str, optional
+        For the legend: of the curve, or else of the band.
+    **line
+        Further properties of the curve.
+    """
+    low, high = np.asarray(ends).T
+    of_band = label if middle is None else None
+    axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0, label=of_band)
+    if edges:
+        axes.plot(x, np.stack([low, high], axis=-1), color=color, linewidth=1)
+    if middle is not None:
+        axes.plot(x, middle, color=color, label=label, **line)
+
+
+def rows(
+    axes: "Axes",
+    y: Any,
+    ends: Any,
+    center: Any = None,
+    *,
+    color: Any,
+    inner: Any = None,
+    width: float = 2.0,
+    marker: str = "o",
+    size: float = 5.0,
+    filled: bool = True,
+    label: str | None = None,
+) -> None:
+    """
+    Draw an interval and a marker in each row.
+
+    Parameters
+    ----------
+    axes : Axes
+    y : array_like, shape (n,)
+    ends : array_like, shape (n, 2)
+    center : array_like, shape (n,), optional
+        Where the marker stands.
+    color : color
+    inner : array_like, shape (n, 2), optional
+        The ends of a thicker part of the interval.
+    width, size : float
+        Points of the line and of the marker.
+    marker : str
+    filled : bool
+        Whether the marker has the colour, or that of the background.
+    label : str, optional
+        For the legend.
+    """
+    axes.hlines(y, *np.asarray(ends).T, color=color, linewidth=width)
+    if inner is not None:
+        axes.hlines(y, *np.asarray(inner).T, color=color, linewidth=3.5)
+    if center is not None:
+        face = color if filled else style.background()
+        edge = {"markeredgecolor": color, "linestyle": "none", "zorder": 3}
+        axes.plot(center, y, marker, color=face, markersize=size, label=label, **edge)
+
+
+def name_rows(axes: "Axes", y: Any, labels: Sequence[str], *, last: float | None = None) -> None:
+    """
+    Name rows at the left, the first one at the top, on a grid that leads down to the axis.
+
+    Parameters
+    ----------
+    axes : Axes
+    y : array_like, shape (n,)
+        Where the names stand.
+    labels : sequence of str
+    last : float, optional
+        The lowest row, where it is not the last of those that are named.
+    """
+    axes.set_yticks(y, labels)
+    axes.set_ylim((max(y) if last is None else last) + 0.6, -0.6)
+    bare(axes, left=False)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", color=style.muted(0.1))
+    axes.set_axisbelow(True)
+
+
+def write_beside(axes: "Axes", y: Any, texts: Sequence[str], *, at: float = 1.02) -> None:
+    """Write a text to the right of each row, at a share of the width of the axes."""
+    transform = axes.get_yaxis_transform()
+    for row, text in zip(y, texts, strict=True):
+        axes.text(at, row, text, transform=transform, va="center", fontsize=8, color=style.muted())
 
 
 @contextmanager

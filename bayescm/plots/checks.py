@@ -9,8 +9,8 @@ import xarray as xr
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import measure
-from bayescm.plots import common
-from bayescm.plots.canvas import Canvas, canvas, closed_on_failure, show_once
+from bayescm.plots import style
+from bayescm.plots.canvas import Canvas, canvas, closed_on_failure, name_rows, rows, show_once
 from bayescm.validate import check_kind, check_prob, fail
 
 if TYPE_CHECKING:
@@ -54,20 +54,23 @@ def plot_predictive(
     """
     check_prob(prob), check_kind(kind)
     predicted, observed = _cells(fitted)
-    panels = common.places(observed, ("cell",))
+    panels = style.panels(observed, ("cell",))
     if len(panels) > _PANELS:
         todo = "fit fewer at once, or select part of the tree"
         raise fail("too many panels to read", len(panels), f"at most {_PANELS}", todo)
     columns = min(3, len(panels))
-    rows = -(-len(panels) // columns)
-    size = (3.2 * columns + 1.6, rows * (0.26 * observed.sizes["cell"] + 0.9) + 0.8)
+    height = -(-len(panels) // columns) * (0.26 * observed.sizes["cell"] + 0.9) + 0.8
+    size = (3.2 * columns + 1.6, height)
     with canvas(size, ax=ax, number=len(panels), columns=columns, sharey=True) as page:
         for axes, where in zip(page.panels, panels, strict=True):
             _draw_cells(axes, predicted.sel(where), observed.sel(where), prob, kind)
             title = ", ".join(f"{k} {v}" for k, v in where.items())
-            axes.set_title(common.wrapped(title, 36), fontsize=9)
-        words = f"predicted: 50% and {common.words_for(prob, kind)}", "observed: diamonds"
-        page.heading(*words, common.positive_of(fitted))
+            axes.set_title(style.wrapped(title, 36), fontsize=9)
+        page.heading(
+            f"predicted: 50% and {style.interval_words(prob, kind)}",
+            "observed: diamonds",
+            style.positive_class(fitted),
+        )
     return page.figure
 
 
@@ -77,14 +80,14 @@ def _cells(fitted):
         todo = "fit whole counts first: fit(counts)"
         raise fail("no predictions to draw", type(fitted).__name__, "the tree of a fit", todo)
     observed = fitted["observed_data"].to_dataset()
-    group = fitted.children.get("posterior_predictive", xr.DataTree())
-    dims = {name: set(observed[name].dims) for name in observed if name in group}
-    tables = [name for name, own in dims.items() if "cell" in own or own >= set(CELLS)]
+    predicted = fitted.children.get("posterior_predictive", xr.DataTree())
+    dims = {name: set(observed[name].dims) for name in observed if name in predicted}
+    tables = [name for name, axes in dims.items() if "cell" in axes or axes >= set(CELLS)]
     if not tables:
         todo = "ask summary(fit, measures, of='predictive')"
         raise fail("the model predicts no table", list(observed), "counts of cells", todo)
     name = tables[0]
-    return _flat(group.to_dataset()[name]), _flat(observed[name])
+    return _flat(predicted.to_dataset()[name]), _flat(observed[name])
 
 
 def _flat(counts):
@@ -98,20 +101,12 @@ def _flat(counts):
 def _draw_cells(axes, predicted, observed, prob, kind):
     draws = predicted.transpose("chain", "draw", "cell").values
     distribution = Empirical(draws.reshape(-1, draws.shape[-1]).astype(float))
-    rows = np.arange(observed.sizes["cell"])
-    for mass, width in ((prob, 1.2), (0.5, 3.5)):
-        low, high = np.moveaxis(
-            distribution.hdi(mass) if kind == "hdi" else distribution.eti(mass), -1, 0
-        )
-        axes.hlines(rows, low, high, color=common.paint(0), linewidth=width)
-    axes.plot(observed.values, rows, "D", color=common.paint(1), markersize=5)
-    axes.set_yticks(rows, observed["cell"].values)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    interval = distribution.hdi if kind == "hdi" else distribution.eti
+    y = np.arange(observed.sizes["cell"])
+    name_rows(axes, y, observed["cell"].values)
+    rows(axes, y, interval(prob), inner=interval(0.5), width=1.2, color=style.color(0))
+    axes.plot(observed.values, y, "D", color=style.color(1), markersize=5)
     axes.set_xlabel("count")
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color=common.grey(0.1))
-    axes.set_axisbelow(True)
 
 
 def plot_diagnostics(
@@ -159,23 +154,23 @@ def plot_diagnostics(
     values = fitted["posterior"].to_dataset()[["theta"]]
     if measures is not None:
         values = measure(fitted, measures, positive=positive)
-    rows = sum(len(common.places(each, ("chain", "draw"))) for each in values.values())
-    if rows > _VARIABLES:
+    number = sum(len(style.panels(draws, ("chain", "draw"))) for draws in values.values())
+    if number > _VARIABLES:
         todo = "name a few measures"
-        raise fail("too many panels to read", rows, f"at most {_VARIABLES}", todo)
+        raise fail("too many panels to read", number, f"at most {_VARIABLES}", todo)
     stats = fitted["sample_stats"].to_dataset()[["diverging"]]
     collection = az.plot_trace_dist(
         xr.DataTree.from_dict({"posterior": values, "sample_stats": stats}),
         compact=False,
         visuals={"label": False, "xlabel_trace": False},
-        color=[common.paint(place) for place in range(max(3, values.sizes["chain"]))],
-        figure_kwargs={"layout": "constrained", "figsize": (9, 1.6 * rows + 0.6)},
+        color=[style.color(i) for i in range(max(3, values.sizes["chain"]))],
+        figure_kwargs={"layout": "constrained", "figsize": (9, 1.6 * number + 0.6)},
     )
     figure = collection.viz["figure"].item()
     with closed_on_failure(figure):
         _title_chains(collection, values)
-        words = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
-        Canvas(figure, figure.axes, True).heading(words, common.positive_of(fitted, positive))
+        chains = f"{values.sizes['chain']} chains, {int(stats['diverging'].sum())} divergences"
+        Canvas(figure, figure.axes, True).heading(chains, style.positive_class(fitted, positive))
     show_once(figure)
     return figure
 
@@ -185,11 +180,11 @@ def _title_chains(collection, values):
     from arviz_stats import ess, rhat
 
     agreement, size = rhat(values), ess(values)
-    for name, each in values.items():
+    for name, draws in values.items():
         axes = collection.viz["plot"][name]
-        for where in common.places(each, ("chain", "draw")):
+        for where in style.panels(draws, ("chain", "draw")):
             panels = axes.sel(where)
             words = f"r-hat {agreement[name].sel(where):.3f}"
             words += f", effective sample size {size[name].sel(where):,.0f}"
-            panels.sel(column="dist").item().set_title(common.called(name, where), fontsize=9)
+            panels.sel(column="dist").item().set_title(style.label(name, where), fontsize=9)
             panels.sel(column="trace").item().set_title(words, fontsize=9)

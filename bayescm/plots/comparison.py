@@ -1,13 +1,15 @@
-"""Plots of comparisons: differences between classifiers with their intervals."""
+"""Comparisons of classifiers: differences with their intervals, ranks, and tiers."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from bayescm.answers.ranking.ranks import ranks
 from bayescm.distributions.decision import chance, check_rope
-from bayescm.plots import common
-from bayescm.plots.canvas import canvas
+from bayescm.plots import style
+from bayescm.plots.canvas import bare, canvas, name_rows, rows, write_beside
 from bayescm.validate import check_is, fail
 
 if TYPE_CHECKING:
@@ -56,44 +58,210 @@ def plot_differences(
     lacking = [name for name in ("measure", "lower", "upper", "p_better") if name not in table]
     if lacking:
         raise fail(f"not {allowed}", list(table.columns), f"with a column {lacking[0]}", todo)
-    rows = np.arange(len(table))[::-1]
     labels = _labels(table, "/" if contrast == "ratio" else "−")
-    tall = 0.19 * max(each.count("\n") + 1 for each in labels) + 0.12
-    size = (6.4 + 0.075 * common.widest(labels), 1.3 + max(tall, 0.42) * len(table))
+    tall = 0.19 * max(text.count("\n") + 1 for text in labels) + 0.12
+    size = (6.4 + 0.075 * style.longest_line(labels), 1.3 + max(tall, 0.42) * len(table))
     none = 1.0 if contrast == "ratio" else 0.0
     low, high = check_rope(rope)
     with canvas(size, ax=ax) as page:
-        axes = page.axes
-        axes.axvline(none, color=common.grey(), lw=0.8)
+        axes, y = page.axes, np.arange(len(table))
+        name_rows(axes, y, labels)
+        axes.axvline(none, color=style.muted(), lw=0.8)
         if low < high:
-            axes.axvspan(none + low, none + high, color=common.grey(0.12), zorder=0)
-        for row, values in zip(rows, table.itertuples(), strict=True):
-            axes.plot([values.lower, values.upper], [row, row], color=common.paint(0), lw=2)
-            axes.plot(values.mean, row, "o", color=common.paint(0), mfc=common.paper())
-            where = axes.get_yaxis_transform()
-            text, style = f"P(better) {chance(values.p_better)}", {"color": common.grey()}
-            axes.text(1.01, row, text, style, transform=where, va="center", fontsize=8)
-        axes.set_yticks(rows, labels)
-        axes.set_ylim(-0.6, len(table) - 0.4)
+            axes.axvspan(none + low, none + high, color=style.muted(0.12), zorder=0)
+        ends, line = table[["lower", "upper"]], {"color": style.color(0), "filled": False}
+        rows(axes, y, ends, table["mean"], size=6.0, **line)
+        write_beside(axes, y, [f"P(better) {chance(value)}" for value in table["p_better"]])
         axes.set_xlabel(contrast)
-        axes.spines[["top", "right", "left"]].set_visible(False)
-        axes.tick_params(axis="y", length=0)
         paired = "same examples" if table["paired"].all() else "independent test sets"
-        band = "grey: equivalent" if low < high else ""
-        page.heading(f"dot: mean; bar: {common.words_for(prob, kind)}", paired, band)
+        zone = "grey: equivalent" if low < high else ""
+        page.heading(f"dot: mean; bar: {style.interval_words(prob, kind)}", paired, zone)
     return page.figure
 
 
 def _labels(table, sign):
-    """Return what each row is about: the places in front, the measure and the pair."""
-    places = table.columns[: table.columns.get_loc("measure")]
+    """Return what each row is about: the index of the batch, the measure and the pair."""
+    index = table.columns[: table.columns.get_loc("measure")]
     labels = []
     for _, row in table.iterrows():
-        measure = " ".join(map(str, [*row[places], row["measure"]]))
+        measure = " ".join(map(str, [*row[index], row["measure"]]))
         pair = f"{row['first']} {sign} {row['second']}"
         if len(measure) + len(pair) <= 32:
             labels.append(f"{measure}: {pair}")
         else:
-            sides = common.wrapped(f"{row['first']} {sign}"), common.wrapped(row["second"])
+            sides = style.wrapped(f"{row['first']} {sign}"), style.wrapped(row["second"])
             labels.append("\n".join([f"{measure}:", *sides]))
     return labels
+
+
+def plot_ranks(
+    evidence: Any,
+    measure: str | Callable,
+    *,
+    dim: str = "classifier",
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Draw the probability of every rank for every member.
+
+    Parameters
+    ----------
+    evidence, measure, dim
+        As :func:`bayescm.ranks` takes them, but for one measure.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **keywords
+        The remaining keywords of :func:`bayescm.ranks`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the evidence holds more than one ranking.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> answers = {"a": [1, 0, 0, 0, 1], "b": [1, 1, 0, 0, 0]}
+    >>> both = bcm.from_classifiers([1, 1, 0, 0, 0], answers)
+    >>> plot_ranks(both, "accuracy", random_seed=0).axes[0].get_xlabel()
+    'rank (1 is best)'
+    """
+    table = _one_ranking(ranks(evidence, measure, dim=dim, **keywords)).sort_values("expected_rank")
+    columns, number = [name for name in table if str(name).startswith("rank_")], len(table)
+    names = [style.wrapped(name, 24) for name in table[dim]]
+    width = max(4.5, 0.7 * number + 2.4 + 0.08 * style.longest_line(names))
+    height = max(2.6, max(_inches(names), 0.45) * number + 1.6)
+    with canvas((width, height), ax=ax) as page:
+        axes, probabilities = page.axes, table[columns].to_numpy()
+        image = axes.imshow(probabilities, cmap=style.colormap(), vmin=0, vmax=1, aspect="auto")
+        _write_probabilities(axes, probabilities)
+        axes.set_xticks(np.arange(number), np.arange(1, number + 1))
+        axes.set_yticks(np.arange(number), names)
+        axes.set_xlabel("rank (1 is best)")
+        axes.spines[:].set_visible(False)
+        page.figure.colorbar(image, ax=axes, label="probability").outline.set_visible(False)
+        page.heading(f"probability of each rank in {table['measure'].iloc[0]}")
+    return page.figure
+
+
+def _write_probabilities(axes, probabilities):
+    """Write each probability where it can be read; a dot stands for next to none."""
+    if len(probabilities) > 12:
+        return
+    for (row, column), value in np.ndenumerate(probabilities):
+        text = f"{value:.2f}" if value >= 0.005 else "·"
+        color = style.text_color_on(value)
+        axes.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+
+
+def plot_tiers(
+    evidence: Any,
+    measure: str | Callable,
+    *,
+    dim: str = "classifier",
+    prob: float = 0.95,
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Draw the set of ranks of every member, and who is not told apart.
+
+    A bar is the set of ranks of a member; all of them hold jointly. To the right stand the tiers:
+    a line through the members of each, who are not told apart. Two members that share no line are,
+    which the bars of a critical-difference diagram cannot promise.
+
+    Parameters
+    ----------
+    evidence, measure, dim, prob
+        As :func:`bayescm.ranks` takes them, but for one measure.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **keywords
+        The remaining keywords of :func:`bayescm.ranks`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the evidence holds more than one ranking.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> answers = {"a": [1, 0, 0, 0, 1], "b": [1, 1, 0, 0, 0]}
+    >>> both = bcm.from_classifiers([1, 1, 0, 0, 0], answers)
+    >>> plot_tiers(both, "accuracy", random_seed=0).axes[0].get_xlabel()
+    'rank (1 is best)'
+    """
+    table = _one_ranking(ranks(evidence, measure, dim=dim, prob=prob, **keywords))
+    table = table.sort_values("expected_rank", ignore_index=True)
+    number, names = len(table), [style.wrapped(name, 30) for name in table[dim]]
+    tiers = _rows_of_tiers(table["tiers"])
+    width = 4 + 0.085 * style.longest_line(names) + 0.1 * number + 0.22 * len(tiers)
+    height = max(2.2, max(_inches(names), 0.32) * number + 1.3)
+    with canvas((width, height), ax=ax) as page:
+        axes, y = page.axes, np.arange(number)
+        low, high = table["best_rank"] - 0.3, table["worst_rank"] + 0.3
+        axes.barh(y, high - low, 0.42, low, color=style.color(0), alpha=0.35)
+        axes.plot(table["expected_rank"], y, "o", color=style.color(0), mfc=style.background())
+        _draw_tiers(axes, tiers, number)
+        axes.set_yticks(y, names)
+        axes.set_ylim(number - 0.4, -0.6)
+        axes.set_xlabel("rank (1 is best)")
+        bare(axes, left=False)
+        axes.spines["bottom"].set_bounds(1, number)
+        axes.tick_params(axis="y", length=0)
+        page.heading(
+            f"{table['measure'][0]} · dot: expected rank",
+            f"bar: its set of ranks, {100 * prob:g}% for all jointly",
+            "line: not told apart",
+        )
+    return page.figure
+
+
+def _rows_of_tiers(tiers):
+    """Return the rows of each tier."""
+    rows: dict[int, list[int]] = {}
+    for row, text in enumerate(tiers):
+        for tier in text.split(", "):
+            rows.setdefault(int(tier), []).append(row)
+    return [rows[tier] for tier in sorted(rows)]
+
+
+def _draw_tiers(axes, tiers, number):
+    """Draw a line through the members of each tier, beside the ranks."""
+    from matplotlib.ticker import FixedLocator
+
+    step = max(0.3, number * 0.045)
+    first = number + 0.4 + step
+    for i, members in enumerate(tiers):
+        x = [first + i * step] * len(members)
+        axes.plot(x, members, "-", color=style.muted(0.35), lw=1.2)
+        axes.plot(x, members, "o", color=style.foreground(), ms=4)
+    axes.set_xlim(0.4, first + len(tiers) * step - step / 2)
+    apart = max(1, -(-number // 10))
+    axes.xaxis.set_major_locator(FixedLocator(sorted({1, *range(apart, number + 1, apart)})))
+    middle = first + (len(tiers) - 1) * step / 2
+    axes.text(middle, -0.75, "tiers", ha="center", va="bottom", color=style.muted(), fontsize=8)
+
+
+def _one_ranking(table):
+    """Return the table if it is of one ranking, or raise."""
+    number = sum(str(name).startswith("rank_") for name in table)
+    if len(table) != number:
+        todo = "select along the other dims, down to one number per member"
+        raise fail("more than one ranking", len(table), f"{number} rows", todo)
+    return table
+
+
+def _inches(names):
+    """Return the inches of the tallest name."""
+    return 0.2 * (max(name.count("\n") for name in names) + 1)

@@ -1,6 +1,6 @@
-"""Curves: ROC and precision-recall with bands, and summaries of them."""
+"""Curves of scores: ROC and precision-recall with bands, their summaries, and thresholds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,10 @@ from bayescm import curves
 from bayescm.curves.drawing import observe
 from bayescm.curves.numbers import interval_of
 from bayescm.distributions.discrete import Empirical
-from bayescm.plots import common, interactive
-from bayescm.plots.canvas import canvas
-from bayescm.plots.regions import equal_f1
+from bayescm.measures.labelled import several
+from bayescm.plots import interactive, style
+from bayescm.plots.canvas import band, bare, canvas
+from bayescm.plots.densities import density, equal_f1
 from bayescm.validate import check_prob
 
 if TYPE_CHECKING:
@@ -63,21 +64,20 @@ def plot_roc(
     >>> axes.get_xlabel(), axes.get_ylabel()
     ('false positive rate', 'true positive rate')
     """
-    known: dict[str, Any] = {"model": model, "random_seed": random_seed}
-    draws = curves.roc_draws(evidence, draws=max(lines, 2), **known)
-    bounds = curves.roc(evidence, prob=prob, simultaneous=simultaneous, **known)["tpr"]
-    areas = curves.auc(evidence, prob=prob, **known)
-    drawn = bounds, draws[:lines], ("AUC", areas)
+    options: dict[str, Any] = {"model": model, "random_seed": random_seed}
+    draws = curves.roc_draws(evidence, draws=max(lines, 2), **options)[:lines]
+    bands = curves.roc(evidence, prob=prob, simultaneous=simultaneous, **options)["tpr"]
+    areas = curves.auc(evidence, prob=prob, **options)
     with canvas((5.6, 5.8), ax=ax) as page:
-        _square(page.axes, "false positive rate", "true positive rate")
-        page.axes.plot([0, 1], [0, 1], color=common.grey(), linewidth=0.8, linestyle=":")
-        shown = _draw_curves(page.axes, evidence, ("fpr", "tpr"), *drawn)
+        names = ("false positive rate", "true positive rate")
+        _square(page.axes, *names)
+        page.axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
+        shown = _draw_curves(page.axes, evidence, ("fpr", "tpr"), bands, draws, "AUC", areas)
         if threshold is not None:
             _operating_point(page.axes, evidence, ("fpr", "recall"), threshold, prob)
         page.axes.legend(fontsize=8, loc="lower right")
-        names = ("false positive rate", "true positive rate")
-        page.to_point_at(partial(interactive.curves, shown, *names))
-        page.heading(common.band_words(prob, simultaneous), common.positive_of(evidence))
+        page.interactive(partial(interactive.curves, shown, *names))
+        page.heading(style.band_words(prob, simultaneous), style.positive_class(evidence))
     return page.figure
 
 
@@ -112,22 +112,82 @@ def plot_precision_recall(
     >>> axes.get_ylabel()
     'precision'
     """
-    known: dict[str, Any] = {"model": model, "random_seed": random_seed}
-    draws = curves.precision_recall_draws(evidence, draws=max(lines, 2), **known)
-    bounds = curves.precision_recall(evidence, prob=prob, simultaneous=simultaneous, **known)
-    areas = curves.average_precision(evidence, prob=prob, **known)
-    drawn = bounds["precision"], draws[:lines], ("average precision", areas)
+    options: dict[str, Any] = {"model": model, "random_seed": random_seed}
+    draws = curves.precision_recall_draws(evidence, draws=max(lines, 2), **options)[:lines]
+    bands = curves.precision_recall(evidence, prob=prob, simultaneous=simultaneous, **options)
+    areas = curves.average_precision(evidence, prob=prob, **options)
     share = f"prevalence {evidence.prevalence.item():g}" if "prevalence" in evidence.coords else ""
     with canvas((5.6, 5.8), ax=ax) as page:
-        _square(page.axes, "recall", "precision")
-        equal_f1(page.axes)
-        shown = _draw_curves(page.axes, evidence, ("tpr", "precision"), *drawn)
+        axes = page.axes
+        _square(axes, "recall", "precision")
+        equal_f1(axes)
+        rates, area = ("tpr", "precision"), "average precision"
+        shown = _draw_curves(axes, evidence, rates, bands["precision"], draws, area, areas)
         if threshold is not None:
-            _operating_point(page.axes, evidence, ("recall", "precision"), threshold, prob)
-        page.axes.legend(fontsize=8, loc="best")
-        page.to_point_at(partial(interactive.curves, shown, "recall", "precision"))
-        page.heading(common.band_words(prob, simultaneous), share, common.positive_of(evidence))
+            _operating_point(axes, evidence, ("recall", "precision"), threshold, prob)
+        axes.legend(fontsize=8, loc="best")
+        page.interactive(partial(interactive.curves, shown, "recall", "precision"))
+        page.heading(style.band_words(prob, simultaneous), share, style.positive_class(evidence))
     return page.figure
+
+
+def _square(axes, across, up):
+    axes.set(xlim=(0, 1), ylim=(0, 1.005), aspect="equal", xlabel=across, ylabel=up)
+    bare(axes)
+
+
+def _draw_curves(axes, evidence, rates, bands, draws, area, areas):
+    """Draw bands, draws and the examples' own curves, labelled with their areas; return them."""
+    dim, shown = bands.dims[-2], []
+    observed = observe(evidence)
+    for i, where in enumerate(_members(bands, (dim, "bound"))):
+        color, x, ends = style.color(i), bands[dim].values, bands.sel(where).values
+        band(axes, x, ends, color=color)
+        for curve in draws.sel(where).values:
+            axes.plot(x, curve, color=color, alpha=0.15, linewidth=0.6)
+        points = _points(observed.curves[i])
+        low, high = areas.sel(where).values
+        label = f"{area} [{low:.3f}, {high:.3f}]"
+        if where:
+            name = style.wrapped(", ".join(str(value) for value in where.values()), 36)
+            label = f"{name}: {label}"
+        across, up = (points[name] for name in rates)
+        axes.plot(across, up, style.LINES[i % 4], color=color, linewidth=1.4, label=label)
+        shown.append({"name": label, "x": across, "y": up, "grid": x, "band": ends})
+    return shown
+
+
+def _points(curve):
+    """Return the rates of a curve at its points, and the precision by Bayes' rule."""
+    fpr, tpr, prevalence = curve.fpr[0], curve.tpr[0], curve.prevalence[0]
+    with np.errstate(invalid="ignore"):
+        precision = prevalence * tpr / (prevalence * tpr + (1 - prevalence) * fpr)
+    return {"fpr": fpr, "tpr": tpr, "precision": precision}
+
+
+def _operating_point(axes, evidence, names, threshold, prob):
+    """Mark a threshold with the intervals of both rates."""
+    intervals = curves.at_threshold(evidence, list(names), threshold, prob=prob, kind="eti")
+    medians = {
+        name: curves.threshold(evidence, name, at=[threshold])["median"].isel(threshold=0)
+        for name in names
+    }
+    for i, where in enumerate(_members(intervals[names[0]], ("bound",))):
+        x, y = (float(medians[name].sel(where)) for name in names)
+        (left, right), (low, high) = (intervals[name].sel(where).values for name in names)
+        axes.errorbar(
+            x,
+            y,
+            xerr=[[x - left], [right - x]],
+            yerr=[[y - low], [high - y]],
+            fmt=style.MARKERS[i],
+            color=style.color(i),
+            markeredgecolor=style.background(),
+            capsize=2,
+            linewidth=1,
+            label=f"threshold {threshold:g}" if i == 0 else None,
+            zorder=3,
+        )
 
 
 def plot_curve_numbers(
@@ -170,90 +230,98 @@ def plot_curve_numbers(
     values = curves.number_draws(
         evidence, measure, model=model, draws=20_000, random_seed=random_seed
     )
-    ends = interval_of(values, prob, kind)
+    intervals = interval_of(values, prob, kind)
     members = _members(values, ("draw",))
     with canvas((5.6, 3.6), ax=ax) as page:
         axes = page.axes
-        for place, where in enumerate(members):
-            paint, sample = common.paint(place), values.sel(where).values
-            x, density = common.density(Empirical(sample), (0, 1))
-            low, high = ends.sel(where).values
-            name = common.wrapped(common.called(values.name, where), 40)
-            label = f"{name} {np.nanmean(sample):.3f} [{low:.3f}, {high:.3f}]"
-            axes.plot(x, density, common.STYLES[place % 4], color=paint, label=label)
+        for i, where in enumerate(members):
+            color, draws = style.color(i), values.sel(where).values
+            x, y = density(Empirical(draws), (0, 1))
+            low, high = intervals.sel(where).values
+            center = np.nanmean(draws)
+            name = style.wrapped(style.label(values.name, where), 40)
+            label = f"{name} {center:.3f} [{low:.3f}, {high:.3f}]"
+            axes.plot(x, y, style.LINES[i % 4], color=color, label=label)
             inside = (x >= low) & (x <= high)
-            axes.fill_between(x[inside], density[inside], color=paint, alpha=0.2, linewidth=0)
-            axes.plot(
-                np.nanmean(sample), 0, common.MARKERS[place], color=paint, clip_on=False, zorder=3
-            )
+            axes.fill_between(x[inside], y[inside], color=color, alpha=0.2, linewidth=0)
+            axes.plot(center, 0, style.MARKERS[i], color=color, clip_on=False, zorder=3)
         low, high = np.nanquantile(values.values, [0.0005, 0.9995])
         axes.set(xlim=(low, high), xlabel=values.name, yticks=[])
         # The legend stands above the densities, each of which has a line of it.
         axes.set_ylim(0, axes.get_ylim()[1] * (1 + 0.11 * len(members)))
-        axes.spines[["top", "right", "left"]].set_visible(False)
+        bare(axes, left=False)
         axes.legend(fontsize=8, loc="upper left", frameon=False)
-        words = f"marker: mean; filled: {common.words_for(prob, kind)}"
-        page.heading(words, common.positive_of(evidence))
+        interval = f"marker: mean; filled: {style.interval_words(prob, kind)}"
+        page.heading(interval, style.positive_class(evidence))
     return page.figure
 
 
-def _square(axes, across, up):
-    axes.set(xlim=(0, 1), ylim=(0, 1.005), aspect="equal", xlabel=across, ylabel=up)
-    axes.spines[["top", "right"]].set_visible(False)
+def plot_threshold(
+    evidence: xr.Dataset,
+    measures: str | Callable | Sequence[str | Callable],
+    *,
+    at: Any = None,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    random_seed: int = 0,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """
+    Draw measures against the threshold, with bands.
 
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of two classes; a line for each measure, classifier and fold, up to seven. The scores
+        of several classifiers need a common scale.
+    measures : name, function, or sequence of these
+    at : array_like, optional
+        Thresholds.
+    prob, simultaneous, random_seed, ax
+        See `bayescm.plot_roc`.
 
-def _draw_curves(axes, evidence, names, bounds, draws, number):
-    """Draw bands, draws and the examples' own curves, with a number about each; return them."""
-    dim, shown = bounds.dims[-2], []
-    observed = observe(evidence)
-    for place, where in enumerate(_members(bounds, (dim, "bound"))):
-        paint, x = common.paint(place), bounds[dim].values
-        axes.fill_between(x, *bounds.sel(where).values.T, color=paint, alpha=0.18, linewidth=0)
-        for each in draws.sel(where).values:
-            axes.plot(x, each, color=paint, alpha=0.15, linewidth=0.6)
-        own = observed.curves[place]
-        rates = {"fpr": own.fpr[0], "tpr": own.tpr[0]}
-        with np.errstate(invalid="ignore"):
-            hits = own.prevalence[0] * rates["tpr"]
-            rates["precision"] = hits / (hits + (1 - own.prevalence[0]) * rates["fpr"])
-        low, high = number[1].sel(where).values
-        label = f"{number[0]} [{low:.3f}, {high:.3f}]"
-        if where:
-            name = common.wrapped(", ".join(str(each) for each in where.values()), 36)
-            label = f"{name}: {label}"
-        style = common.STYLES[place % 4]
-        axes.plot(rates[names[0]], rates[names[1]], style, color=paint, linewidth=1.4, label=label)
-        known = {"name": label, "x": rates[names[0]], "y": rates[names[1]]}
-        shown.append(known | {"grid": x, "band": bounds.sel(where).values})
-    return shown
+    Returns
+    -------
+    matplotlib.figure.Figure
 
-
-def _operating_point(axes, evidence, names, threshold, prob):
-    """Mark a threshold with the intervals of both rates."""
-    found = curves.at_threshold(evidence, list(names), threshold, prob=prob, kind="eti")
-    middle = {
-        name: curves.threshold(evidence, name, at=[threshold])["median"].isel(threshold=0)
-        for name in names
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], range(8))
+    >>> axes = plot_threshold(evidence, ["recall", "f1"]).axes[0]
+    >>> axes.get_xlabel()
+    'threshold: predicted positive at or above'
+    """
+    options: dict[str, Any] = {
+        "at": at,
+        "prob": prob,
+        "simultaneous": simultaneous,
+        "random_seed": random_seed,
     }
-    for place, where in enumerate(_members(found[names[0]], ("bound",))):
-        x, y = (float(middle[name].sel(where)) for name in names)
-        (left, right), (low, high) = (found[name].sel(where).values for name in names)
-        axes.errorbar(
-            x,
-            y,
-            xerr=[[x - left], [right - x]],
-            yerr=[[y - low], [high - y]],
-            fmt=common.MARKERS[place],
-            color=common.paint(place),
-            markeredgecolor=common.paper(),
-            capsize=2,
-            linewidth=1,
-            label=f"threshold {threshold:g}" if place == 0 else None,
-            zorder=3,
+    answers = [curves.threshold(evidence, measure, **options) for measure in several(measures)]
+    lines = [
+        (data.sel(where), where)
+        for data in answers
+        for where in style.panels(data["median"], ["threshold"])
+    ]
+    style.check_few(lines)
+    with canvas((6.4, 4.2), ax=ax) as page:
+        axes = page.axes
+        for i, (data, where) in enumerate(lines):
+            name = next(iter(data.data_vars))
+            label = style.wrapped(style.label(name, where), 40)
+            line = {"color": style.color(i), "linestyle": style.LINES[i % 4], "label": label}
+            band(axes, data["threshold"], data[name], data["median"], **line)
+        axes.set(xlabel="threshold: predicted positive at or above")
+        bare(axes)
+        axes.legend(fontsize=8, loc="best")
+        page.heading(
+            f"line: median; {style.band_words(prob, simultaneous)}", style.positive_class(evidence)
         )
+    return page.figure
 
 
 def _members(values, over):
-    members = common.places(values, over)
-    common.check_few(members)
+    members = style.panels(values, over)
+    style.check_few(members)
     return members

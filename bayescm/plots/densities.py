@@ -1,4 +1,4 @@
-"""Densities of measures: the posterior, and the prior against it."""
+"""Densities: the posterior of measures, two measures at once, and priors beside the posterior."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,21 +6,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import distributions_of
+from bayescm.answers.asking import distribution_of, distributions_of
+from bayescm.answers.region import region
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import measure, several
-from bayescm.plots import common
-from bayescm.plots.canvas import canvas
+from bayescm.plots import style
+from bayescm.plots.canvas import bare, canvas
 from bayescm.validate import check_kind, check_prob, fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Inches of a panel, and panels beside each other.
+# Inches of a panel, and panels beside each other and in all.
 _WIDTH, _HEIGHT, _COLUMNS, _MOST = 3.3, 2.4, 3, 24
+# Points of a density, and the mass beyond either end of what is drawn.
+_POINTS, _TAIL = 400, 1e-4
 
 
 def plot_posterior(
@@ -79,48 +84,65 @@ def plot_posterior(
     2
     """
     check_prob(prob), check_kind(kind)
-    wanted = several(measures)
-    found = distributions_of(evidence, wanted, **keywords)
-    panels = _panels([template.filled() for _, template in found])
-    for distribution, template in found:
+    resolved = [resolve(name) for name in several(measures)]
+    answers = distributions_of(evidence, several(measures), **keywords)
+    panels = _panels([template.filled() for _, template in answers])
+    for distribution, template in answers:
         _check_defined(distribution, template.name)
-        _check_rope(_for(rope, template.name))
-    with canvas(
-        _size(len(panels)), ax=ax, number=len(panels), columns=min(_COLUMNS, len(panels))
-    ) as page:
-        every = iter(zip(page.panels, panels, strict=True))
-        for each, (distribution, template) in zip(wanted, found, strict=True):
+        _check_rope(_of_measure(rope, template.name))
+    with _panel_canvas(len(panels), ax) as page:
+        remaining = iter(zip(page.panels, panels, strict=True))
+        for kernel, (distribution, template) in zip(resolved, answers, strict=True):
+            shape = template.shape
+            curves = density(distribution, kernel.range)
+            curves = np.broadcast_to(curves, (*shape, *curves.shape[-2:]))
             ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
-            curves = common.density(distribution, resolve(each).range)
-            means = distribution.mean()
-            settings = _for(reference, template.name), _for(rope, template.name)
-            marks = _marks(distribution, template.shape, *settings)
-            for index in np.ndindex(template.shape):
-                axes, (name, where) = next(every)
-                _draw(axes, np.broadcast_to(curves, (*template.shape, *curves.shape[-2:]))[index])
-                low, high = np.broadcast_to(ends, (*template.shape, 2))[index]
-                center = np.broadcast_to(means, template.shape)[index]
-                _under(axes, center, low, high)
-                lines = [common.called(name, where), f"{center:.3f} [{low:.3f}, {high:.3f}]"]
-                lines += [mark(axes, index) for mark in marks]
+            ends = np.broadcast_to(ends, (*shape, 2))
+            means = np.broadcast_to(distribution.mean(), shape)
+            value = _of_measure(reference, template.name)
+            above = None if value is None else np.broadcast_to(distribution.sf(value), shape)
+            zone = _of_measure(rope, template.name)
+            inside = None if zone is None else _mass(distribution, zone, shape)
+            for index in np.ndindex(shape):
+                axes, (name, where) = next(remaining)
+                _draw(axes, curves[index])
+                low, high = ends[index]
+                _draw_below(axes, means[index], low, high)
+                lines = [style.label(name, where), f"{means[index]:.3f} [{low:.3f}, {high:.3f}]"]
+                if above is not None:
+                    axes.axvline(value, color=style.foreground(), linestyle="--", linewidth=1)
+                    lines.append(f"P(> {value:g}) {chance(float(above[index]))}")
+                if inside is not None:
+                    axes.axvspan(*zone, color=style.color(4), alpha=0.25, linewidth=0)
+                    lines.append(f"P({zone[0]:g} to {zone[1]:g}) {chance(float(inside[index]))}")
                 axes.set_title("\n".join(lines), fontsize=9)
-        words = f"dot and bar: mean and {common.words_for(prob, kind)}"
-        page.heading(words, common.positive_of(evidence, keywords.get("positive")))
+        bars = f"dot and bar: mean and {style.interval_words(prob, kind)}"
+        page.heading(bars, style.positive_class(evidence, keywords.get("positive")))
     return page.figure
 
 
-def _panels(templates):
-    """Return the name and place of every panel, or raise where they are too many."""
-    panels = [(each.name, where) for each in templates for where in common.places(each, ())]
+def _of_measure(setting, name):
+    return setting.get(name) if isinstance(setting, Mapping) else setting
+
+
+def _mass(distribution, zone, shape):
+    low, high = zone
+    return np.broadcast_to(distribution.cdf(high) - distribution.cdf(low), shape)
+
+
+def _panels(variables):
+    """Return the name and index of every panel, or raise where they are too many."""
+    panels = [(values.name, where) for values in variables for where in style.panels(values, ())]
     if len(panels) > _MOST:
         todo = "select some, or use plot_forest"
         raise fail("too many panels to read", len(panels), f"at most {_MOST}", todo)
     return panels
 
 
-def _size(panels):
-    columns = min(_COLUMNS, panels)
-    return max(_WIDTH * columns, 4.5), _HEIGHT * -(-panels // columns) + 0.4
+def _panel_canvas(number, ax):
+    columns = min(_COLUMNS, number)
+    size = (max(_WIDTH * columns, 4.5), _HEIGHT * -(-number // columns) + 0.4)
+    return canvas(size, ax=ax, number=number, columns=columns)
 
 
 def _check_defined(distribution, name):
@@ -135,55 +157,24 @@ def _check_rope(rope):
         raise fail("the rope is empty", rope, "(lower, upper)", "pass e.g. (0.7, 0.8)")
 
 
-def _draw(axes, curve, place=0, label=None):
-    """Draw one density."""
-    colour = common.paint(place)
-    axes.plot(*curve, common.STYLES[place % 4], color=colour, linewidth=1.4, label=label)
-    axes.fill_between(*curve, color=colour, alpha=0.15, linewidth=0)
+def _draw(axes, curve, i=0, label=None):
+    """Draw one density, as high as it is without what rises to infinity at its ends."""
+    color = style.color(i)
+    axes.plot(*curve, style.LINES[i % 4], color=color, linewidth=1.4, label=label)
+    axes.fill_between(*curve, color=color, alpha=0.15, linewidth=0)
     axes.set_yticks([])
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_ylim(0, max(axes.get_ylim()[1] if len(axes.lines) > 1 else 0, 1.08 * _top(curve)))
+    bare(axes, left=False)
+    top = 1.08 * np.max(curve[1][2:-2])
+    axes.set_ylim(0, max(axes.get_ylim()[1] if len(axes.lines) > 1 else 0, top))
 
 
-def _top(curve):
-    """Return the height of a density, without what rises to infinity at its ends."""
-    return np.max(curve[1][2:-2])
-
-
-def _under(axes, center, low, high):
+def _draw_below(axes, center, low, high):
     """Draw mean and interval below the density."""
     foot = -0.05
-    style = {"color": common.ink(), "transform": axes.get_xaxis_transform(), "clip_on": False}
-    axes.plot([low, high], [foot, foot], linewidth=2.5, solid_capstyle="butt", **style)
-    axes.plot(center, foot, "o", markersize=5, markerfacecolor=common.paper(), **style)
+    line = {"color": style.foreground(), "transform": axes.get_xaxis_transform(), "clip_on": False}
+    axes.plot([low, high], [foot, foot], linewidth=2.5, solid_capstyle="butt", **line)
+    axes.plot(center, foot, "o", markersize=5, markerfacecolor=style.background(), **line)
     axes.spines["bottom"].set_position(("axes", -0.1))
-
-
-def _marks(distribution, shape, reference, rope):
-    """Return functions that draw the reference and the rope, and tell their probability."""
-    found: list[Callable] = []
-
-    def chance_of(values, index):
-        return chance(float(np.broadcast_to(values, shape)[index]))
-
-    if reference is not None:
-        above = distribution.sf(reference)
-
-        def draw_reference(axes, index):
-            axes.axvline(reference, color=common.ink(), linestyle="--", linewidth=1)
-            return f"P(> {reference:g}) {chance_of(above, index)}"
-
-        found.append(draw_reference)
-    if rope is not None:
-        low, high = rope
-        inside = distribution.cdf(high) - distribution.cdf(low)
-
-        def draw_rope(axes, index):
-            axes.axvspan(low, high, color=common.paint(4), alpha=0.25, linewidth=0)
-            return f"P({low:g} to {high:g}) {chance_of(inside, index)}"
-
-        found.append(draw_rope)
-    return found
 
 
 def plot_prior_posterior(
@@ -234,22 +225,18 @@ def plot_prior_posterior(
         name: measure(fitted, measures, group=name, positive=positive)
         for name in ("prior", "posterior")
     }
-    draws = ("chain", "draw")
-    after = {name: each.transpose(*draws, ...)[0, 0] for name, each in groups["posterior"].items()}
-    panels = _panels(list(after.values()))
-    ranges = {
-        name: resolve(each).range for name, each in zip(after, several(measures), strict=True)
-    }
-    with canvas(
-        _size(len(panels)), ax=ax, number=len(panels), columns=min(_COLUMNS, len(panels))
-    ) as page:
+    first_draw = groups["posterior"].isel(chain=0, draw=0)
+    panels = _panels(list(first_draw.values()))
+    kernels = map(resolve, several(measures))
+    ranges = {name: kernel.range for name, kernel in zip(first_draw, kernels, strict=True)}
+    with _panel_canvas(len(panels), ax) as page:
         for axes, (name, where) in zip(page.panels, panels, strict=True):
-            for place, group in ((1, "prior"), (0, "posterior")):
-                drawn = Empirical(groups[group][name].sel(where).values.ravel())
-                _check_defined(drawn, name)
-                _draw(axes, common.density(drawn, ranges[name]), place, group)
-            axes.set_title(common.wrapped(common.called(name, where)), fontsize=9)
-        if page.own:
+            for i, group in ((1, "prior"), (0, "posterior")):
+                draws = Empirical(groups[group][name].sel(where).values.ravel())
+                _check_defined(draws, name)
+                _draw(axes, density(draws, ranges[name]), i, group)
+            axes.set_title(style.wrapped(style.label(name, where)), fontsize=9)
+        if page.is_new:
             # Below the panels, where there is nothing else.
             handles = page.axes.get_legend_handles_labels()
             page.figure.legend(
@@ -257,9 +244,256 @@ def plot_prior_posterior(
             )
         else:
             page.axes.legend(frameon=False, fontsize=8)
-        page.heading("prior and posterior", common.positive_of(fitted, positive))
+        page.heading("prior and posterior", style.positive_class(fitted, positive))
     return page.figure
 
 
-def _for(setting, name):
-    return setting.get(name) if isinstance(setting, Mapping) else setting
+def plot_priors(
+    evidence: xr.DataArray,
+    measure: str | Callable,
+    priors: Mapping[str, Any],
+    *,
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Draw the posterior density of a measure under several priors.
+
+    Parameters
+    ----------
+    evidence : DataArray, dims (actual, predicted)
+        Counts.
+    measure : str or callable
+    priors : mapping of str to concentration
+        A name for each prior: ``{"flat": 1.0, "experts": priors.elicit(...)}``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **keywords
+        Keywords of `bayescm.interval`: ``model``, ``draws``, ``random_seed`` ...
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=50, fn=30, fp=30, tn=35)
+    >>> experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=72.5)
+    >>> figure = plot_priors(counts, "f1", {"flat": 1.0, "experts": experts})
+    >>> len(figure.axes[0].lines)
+    2
+    """
+    if not isinstance(priors, Mapping) or not priors:
+        raise fail("no priors", priors, "a mapping from names to priors", 'pass {"flat": 1.0}')
+    with canvas((6, 3.6), ax=ax) as page:
+        for i, (name, prior) in enumerate(priors.items()):
+            distribution, template = distribution_of(
+                evidence, measure, concentration=prior, **keywords
+            )
+            if template.ndim:
+                todo = "select one matrix, and average over classes (e.g. f1_macro)"
+                raise fail("more than one density per prior", template.dims, "no other dims", todo)
+            line = {"color": style.color(i), "ls": style.LINES[i % 4], "label": style.wrapped(name)}
+            page.axes.plot(*density(distribution), **line)
+        page.axes.set(xlabel=template.name, ylabel="posterior density", ylim=(0, None))
+        bare(page.axes)
+        page.axes.legend(frameon=False)
+        page.heading("posterior by prior", style.positive_class(evidence))
+    return page.figure
+
+
+def density(distribution: Distribution, ends: tuple = (None, None)) -> np.ndarray:
+    """
+    Return the density of a distribution, and the points where it is.
+
+    It is that of the distribution itself: only draws are smoothed by a kernel, and distributions
+    of a few values are shown as steps.
+
+    Parameters
+    ----------
+    distribution : Distribution
+        Batch of shape (...).
+    ends : pair of float or None
+        The range of what is drawn: an estimate from draws is folded back there.
+
+    Returns
+    -------
+    ndarray, shape (..., 2, points)
+        Points and density.
+    """
+    if isinstance(distribution, LazyDraws):
+        return together([distribution], lambda drawn: _estimate(drawn.draws, ends))[0]
+    if isinstance(distribution, Empirical):
+        return _estimate(distribution.draws, ends)
+    return _density(distribution)
+
+
+def _estimate(draws, ends):
+    """Return a kernel estimate from draws (size, ...), of those that are defined."""
+    curves = np.empty((*draws.shape[1:], 2, _POINTS))
+    for index in np.ndindex(draws.shape[1:]):
+        curves[index] = _kernel(draws[:, *index], ends)
+    return curves
+
+
+def _kernel(draws, ends):
+    from arviz_stats.base import array_stats
+
+    draws = draws[np.isfinite(draws)]
+    low, high = draws.min(), draws.max()
+    if low == high:
+        return _steps(Empirical(draws), low, high)
+    room = 0.05 * (high - low)
+    low = low - room if ends[0] is None else max(low - room, ends[0])
+    high = high + room if ends[1] is None else min(high + room, ends[1])
+    # ArviZ's bandwidth follows the noise of the draws; these densities are smooth.
+    settings = {"bw_fct": 1.5, "bound_correction": True, "grid_len": _POINTS}
+    return np.stack(array_stats.kde(draws, custom_lims=(low, high), **settings)[:2])
+
+
+def _density(distribution):
+    low, high = (np.asarray(distribution.quantile(q), float) for q in (_TAIL, 1 - _TAIL))
+    room = 0.05 * (high - low)
+    least, most = (np.asarray(end, float) for end in distribution.support)
+    # To the end of the support where it is near: there the density is 0, or infinite.
+    low = np.where(low - room <= least, np.maximum(least, low - room), low)
+    high = np.where(high + room >= most, np.minimum(most, high + room), high)
+    x = np.linspace(low, high, _POINTS)
+    with np.errstate(all="ignore"):
+        y = np.asarray(distribution.pdf(x), float)
+    x, y = np.moveaxis(x, 0, -1), np.moveaxis(y, 0, -1)
+    ends = [0, -1]
+    y[..., ends] = np.where(np.isfinite(y[..., ends]), y[..., ends], y[..., [1, -2]])
+    with np.errstate(invalid="ignore"):
+        mass = np.trapezoid(y, x, axis=-1)
+    continuous = np.isfinite(y).all(axis=-1) & (np.abs(mass - 1) < 0.1)
+    if not continuous.all():
+        steps = _steps(distribution, low, high)
+        x, y = np.where(continuous[..., None], (x, y), steps)
+    return np.stack([x, y], axis=-2)
+
+
+def _steps(distribution, low, high):
+    """Return a histogram as a line: of a distribution that has no density."""
+    spread = np.where(high > low, high - low, 1e-3 * np.maximum(np.abs(high), 1))
+    edges = np.linspace(low - 0.02 * spread, high + 0.02 * spread, _POINTS // 8 + 1)
+    heights = np.diff([distribution.cdf(edge) for edge in edges], axis=0) / np.diff(edges, axis=0)
+    x = np.repeat(edges, 2, axis=0)[1:-1]
+    y = np.repeat(heights, 2, axis=0)
+    pad = np.linspace(0, len(x) - 1, _POINTS).round().astype(int)  # as many points as the others
+    return np.stack([np.moveaxis(values[pad], 0, -1) for values in (x, y)])
+
+
+def plot_region(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measures: tuple[str | Callable, str | Callable] = ("recall", "precision"),
+    *,
+    prob: float = 0.95,
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Draw the joint posterior of two measures as regions of highest density.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts, outcomes of several classifiers, or a fit; one region for every index of the other
+        dims, up to seven.
+    measures : pair of str or callable, default ("recall", "precision")
+        On the x and y axis. Lines of equal F1 are drawn if these are recall and precision.
+    prob : float in (0, 1), default 0.95
+        Mass of the outer region; the inner one holds half of the posterior.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **keywords
+        ``of``, and for counts ``model``, ``draws``, ``random_seed`` and the model's own keywords;
+        see `bayescm.interval`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> axes = plot_region(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), draws=2000).axes[0]
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('recall', 'precision')
+    """
+    check_prob(prob)
+    if len(several(measures)) != 2:
+        todo = 'pass measures=("recall", "precision")'
+        raise fail("a region needs two measures", measures, "a pair", todo)
+    outer = region(evidence, (measures[0], measures[1]), prob=prob, **keywords)
+    inner = region(evidence, (measures[0], measures[1]), prob=0.5, **keywords)
+    members = style.panels(outer["level"], ())
+    style.check_few(members, "regions")
+    names = [", ".join(f"{k} {v}" for k, v in where.items()) for where in members]
+    width = 5.6 if len(members) == 1 else 6.2 + 0.08 * min(style.longest_line(names), 30)
+    with canvas((width, 5.6), ax=ax) as page:
+        ends = [
+            _draw_region(page.axes, i, outer.sel(where), inner["level"].sel(where).item(), name)
+            for i, (where, name) in enumerate(zip(members, names, strict=True))
+        ]
+        _frame(page.axes, [resolve(name) for name in measures], np.array(ends))
+        if len(members) > 1:
+            # Beside the axes: "best" does not see the regions, and would hide one.
+            page.axes.legend(fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+        levels = f"dot: mean; 50% and {100 * prob:g}% highest-density region"
+        page.heading(levels, style.positive_class(evidence, keywords.get("positive")))
+    return page.figure
+
+
+def _draw_region(axes, i, outer, inner_level, name):
+    """Draw the regions of one member, the outer one first, and its mean; return their ends."""
+    grid, color = outer["density"], style.color(i)
+    x, y = (grid.coords[dim].values for dim in grid.dims)
+    values = grid.values
+    axes.plot(
+        np.average(x, weights=values.sum(1)),
+        np.average(y, weights=values.sum(0)),
+        style.MARKERS[i],
+        color=style.background(),
+        markeredgecolor=color,
+        linestyle="none",
+        zorder=3,
+        label=style.wrapped(name) or None,
+    )
+    level = outer["level"].item()
+    for height, alpha in ((level, 0.06 if name else 0.2), (inner_level, 0.35)):
+        axes.contourf(x, y, values.T, [height, 2 * values.max()], colors=[color], alpha=alpha)
+        axes.contour(x, y, values.T, [height], colors=[color], linewidths=1.3)
+    inside = values >= level
+    return x[inside.any(1)][[0, -1]], y[inside.any(0)][[0, -1]]
+
+
+def _frame(axes, kernels, ends):
+    axes.set_xlabel(kernels[0].__name__)
+    axes.set_ylabel(kernels[1].__name__)
+    bare(axes)
+    low, high = ends[..., 0].min(axis=0), ends[..., 1].max(axis=0)
+    low, high = low - 0.08 * (high - low), high + 0.08 * (high - low)
+    if all(kernel.range == (0, 1) for kernel in kernels):
+        # One scale and one length for both axes, inside [0, 1].
+        length = min(1.0, (high - low).max())
+        low = np.clip((low + high - length) / 2, 0, 1 - length)
+        high = low + length
+        axes.set_aspect("equal")
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    if {kernel.canonical for kernel in kernels} == {"recall", "precision"}:
+        equal_f1(axes)
+
+
+def equal_f1(axes):
+    """Draw lines of equal F1 in the background."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    x, y = np.linspace(left, right, 300), np.linspace(low, high, 300)[:, None]
+    f1 = 2 * x * y / np.maximum(x + y, 1e-9)
+    levels = np.arange(0.1, 1, 0.1)
+    lines = axes.contour(
+        x, y.ravel(), f1, levels, colors=[style.muted(0.25)], linewidths=0.8, zorder=0
+    )
+    axes.clabel(lines, fmt="F1 %.1f", fontsize=7, colors=[style.muted(0.6)])

@@ -14,20 +14,20 @@ from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
 from bayescm.measures.labelled import kernels, several
 from bayescm.measures.over_folds import fold_macro, fold_micro
-from bayescm.plots import common
-from bayescm.plots.canvas import canvas
+from bayescm.plots import style
+from bayescm.plots.canvas import band, canvas, name_rows, rows
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Together: what is drawn, by which model or t method, in which colour and with which marker.
-_MODELS = [
-    ("partially pooled", "hierarchical_folds"),
-    ("pooled, discounted", "pooled_folds"),
-    ("averaged", "averaged_folds"),
-]
+# The models of all folds together, by what their rows are called.
+_MODELS = {
+    "partially pooled": "hierarchical_folds",
+    "pooled, discounted": "pooled_folds",
+    "averaged": "averaged_folds",
+}
 _ROW, _MOST = 0.28, 60
 
 
@@ -81,93 +81,86 @@ def plot_folds(
     """
     if len(several(measure)) != 1:
         raise fail("one measure at a time", measure, "a name or a function", "ask for each")
-    members = _members(counts)
-    evaluations = {name: _one_evaluation(each, measure) for name, each in members.items()}
-    prior = {} if concentration is None else {"concentration": concentration}
-    rows = {
-        name: [each(counts, measure, prob, kind, prior) for each in (_alone, _together)]
-        for name, counts in evaluations.items()
+    runs = {
+        name: _one_cross_validation(run, measure) for name, run in _by_classifier(counts).items()
     }
-    longest = max(len(alone) + len(together) for alone, together in rows.values())
-    number = len(rows)
+    prior = {} if concentration is None else {"concentration": concentration}
+    single, pooled = (
+        {name: ask(run, measure, prob, kind, prior) for name, run in runs.items()}
+        for ask in (_single_folds, _all_folds)
+    )
+    longest = max(len(single[name]) + len(pooled[name]) for name in runs)
+    number = len(runs)
     size = (6 * number + 2, _ROW * longest + 1.6)
     with canvas(size, ax=ax, number=number, columns=number, sharex=True) as page:
-        for axes, (name, counts) in zip(page.panels, evaluations.items(), strict=True):
-            _draw(axes, *rows[name])
-            axes.axvline(
-                fold_micro(counts, measure).item(),
-                color=common.grey(),
-                linestyle=":",
-                linewidth=1,
-                zorder=0,
-            )
-            axes.set_xlabel(kernels(measure, counts)[0].__name__)
+        for axes, (name, run) in zip(page.panels, runs.items(), strict=True):
+            _draw(axes, single[name], pooled[name])
+            summed = fold_micro(run, measure).item()
+            axes.axvline(summed, color=style.muted(), linestyle=":", linewidth=1, zorder=0)
+            axes.set_xlabel(kernels(measure, run)[0].__name__)
             if number > 1:
                 axes.set_title(name)
-        words = f"marker: estimate; bar: {common.words_for(prob, kind)}", "dotted: all folds summed"
-        missing = [int(fold_macro(each, measure).undefined_folds) for each in evaluations.values()]
-        undefined = f"undefined in {sum(missing)} folds" if any(missing) else ""
-        page.heading(*words, common.positive_of(counts), undefined)
+        missing = sum(int(fold_macro(run, measure).undefined_folds) for run in runs.values())
+        page.heading(
+            f"marker: estimate; bar: {style.interval_words(prob, kind)}",
+            "dotted: all folds summed",
+            style.positive_class(run),
+            f"undefined in {missing} folds" if missing else "",
+        )
     return page.figure
 
 
-def _members(counts):
+def _by_classifier(counts):
     """Return the counts of every classifier, by its name."""
     counts = as_counts(counts)
     if "classifier" not in counts.dims:
         return {"": counts}
     names = counts["classifier"].values.tolist()
-    return {str(name): counts.isel(classifier=place) for place, name in enumerate(names)}
+    return {str(name): counts.isel(classifier=i) for i, name in enumerate(names)}
 
 
-def _draw(axes, alone, together):
-    """Draw a marker and a bar for each row, the folds first."""
-    ticks = []
-    for place, (label, center, ends, paint, marker) in enumerate([*alone, *together]):
-        y = place + (place >= len(alone))  # a gap between the folds and what they say together
-        axes.plot(ends, [y, y], color=paint, linewidth=2, solid_capstyle="butt")
-        axes.plot(center, y, marker, color=paint, markersize=5)
-        ticks.append((y, label))
-    axes.set_yticks(*zip(*ticks, strict=True))
-    axes.invert_yaxis()
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _alone(counts, measure, prob, kind, prior):
-    """Return label, mean, ends, colour and marker of every fold by itself."""
-    rows = stack(counts)
-    if rows.sizes["fold"] > _MOST:
+def _single_folds(counts, measure, prob, kind, prior):
+    """Return label, estimate and interval of every fold by itself."""
+    folds = stack(counts)
+    if folds.sizes["fold"] > _MOST:
         todo = "select some folds or repeats"
-        raise fail("too many folds to read", rows.sizes["fold"], f"at most {_MOST}", todo)
-    single = rows.rename(fold="batch")
+        raise fail("too many folds to read", folds.sizes["fold"], f"at most {_MOST}", todo)
+    batch = folds.rename(fold="batch")
     keywords = {"model": "dirichlet_multinomial", **prior}
-    ends = interval(single, measure, prob=prob, kind=kind, **keywords).values
-    centers = mean(single, measure, **keywords).values
+    ends = interval(batch, measure, prob=prob, kind=kind, **keywords).values
+    centers = mean(batch, measure, **keywords).values
     repeats = counts.sizes.get("repeat", 1)
-    names = [
+    labels = [
         f"repeat {repeat}, fold {fold}" if repeats > 1 else f"fold {fold}"
         for repeat in range(repeats)
         for fold in range(counts.sizes["fold"])
     ]
-    paint = [common.grey()] * len(names), ["o"] * len(names)
-    return list(zip(names, centers, ends, *paint, strict=True))
+    return list(zip(labels, centers, ends, strict=True))
 
 
-def _together(counts, measure, prob, kind, prior):
+def _all_folds(counts, measure, prob, kind, prior):
     """Return the same of the models of folds and of the t intervals."""
     rows = []
-    for place, (label, model) in enumerate(_MODELS):
+    for label, model in _MODELS.items():
         ends = interval(counts, measure, prob=prob, kind=kind, model=model, **prior).values
-        center = mean(counts, measure, model=model, **prior).item()
-        rows.append((label, center, ends, common.paint(place), common.MARKERS[place]))
-    methods = ["resampled"] if counts.sizes.get("repeat", 1) > 1 else ["plain", "corrected"]
+        rows.append((label, mean(counts, measure, model=model, **prior).item(), ends))
     macro = fold_macro(counts, measure).item()
-    for method in dict.fromkeys([*methods, "resampled"]):
-        place = len(rows)
-        ends = fold_t(counts, measure, method=method, prob=prob).values
+    repeated = counts.sizes.get("repeat", 1) > 1
+    for method in ["resampled"] if repeated else ["plain", "corrected", "resampled"]:
         label = "K-fold t" if method == "plain" else f"{method} t"
-        rows.append((label, macro, ends, common.paint(place), common.MARKERS[place]))
+        rows.append((label, macro, fold_t(counts, measure, method=method, prob=prob).values))
     return rows
+
+
+def _draw(axes, single, pooled):
+    """Draw the folds, and below a gap a row of each method for all of them."""
+    y = [*range(len(single)), *range(len(single) + 1, len(single) + 1 + len(pooled))]
+    name_rows(axes, y, [label for label, _, _ in [*single, *pooled]])
+    _, centers, ends = zip(*single, strict=True)
+    rows(axes, y[: len(single)], ends, centers, color=style.muted())
+    for i, (_, center, ends) in enumerate(pooled):
+        one = {"color": style.color(i), "marker": style.MARKERS[i]}
+        rows(axes, [y[len(single) + i]], [ends], [center], **one)
 
 
 def plot_omega(
@@ -210,32 +203,34 @@ def plot_omega(
     >>> [axes.get_title() for axes in plot_omega(counts, ["precision", "recall"]).axes]
     ['precision', 'recall']
     """
-    wanted = several(measures)
-    counts = _one_evaluation(counts, *wanted)
+    names = several(measures)
+    counts = _one_cross_validation(counts, *names)
     matrices = stack(counts).sizes["fold"]
-    known = pooled_folds(counts)
-    omegas = np.unique([*np.linspace(1 / matrices, 1, 40), known.omega])
+    default = pooled_folds(counts).omega
+    omegas = np.unique([*np.linspace(1 / matrices, 1, 40), default])
     keywords: dict[str, Any] = {"model": "pooled_folds", "prob": prob, "kind": kind}
     if concentration is not None:
         keywords["concentration"] = concentration
-    number = len(wanted)
+    number = len(names)
     with canvas((3.6 * number + 0.6, 3.6), ax=ax, number=number, columns=number) as page:
-        for axes, measure in zip(page.panels, wanted, strict=True):
-            ends = np.stack([interval(counts, measure, omega=each, **keywords) for each in omegas])
-            axes.fill_between(omegas, *ends.T, color=common.paint(0), alpha=0.25, linewidth=0)
-            axes.plot(omegas, ends, color=common.paint(0), linewidth=1)
-            axes.axhline(fold_micro(counts, measure).item(), color=common.grey(), linestyle=":")
-            axes.axvline(known.omega, color=common.paint(1), linestyle="--")
+        for axes, measure in zip(page.panels, names, strict=True):
+            ends = [interval(counts, measure, omega=omega, **keywords) for omega in omegas]
+            band(axes, omegas, ends, color=style.color(0), edges=True)
+            axes.axhline(fold_micro(counts, measure).item(), color=style.muted(), linestyle=":")
+            axes.axvline(default, color=style.color(1), linestyle="--")
             axes.set_title(kernels(measure, counts)[0].__name__)
             axes.set_xlabel("omega")
             axes.set_xlim(omegas[0], 1)
-        words = common.words_for(prob, kind), common.positive_of(counts)
-        lines = "dotted: all folds summed", f"dashed: the default, {known.omega:.3g}"
-        page.heading(*words, *lines)
+        page.heading(
+            style.interval_words(prob, kind),
+            style.positive_class(counts),
+            "dotted: all folds summed",
+            f"dashed: the default, {default:.3g}",
+        )
     return page.figure
 
 
-def _one_evaluation(counts, *measures):
+def _one_cross_validation(counts, *measures):
     """Return canonical counts of one cross-validation, or raise."""
     counts = as_counts(counts)
     stack(counts)

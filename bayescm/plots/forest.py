@@ -1,4 +1,4 @@
-"""Intervals of many measures, classes, classifiers or groups, one below the other."""
+"""Intervals one below the other: of measures, classes, classifiers and groups; of many slices."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.summary import COLUMNS, summary
-from bayescm.plots import common, interactive
-from bayescm.plots.canvas import canvas
+from bayescm.answers.groups.slices import worst_slices
+from bayescm.answers.summary import COLUMNS, nested_summary
+from bayescm.plots import interactive, style
+from bayescm.plots.canvas import canvas, name_rows, rows, write_beside
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Rows that still read, the mass of the thick part of an interval, inches of a row.
 _MOST, _INNER, _ROW = 80, 0.5, 0.3
+# Of slices: so many are all named, in rows of so many inches; of more, so many of the worst.
+_ALL_NAMED, _SLICE, _MOST_NAMED = 40, 0.24, 15
 
 
 def plot_forest(
@@ -69,103 +72,184 @@ def plot_forest(
     >>> [tick.get_text() for tick in axes.get_yticklabels()]
     ['precision', 'recall']
     """
-    table = summary(evidence, measures, prob=prob, kind=kind, **keywords)
-    inner = summary(evidence, measures, prob=_INNER, kind=kind, **keywords)
-    table[["inner_lower", "inner_upper"]] = inner[["lower", "upper"]]
-    table = _placed(table)
+    table = nested_summary(evidence, measures, prob=prob, inner=_INNER, kind=kind, **keywords)
+    table = _arranged(table)
     if len(table) > _MOST:
         todo = "select some measures or members, or read summary()"
         raise fail("too many rows to read", len(table), f"at most {_MOST}", todo)
-    shared = (table["colour"] >= 0).any()
+    shared = (table["color"] >= 0).any()
     tall = table["label"].str.count("\n").max() + 1
     height = _ROW * max(tall * 0.6, 1) * (table["y"].max() + 1) + 1.4
-    with canvas((7 + 0.07 * common.widest(table["label"]), height), ax=ax) as page:
-        for colour, rows in table.groupby("colour"):
-            _draw(page.axes, rows, int(colour) if shared else 0)
-        _write(page.axes, table)
+    with canvas((7 + 0.07 * style.longest_line(table["label"]), height), ax=ax) as page:
+        axes = page.axes
+        for number, members in table.groupby("color"):
+            _draw_members(axes, members, int(number) if shared else 0, shared)
+        named = table.drop_duplicates("label")
+        name_rows(axes, named["tick"], named["label"], last=table["y"].max())
+        write_beside(axes, table["y"], [_numbers(row) for row in table.itertuples()])
+        if table["measure"].nunique() == 1:
+            axes.set_xlabel(table["measure"].iloc[0])
         if reference is not None:
-            page.axes.axvline(reference, color=common.ink(), linestyle="--", linewidth=1, zorder=1)
+            axes.axvline(reference, color=style.foreground(), linestyle="--", linewidth=1, zorder=1)
         if rope is not None:
-            page.axes.axvspan(*rope, color=common.paint(4), alpha=0.25, linewidth=0, zorder=0)
+            axes.axvspan(*rope, color=style.color(4), alpha=0.25, linewidth=0, zorder=0)
         if shared:
-            _legend(page.axes, table)
-        words = f"dot: mean; bars: 50% and {common.words_for(prob, kind)}"
+            # Above the panel, in as many columns as the names leave room for.
+            room = max(1, 90 // (style.longest_line(table["member"]) + 6))
+            place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+            axes.legend(**place, ncols=min(4, room), frameon=False, fontsize=9)
+        bars = f"dot: mean; bars: 50% and {style.interval_words(prob, kind)}"
         inside = (table["inner_lower"] <= table["mean"]) & (table["mean"] <= table["inner_upper"])
         skewed = not inside[table["mean"].notna()].all()
         aside = "a dot beside its 50% bar: skewed" if skewed else ""
-        page.to_point_at(partial(interactive.forest, table))
-        page.heading(words, aside, common.positive_of(evidence, keywords.get("positive")))
+        page.interactive(partial(interactive.forest, table))
+        page.heading(bars, aside, style.positive_class(evidence, keywords.get("positive")))
     return page.figure
 
 
-def _legend(axes, table):
-    """Name the members above the panel, in as many columns as their names leave room for."""
-    room = max(1, 90 // (common.widest(table["member"]) + 6))
-    where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-    axes.legend(**where, ncols=min(4, room), frameon=False, fontsize=9)
-
-
-def _placed(table: pd.DataFrame) -> pd.DataFrame:
-    """Add to each row its label, its place from the top, its member and colour (-1: none)."""
-    dims = [name for name in table.columns if name not in ("measure", "inner_lower", "inner_upper")]
-    dims = [name for name in dims if name not in COLUMNS]
-    shared = _shared(table, dims)
+def _arranged(table: pd.DataFrame) -> pd.DataFrame:
+    """Add to each row its label, its height from the top, its member and colour (-1: none)."""
+    numbers = ("measure", "inner_lower", "inner_upper", *COLUMNS)
+    dims = [name for name in table.columns if name not in numbers]
+    shared = _shared_dim(table, dims)
     table = table.copy()
     rest = [name for name in dims if name != shared]
     where = [{name: row[name] for name in rest} for row in table.to_dict("records")]
-    names = table["measure"].tolist()
-    labels = [common.called(name, each) for name, each in zip(names, where, strict=True)]
+    labels = [style.label(*pair) for pair in zip(table["measure"], where, strict=True)]
     if table["measure"].nunique() == 1 and rest:
-        labels = [", ".join(str(value) for value in each.values()) for each in where]
+        labels = [", ".join(str(value) for value in index.values()) for index in where]
     members = table[shared] if shared else pd.Series([np.nan] * len(table))
-    table["colour"] = pd.factorize(members)[0]
-    table["member"] = [common.wrapped(f"{shared} {each}", 40) for each in members]
-    table["group"] = pd.factorize(pd.Series(labels))[0]
-    table["label"] = [common.wrapped(each) for each in labels]
-    table = table.sort_values("group", kind="stable", ignore_index=True)
-    table["y"] = table.index + (table["group"] if shared else 0)
-    table["tick"] = table.groupby("group")["y"].transform("mean")
+    table["color"] = pd.factorize(members)[0]
+    table["member"] = [style.wrapped(f"{shared} {name}", 40) for name in members]
+    table["block"] = pd.factorize(pd.Series(labels))[0]
+    table["label"] = [style.wrapped(text) for text in labels]
+    table = table.sort_values("block", kind="stable", ignore_index=True)
+    table["y"] = table.index + (table["block"] if shared else 0)
+    table["tick"] = table.groupby("block")["y"].transform("mean")
     return table
 
 
-def _shared(table, dims):
+def _shared_dim(table, dims):
     """Return the dim whose members share the rows of a measure, or None."""
     if table["measure"].nunique() < 2:
         return None
-    few = [name for name in dims if 1 < table[name].nunique() < common.MOST_COLOURS]
+    few = [name for name in dims if 1 < table[name].nunique() < style.MOST_COLORS]
     return few[0] if few else None
 
 
-def _draw(axes, rows, colour):
-    paint = common.paint(colour)
-    axes.hlines(rows["y"], rows["lower"], rows["upper"], color=paint, linewidth=1.2)
-    axes.hlines(rows["y"], rows["inner_lower"], rows["inner_upper"], color=paint, linewidth=3.5)
-    axes.plot(
-        rows["mean"],
-        rows["y"],
-        common.MARKERS[colour],
-        color=common.paper(),
-        markeredgecolor=paint,
-        markersize=5.5,
-        linestyle="none",
-        label=rows["member"].iloc[0] if rows["colour"].iloc[0] >= 0 else None,
+def _draw_members(axes, members, i, shared):
+    """Draw the rows of one member of a shared dim; what has none of them (-1) is not named."""
+    rows(
+        axes,
+        members["y"],
+        members[["lower", "upper"]],
+        members["mean"],
+        inner=members[["inner_lower", "inner_upper"]],
+        color=style.color(i),
+        marker=style.MARKERS[i],
+        size=5.5,
+        width=1.2,
+        filled=False,
+        label=members["member"].iloc[0] if shared and i >= 0 else None,
     )
 
 
-def _write(axes, table):
-    """Name the rows at the left and write their numbers at the right."""
-    ticks = table.drop_duplicates("label")
-    axes.set_yticks(ticks["tick"], ticks["label"])
-    axes.set_ylim(table["y"].max() + 0.7, -0.7)
-    for row in table.itertuples():
-        text = "undefined (0/0)"
-        if not np.isnan(row.lower):
-            text = f"{row.mean:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
-        where = axes.get_yaxis_transform()
-        axes.text(1.02, row.y, text, transform=where, va="center", fontsize=8, color=common.grey())
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color=common.grey(0.1))
-    axes.set_axisbelow(True)
-    if table["measure"].nunique() == 1:
-        axes.set_xlabel(table["measure"].iloc[0])
+def _numbers(row):
+    if np.isnan(row.lower):
+        return "undefined (0/0)"
+    return f"{row.mean:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
+
+
+def plot_slices(
+    evidence: Any,
+    measure: str | Callable,
+    *,
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Draw the intervals of slices in the order of their means, those flagged as bad in colour.
+
+    Up to 40 slices are named; of more, the worst of those flagged.
+
+    Parameters
+    ----------
+    evidence, measure
+        As :func:`bayescm.worst_slices` takes them.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **keywords
+        The remaining keywords of :func:`bayescm.worst_slices`, such as ``threshold=0.8``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> tp = [45, 44, 46, 43, 45, 44, 28, 45]
+    >>> cells = bcm.from_cells(tp=tp, fn=[50 - each for each in tp], fp=[9] * 8, tn=[41] * 8)
+    >>> figure = plot_slices(cells.rename(batch="group"), "recall", threshold=0.8)
+    >>> figure.axes[0].get_xlabel()
+    'recall'
+    """
+    table = worst_slices(evidence, measure, **keywords)
+    facts = table.attrs
+    dims = list(table)[1 : list(table).index("examples")]
+    # By the value and not by p_bad, so that the picture has one direction.
+    worst_last = table["mean"].corr(table["p_bad"]) > 0
+    table = table.sort_values("mean", ascending=not worst_last, kind="stable", ignore_index=True)
+    names = [", ".join(map(str, row)) for row in table[dims].itertuples(index=False)]
+    few = len(table) <= _ALL_NAMED
+    named = list(range(len(table))) if few else _worst_flagged(table)
+    labels = [style.wrapped(names[row]) for row in named]
+    flagged = [name for name, bad in zip(names, table["flagged"], strict=True) if few or bad]
+    width = 6.5 + 0.07 * style.longest_line([style.wrapped(name) for name in flagged])
+    height = max(2.6, _SLICE * len(table) + 1.5) if few else 7.0
+    with canvas((width, height), ax=ax) as page:
+        axes = page.axes
+        _draw_slices(axes, table, few)
+        name_rows(axes, named, labels, last=len(table) - 1)
+        if not few:
+            axes.tick_params(axis="y", labelsize=8)
+            axes.set_ylabel(f"{len(table)} slices, the worst at the top")
+        if (threshold := facts["threshold"]) is not None:
+            axes.axvline(threshold, color=style.foreground(), linestyle="--", linewidth=1, zorder=1)
+        axes.set_xlabel(facts["measure"])
+        bars = f"bars: {style.interval_words(facts['prob'], facts['kind'])}; crosses: observed"
+        number = int(table["flagged"].sum())
+        flags = f"{number} of {len(table)} flagged (filled)" if number else ""
+        flags += f", of which {facts['expected_false']:.1f} falsely" if number else ""
+        page.heading(bars, flags or f"none of {len(table)} flagged", style.positive_class(evidence))
+    return page.figure
+
+
+def _worst_flagged(table):
+    """Return some flagged rows, the worst first, as far apart as their names can be read."""
+    named: list[int] = []
+    for row in np.flatnonzero(table["flagged"]).tolist():
+        if len(named) < _MOST_NAMED and (not named or row - named[-1] >= len(table) / 64):
+            named.append(row)
+    return named
+
+
+def _draw_slices(axes, table, few):
+    for flagged in (False, True):
+        part = table[table["flagged"] == flagged]
+        color = style.color(1) if flagged else style.muted(0.45 if few else 0.25)
+        width = 2.0 if few else (1.2 if flagged else 0.6)
+        size = 5.5 if few else (3.0 if flagged else 1.5)
+        ends = part[["lower", "upper"]]
+        rows(
+            axes,
+            part.index,
+            ends,
+            part["mean"],
+            color=color,
+            width=width,
+            size=size,
+            filled=flagged,
+        )
+    cross = {"markersize": 4 if few else 2, "alpha": 1 if few else 0.5, "linestyle": "none"}
+    axes.plot(table["observed"], table.index, "x", color=style.muted(0.8), zorder=2, **cross)

@@ -17,9 +17,10 @@ from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.trees import cells_of, extra_dims, listed, told, variables_of
-from bayescm.plots import common, interactive
-from bayescm.plots.canvas import canvas
+from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
+from bayescm.measures.trees import told as with_positive_class
+from bayescm.plots import interactive, style
+from bayescm.plots.canvas import bare, canvas, rows
 from bayescm.posterior.route import default_model, posterior_of
 from bayescm.validate import check_choice, check_kind, check_number, check_prob, check_seed, fail
 
@@ -108,18 +109,14 @@ def plot_matrix(
     check_prob(prob), check_kind(kind), check_choice("per", per, list(_WHOLES))
     if order is not None:
         check_choice("order", order, ["labels", "error"])
-    evidence, modelled = told(evidence, keywords.pop("positive", None)), True
+    evidence = with_positive_class(evidence, keywords.pop("positive", None))
+    of_model = isinstance(evidence, xr.DataTree) or has_model(evidence, keywords)
     if isinstance(evidence, xr.DataTree):
-        if keywords:
-            todo = "pass them to fit, or draw the counts"
-            raise fail("a fit has its model and prior", [*keywords], "no keywords of a model", todo)
-        counts, shares, distribution = _of_tree(evidence, per)
-    elif _asks_a_model(as_counts(evidence), keywords):
+        counts, shares, distribution = _of_tree(evidence, per, **keywords)
+    elif of_model:
         counts, shares, distribution = _of_model(evidence, per, **keywords)
     else:
-        modelled, concentration = False, keywords.get("concentration", 0.5)
-        check_number("concentration", concentration, 0, usual=0.5)
-        counts, shares, distribution = _of_counts(evidence, per, concentration)
+        counts, shares, distribution = _of_counts(evidence, per, **keywords)
     classes = len(counts["actual"])
     if classes > _MOST:
         todo = "merge classes, or read summary(counts, 'recall')"
@@ -127,8 +124,8 @@ def plot_matrix(
     ends = distribution.hdi(prob) if kind == "hdi" else distribution.eti(prob)
     if order == "error" or (order is None and classes > _FEW):
         worst = np.argsort(np.nan_to_num(np.diag(shares), nan=2.0), kind="stable")
-        counts, places = counts[worst, worst], np.ix_(worst, worst)
-        shares, ends = shares[places], ends[places]
+        counts, index = counts[worst, worst], np.ix_(worst, worst)
+        shares, ends = shares[index], ends[index]
     beside = classes > _FEW and per != "all" and ax is None
     side = max(3.2, next(cell for most, cell, _, _ in _SIZES if classes <= most) * classes)
     size = (side + 2.3, side + 1.3)
@@ -137,73 +134,104 @@ def plot_matrix(
         size = (side + 4.8, side + 2.2)
         panels = {"number": 2, "columns": 2, "width_ratios": [side, 2.2], "sharey": True}
     with canvas(size, ax=ax, **panels) as page:
-        _draw(page, counts, shares, ends, per)
+        _draw_cells(page, counts, shares, ends, per)
         if beside:
-            _draw_classes(page.panels[1], counts, shares, ends, per)
-        by = " by the model" if modelled else ""
-        shown = "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}{by}"
-        sorted_by = "classes by error, worst first" if order != "labels" and beside else ""
-        words = common.words_for(prob, kind) if classes <= _FEW or beside else ""
-        page.to_point_at(partial(interactive.matrix, counts, shares, ends, _WHOLES[per]))
-        page.heading(shown, words, sorted_by, common.positive_of(evidence))
+            _draw_classes(page.panels[1], shares, ends, per)
+        by = " by the model" if of_model else ""
+        page.interactive(partial(interactive.matrix, counts, shares, ends, _WHOLES[per]))
+        page.heading(
+            "count" if classes > _FEW else f"count, share of the {_WHOLES[per]}{by}",
+            style.interval_words(prob, kind) if classes <= _FEW or beside else "",
+            "classes by error, worst first" if order != "labels" and beside else "",
+            style.positive_class(evidence),
+        )
     return page.figure
 
 
-def _draw(page, counts, shares, ends, per):
+def _draw_cells(page, counts, shares, ends, per):
     """Draw the matrix with what is written in its cells."""
     from matplotlib.colors import Normalize, PowerNorm
 
     axes, classes = page.axes, len(shares)
     few = classes <= _FEW
     norm = Normalize(0, 1) if few else PowerNorm(0.5, 0, 1)
-    image = axes.imshow(
-        shares, cmap=common.shades(), norm=norm, aspect="equal" if few or not page.own else "auto"
-    )
-    axes.set_facecolor(common.grey(0.15))  # seen where a class has no examples
+    aspect = "equal" if few or not page.is_new else "auto"
+    image = axes.imshow(shares, cmap=style.colormap(), norm=norm, aspect=aspect)
+    axes.set_facecolor(style.muted(0.15))  # seen where a class has no examples
     label = f"proportion of the {_WHOLES[per]}"
     bar = page.figure.colorbar(image, ax=page.panels, shrink=0.7 if few else 0.5, label=label)
     bar.outline.set_visible(False)
-    _, _, points, digits = next(each for each in _SIZES if classes <= each[0])
+    _, _, points, digits = next(size for size in _SIZES if classes <= size[0])
     for (row, column), count in np.ndenumerate(counts.values):
         if classes <= _WRITTEN and (few or count > 0):
             share = shares[row, column]
             text = _text(count, share, ends[row, column], digits) if few else f"{count:,.4g}"
-            colour = common.on_shade(norm(share))
-            axes.text(column, row, text, ha="center", va="center", fontsize=points, color=colour)
-    _name_axes(axes, counts)
+            color = style.text_color_on(norm(share))
+            axes.text(column, row, text, ha="center", va="center", fontsize=points, color=color)
+    _name_classes(axes, counts)
 
 
-def _draw_classes(axes, counts, shares, ends, per):
+def _text(count, share, ends, digits):
+    low, high = 100 * ends
+    percentage = "no examples" if np.isnan(share) else f"{100 * share:.{digits}f}%"
+    return f"{count:,g}\n{percentage}\n[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _name_classes(axes, counts):
+    labels = [style.wrapped(label, 24) for label in counts["actual"].values]
+    few, size = len(labels) <= _FEW, 9 if len(labels) <= 6 else 7.5
+    between = "\nn = " if few else "  "
+    if len(labels) > _WRITTEN:
+        size = 5
+    for axis, over in ((axes.yaxis, "predicted"), (axes.xaxis, "actual")):
+        totals = counts.sum(over).values
+        names = [f"{label}{between}{n:,.6g}" for label, n in zip(labels, totals, strict=True)]
+        axis.set_ticks(range(len(labels)), names, fontsize=size)
+    longest = style.longest_line(labels)
+    if not few:
+        axes.tick_params(axis="x", rotation=90)
+    elif longest > (14 if len(labels) <= 4 else 6):
+        for tick in axes.get_xticklabels():
+            tick.set(rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_xlabel("predicted class" if few else "predicted class, with its total")
+    axes.set_ylabel("actual class" if few else "actual class, with its total")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
+def _draw_classes(axes, shares, ends, per):
     """Draw the diagonal with its intervals: a row for each class."""
-    rows = np.arange(len(shares))
-    low, high = np.moveaxis(ends[rows, rows], -1, 0)
-    axes.hlines(rows, low, high, color=common.paint(0), linewidth=1.2)
-    axes.plot(np.diag(shares), rows, "o", color=common.paint(0), markersize=3)
+    y = np.arange(len(shares))
+    rows(axes, y, ends[y, y], np.diag(shares), color=style.color(0), width=1.2, size=3)
     axes.set_xlim(-0.02, 1.02)
     axes.set_xlabel("recall" if per == "actual" else "precision")
-    axes.grid(axis="x", color=common.grey(0.15))
+    axes.grid(axis="x", color=style.muted(0.15))
     axes.set_axisbelow(True)
     axes.tick_params(axis="y", left=False, labelleft=False)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    bare(axes, left=False)
 
 
-def _of_counts(evidence, per, concentration):
+def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
+    """Return whether the shares are a model's: one that is named, or that such counts have."""
+    if keywords.keys() - {*ASKED, "concentration"}:
+        return True
+    if keywords.get("of", "parameter") != "parameter":
+        return True
+    return default_model(as_counts(counts)) != "dirichlet_multinomial"
+
+
+def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):
     """Return counts, observed shares, and the distribution of each cell's share as a proportion."""
+    if unused:
+        todo = "leave them out, or name a model, such as model='dirichlet_multinomial'"
+        what = "the intervals of proportions are exact, and need no such keywords"
+        raise fail(what, [*unused], ["concentration"], todo)
+    check_number("concentration", concentration, 0, usual=0.5)
     counts = _one_matrix(as_counts(evidence), ())
     cells = counts.values.astype(float)
     whole = np.broadcast_to(cells.sum(axis=_AXES[per], keepdims=True), cells.shape)
     shares = np.divide(cells, whole, out=np.full(cells.shape, np.nan), where=whole > 0)
     return counts, shares, Beta(cells + concentration, whole - cells + concentration)
-
-
-def _asks_a_model(counts, keywords):
-    """Say whether the shares are a model's: one that is named, or that such counts have."""
-    if (
-        keywords.keys() - {*ASKED, "concentration"}
-        or keywords.get("of", "parameter") != "parameter"
-    ):
-        return True
-    return default_model(counts) != "dirichlet_multinomial"
 
 
 def _of_model(
@@ -220,32 +248,32 @@ def _of_model(
         dim = posterior.frame.dims[0]
         todo = f"select one of {dim}, or sum over it"
         raise fail("more than one matrix", dict(posterior.batch.sizes), "one matrix", todo)
-    columns = [resolve(_column(place, _AXES[per])) for place in range(evidence.sizes["predicted"])]
+    columns = [resolve(_share_of(i, _AXES[per])) for i in range(evidence.sizes["predicted"])]
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     check_room(posterior, columns, size)
     rng, of = np.random.default_rng(check_seed(random_seed)), posterior.check_of(of)
-    drawn = posterior.draw(columns, size, rng, of=of, n=check_size(n, of))
-    distribution, counts = Empirical(np.stack(drawn, axis=-1)), in_order(as_counts(evidence))
-    return (
-        counts.sum([dim for dim in counts.dims if dim not in CELLS]),
-        distribution.mean(),
-        distribution,
-    )
+    shares = posterior.draw(columns, size, rng, of=of, n=check_size(n, of))
+    distribution, counts = Empirical(np.stack(shares, axis=-1)), in_order(as_counts(evidence))
+    summed = counts.sum([dim for dim in counts.dims if dim not in CELLS])
+    return summed, distribution.mean(), distribution
 
 
-def _column(place, axis):
+def _share_of(column, axis):
     """Return the measure of each actual class that is its share in one predicted class."""
 
     def share(cells):
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (cells / cells.sum(axis=axis, keepdims=True))[..., place]
+            return (cells / cells.sum(axis=axis, keepdims=True))[..., column]
 
-    share.__name__ = f"share_{place}"
+    share.__name__ = f"share_{column}"
     return share
 
 
-def _of_tree(tree, per):
+def _of_tree(tree, per, **keywords):
     """Return counts, and the means and distributions of the shares of a fit."""
+    if keywords:
+        todo = "pass them to fit, or draw the counts"
+        raise fail("a fit has its model and prior", [*keywords], "no keywords of a model", todo)
     name = variables_of(tree)["parameter"]
     theta = cells_of(tree, "posterior", name)
     over = extra_dims(tree, theta)  # folds, whose shares are averaged draw by draw
@@ -270,31 +298,3 @@ def _one_matrix(values, over):
         todo = f"select one of {extra[0]}, or sum over it"
         raise fail("more than one matrix", dict(values.sizes), "one matrix", todo)
     return values
-
-
-def _text(count, share, ends, digits):
-    low, high = 100 * ends
-    shown = "no examples" if np.isnan(share) else f"{100 * share:.{digits}f}%"
-    return f"{count:,g}\n{shown}\n[{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def _name_axes(axes, counts):
-    labels = [common.wrapped(each, 24) for each in counts["actual"].values]
-    few, size = len(labels) <= _FEW, 9 if len(labels) <= 6 else 7.5
-    between = "\nn = " if few else "  "
-    if len(labels) > _WRITTEN:
-        size = 5
-    for axis, over in ((axes.yaxis, "predicted"), (axes.xaxis, "actual")):
-        totals = counts.sum(over).values
-        names = [f"{label}{between}{n:,.6g}" for label, n in zip(labels, totals, strict=True)]
-        axis.set_ticks(range(len(labels)), names, fontsize=size)
-    longest = common.widest(labels)
-    if not few:
-        axes.tick_params(axis="x", rotation=90)
-    elif longest > (14 if len(labels) <= 4 else 6):
-        for tick in axes.get_xticklabels():
-            tick.set(rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_xlabel("predicted class" if few else "predicted class, with its total")
-    axes.set_ylabel("actual class" if few else "actual class, with its total")
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)

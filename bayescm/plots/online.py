@@ -1,7 +1,7 @@
 """The history of an online evaluation: intervals over time, batches and alarms."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,8 @@ from bayescm.measures.catalogue import resolve, same
 from bayescm.measures.labelled import measure
 from bayescm.online import change, log_bayes_factor
 from bayescm.online.rules import RULES
-from bayescm.plots import common
-from bayescm.plots.canvas import canvas
+from bayescm.plots import style
+from bayescm.plots.canvas import band, bare, canvas
 from bayescm.validate import fail
 
 if TYPE_CHECKING:
@@ -65,138 +65,130 @@ def plot_history(
     panels = [
         (name, where)
         for name in history.data_vars
-        for where in common.places(history[name], ("step", "bound"))
+        for where in style.panels(history[name], ("step", "bound"))
     ]
     if not panels or len(panels) > _MOST:
         todo = "select some: history[['recall', 'f1']]"
         raise fail("cannot draw this many panels", len(panels), f"1 to {_MOST}", todo)
     timed = "at" in history.coords
     time = history["at"].values if timed else np.arange(history.sizes["step"])
-    changed = _changed(batches, alarms)
+    changed = _changed_classes(batches, alarms)
     size = (_WIDTH, _HEIGHT * len(panels) + 0.6)
     with canvas(size, ax=ax, number=len(panels), sharex=True) as page:
-        for axis, (name, where) in zip(page.panels, panels, strict=True):
+        for axes, (name, where) in zip(page.panels, panels, strict=True):
             ends = history[name].sel(where)
-            at = ends.mean("bound").values
-            _band(axis, time, ends)
+            heights = ends.mean("bound").values
+            ends = ends.transpose("step", "bound").sel(bound=["lower", "upper"])
+            band(axes, time, ends, color=style.color(0), edges=True, label="interval")
             if batches is not None:
-                values = _dots(axis, time, batches, name, where)
-                at = np.where(np.isnan(values), at, values)
-            _floor(axis, floor, name)
+                values = _draw_batches(axes, time, batches, name, where)
+                heights = np.where(np.isnan(values), heights, values)
+            _draw_floor(axes, floor, name)
             if alarms is not None:
-                mine = _of_panel(alarms, name, where, changed, batches)
-                _marks(axis, time, history, mine, at)
-            axis.set_ylabel(common.wrapped(common.called(name, where), 22))
-            axis.spines[["top", "right"]].set_visible(False)
-        _name(page, timed)
-        told = history.attrs
-        words = common.words_for(told["prob"], told["kind"]) if "prob" in told else ""
-        page.heading(words, common.positive_of(history), f"{history.sizes['step']} batches")
+                shown = _of_panel(alarms, name, where, changed, batches)
+                _mark_alarms(axes, time, history, shown, heights)
+            axes.set_ylabel(style.wrapped(style.label(name, where), 22))
+            bare(axes)
+        _add_legend(page)
+        page.panels[-1].set_xlabel("time" if timed else "batch")
+        if timed and page.is_new:
+            page.figure.autofmt_xdate()
+        facts = history.attrs
+        interval = style.interval_words(facts["prob"], facts["kind"]) if "prob" in facts else ""
+        number = f"{history.sizes['step']} batches"
+        page.heading(interval, style.positive_class(history), number)
     return page.figure
 
 
-def _name(page, timed):
-    """Name the lines of all panels beside them, and the axis of time below them."""
-    named = dict(zip(*_legend(page.panels), strict=True))
-    if page.own:
-        where = {"loc": "outside right upper", "frameon": False, "fontsize": 8}
-        page.figure.legend(named.values(), named, **where)
+def _add_legend(page):
+    """Name the lines of all panels once, beside them."""
+    handles: dict[str, Any] = {}
+    for axes in page.panels:
+        lines, labels = axes.get_legend_handles_labels()
+        handles |= dict(zip(labels, lines, strict=True))
+    if page.is_new:
+        place = {"loc": "outside right upper", "frameon": False, "fontsize": 8}
+        page.figure.legend(handles.values(), handles, **place)
     else:
-        page.axes.legend(named.values(), named, frameon=False, fontsize=8)
-    page.panels[-1].set_xlabel("time" if timed else "batch")
-    if timed and page.own:
-        page.figure.autofmt_xdate()
+        page.axes.legend(handles.values(), handles, frameon=False, fontsize=8)
 
 
-def _legend(axes):
-    """Return labels and what they stand for, of all panels."""
-    pairs = [axis.get_legend_handles_labels() for axis in axes]
-    return [label for _, each in pairs for label in each], [h for each, _ in pairs for h in each]
-
-
-def _band(axis, time, ends):
-    lower, upper = ends.sel(bound="lower").values, ends.sel(bound="upper").values
-    colour = common.paint(0)
-    axis.fill_between(time, lower, upper, color=colour, alpha=0.3, lw=0, label="interval")
-    for edge in (lower, upper):
-        axis.plot(time, edge, color=colour, lw=1)
-
-
-def _dots(axis, time, batches, name, where):
+def _draw_batches(axes, time, batches, name, where):
     """Draw the values of the batches, and return them."""
     if not isinstance(batches, xr.Dataset):
         batches = measure(batches, resolve(str(name)))
     values = batches[name].sel(where).values
-    axis.plot(time, values, ".", color=common.grey(), ms=4, label="batch")
+    axes.plot(time, values, ".", color=style.muted(), ms=4, label="batch")
     return values
 
 
-def _floor(axis, floor, name):
+def _draw_floor(axes, floor, name):
     if isinstance(floor, Mapping):
-        floor = next((value for each, value in floor.items() if same(each, str(name))), None)
+        floor = next((value for alias, value in floor.items() if same(alias, str(name))), None)
     if floor is not None:
-        axis.axhline(floor, color=common.grey(), ls="--", lw=1, label="floor")
+        axes.axhline(floor, color=style.muted(), ls="--", lw=1, label="floor")
 
 
-def _changed(batches, alarms):
+def _changed_classes(batches, alarms):
     """Return for each step with an alarm of a change the classes whose answers have changed."""
-    told = isinstance(batches, xr.DataArray) and alarms is not None
-    if not told or not (alarms["measure"] == "answers").any():
+    if not isinstance(batches, xr.DataArray) or alarms is None:
         return {}
-    latest, found = change(batches)["latest"], {}
-    for step in alarms.loc[alarms["measure"] == "answers", "step"]:
+    steps = alarms.loc[alarms["measure"] == "answers", "step"]
+    if not len(steps):
+        return {}
+    latest, changed = change(batches)["latest"], {}
+    for step in steps:
         first = list(batches["step"].values).index(latest.sel(step=step).item())
         last = list(batches["step"].values).index(step)
         before, after = batches[:first].sum("step"), batches[first : last + 1].sum("step")
         unchanged = log_bayes_factor(before, after).isel(part=slice(2, None))
-        apart = (unchanged < 0).values
-        found[step] = apart if apart.any() else np.ones_like(apart)
-    return found
+        classes = (unchanged < 0).values
+        changed[step] = classes if classes.any() else np.ones_like(classes)
+    return changed
 
 
 def _of_panel(alarms, name, where, changed, batches):
     """Return the alarms of a panel: of its measure, and changes of what the measure depends on."""
     label = f"{name}[{where['class']}]" if where else str(name)
-    mine = alarms["measure"].isin({label, str(name), common.called(name, where)})
+    shown = alarms["measure"].isin({label, str(name), style.label(name, where)})
+    of_answers = alarms["measure"] == "answers"
     if changed:
-        needs = _needs(str(name), where, batches)
-        hit = {step for step, classes in changed.items() if (classes & needs).any()}
-        mine |= (alarms["measure"] == "answers") & alarms["step"].isin(hit)
-    else:
-        mine |= alarms["measure"] == "answers"
-    return alarms[mine]
+        needed = _needed_classes(str(name), where, batches)
+        steps = {step for step, classes in changed.items() if (classes & needed).any()}
+        of_answers &= alarms["step"].isin(steps)
+    return alarms[shown | of_answers]
 
 
-def _needs(name, where, batches):
+def _needed_classes(name, where, batches):
     """Say on which classes' answers a measure depends: whose answers move it when they move."""
     labels = batches.indexes["actual"]
     size = len(labels)
     cells = np.ones((size, size)) + 3 * np.eye(size)
-    kernel, found = resolve(name), np.zeros(size, bool)
-    place = (labels.get_loc(where["class"]),) if where else ()
+    kernel, needed = resolve(name), np.zeros(size, bool)
+    index = (labels.get_loc(where["class"]),) if where else ()
     for row in range(size):
         moved = cells.copy()
         moved[row] = np.roll(cells[row], 1)
-        found[row] = not np.isclose(kernel(moved)[place], kernel(cells)[place])
-    return found
+        needed[row] = not np.isclose(kernel(moved)[index], kernel(cells)[index])
+    return needed
 
 
-def _marks(axis, time, history, alarms, at):
+def _mark_alarms(axes, time, history, alarms, heights):
     """Mark alarms at the value of their batch, in rings where several rules meet at one."""
-    place = {step: i for i, step in enumerate(history["step"].values.tolist())}
+    index = {step: i for i, step in enumerate(history["step"].values.tolist())}
     rings: dict[int, int] = {}
-    for index, rule in enumerate(dict.fromkeys([*RULES, *alarms["rule"]])):
-        colour, label = common.paint(1 + index), f"alarm: {rule}"
+    for number, rule in enumerate(dict.fromkeys([*RULES, *alarms["rule"]])):
+        color, label = style.color(1 + number), f"alarm: {rule}"
         for step in alarms.loc[alarms["rule"] == rule, "step"]:
-            i = place[step]
+            i = index[step]
             rings[i] = rings.get(i, -1) + 1
-            axis.plot(
+            axes.plot(
                 time[i],
-                at[i],
-                common.MARKERS[index],
+                heights[i],
+                style.MARKERS[number],
                 ms=5 + 5 * rings[i],
-                mfc="none" if rings[i] else colour,
-                mec=colour,
+                mfc="none" if rings[i] else color,
+                mec=color,
                 mew=1.4,
                 zorder=4,
                 ls="none",

@@ -11,8 +11,8 @@ from bayescm.answers.interval import interval
 from bayescm.answers.numbers import mean
 from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.plots import common
-from bayescm.plots.canvas import canvas
+from bayescm.plots import style
+from bayescm.plots.canvas import band, bare, canvas, name_rows, rows, write_beside
 from bayescm.validate import check_keywords, check_kind, check_prob, check_seed, fail
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DRAWS = 4000
-_TOGETHER = {"typical study": "typical", "mean of studies": "population", "new study": "new"}
+_MEASURES = ("recall", "specificity")
+# What is said of all studies together, and the estimand that it is.
+_POOLED = {"typical study": "typical", "mean of studies": "population", "new study": "new"}
 _ROW, _MOST = 0.28, 80
 
 
@@ -86,28 +88,63 @@ def plot_sroc(
     """
     counts, prob = _studies(counts), check_prob(prob)
     posterior = hierarchical_groups(counts, **keywords)
-    drawn = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
-    typical, new = (_logits(drawn[name]) for name in ("theta_typical", "theta_new"))
-    seen, n = _observed(counts)
+    variables = posterior.variables(_DRAWS, np.random.default_rng(check_seed(random_seed)))
+    typical, new = (_logits(variables[name]) for name in ("theta_typical", "theta_new"))
+    fpr, recall, n = _observed(counts)
     with canvas((6, 6), ax=ax) as page:
         axes = page.axes
-        style = {"facecolors": "none", "edgecolors": common.grey(), "clip_on": False}
-        axes.scatter(seen[0], seen[1], 15 + 285 * n / n.max(), **style)
-        axes.plot(*expit(typical).mean(0), "s", color=common.paint(0), label="typical study")
+        circles = {"facecolors": "none", "edgecolors": style.muted(), "clip_on": False}
+        axes.scatter(fpr, recall, 15 + 285 * n / n.max(), **circles)
+        axes.plot(*expit(typical).mean(0), "s", color=style.color(0), label="typical study")
         mass = f"{100 * prob:g}% region of"
-        first, second = common.paint(0), common.paint(1)
-        axes.plot(*_rim(typical, prob), "-", color=first, label=f"{mass} the typical study")
-        axes.plot(*_rim(new, prob), "--", color=second, label=f"{mass} a new study")
-        x, curve = _curve(typical, drawn["spread"], seen[0], prob)
-        axes.plot(x, curve[1], color=common.paint(2), label="SROC curve")
-        axes.fill_between(x, curve[0], curve[2], color=common.paint(2), alpha=0.15, linewidth=0)
+        axes.plot(
+            *_ellipse(typical, prob), "-", color=style.color(0), label=f"{mass} the typical study"
+        )
+        axes.plot(*_ellipse(new, prob), "--", color=style.color(1), label=f"{mass} a new study")
+        x, (low, middle, high) = _summary_curve(typical, variables["spread"], fpr, prob)
+        line = {"color": style.color(2), "label": "SROC curve"}
+        band(axes, x, np.stack([low, high], axis=-1), middle, **line)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="recall")
         axes.set_aspect("equal")
-        axes.spines[["top", "right"]].set_visible(False)
+        bare(axes)
         axes.legend(loc="lower right", fontsize=8)
-        words = f"{counts.sizes['group']} studies, area of a circle: examples"
-        page.heading(words, f"{100 * prob:g}% band of the curve", common.positive_of(counts))
+        number = f"{counts.sizes['group']} studies, area of a circle: examples"
+        page.heading(number, f"{100 * prob:g}% band of the curve", style.positive_class(counts))
     return page.figure
+
+
+def _observed(counts):
+    """Return the false positive rates and recalls of studies that have both, and their sizes."""
+    (tn, fp), (fn, tp) = counts.values.transpose(1, 2, 0).astype(float)
+    defined = (tp + fn > 0) & (fp + tn > 0)
+    fpr, recall = (part[defined] / (part + rest)[defined] for part, rest in ((fp, tn), (tp, fn)))
+    return fpr, recall, counts.values.sum((1, 2))[defined]
+
+
+def _logits(theta):
+    """Return the logits of the false positive rate and of recall, (draws, 2)."""
+    tiny = np.finfo(float).tiny
+    right, left = theta[:, [0, 1], [1, 1]], theta[:, [0, 1], [0, 0]]
+    return np.log(np.maximum(right, tiny)) - np.log(np.maximum(left, tiny))
+
+
+def _ellipse(logits, prob):
+    """Return the rim of the ellipse on the logit scale that holds a share of the draws."""
+    center, root = np.median(logits, axis=0), np.linalg.cholesky(np.cov(logits.T))
+    distance = np.linalg.norm(np.linalg.solve(root, (logits - center).T), axis=0)
+    angle = np.linspace(0, 2 * np.pi, 200)
+    circle = np.quantile(distance, prob) * np.stack([np.cos(angle), np.sin(angle)])
+    return expit(center[:, None] + root @ circle)
+
+
+def _summary_curve(typical, spread, fpr, prob):
+    """Return false positive rates, and the lower, middle and upper curve of recall over them."""
+    # The spreads are of prevalence, recall and specificity; the last is that of alarms too.
+    slope = (spread[:, 1] / spread[:, 2])[:, None]
+    low, high = np.clip([fpr.min(), fpr.max()], 0.005, 0.995)
+    x = np.linspace(low, high, 100)
+    recall = expit(typical[:, 1:] + slope * (logit(x) - typical[:, :1]))
+    return x, np.quantile(recall, [(1 - prob) / 2, 0.5, (1 + prob) / 2], axis=0)
 
 
 def plot_studies(
@@ -154,36 +191,60 @@ def plot_studies(
     ['recall', 'specificity']
     """
     counts, prob = _studies(counts), check_prob(prob)
-    if counts.sizes["group"] > _MOST:
+    check_kind(kind), check_keywords(hierarchical_groups, keywords)
+    studies = counts.sizes["group"]
+    if studies > _MOST:
         todo = "select some studies"
-        raise fail("too many studies to read", counts.sizes["group"], f"at most {_MOST}", todo)
-    names = [common.wrapped(each) for each in _labels(counts)]
-    together = _all_together(counts, prob, kind, random_seed, keywords)
-    size = (10, _ROW * (len(names) + 4) + 1.4)
+        raise fail("too many studies to read", studies, f"at most {_MOST}", todo)
+    names = [f"study {number}" for number in range(1, studies + 1)]
+    if "group" in counts.coords:
+        names = counts["group"].values.tolist()
+    single = _single(counts, prob, kind)
+    pooled = _pooled(hierarchical_groups(counts, **keywords), prob, kind, random_seed)
+    y = np.r_[:studies, studies + 1 : studies + 1 + len(_POOLED)]  # a gap between them
+    size = (10, _ROW * (studies + 4) + 1.4)
     with canvas(size, number=2, columns=2, sharey=True) as page:
-        for axes, measure in zip(page.panels, ("recall", "specificity"), strict=True):
-            rows = _alone(counts, measure, prob, kind) + together[measure]
-            _forest(axes, rows, len(names))
+        for axes, measure in zip(page.panels, _MEASURES, strict=True):
+            (centers, ends), (centers_pooled, ends_pooled) = single[measure], pooled[measure]
+            name_rows(axes, y, [*map(style.wrapped, names), *_POOLED])
+            rows(axes, y[:studies], ends, centers, color=style.muted())
+            pooled_rows = {"color": style.color(0), "marker": "D"}
+            rows(axes, y[studies:], ends_pooled, centers_pooled, **pooled_rows)
+            numbers = zip([*centers, *centers_pooled], [*ends, *ends_pooled], strict=True)
+            texts = [f"{center:.2f} [{low:.2f}, {high:.2f}]" for center, (low, high) in numbers]
+            write_beside(axes, y, texts, at=1.04)  # beyond a marker at 1
+            axes.set_xlim(0, 1)
             axes.set_xlabel(measure)
-        labels = [*names, *(label for label, _, _ in rows[len(names) :])]
-        places = [place + (place >= len(names)) for place in range(len(labels))]
-        page.axes.set_yticks(places, labels)
-        page.axes.invert_yaxis()
-        page.heading(f"bar: {common.words_for(prob, kind)}", common.positive_of(counts))
+        bars = f"bar: {style.interval_words(prob, kind)}"
+        page.heading(bars, style.positive_class(counts))
     return page.figure
 
 
-def _all_together(counts, prob, kind, random_seed, keywords):
-    """Return (label, mean, ends) of what one posterior says of all studies, by measure."""
-    check_kind(kind), check_keywords(hierarchical_groups, keywords)
-    posterior, names = hierarchical_groups(counts, **keywords), ["recall", "specificity"]
-    rows: dict[str, list] = {name: [] for name in names}
-    for label, of in _TOGETHER.items():
-        found = answers_of(posterior, names, of=of, random_seed=random_seed)
-        for name, (distribution, _) in zip(names, found, strict=True):
-            ends, _ = distribution.checked(prob, kind)
-            rows[name].append((label, distribution.mean(), ends))
-    return rows
+def _single(counts, prob, kind):
+    """Return by measure the means and intervals of every study by itself."""
+    batch, model = counts.rename(group="batch"), "dirichlet_multinomial"
+    return {
+        name: (
+            mean(batch, name, model=model).values,
+            interval(batch, name, prob=prob, kind=kind, model=model).values,
+        )
+        for name in _MEASURES
+    }
+
+
+def _pooled(posterior, prob, kind, random_seed):
+    """Return by measure the means and intervals of what one posterior says of all studies."""
+    answers = [
+        answers_of(posterior, list(_MEASURES), of=of, random_seed=random_seed)
+        for of in _POOLED.values()
+    ]
+    return {
+        name: (
+            np.array([measures[i][0].mean() for measures in answers]),
+            np.array([measures[i][0].checked(prob, kind)[0] for measures in answers]),
+        )
+        for i, name in enumerate(_MEASURES)
+    }
 
 
 def _studies(counts):
@@ -197,68 +258,3 @@ def _studies(counts):
         labels = counts["actual"].values.tolist()
         raise fail("recall and specificity are of two classes", labels, "two", "join some")
     return counts
-
-
-def _labels(counts):
-    if "group" in counts.coords:
-        return counts["group"].values.tolist()
-    return [f"study {number}" for number in range(1, len(counts) + 1)]
-
-
-def _observed(counts):
-    """Return the false positive rates and recalls of studies that have both, and their sizes."""
-    (tn, fp), (fn, tp) = counts.values.transpose(1, 2, 0).astype(float)
-    known = (tp + fn > 0) & (fp + tn > 0)
-    rates = [part[known] / (part + rest)[known] for part, rest in ((fp, tn), (tp, fn))]
-    return rates, counts.values.sum((1, 2))[known]
-
-
-def _logits(theta):
-    """Return the logits of the false positive rate and of recall, (draws, 2)."""
-    tiny = np.finfo(float).tiny
-    right, left = theta[:, [0, 1], [1, 1]], theta[:, [0, 1], [0, 0]]
-    return np.log(np.maximum(right, tiny)) - np.log(np.maximum(left, tiny))
-
-
-def _rim(logits, prob):
-    """Return the rim of the ellipse on the logit scale that holds a share of the draws."""
-    center, root = np.median(logits, axis=0), np.linalg.cholesky(np.cov(logits.T))
-    distance = np.linalg.norm(np.linalg.solve(root, (logits - center).T), axis=0)
-    turn = np.linspace(0, 2 * np.pi, 200)
-    ring = np.quantile(distance, prob) * np.stack([np.cos(turn), np.sin(turn)])
-    return expit(center[:, None] + root @ ring)
-
-
-def _curve(typical, spread, seen, prob):
-    """Return false positive rates, and the lower, middle and upper curve of recall over them."""
-    # The spreads are of prevalence, recall and specificity; the last is that of alarms too.
-    slope = (spread[:, 1] / spread[:, 2])[:, None]
-    low, high = np.clip([seen.min(), seen.max()], 0.005, 0.995)
-    x = np.linspace(low, high, 100)
-    lines = expit(typical[:, 1:] + slope * (logit(x) - typical[:, :1]))
-    return x, np.quantile(lines, [(1 - prob) / 2, 0.5, (1 + prob) / 2], axis=0)
-
-
-def _alone(counts, measure, prob, kind):
-    """Return label, mean and interval of every study by itself."""
-    single = counts.rename(group="batch")
-    model = "dirichlet_multinomial"
-    ends = interval(single, measure, prob=prob, kind=kind, model=model).values
-    centers = mean(single, measure, model=model).values
-    return list(zip(_labels(counts), centers, ends, strict=True))
-
-
-def _forest(axes, rows, studies):
-    """Draw a row for each study, and below a gap those of all together."""
-    for place, (_, center, ends) in enumerate(rows):
-        y, together = place + (place >= studies), place >= studies
-        paint = common.paint(0) if together else common.grey()
-        axes.plot(ends, [y, y], color=paint, linewidth=2, solid_capstyle="butt")
-        axes.plot(center, y, "D" if together else "o", color=paint, markersize=5)
-        text = f"{center:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
-        where = axes.get_yaxis_transform()
-        axes.text(1.01, y, text, transform=where, va="center", fontsize=8, color=common.grey())
-    axes.set_xlim(0, 1)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="x", color=common.grey(0.1))
-    axes.set_axisbelow(True)

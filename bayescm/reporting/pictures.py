@@ -4,7 +4,8 @@ import bayescm as bcm
 from bayescm.answers.asking import ASKED, member_by_member
 from bayescm.evidence.counts import classes, positive
 from bayescm.measures.trees import told
-from bayescm.plots.common import MOST_COLOURS
+from bayescm.plots.matrix import has_model
+from bayescm.plots.style import MOST_COLORS
 from bayescm.posterior.route import default_model
 from bayescm.reporting.parts import Picture, Section
 from bayescm.reporting.progress import tell
@@ -97,6 +98,8 @@ def add_matrices(section, evidence, counts, posterior, interval):
     own, of_matrix = {k: v for k, v in keywords.items() if k not in ASKED}, dict(keywords)
     if own:  # without a model the matrix is of proportions, which have a prior of their own
         of_matrix["model"] = own.get("model") or default_model(counts, own)
+    elif evidence is counts and not has_model(counts, keywords):
+        of_matrix = {}
     members, _ = member_by_member(posterior, interval.get("of", "parameter"))
     dims, each = members.frame.dims, {"": evidence}
     if dims == ("classifier",) and evidence is counts:
@@ -114,7 +117,7 @@ def add_matrices(section, evidence, counts, posterior, interval):
             f"The confusion matrix of {classes} classes is left out: its labels would be "
             "unreadable."
         )
-    if with_region and dims and members.batch.size > MOST_COLOURS:
+    if with_region and dims and members.batch.size > MOST_COLORS:
         with_region = False
         section.sentences.append(
             f"The region of recall and precision is left out: the model has one of every {dims[0]}."

@@ -109,6 +109,7 @@ def test_bad_input_is_named(capsys, file, options, words):
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("always:ece. The calibration curve seems:UserWarning")
 def test_a_warning_of_table_and_picture_is_printed_once(capsys, tmp_path):
     rng = np.random.default_rng(5)
     p = rng.random(900)

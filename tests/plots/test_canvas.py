@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.plots import common
+from bayescm.plots import style
 
 CELLS = [
     (
@@ -102,14 +102,14 @@ def test_colours_stand_out_from_the_background_of_the_style():
         bright, dim = sorted((luminance(first), luminance(second)), reverse=True)
         return (bright + 0.05) / (dim + 0.05)
 
-    for style in ("default", "dark_background"):
-        with plt.style.context(style):
-            colours = [common.paint(i) for i in range(common.MOST_COLOURS)]
-            assert min(contrast(each, common.paper()) for each in colours) > 2
-            assert contrast(common.grey(), common.paper()) > 4.5  # readable text (WCAG 2)
+    for name in ("default", "dark_background"):
+        with plt.style.context(name):
+            colours = [style.color(i) for i in range(style.MOST_COLORS)]
+            assert min(contrast(each, style.background()) for each in colours) > 2
+            assert contrast(style.muted(), style.background()) > 4.5  # readable text (WCAG 2)
             for share in np.linspace(0, 1, 11):
-                shade = common.shades()(share)
-                assert contrast(common.on_shade(share), shade) > 3
+                shade = style.colormap()(share)
+                assert contrast(style.text_color_on(share), shade) > 3
 
 
 def luminance(colour):

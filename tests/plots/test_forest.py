@@ -64,3 +64,17 @@ def test_too_many_rows():
     batch = bcm.from_cells(tp=range(100), fn=1, fp=1, tn=1)
     with pytest.raises(ValueError, match="too many rows"):
         bcm.plot_forest(batch, "f1")
+
+
+def test_both_intervals_come_from_one_posterior(two, monkeypatch):
+    from bayescm.answers import summary
+
+    asked, posterior_of = [], summary.posterior_of
+    monkeypatch.setattr(
+        summary, "posterior_of", lambda *a, **k: asked.append(a) or posterior_of(*a, **k)
+    )
+    (axes,) = bcm.plot_forest(two, ["recall", "mcc"]).axes
+    assert len(asked) == 1
+    _, inner = axes.collections
+    expected = bcm.interval(two, "mcc", prob=0.5)
+    np.testing.assert_allclose(inner.get_segments()[1][:, 0], expected, atol=1e-6)

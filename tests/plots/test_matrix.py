@@ -108,6 +108,20 @@ def test_words_stay_inside_their_cells(two):
     assert max(each.get_window_extent().width for each in axes.texts) < cell
 
 
+@pytest.mark.parametrize("unused", ["draws", "random_seed", "n", "accuracy"])
+def test_keywords_without_effect_on_proportions_are_refused(two, unused):
+    with pytest.raises(ValueError, match=f"exact.*{unused}.*name a model"):
+        bcm.plot_matrix(two, **{unused: 100})
+
+
+def test_draws_and_their_seed_are_of_a_model(two):
+    model = {"model": "dirichlet_multinomial", "draws": 200}
+    first, again, other = (
+        texts(bcm.plot_matrix(two, random_seed=seed, **model)) for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
 def test_what_cannot_be_drawn(classifiers):
     with pytest.raises(ValueError, match="more than one matrix"):
         bcm.plot_matrix(classifiers)

@@ -50,9 +50,11 @@ def test_the_forest_says_what_interval_says():
     unnamed = bcm.plot_studies(STUDIES.drop_vars("group")).axes[0]
     assert unnamed.get_yticklabels()[0].get_text() == "study 1"
     alone = bcm.interval(STUDIES.sel(group="study 2", drop=True), "recall", kind="eti")
-    np.testing.assert_allclose(left.lines[4].get_xdata(), alone, atol=1e-6)
+    single, _ = left.collections
+    np.testing.assert_allclose(single.get_segments()[2][:, 0], alone, atol=1e-6)
     mean = bcm.interval(STUDIES, "specificity", kind="eti", of="population")
-    np.testing.assert_allclose(right.lines[14].get_xdata(), mean, atol=1e-6)
+    _, pooled = right.collections
+    np.testing.assert_allclose(pooled.get_segments()[1][:, 0], mean, atol=1e-6)
 
 
 @pytest.mark.parametrize("plot", [bcm.plot_sroc, bcm.plot_studies])

@@ -29,7 +29,7 @@ def script() -> Markup:
 
 def pointed(picture: Any) -> Markup | None:
     """Return a picture as a part of a page, or None where there is only the one on paper."""
-    drawn = vars(picture.figure).get("pointed")
+    drawn = vars(picture.figure).get("interactive")
     if drawn is None:
         return None
     # What plotly writes is escaped by it, and by the plot where plotly takes tags.

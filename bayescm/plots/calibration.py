@@ -1,0 +1,225 @@
+"""Calibration curves of probabilities with their bands, and the CORP reliability diagram."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from bayescm.answers.summary import summary
+from bayescm.classical.probabilities.isotonic import corp
+from bayescm.curves import calibration
+from bayescm.curves.calibration.views import views
+from bayescm.plots import style
+from bayescm.plots.canvas import band, canvas
+from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BINS = 40
+_PANELS = 12  # of the classes and of the highest probability
+# What the band of each method of `bayescm.curves.calibration.curve` holds.
+_HOLDS = {
+    "smooth": "of a smooth curve",
+    "isotonic": "isotonic, of a curve that never falls",
+    "binomial": "binomial, of each forecast value",
+    "grouped": "binomial, of means over groups of forecasts",
+}
+
+
+def plot_calibration(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """
+    Draw calibration curves, how often what was forecast comes true, with their bands.
+
+    More than two classes have a panel each, against the rest, and one of the highest probability.
+    Below the curves lies the histogram of the forecasts; the legend has the expected calibration
+    error and the calibration slope. The heading says what the band holds, or the legend where the
+    curves differ in it: a smooth curve, one that never falls, however it jumps, the values of
+    forecasts that take few (drawn as bars), or means over groups of forecasts.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities, see :func:`bayescm.from_probabilities`, of 11 classes at most.
+    prob : float, default 0.95
+    simultaneous : bool, default True
+        Whether the band is for the whole curve, or pointwise. The picture says which.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(300)
+    >>> axes = plot_calibration(bcm.from_probabilities(rng.random(300) < p, p)).axes[0]
+    >>> axes.get_xlabel(), axes.get_ylabel()
+    ('probability given', 'share that comes true')
+    """
+    curve_of = partial(calibration.curve, prob=prob, simultaneous=simultaneous)
+    panels = [
+        (title, [(name, view, curve_of(view)) for name, view in members])
+        for title, members in _panels(evidence)
+    ]
+    curves = [curve for _, members in panels for *_, curve in members]
+    methods = {str(name) for curve in curves for name in np.atleast_1d(curve["method"])}
+    single = len(panels) == 1
+    columns = int(np.ceil(np.sqrt(len(panels))))
+    size = (5.6, 5.8) if single else (3.6 * columns, 3.7 * -(-len(panels) // columns) + 0.3)
+    with canvas(size, ax=ax, number=len(panels), columns=columns) as page:
+        for axes, (title, members) in zip(page.panels, panels, strict=True):
+            _unit_square(axes)
+            if title:
+                axes.set_title(title, fontsize=9)
+            _draw_curves(axes, members, len(methods) > 1)
+            axes.legend(fontsize=8 if single else 6, loc="upper left")
+        holds = _HOLDS[methods.pop()] if len(methods) == 1 else "the legend says what each holds"
+        covers = style.short_band_words(prob, simultaneous)
+        page.heading(covers, holds, style.positive_class(evidence))
+    return page.figure
+
+
+def _panels(evidence):
+    """Return titles, and by name of classifier the probabilities of two classes to be drawn."""
+    classes = views(evidence)
+    if not classes[0][0]:
+        return [("", [(None, evidence)])]
+    if len(classes) >= _PANELS:
+        todo = "take one: curves.one_vs_rest(evidence, label), or curves.top_label(evidence)"
+        raise fail("more classes than panels", len(classes), f"{_PANELS - 1} at most", todo)
+    panels = [(f"class {where['class']}", [(None, view)]) for where, view in classes]
+    top = views(evidence, top_label=True)
+    highest = [(where.get("classifier"), view) for where, view in top]
+    return [*panels, ("the highest probability", highest)]
+
+
+def _unit_square(axes):
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set(xlabel="probability given", ylabel="share that comes true")
+    axes.plot([0, 1], [0, 1], color=style.muted(), linewidth=0.8, linestyle=":")
+
+
+def _draw_curves(axes, members, methods_differ):
+    """Draw the curve of each classifier of each member, above the histogram of its forecasts."""
+    i = 0
+    for name, evidence, curves in members:
+        for j, label in enumerate(_labels(evidence, name)):
+            one = {"classifier": j} if "classifier" in curves.dims else {}
+            curve, color = curves.isel(one), style.color(i)
+            method = curve["method"].item()
+            label = f"{label}\n{_HOLDS[method]}" if methods_differ else label
+            _draw_curve(axes, curve.dropna("probability"), method, color, label)
+            _histogram(axes, evidence["score"].isel(one).values, evidence.get("weight"), color)
+            i += 1
+
+
+def _draw_curve(axes, curve, method, color, label):
+    """Draw a curve and its band as its method has them."""
+    x, middle = curve["probability"].values, curve["estimate"].values
+    low, high = curve["interval"].values.T
+    if method == "smooth":
+        band(axes, x, curve["interval"], middle, color=color, label=label)
+    elif method == "binomial":
+        distance = [middle - low, high - middle]
+        axes.errorbar(x, middle, distance, color=color, label=label, fmt="o", ms=4, capsize=3)
+    elif method == "grouped":
+        axes.fill_between(x, low, high, step="mid", color=color, alpha=0.2, linewidth=0)
+        axes.plot(x, middle, color=color, label=label, drawstyle="steps-mid")
+    else:
+        # Between two places a curve that never falls has the lower end of the left one and the
+        # upper end of the right one.
+        x, middle = np.repeat(x, 2)[1:-1], np.repeat(middle, 2)[1:-1]
+        ends = np.stack([np.repeat(low[:-1], 2), np.repeat(high[1:], 2)], axis=-1)
+        band(axes, x, ends, middle, color=color, label=label, drawstyle="steps-post")
+
+
+def _labels(evidence, name=None):
+    """Return lines for the legend for each classifier, or for the one of this name."""
+    table = summary(evidence, ["ece", "calibration_slope"])
+    several = "classifier" in evidence.dims
+    lines = []
+    for classifier in evidence["classifier"].values.tolist() if several else [name]:
+        rows = table[table["classifier"] == classifier] if several else table
+        numbers = [
+            f"{word} {row.point:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
+            for word, row in zip(["ECE", "slope"], rows.itertuples(), strict=True)
+        ]
+        lines.append("\n".join([*([] if classifier is None else [str(classifier)]), *numbers]))
+    return lines
+
+
+def _histogram(axes, scores, weight, color):
+    """Draw how often each probability was given, at the foot of the picture."""
+    counts, edges = np.histogram(scores, bins=_BINS, range=(0, 1), weights=weight)
+    height = 0.12 * counts / counts.max()
+    axes.stairs(height, edges, color=color, alpha=0.7, linewidth=0.8)
+
+
+def plot_corp(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    draws: int = 1000,
+    random_seed: int = 0,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """
+    Draw the CORP reliability diagram: isotonic regression, and where right forecasts would lie.
+
+    The legend has the parts of the Brier score: miscalibration, discrimination and uncertainty.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    prob, draws, random_seed
+        See :func:`bayescm.classical.corp`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.random(200)
+    >>> figure = plot_corp(bcm.from_probabilities(rng.random(200) < p, p), draws=100)
+    >>> figure.axes[0].get_ylabel()
+    'share that comes true'
+    """
+    diagram = corp(evidence, prob=prob, draws=draws, random_seed=random_seed)
+    named = "classifier" in diagram.dims
+    with canvas((5.6, 5.8), ax=ax) as page:
+        axes = page.axes
+        _unit_square(axes)
+        for i, name in enumerate(diagram["classifier"].values.tolist() if named else [None]):
+            curve = diagram.isel(classifier=i) if named else diagram
+            curve = curve.dropna("probability", subset=["recalibrated"]).sortby("probability")
+            parts = [
+                f"{word} {curve[word].item():.3f}"
+                for word in ("miscalibration", "discrimination", "uncertainty")
+            ]
+            label = "\n".join([*([str(name)] if named else []), *parts])
+            line = {"color": style.color(i), "label": label}
+            band(axes, curve["probability"], curve["consistency"], curve["recalibrated"], **line)
+        axes.legend(fontsize=8, loc="upper left")
+        lies = f"where right forecasts lie with probability {prob:g}, pointwise"
+        page.heading(lies, style.positive_class(evidence))
+    return page.figure

@@ -1,0 +1,137 @@
+"""Numbers of examples: learning curves, by those to train on, and plans, by those to test on."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bayescm.measures.catalogue import resolve
+from bayescm.planning import width_curve
+from bayescm.plots import style
+from bayescm.plots.canvas import band, bare, canvas
+from bayescm.validate import fail
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Figure":
+    """
+    Draw a measure by the number of examples trained on, with its intervals.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `bayescm.learning_curve`, of one measure; a line for each classifier or class. What
+        the intervals are is said by its ``attrs``, ``prob`` and ``kind``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the table is of several measures or of too many lines to tell apart, or is not a
+        learning curve.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = {"size": [50, 100], "measure": "f1", "mean": [0.6, 0.7]}
+    >>> table = pd.DataFrame(rows | {"lower": [0.4, 0.6], "upper": [0.8, 0.8]})
+    >>> figure = plot_learning_curve(table)
+    """
+    needed = ["size", "measure", "mean", "lower", "upper"]
+    if not set(needed) <= set(table):
+        raise fail("not a learning curve", list(table), needed, "use learning_curve()")
+    measures = table["measure"].unique().tolist()
+    if len(measures) != 1:
+        todo = 'select one: table[table["measure"] == "f1"]'
+        raise fail("one measure at a time", measures, "one", todo)
+    by = [name for name in ("classifier", "class") if name in table]
+    curves = list(table.groupby(by, sort=False)) if by else [((), table)]
+    style.check_few(curves)
+    with canvas((5.5, 3.6), ax=ax) as page:
+        axes = page.axes
+        for i, (names, rows) in enumerate(curves):
+            rows = rows.sort_values("size")
+            line: dict[str, Any] = {"marker": style.MARKERS[i], "markersize": 4}
+            line |= {"color": style.color(i), "label": " ".join(map(str, names))}
+            band(axes, rows["size"], rows[["lower", "upper"]], rows["mean"], **line)
+        axes.set(xlabel="examples to train on", ylabel=measures[0])
+        bare(axes)
+        if by:
+            axes.legend()
+        facts = table.attrs
+        interval = style.interval_words(facts["prob"], facts["kind"]) if "prob" in facts else ""
+        page.heading("line: mean", f"band: {interval}" if interval else "")
+    return page.figure
+
+
+def plot_plan(
+    measure: str | Callable,
+    *,
+    width: float | None = None,
+    n: int | None = None,
+    assurance: float = 0.9,
+    ax: "Axes | None" = None,
+    **keywords: Any,
+) -> "Figure":
+    """
+    Draw the expected width of a measure's interval against the size of the test set.
+
+    Parameters
+    ----------
+    measure : str or callable
+        A measure of two classes.
+    width : float, optional
+        The width wanted, drawn as a line.
+    n : int, default 1000
+        The size of interest: the axis runs from a tenth to three times this.
+    assurance : float in (0, 1)
+        Probability that the interval is no wider than the upper curve.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default a new figure.
+    **keywords
+        ``expect`` or ``pilot``, ``prob`` and ``kind``; see `bayescm.plan`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> figure = plot_plan("recall", expect=0.85, width=0.1, n=226)
+    >>> figure.axes[0].get_xlabel()
+    'positives'
+    """
+    middle = n or 1000
+    sizes = np.unique(np.geomspace(max(4, middle / 10), 3 * middle, 25).astype(int))
+    widths = width_curve(measure, sizes, assurance=assurance, **keywords)
+    kernel = resolve(measure)
+    with canvas((6, 3.6), ax=ax) as page:
+        axes = page.axes
+        axes.plot(widths["n"], widths["mean"], color=style.color(0), label="mean")
+        label = f"kept with {100 * assurance:g}% assurance"
+        axes.plot(widths["n"], widths["assured"], color=style.color(1), ls="--", label=label)
+        if width is not None:
+            axes.axhline(width, color=style.muted(), lw=0.8)
+        if n is not None:
+            axes.axvline(n, color=style.muted(), lw=0.8)
+            top = (n, axes.get_ylim()[1])
+            axes.annotate(f"n = {n:,}", top, (4, -12), textcoords="offset points")
+        ticks = [t for k in range(9) for t in (10**k, 2 * 10**k, 5 * 10**k)]
+        ticks = [t for t in ticks if sizes[0] <= t <= sizes[-1]]
+        axes.set(xscale="log", xlabel=kernel.unit or "examples", ylabel="width of the interval")
+        axes.set_xticks(ticks, [f"{t:,}" for t in ticks])
+        axes.minorticks_off()
+        bare(axes)
+        axes.legend(frameon=False)
+        interval = style.interval_words(keywords.get("prob", 0.95), keywords.get("kind", "hdi"))
+        page.heading(f"{kernel.__name__}: {interval}")
+    return page.figure
