@@ -96,7 +96,7 @@ def report(
     from bayescm.cli import evidence, judged, rated
     from bayescm.cli.output import say
     from bayescm.reporting import report
-    from bayescm.reporting.formats.render import check_path
+    from bayescm.reporting.render import check_path
 
     out = _out(out, style)
     check_path(out, interactive=interactive)

@@ -83,15 +83,14 @@ def report(
     ...     print(path.read_text().splitlines()[0])
     # Evaluation of a classifier
     """
-    from bayescm.reporting import facts
-    from bayescm.reporting.assemble import sections_of
-    from bayescm.reporting.formats import checklists, render
-    from bayescm.reporting.progress import telling
+    from bayescm.reporting import methods, render
+    from bayescm.reporting.progress import showing_progress
+    from bayescm.reporting.types import sections_of
 
     path = render.check_path(path, interactive=interactive)
     check_prob(prob), check_kind(kind)
     if checklist is not None:
-        check_choice("checklist", checklist, checklists.CHECKLISTS)
+        check_choice("checklist", checklist, methods.CHECKLISTS)
     if not isinstance(evidence, (xr.DataArray, xr.Dataset, xr.DataTree)):
         raise fail(
             "not evidence",
@@ -101,13 +100,13 @@ def report(
             TypeError,
         )
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
-    origin = facts.origin(source)
-    with telling(progressbar), render.own_figures():
+    origin = methods.origin(source)
+    with showing_progress(progressbar), render.own_figures():
         sections = sections_of(evidence, measures, scores, settings, keywords)
         sections[0].sentences += origin
-        checklists.methods(sections, prob, kind)
+        methods.add_paragraph(sections, prob, kind)
         if checklist is not None:
-            sections.append(checklists.checklist(checklist, sections))
+            sections.append(methods.checklist(checklist, sections))
         heading = title or "Evaluation of a classifier"
         render.write(path, heading, sections, interactive=interactive)
     return path

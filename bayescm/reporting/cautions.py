@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.summary import COLUMNS
 from bayescm.evidence.counts import CELLS
-from bayescm.reporting.parts import Section
+from bayescm.reporting.sections import Section
 
 # A class of fewer examples than this is named.
 FEW = 20
@@ -16,7 +17,7 @@ FEW = 20
 _SHUFFLES, _RARE = 4000, 0.01
 
 
-def cautions(
+def of_counts(
     counts: xr.DataArray,
     table: pd.DataFrame,
     *,
@@ -34,7 +35,7 @@ def cautions(
         The evidence.
     table : DataFrame
         Its summary.
-    prior : ndarray (C, C), optional
+    prior : ndarray (..., C, C), optional
         Pseudo-counts of the prior, where it has any.
     paired : bool
         Whether the classifiers are compared on the same examples.
@@ -44,17 +45,21 @@ def cautions(
         What the posterior says of itself.
     """
     totals = _totals(counts)
-    said = few(totals) + _heavy_prior(prior, totals) + _undefined(table)
+    lines = few(totals) + _heavy_prior(prior, totals) + _undefined(table)
     if fixed or bool(counts.coords.get("fixed_totals", False)):
-        said.append(
+        lines.append(
             "The class totals were fixed by the sampling: the prevalence is not estimated, and "
             "precision, accuracy and F1 hold for this proportion of positives only."
         )
     if not paired:
-        said += _look_paired(counts)
-    said += [text for dim in ("fold", "group", "step") for text in _uneven(counts, dim)]
-    said += doubts
-    return Section("Cautions", said or ["No cautions."])
+        lines += _look_paired(counts)
+    lines += [text for dim in ("fold", "group", "step") for text in _uneven(counts, dim)]
+    return section([*lines, *doubts])
+
+
+def section(lines: Sequence[str]) -> Section:
+    """Return the section of the cautions, or that there are none."""
+    return Section("Cautions", list(lines) or ["No cautions."])
 
 
 def _totals(counts):
@@ -82,6 +87,7 @@ def _heavy_prior(prior, totals):
     """Warn where the prior weighs more than a tenth of the data, in all or in a class."""
     if prior is None:
         return []
+    prior = max(prior.reshape(-1, *prior.shape[-2:]), key=np.sum)
     size, weight = float(totals.sum()), float(prior.sum())
     if weight > size / 10:
         return [
@@ -100,19 +106,19 @@ def _heavy_prior(prior, totals):
 
 
 def _undefined(table):
-    said, known = [], {"point", "mean", "sd", "lower", "upper", "how", "error", "undefined"}
-    where = [name for name in table.columns if name not in known]
+    lines = []
+    index = [name for name in table.columns if name not in COLUMNS]
     for row in table.to_dict("records"):
-        name = " ".join(str(row[column]) for column in where)
+        name = " ".join(str(row[column]) for column in index)
         if row["undefined"] > 1e-4:
             share = f"{100 * row['undefined']:.2g}%"
-            said.append(f"{name} is undefined (0/0) in {share} of its posterior draws.")
+            lines.append(f"{name} is undefined (0/0) in {share} of its posterior draws.")
         elif np.isnan(row["point"]) and not np.isnan(row["lower"]):
-            said.append(f"{name} is 0/0 in the counts: its interval is that of the prior.")
+            lines.append(f"{name} is 0/0 in the counts: its interval is that of the prior.")
     most = 6
-    return (
-        said if len(said) <= most else [*said[:most], f"The same goes for {len(said) - most} more."]
-    )
+    if len(lines) <= most:
+        return lines
+    return [*lines[:most], f"The same goes for {len(lines) - most} more."]
 
 
 def _look_paired(counts):
@@ -136,23 +142,24 @@ def _uneven(counts, dim):
     if dim not in counts.dims or counts.sizes[dim] < 2:
         return []
     names = counts["classifier"].values if "classifier" in counts.dims else [None]
-    said = []
-    for place, name in enumerate(names):
-        one = counts if name is None else counts.isel(classifier=place)
+    lines = []
+    for i, name in enumerate(names):
+        one = counts if name is None else counts.isel(classifier=i)
         # One repeat after the other: each holds every example once.
         runs = [one.isel(repeat=r) for r in range(one.sizes.get("repeat", 0))] or [one]
-        chance = min(1.0, len(runs) * min(_by_chance(run, dim) for run in runs))
-        if chance <= _RARE:
+        p_value = min(1.0, len(runs) * min(_shuffle_test(run, dim) for run in runs))
+        if p_value <= _RARE:
             of = "" if name is None else f" of {name}"
-            p = f"p = {chance:.2g}" if chance > 1.5 / _SHUFFLES * len(runs) else f"p < {chance:.1g}"
+            exact = p_value > 1.5 / _SHUFFLES * len(runs)
+            p = f"p = {p_value:.2g}" if exact else f"p < {p_value:.1g}"
             parts = "batches" if dim == "step" else f"{dim}s"
-            said.append(f"The {parts} differ in accuracy{of} by more than chance ({p}).")
-    return said
+            lines.append(f"The {parts} differ in accuracy{of} by more than chance ({p}).")
+    return lines
 
 
-def _by_chance(counts, dim):
+def _shuffle_test(counts, dim):
     """Return how often shuffled errors spread over the parts as unevenly as they do."""
-    cells = counts.sum([each for each in counts.dims if each not in (*CELLS, dim)])
+    cells = counts.sum([other for other in counts.dims if other not in (*CELLS, dim)])
     cells = cells.transpose(dim, *CELLS).values
     sizes = cells.sum(axis=(1, 2)).round().astype(int)
     wrong = (sizes - np.trace(cells, axis1=1, axis2=2)).round().astype(int)
@@ -163,6 +170,6 @@ def _by_chance(counts, dim):
     sizes, wrong, expected = sizes[sizes > 0], wrong[sizes > 0], expected[sizes > 0]
     drawn = rng.multivariate_hypergeometric(sizes, wrong.sum(), _SHUFFLES, method="marginals")
     spread = ((drawn - expected) ** 2 / expected).sum(axis=1)
-    seen = ((wrong - expected) ** 2 / expected).sum()
+    observed = ((wrong - expected) ** 2 / expected).sum()
     # A hair below, so that equal spreads count as such.
-    return (1 + (spread >= seen * (1 - 1e-9)).sum()) / (1 + _SHUFFLES)
+    return (1 + (spread >= observed * (1 - 1e-9)).sum()) / (1 + _SHUFFLES)

@@ -3,15 +3,18 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from bayescm.answers.summary import summary
+from bayescm.evidence.counts import positive
 from bayescm.online import ForecastMonitor, Ledger, Monitor, opened
-from bayescm.reporting import content, facts
-from bayescm.reporting.cautions import cautions
-from bayescm.reporting.formats import checklists, render
-from bayescm.reporting.parts import Picture, Section, Table
-from bayescm.reporting.settling import uncertain
-from bayescm.reporting.without_counts.forecasts import of_forecasts
+from bayescm.reporting import cautions, methods, render, sections
+from bayescm.reporting.sample_size_advice import uncertain
+from bayescm.reporting.sections import Picture, Section, Table
 from bayescm.validate import fail
+
+_ROWS = 10  # of the table of forecasts beside what came true
 
 
 def monitor_report(
@@ -51,11 +54,11 @@ def monitor_report(
     name = classifier or _only_classifier(ledger)
     with render.own_figures(), opened(ledger, name, measures=measures) as monitor:
         if isinstance(monitor, ForecastMonitor):
-            sections, kind = _of_forecasts(monitor, prob), "eti"
+            parts, kind = _of_forecasts(monitor, prob), "eti"
         else:
-            sections = _of_counts(monitor, prob, kind)
-        checklists.methods(sections, prob, kind)
-        render.write(path, title or f"Online evaluation of {name}", sections)
+            parts = _of_counts(monitor, prob, kind)
+        methods.add_paragraph(parts, prob, kind)
+        render.write(path, title or f"Online evaluation of {name}", parts)
     return path
 
 
@@ -65,28 +68,91 @@ def _of_counts(monitor: Monitor, prob: float, kind: str) -> list[Section]:
     if "positive" in batches.coords:
         counts = counts.assign_coords(positive=batches.coords["positive"])
     measures = None if monitor.measures is None else list(monitor.measures)
-    wanted = content.check_measures(measures, counts)
+    measures = sections.check_measures(measures, counts)
     interval: dict[str, Any] = {"prob": prob, "kind": kind}
-    table = summary(counts, wanted, **interval)
-    content.check_defined(table)
-    prior = facts.prior_of(counts, None)
-    evaluated = content.evaluated(counts)
-    evaluated.sentences.append(_span(batches))
+    table = summary(counts, measures, **interval)
+    sections.check_defined(table)
+    prior = methods.prior_of(counts, None)
+    evaluation = sections.evaluation(counts)
+    evaluation.sentences.append(_span(batches))
     return [
-        evaluated,
-        content.known(table, prob, kind),
+        evaluation,
+        sections.posterior_summary(table, prob, kind),
         _history(monitor, prob, kind),
-        uncertain(counts, table, wanted, prob, kind),
-        content.computed(table, facts.of_counts(counts, "dirichlet_multinomial", prior, 0)),
-        cautions(batches, table, prior=prior),
+        uncertain(counts, table, measures, prob, kind),
+        sections.computation(table, methods.of_counts("dirichlet_multinomial", prior, 0)),
+        cautions.of_counts(batches, table, prior=prior),
     ]
 
 
 def _of_forecasts(monitor: ForecastMonitor, prob: float) -> list[Section]:
     batches = monitor.batches()
-    sections = of_forecasts(monitor, batches, prob, _history(monitor, prob, "eti"))
-    sections[0].sentences.append(_span(batches))
-    return sections
+    counts, history = batches.sum("step"), _history(monitor, prob, "eti")
+    table = monitor.summary(prob=prob, kind="eti").assign(sd=np.nan, undefined=0.0, error=np.nan)
+    section = sections.posterior_summary(table, prob, "eti")
+    mass = f"{100 * prob:.4g}%"
+    caption = f"Posterior of each measure; lower and upper bound the {mass} equal-tailed interval"
+    section.tables = [Table(caption, table[["measure", "mean", "lower", "upper"]])]
+    model = "Dirichlet shares of truth and bin, linearized"
+    prior = "one example over all bins, whose forecasts are right"
+    facts = {"Model": model, "Prior": prior} | methods.versions()
+    doubts = _doubts(table, batches.attrs["chances"])
+    if history.tables:
+        doubts.append(
+            "There were alarms: what is known is of all batches together, before and after them."
+        )
+    lines = [*_evaluated_forecasts(batches), _span(batches)]
+    return [
+        Section("What was evaluated", lines, [_calibration_table(counts, batches.attrs)]),
+        section,
+        history,
+        uncertain(counts, table, list(table["measure"]), prob, "eti"),
+        sections.computation(table, facts),
+        cautions.section(doubts),
+    ]
+
+
+def _evaluated_forecasts(batches):
+    totals = batches.sum(("step", "bin"))
+    number, label = int(totals.sum()), positive(batches)
+    events = int(totals.sel(actual=label))
+    kind = "probabilities" if batches.attrs["chances"] else "scores"
+    share = f"{events:,} events ({label}), {100 * events / number:.3g}%"
+    return [
+        f"{number:,} examples with {kind}, {share}.",
+        f"{batches.sizes['bin']} bins; measures are of {kind} moved to the middles of their bins.",
+    ]
+
+
+def _calibration_table(counts, attrs):
+    """Return the forecasts in about ten groups of examples, and what came true in each."""
+    edges, cells = np.array(attrs["edges"], float), counts.values
+    if not attrs["chances"]:
+        edges = np.concatenate([[-np.inf], edges, [np.inf]])
+    middle = (edges[1:] + edges[:-1]) / 2
+    totals = cells.sum(axis=0)
+    code = np.minimum((np.cumsum(totals) - totals) * _ROWS // max(totals.sum(), 1), _ROWS - 1)
+    rows = []
+    for number in np.unique(code[totals > 0]):
+        bins = np.flatnonzero((code == number) & (totals > 0))
+        total, events = totals[bins].sum(), cells[1, bins].sum()
+        row = {"from": edges[bins[0]], "to": edges[bins[-1] + 1], "examples": int(total)}
+        row |= {"events": int(events)}
+        if attrs["chances"]:
+            row["mean forecast"] = float((totals[bins] * middle[bins]).sum() / total)
+        rows.append(row | {"share of events": float(events / total)})
+    return Table("Forecasts beside what came true, all batches together", pd.DataFrame(rows))
+
+
+def _doubts(table, chances):
+    caution = table.attrs.get("caution")
+    lines = [f"{caution[0].upper()}{caution[1:]}."] if caution else []
+    unknown = table.loc[table["lower"].isna() | table["upper"].isna(), "measure"]
+    if len(unknown):
+        lines.append(f"The evidence does not tell {', '.join(unknown)}.")
+    if not chances:
+        lines.append("These are scores, not probabilities: nothing is said of calibration.")
+    return lines
 
 
 def _only_classifier(ledger):
@@ -105,13 +171,13 @@ def _span(batches):
 
 def _history(monitor, prob, kind):
     alarms = monitor.alarms()
-    said, tables = ["No rule has raised an alarm."], []
+    lines, tables = ["No rule has raised an alarm."], []
     if len(alarms):
         last = alarms.iloc[-1]
         number = f"{len(alarms)} alarms" if len(alarms) > 1 else "One alarm"
-        said = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
+        lines = [f"{number}, the last one at {last['batch_id']} by the rule {last['rule']}."]
         times = {name: alarms[name].dt.floor("s").astype(str) for name in ("at", "since")}
         tables = [Table("Alarms", alarms.assign(**times))]
     alt = f"Each measure over time with its {100 * prob:.4g}% interval; dots are single batches."
     picture = Picture("history", alt, monitor.plot(prob=prob, kind=kind))
-    return Section("Over time", said, tables, [picture])
+    return Section("Over time", lines, tables, [picture])

@@ -1,23 +1,23 @@
-"""What a report is at, said where somebody waits for it: in a terminal or in a notebook."""
+"""The progress of a report, shown where somebody waits for it: in a terminal or in a notebook."""
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_told: ContextVar[Callable[[str], None] | None] = ContextVar("told", default=None)
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
 
-def tell(part: str) -> None:
+def progress(step: str) -> None:
     """Say which part of the report is being made, where anybody listens."""
-    listener = _told.get()
+    listener = _listener.get()
     if listener is not None:
-        listener(part)
+        listener(step)
 
 
 @contextmanager
-def telling(show: bool | None) -> Iterator[None]:
-    """Show what `tell` says, and nothing afterwards; None: in terminals and notebooks."""
+def showing_progress(show: bool | None) -> Iterator[None]:
+    """Show the progress made inside, and nothing afterwards; None: in terminals and notebooks."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -27,17 +27,17 @@ def telling(show: bool | None) -> Iterator[None]:
         yield
         return
     with _in_notebook() if console.is_jupyter else _in_terminal(console) as listener:
-        token = _told.set(listener)
+        token = _listener.set(listener)
         try:
             yield
         finally:
-            _told.reset(token)
+            _listener.reset(token)
 
 
 @contextmanager
 def _in_terminal(console):
     with console.status("reading") as status:
-        yield lambda part: status.update(f"report: {part}")
+        yield lambda step: status.update(f"report: {step}")
 
 
 @contextmanager
@@ -47,6 +47,6 @@ def _in_notebook():
     # One line that is rewritten, and empty in the end: what else the cell has shown stays.
     handle = display(HTML("report"), display_id=True)
     try:
-        yield lambda part: handle.update(HTML(f"report: {part}"))
+        yield lambda step: handle.update(HTML(f"report: {step}"))
     finally:
         handle.update(HTML(""))

@@ -58,17 +58,17 @@ def test_pictures_are_pointed_at_on_a_page_that_loads_nothing(browser, tmp_path)
     path = tmp_path / "report.html"
     bcm.report(evidence, path, measures=["recall", "f1"], scores=scores, interactive=True)
     with quiet_page(browser, path.as_uri(), 1280, "file:", scripts=True) as page:
-        page.wait_for_selector("#pointed-forest .main-svg")
+        page.wait_for_selector("#interactive-forest .main-svg")
         for name in ("forest", "matrix-0", "roc"):
-            assert page.locator(f"#pointed-{name} .main-svg").count() > 0
-        text = page.locator("#pointed-matrix-0").text_content()
+            assert page.locator(f"#interactive-{name} .main-svg").count() > 0
+        text = page.locator("#interactive-matrix-0").text_content()
         assert STRANGE[0] in text
-        point = page.locator("#pointed-forest .scatterlayer .point").first
+        point = page.locator("#interactive-forest .scatterlayer .point").first
         point.scroll_into_view_if_needed()
         place = point.bounding_box()
         page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
-        page.wait_for_selector("#pointed-forest .hoverlayer .hovertext")
-        said = page.locator("#pointed-forest .hoverlayer").text_content()
+        page.wait_for_selector("#interactive-forest .hoverlayer .hovertext")
+        said = page.locator("#interactive-forest .hoverlayer").text_content()
         assert "recall" in said
         assert "a<b>" in said
         page.screenshot(path=tmp_path / "page.png", full_page=True)

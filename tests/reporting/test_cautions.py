@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.reporting.cautions import cautions
+from bayescm.reporting import cautions
 
 PLENTY = {"tp": 65, "fn": 15, "fp": 35, "tn": 30}
 
 
 def said(counts, measures=("recall", "precision"), **keywords):
     table = bcm.summary(counts, list(measures))
-    return " ".join(cautions(counts, table, **keywords).sentences)
+    return " ".join(cautions.of_counts(counts, table, **keywords).sentences)
 
 
 def folds(errors, dim="fold"):
@@ -41,7 +41,8 @@ def test_small_and_empty_classes(quiet, loud, words):
 def test_undefined_draws():
     counts = bcm.from_cells(**PLENTY)
     table = bcm.summary(counts, "precision").assign(undefined=0.03)
-    assert "precision is undefined (0/0) in 3% of" in " ".join(cautions(counts, table).sentences)
+    sentences = cautions.of_counts(counts, table).sentences
+    assert "precision is undefined (0/0) in 3% of" in " ".join(sentences)
     assert "is undefined" not in said(counts)
 
 
@@ -62,8 +63,8 @@ def test_parts_that_differ_more_than_chance(dim):
     even = folds([3, 4, 3, 4, 4], dim)
     table = bcm.summary(counts.sum(dim), "recall")
     parts = "batches" if dim == "step" else f"{dim}s"
-    assert f"The {parts} differ" in " ".join(cautions(counts, table).sentences)
-    assert "differ" not in " ".join(cautions(even, table).sentences)
+    assert f"The {parts} differ" in " ".join(cautions.of_counts(counts, table).sentences)
+    assert "differ" not in " ".join(cautions.of_counts(even, table).sentences)
 
 
 @pytest.mark.long
@@ -71,7 +72,7 @@ def test_folds_that_differ_by_chance_alone_are_seldom_named():
     rng = np.random.default_rng(5)
     table = bcm.summary(bcm.from_cells(**PLENTY), "recall")
     named = [
-        "differ" in " ".join(cautions(folds(rng.binomial(20, 0.05, 10)), table).sentences)
+        "differ" in " ".join(cautions.of_counts(folds(rng.binomial(20, 0.05, 10)), table).sentences)
         for _ in range(100)
     ]
     assert np.mean(named) <= 0.04

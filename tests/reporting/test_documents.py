@@ -7,7 +7,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.cli import main
-from bayescm.reporting.formats import checklists
+from bayescm.reporting import methods
 
 ROWS = "actual,predicted\n" + "sick,sick\nwell,sick\nwell,well\nsick,well\nsick,sick\n" * 12
 
@@ -65,7 +65,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", list(PUBLISHED))
 def test_checklists_have_the_published_items_in_order(name):
     many, parts, alone = PUBLISHED[name]
-    frame = checklists.checklist(name, []).tables[0].frame
+    frame = methods.checklist(name, []).tables[0].frame
     wanted = [f"{each}{part}" for each in range(1, many + 1) for part in parts.get(each, " ")]
     assert frame["item"].tolist() == [each.strip() for each in wanted]
     for kind, items in alone.items():

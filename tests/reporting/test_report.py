@@ -10,9 +10,8 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.measures.defaults import TABULATED, default_measures
-from bayescm.reporting import content
-from bayescm.reporting.formats import render
-from bayescm.reporting.parts import Section
+from bayescm.reporting import methods, render, sections
+from bayescm.reporting.sections import Section
 
 SECTIONS = [
     "What was evaluated",
@@ -109,7 +108,7 @@ def test_too_many_classes_leave_the_matrix_out_and_say_so(tmp_path):
 )
 def test_numbers_of_examples_are_written_out(number, said):
     counts = bcm.from_cells(tp=1, fn=0, fp=0, tn=number)
-    assert content.evaluated(counts).sentences[0].startswith(said)
+    assert sections.evaluation(counts).sentences[0].startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +184,7 @@ def test_a_failing_picture_leaves_the_old_report(tmp_path):
 def test_what_is_said_of_many_classes_holds_for_one_classifier_and_for_several():
     one = bcm.from_matrix(np.eye(13, dtype=int) + 1)
     for counts in (one, xr.concat([one, one], "classifier").assign_coords(classifier=["a", "b"])):
-        section = content.evaluated(counts)
+        section = sections.evaluation(counts)
         assert section.sentences[-1] == "With 13 classes the matrix is not a table here."
         assert not section.tables
 
@@ -216,3 +215,48 @@ def test_many_groups_have_the_worst_of_them_by_name(tmp_path):
     first, *others = re.findall(r"\| recall \| (\d+) \|", section)
     assert first == "13"
     assert len(others) == 9
+
+
+@pytest.mark.long
+def test_raters_have_a_report(tmp_path):
+    truth = np.array(["good", "bad", "bad"] * 30)
+    rng = np.random.default_rng(4)
+    swap = {"good": "bad", "bad": "good"}
+    said = {name: [swap[each] if rng.random() < 0.15 else each for each in truth] for name in "abc"}
+    with pytest.warns(UserWarning, match="Three raters"):
+        evidence = bcm.from_raters(said, positive="good")
+    text = bcm.report(evidence, tmp_path / "raters.md").read_text().replace("\\_", "_")
+    for part in ("90 examples; 3 raters: a, b, c", "krippendorff_alpha", "If they err together"):
+        assert part in text
+    assert "cannot be seen" in text
+
+
+@pytest.mark.long
+def test_a_fit_that_pools_nothing_says_so_and_has_the_prior_of_each_table(tmp_path):
+    folds = bcm.from_cells(tp=[6, 5, 7], fn=[4, 5, 3], fp=3, tn=[7, 6, 8]).rename(batch="fold")
+    fitted = bcm.fit(folds, "dirichlet_multinomial", draws=100, random_seed=0)
+    text = bcm.report(fitted, tmp_path / "r.md", measures=["accuracy"]).read_text()
+    assert "| accuracy | 2 |" in text
+    assert "concentration 0.5 per cell, worth 2 examples in all for each fold." in text
+    assert "is estimated" not in text
+    pooled = bcm.fit(folds, draws=100, random_seed=0)
+    text = bcm.report(pooled, tmp_path / "p.md", measures=["accuracy"]).read_text()
+    assert "worth 2 examples in all; the spread of the folds is estimated." in text
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_groups_are_said_to_be_pooled_where_they_are(pooled):
+    counts = bcm.from_cells(tp=[6, 5, 7], fn=4, fp=3, tn=7).rename(batch="group")
+    section = sections.evaluation(counts, pooled=pooled)
+    expected = "3 groups, partially pooled." if pooled else "3 groups, each by itself."
+    assert expected in section.sentences
+
+
+def test_priors_of_their_own_are_named_by_what_they_weigh():
+    counts = bcm.from_cells(tp=[6, 5], fn=4, fp=3, tn=7).rename(batch="fold")
+    alike = xr.DataArray(np.full((2, 2, 2), 0.5), dims=("fold", "actual", "predicted"))
+    alike = alike.assign_coords({dim: counts[dim] for dim in ("actual", "predicted")})
+    assert methods.prior_of(counts, alike).shape == (2, 2)
+    apart = methods.prior_of(counts, alike * xr.DataArray([1.0, 4.0], dims="fold"))
+    said = methods.of_counts("dirichlet_multinomial", apart, 0)["Prior"]
+    assert said == "concentration from 0.5 to 2 per cell, worth 2 to 8 examples in all"

@@ -6,9 +6,9 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.posterior.route import posterior_of
-from bayescm.reporting.assemble import _observed
-from bayescm.reporting.parts import Section
-from bayescm.reporting.pictures import add_matrices
+from bayescm.reporting.figures import add_matrices
+from bayescm.reporting.sections import Section
+from bayescm.reporting.types import _observed
 
 SETTINGS = {"prob": 0.9, "kind": "eti", "random_seed": 0}
 

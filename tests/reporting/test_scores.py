@@ -1,4 +1,4 @@
-"""Reports of probabilities and of raters."""
+"""Reports of probabilities."""
 
 import numpy as np
 import pandas as pd
@@ -51,20 +51,6 @@ def test_folds_of_probabilities_have_what_each_fold_has_by_itself(tmp_path):
     assert "correlated t of the folds" in text
     assert "| ece " not in text
     assert "95% equal-tailed intervals of the posterior" in text
-
-
-@pytest.mark.long
-def test_raters_have_a_report(tmp_path):
-    truth = np.array(["good", "bad", "bad"] * 30)
-    rng = np.random.default_rng(4)
-    swap = {"good": "bad", "bad": "good"}
-    said = {name: [swap[each] if rng.random() < 0.15 else each for each in truth] for name in "abc"}
-    with pytest.warns(UserWarning, match="Three raters"):
-        evidence = bcm.from_raters(said, positive="good")
-    text = bcm.report(evidence, tmp_path / "raters.md").read_text().replace("\\_", "_")
-    for part in ("90 examples; 3 raters: a, b, c", "krippendorff_alpha", "If they err together"):
-        assert part in text
-    assert "cannot be seen" in text
 
 
 @pytest.mark.filterwarnings("ignore:ece. The calibration curve seems:UserWarning")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.reporting.settling import open_questions, uncertain
+from bayescm.reporting.sample_size_advice import open_questions, uncertain
 
 
 def outcomes(n, wins, losses):

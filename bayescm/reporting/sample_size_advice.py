@@ -1,4 +1,4 @@
-"""Where the evidence is thin, and how much more of it would help."""
+"""What is uncertain, and how many more examples would settle it."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from scipy import special
 from bayescm import planning
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.catalogue import among, resolve
-from bayescm.reporting.parts import Section
+from bayescm.reporting.sections import Section
 
 # A plan from a pilot of more examples than this takes too long for a sentence.
 _LARGEST_PILOT = 20_000
@@ -21,36 +21,36 @@ def uncertain(
 ) -> Section:
     """Say which interval is widest, and how many examples would make it half as wide."""
     title = "What is uncertain, and what would settle it"
-    known_as = {each.__name__: each for each in map(resolve, measures)}
+    kernels = {kernel.__name__: kernel for kernel in map(resolve, measures)}
     # A coefficient runs from -1 to 1: its interval is twice as wide by its scale alone.
-    scale = table["measure"].map(lambda name: np.ptp(known_as[name].range))
+    scale = table["measure"].map(lambda name: np.ptp(kernels[name].range))
     width = (table["upper"] - table["lower"]) / scale.where(np.isfinite(scale), 1)
     if width.isna().all():
         return Section(title, ["Every measure is undefined."])
     row = table.loc[width.idxmax()]
     widest = float(row["upper"] - row["lower"])
-    named = [str(row[dim]) for dim in ("classifier", "class", "group", "fold") if dim in row]
-    of = f" of {', '.join(named)}" if named else ""
-    known = "the evidence says nothing about it." if np.isnan(row["point"]) else _more(counts)
-    said = [
+    labels = [str(row[dim]) for dim in ("classifier", "class", "group", "fold") if dim in row]
+    of = f" of {', '.join(labels)}" if labels else ""
+    advice = "the evidence says nothing about it." if np.isnan(row["point"]) else _advice(counts)
+    lines = [
         f"The least certain measure is {row['measure']}{of}: its interval is {widest:.3f} wide; "
-        + known
+        + advice
     ]
     one = counts.sel(classifier=row["classifier"]) if "classifier" in row else counts
     plain = one.dims == CELLS and one.sizes["actual"] == 2 and "prevalence" not in one.coords
     small = float(one.sum()) <= _LARGEST_PILOT
-    if plain and small and known_as[row["measure"]].unit:
+    if plain and small and kernels[row["measure"]].unit:
         plan = planning.plan(
             row["measure"], width=widest / 2, pilot=one, assurance=0.9, prob=prob, kind=kind
         ).iloc[0]
-        said.append(
+        lines.append(
             f"A new test set of {plan['n']:,} {plan['unit']} would make it at most "
             f"{widest / 2:.3f} wide, with 90% assurance."
         )
-    return Section(title, said)
+    return Section(title, lines)
 
 
-def _more(counts):
+def _advice(counts):
     if "group" in counts.dims:
         return (
             "more groups would make it narrower; more examples from the same groups hardly would."
@@ -86,26 +86,28 @@ def open_questions(
     if not isinstance(evidence, xr.Dataset) or "fold" in evidence.dims or "group" in evidence.dims:
         return []
     verdict = comparison[["p_better", "p_rope", "p_worse"]].max(axis=1)
-    found = [resolve(each) for each in measures]
-    called = [found[each].__name__ for each in among(found, "accuracy")]
-    rows = comparison[comparison["measure"].isin(called) & (verdict < prob)]
-    return [_settled(evidence, row, prob, rope) for row in rows.to_dict("records")[:3]]
+    kernels = [resolve(measure) for measure in measures]
+    names = [kernels[i].__name__ for i in among(kernels, "accuracy")]
+    rows = comparison[comparison["measure"].isin(names) & (verdict < prob)]
+    return [_size_for_pair(evidence, row, prob, rope) for row in rows.to_dict("records")[:3]]
 
 
-def _settled(evidence, row, prob, rope):
+def _size_for_pair(evidence, row, prob, rope):
     pair = f"{row['first']} and {row['second']}"
     right = evidence["predicted"] == evidence["actual"]
     differ = right.sel(classifier=row["first"]) != right.sel(classifier=row["second"])
     share = float((evidence["counts"] * differ).sum() / evidence["counts"].sum())
     gap = abs(row["mean"])
-    said = f"One of {pair} is right and the other wrong on {100 * share:.3g}% of the examples. "
+    disagreement = (
+        f"One of {pair} is right and the other wrong on {100 * share:.3g}% of the examples. "
+    )
     if gap <= rope or gap < 5e-4:
-        return said + (
+        return disagreement + (
             "Their accuracies are so close that more examples are more likely to show that they "
             "are equivalent than which one is better."
         )
     size = _shared_examples(gap - rope, max(share, gap), prob)
-    return said + (
+    return disagreement + (
         f"If their accuracies do differ by {gap:.2g}, a new test set of about {size:,} shared "
         f"examples would show it with 80% assurance."
     )

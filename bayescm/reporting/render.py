@@ -1,28 +1,35 @@
-"""From sections to one HTML page, a Markdown page with pictures, or LaTeX with PDF figures."""
+"""From sections to one HTML page, a Markdown page with pictures, or LaTeX with PDF figures.
 
+A document of Word is written in `bayescm.reporting.word`.
+"""
+
+import importlib
 import io
 import os
 import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import matplotlib
+import numpy as np
 from markupsafe import Markup
 
 from bayescm.evidence.files import replacing
-from bayescm.reporting.formats import pointed
-from bayescm.reporting.formats.cells import drawing, number, numeric_columns
-from bayescm.reporting.parts import Section
-from bayescm.reporting.progress import tell
+from bayescm.reporting.progress import progress
+from bayescm.reporting.sections import Picture, Section
 from bayescm.validate import fail
 
 # What a name of pictures may not hold: LaTeX takes much else for commands.
 _SAFE = re.compile(r"[^\w. +=@,-]", re.ASCII)
+_PLOTLY: dict[str, Any] = {"include_plotlyjs": False, "full_html": False}
+_PLOTLY["config"] = {"displaylogo": False, "responsive": True}
 _TEMPLATES = jinja2.PackageLoader("bayescm.reporting", "templates")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -45,19 +52,15 @@ def check_path(path: str | Path, *, interactive: bool = False) -> Path:
     """Return the path of a report, or raise where it cannot be written or its ending is unknown."""
     path = Path(path)
     if path.suffix not in RENDERERS:
-        known = ", ".join(RENDERERS)
-        raise fail(
-            "unknown report format", path.name, f"a name ending in {known}", "rename the file"
-        )
+        endings = f"a name ending in {', '.join(RENDERERS)}"
+        raise fail("unknown report format", path.name, endings, "rename the file")
     if path.suffix == ".docx":
-        from bayescm.reporting.formats import word
-
-        word.check()
+        _check_extra("docx", "a .docx needs python-docx, which is not installed")
     if interactive:
         if path.suffix != ".html":
             todo = "name it .html, or leave interactive out"
             raise fail("interactive pictures are for pages", path.name, "a .html", todo)
-        pointed.check()
+        _check_extra("interactive", "interactive pictures need plotly, which is not installed")
     if not path.parent.is_dir():
         todo = "create the folder first"
         raise fail("no such folder", str(path.parent), "an existing folder", todo)
@@ -65,6 +68,16 @@ def check_path(path: str | Path, *, interactive: bool = False) -> Path:
         todo = "choose another path"
         raise fail("the report cannot be written here", str(path), "a writable path", todo)
     return path
+
+
+def _check_extra(extra, what):
+    """Raise where the library of an extra is missing."""
+    module = {"docx": "docx", "interactive": "plotly"}[extra]
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        todo = f"pip install 'bayescm[{extra}]'"
+        raise fail(what, ..., f"the extra {extra}", todo, ImportError) from None
 
 
 def write(
@@ -118,10 +131,14 @@ def own_figures():
 
 def _html(title, sections, folder, files, *, interactive=False):
     environment = _environment(autoescape=True)
-    environment.filters |= {"svg": _svg, "pointed": pointed.pointed}
-    facts = {"title": title, "sections": sections}
-    facts["script"] = pointed.script() if interactive else None
-    return environment.get_template("report.html.j2").render(facts)
+    environment.filters |= {"svg": _svg, "plotly": _plotly}
+    script = None
+    if interactive:
+        from plotly.offline import get_plotlyjs
+
+        script = Markup(get_plotlyjs())  # once for all pictures of the page
+    template = environment.get_template("report.html.j2")
+    return template.render(title=title, sections=sections, script=script)
 
 
 def _markdown(title, sections, folder, files):
@@ -149,9 +166,9 @@ def _latex(title, sections, folder, files):
 
 
 def _word(title, sections, folder, files):
-    from bayescm.reporting.formats.word import document
+    from bayescm.reporting.word import document
 
-    tell("writing")
+    progress("writing")
     return document(title, sections)
 
 
@@ -177,8 +194,8 @@ def _escape_markdown(value):
 
 
 def _save_pictures(sections, folder, ending):
-    tell("writing")
-    for picture in (each for section in sections for each in section.pictures):
+    progress("writing")
+    for picture in (picture for section in sections for picture in section.pictures):
         folder.mkdir(exist_ok=True)
         with drawing():
             picture.figure.savefig(
@@ -204,3 +221,44 @@ def _svg(picture):
     label = Markup.escape(picture.alt)
     # Matplotlib has escaped the names in it.
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))
+
+
+def _plotly(picture: Picture) -> Markup | None:
+    """Return a picture drawn by plotly, or None where there is only the one on paper."""
+    draw = vars(picture.figure).get("interactive")
+    if draw is None:
+        return None
+    # What plotly writes is escaped by it, and by the plot where plotly takes tags.
+    return Markup(draw().to_html(div_id=f"interactive-{picture.name}", **_PLOTLY))
+
+
+def numeric_columns(frame: Any) -> set[int]:
+    """Return the places of the columns that are numbers, which stand to the right."""
+    columns = (frame.iloc[:, index] for index in range(frame.shape[1]))
+    return {index for index, column in enumerate(columns) if all(map(_looks_numeric, column))}
+
+
+def _looks_numeric(value):
+    if isinstance(value, str):
+        return bool(re.fullmatch(r"[<>–]?[\d.]*", value))
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def number(value: Any) -> str:
+    """Return a cell as text: three decimals for what lies between 0.001 and 1000."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        value = float(value)
+        if np.isnan(value):
+            return "–"
+        return f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.3g}"
+    return str(value)
+
+
+@contextmanager
+def drawing():
+    """Ignore that the fonts at hand lack a character: the reader's browser has it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
+        yield

@@ -1,0 +1,139 @@
+"""The figures of a report of counts or of a fit: the library's plots, as the evidence allows."""
+
+import bayescm as bcm
+from bayescm.answers.asking import ASKED, member_by_member
+from bayescm.evidence.counts import classes, positive
+from bayescm.measures.trees import told as with_positive_class
+from bayescm.plots.matrix import has_model
+from bayescm.plots.style import MOST_COLORS
+from bayescm.posterior.route import default_model
+from bayescm.reporting.progress import progress
+from bayescm.reporting.sections import Picture, Section
+
+# With more classes than this the matrix cannot be read even as colours.
+_LARGEST_MATRIX = 100
+# Rows of a picture and panels of densities beyond which it cannot be read either.
+MOST_ROWS, _MOST_PANELS = 24, 6
+
+
+def of_counts(batches, measures, interval, posterior, comparison=None) -> Section:
+    """Draw what the evidence and its posterior allow, its batches over time included."""
+    section = Section("Pictures")
+    counts = batches.sum("step") if "step" in batches.dims else batches
+    mass = f"{100 * interval['prob']:.4g}% interval"
+    plain = {name: interval[name] for name in ("prob", "kind")}
+    progress("pictures: intervals")
+    alt = f"Posterior mean and {mass} of {_listed(measures)}."
+    figure = bcm.plot_forest(counts, measures, **interval)
+    section.pictures.append(Picture("forest", alt, figure))
+    if comparison is not None and len(comparison) <= MOST_ROWS:
+        alt = f"Differences between classifiers with their {mass}."
+        figure = bcm.plot_differences(comparison, **plain)
+        section.pictures.append(Picture("differences", alt, figure))
+    # As many as leave the panels readable.
+    most = max(1, _MOST_PANELS // counts.sizes.get("classifier", 1))
+    single = [measure for measure in measures if _is_single(counts, measure)][:most]
+    if single:
+        progress("pictures: densities")
+        alt = f"Posterior density of {_listed(single)} with its {mass}."
+        figure = bcm.plot_posterior(counts, single, **interval)
+        section.pictures.append(Picture("densities", alt, figure))
+    progress("pictures: parts and matrices")
+    section.pictures += _parts(batches, single, plain)
+    counts = with_positive_class(counts, interval.get("positive"))
+    add_matrices(section, counts, counts, posterior, interval)
+    return section
+
+
+def _listed(measures):
+    names = [measure if isinstance(measure, str) else measure.__name__ for measure in measures]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _is_single(counts, measure):
+    return len(classes(counts)) == 2 or not bcm.measures.resolve(measure).one_class
+
+
+def _parts(counts, measures, plain):
+    """Draw the folds, the groups or the batches one by one, in one measure."""
+    several = "classifier" in counts.dims or "repeat" in counts.dims
+    if several or not measures:
+        return []
+    measure, name = measures[-1], bcm.measures.resolve(measures[-1]).__name__
+    if 2 <= counts.sizes.get("fold", 0) <= MOST_ROWS:
+        alt = f"{name} of every fold alone, and of all of them by each model and t interval."
+        return [Picture("folds", alt, bcm.plot_folds(counts, measure, **plain))]
+    if 2 <= counts.sizes.get("group", 0) <= MOST_ROWS:
+        alt = f"{name} of every group, evaluated on its own examples alone."
+        figure = bcm.plot_forest(counts, measure, model="dirichlet_multinomial", **plain)
+        return [Picture("groups", alt, figure)]
+    if counts.sizes.get("step", 0) >= 2:
+        alt = "Interval of each measure after every batch; dots are single batches."
+        history = bcm.online.history(counts, measures, **plain)
+        return [Picture("history", alt, bcm.plot_history(history, batches=counts))]
+    return []
+
+
+def of_fit(tree, counts, measures, interval, posterior) -> Section:
+    """Draw the densities and the forest of a fit, and its chains where it was sampled."""
+    section = Section("Pictures")
+    figure = bcm.plot_forest(tree, measures, **interval)
+    section.pictures.append(Picture("forest", "Interval of each measure.", figure))
+    figure = bcm.plot_posterior(tree, measures, **interval)
+    section.pictures.append(Picture("densities", "Posterior density of each measure.", figure))
+    if "sample_stats" in tree.children:
+        alt = "Ranks and traces of the chains: they should look alike."
+        section.pictures.append(Picture("chains", alt, bcm.plot_diagnostics(tree)))
+    add_matrices(section, tree, counts, posterior, interval)
+    return section
+
+
+def add_matrices(section, evidence, counts, posterior, interval):
+    """
+    Draw the confusion matrix, and recall and precision together: of each classifier, or of a fit.
+
+    They are of the same evidence, model and prior as the numbers, and never of a table that sums
+    what the model tells apart. What it has too many of for a picture is left out.
+    """
+    plain = {name: interval[name] for name in ("prob", "kind")}
+    keywords = {k: v for k, v in interval.items() if k not in (*plain, "accuracy", "positive")}
+    members, _ = member_by_member(posterior, interval.get("of", "parameter"))
+    dims, tables = members.frame.dims, {"": evidence}
+    if dims == ("classifier",) and evidence is counts:
+        names = counts["classifier"].values
+        dims, tables = (), {str(name): counts.sel(classifier=name, drop=True) for name in names}
+    size = counts.sizes["actual"]
+    with_matrix = not dims and size <= _LARGEST_MATRIX
+    with_region = size == 2 and positive(posterior.counts) is not None
+    if dims:
+        section.sentences.append(
+            f"The confusion matrix is left out: the model has one of every {dims[0]}."
+        )
+    elif not with_matrix:
+        section.sentences.append(
+            f"The confusion matrix of {size} classes is left out: its labels would be unreadable."
+        )
+    if with_region and dims and members.batch.size > MOST_COLORS:
+        with_region = False
+        section.sentences.append(
+            f"The region of recall and precision is left out: the model has one of every {dims[0]}."
+        )
+    for number, (name, table) in enumerate(tables.items()):
+        of = f" of {name}" if name else ""
+        if with_matrix:
+            alt = f"Confusion matrix{of}: counts, and the share of each row with its interval."
+            asked = keywords if evidence is not counts else _of_matrix(counts, keywords)
+            figure = bcm.plot_matrix(table, **plain, **asked)
+            section.pictures.append(Picture(f"matrix-{number}", alt, figure))
+        if with_region:
+            alt = f"Where precision and recall{of} lie together: highest-density region."
+            figure = bcm.plot_region(table, prob=plain["prob"], **keywords)
+            section.pictures.append(Picture(f"region-{number}", alt, figure))
+
+
+def _of_matrix(counts, keywords):
+    """Return the keywords of a matrix: without a model it is of proportions, and needs none."""
+    of_model = {name: value for name, value in keywords.items() if name not in ASKED}
+    if of_model:
+        return keywords | {"model": of_model.get("model") or default_model(counts, of_model)}
+    return keywords if has_model(counts, keywords) else {}

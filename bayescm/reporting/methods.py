@@ -1,0 +1,270 @@
+"""How the numbers of a report were computed, a methods paragraph, and the items of checklists.
+
+The items are named in our words, all of them beside the published lists; their full wording is in
+the guidelines. Items of TRIPOD+AI that ask something of a development or of an evaluation alone say
+so in brackets.
+
+References
+----------
+Bossuyt, P. M. et al. (2015). STARD 2015: an updated list of essential items for reporting
+diagnostic accuracy studies. BMJ 351, h5527. doi:10.1136/bmj.h5527
+
+Collins, G. S. et al. (2024). TRIPOD+AI statement: updated guidance for reporting clinical
+prediction models that use regression or machine learning methods. BMJ 385, e078378.
+doi:10.1136/bmj-2023-078378
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.distributions.dirichlet import default_concentration
+from bayescm.evidence.counts import align
+from bayescm.evidence.stored.addresses import at_hand as local_path
+from bayescm.reporting.sections import Section, Table
+
+_PACKAGES = ["bayescm", "numpy", "scipy", "xarray"]
+_AUTHORS = "to be written by the authors"
+
+
+def of_counts(model: Any, prior: np.ndarray | None, seed: int, posterior: Any = None) -> dict:
+    """Name the model, the prior and what it weighs, the seed and the versions."""
+    return {"Model": _name(model), "Prior": _describe(prior, posterior), "Seed": seed} | versions()
+
+
+def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
+    """Name the same of a fit, and how its chains went."""
+    sizes, method = tree["posterior"].sizes, tree.attrs.get("sampling_method", "sampled")
+    draws = f"{sizes['chain']} chains of {sizes['draw']}, {method}"
+    model = _name(tree.attrs.get("model", "not named"))
+    facts = {"Model": model, "Prior": _describe(prior, posterior), "Draws": draws}
+    return facts | _diagnostics(tree) | versions("pymc", "arviz")
+
+
+def facts(model: str, seed: int) -> dict:
+    """Name a model that has a prior of its own, the seed and the versions."""
+    return {"Model": model, "Seed": seed} | versions()
+
+
+def versions(*more: str) -> dict:
+    """Return the versions of what took part, and the date."""
+    numbers = [f"{name} {importlib.metadata.version(name)}" for name in (*_PACKAGES, *more)]
+    return {"Versions": ", ".join(numbers), "Date": _today()}
+
+
+def _today():
+    """Return the date (UTC, ISO 8601), or that of SOURCE_DATE_EPOCH for reproducible reports."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    when = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
+    return when.date().isoformat()
+
+
+def _name(model):
+    return model if isinstance(model, str) else getattr(model, "__name__", "a custom model")
+
+
+def prior_of(counts: xr.DataArray, concentration: Any) -> np.ndarray | None:
+    """
+    Return the prior's pseudo-counts, shape (..., C, C); None where the model has none of its own.
+
+    The leading axes, if any, are those of the counts: a prior for each fold, classifier or group.
+    """
+    if callable(concentration):
+        return None
+    size = counts.sizes["actual"]
+    values = align(concentration, counts)
+    values = default_concentration(size) if values is None else values
+    values = np.asarray(values, float) + np.zeros((size, size))
+    tables = values.reshape(-1, size, size)
+    return tables[0] if (tables == tables[0]).all() else values
+
+
+def _describe(prior, posterior):
+    """Say what a prior weighs, in each fold or group where the model does not pool them."""
+    if prior is None:
+        return "the model's own (see its documentation)"
+    dims = ("group", "fold") if posterior is not None else ()
+    alone = "".join(f" for each {dim}" for dim in dims if dim in posterior.frame.dims)
+    totals = prior.sum(axis=(-2, -1))
+    weight = f"{np.min(totals):.4g}" + (f" to {np.max(totals):.4g}" if np.ptp(totals) > 0 else "")
+    total = f"worth {weight} examples in all{alone}"
+    if np.ptp(prior) > 0:
+        return f"concentration from {prior.min():.4g} to {prior.max():.4g} per cell, {total}"
+    pooled = [dim for dim in dims if posterior.estimands.get("finite") == f"theta_{dim}"]
+    spreads = "".join(f"; the spread of the {dim}s is estimated" for dim in pooled)
+    return f"concentration {prior.flat[0]:.4g} per cell, {total}{spreads}"
+
+
+def _diagnostics(tree):
+    if "sample_stats" not in tree.children:
+        return {}
+    import arviz as az
+
+    table = az.summary(tree, var_names=["theta"], kind="diagnostics", round_to="none")
+    diverging = tree["sample_stats"].get("diverging")
+    divergences = 0 if diverging is None else int(diverging.sum())
+    worst, least = table["r_hat"].max(), table["ess_bulk"].min()
+    return {
+        "Diagnostics": f"{divergences} divergences, r-hat up to {worst:.3f}, ESS from {least:.0f}"
+    }
+
+
+def origin(source: str | Path | None) -> list[str]:
+    """Say which file the evidence was read from."""
+    if source is None:
+        return []
+    path = local_path(str(source).partition("::")[0])
+    if path.is_dir():
+        return [f"Read from the folder {path.name}."]
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return [f"Read from {path.name} (SHA-256 {digest})."]
+
+
+def add_paragraph(sections: Sequence[Section], prob: float, kind: str) -> None:
+    """Add the paragraph for a methods section to where it is said how numbers were computed."""
+    usual = "highest-density" if kind == "hdi" else "equal-tailed"
+    for section in sections:
+        if not section.facts:
+            continue
+        facts = section.facts
+        intervals = facts.get("Intervals", usual)
+        prior = f", with the prior: {facts['Prior']}" if "Prior" in facts else ""
+        draws = f", from {facts['Draws']}" if "Draws" in facts else ""
+        model = f" under the model {facts['Model']}" if "Model" in facts else ""
+        section.sentences.append(
+            f"For a methods section: {100 * prob:.4g}% {intervals} intervals of the posterior "
+            f"distribution were computed{model}{prior}{draws}, with Python "
+            f"{platform.python_version()} and {facts['Versions']}."
+        )
+
+
+def checklist(name: str, sections: Sequence[Section]) -> Section:
+    """
+    Return the section that says where each item of a guideline is, or that the authors must say.
+
+    Parameters
+    ----------
+    name : {"stard", "tripod"}
+    sections : sequence of Section
+        Those of the report.
+    """
+    guideline, text = CHECKLISTS[name]
+    titles = [section.title for section in sections]
+    rows = [(*line.split("|"), "")[:3] for line in text.strip().splitlines()]
+    places = [next((t for t in titles if here and t.startswith(here)), None) for *_, here in rows]
+    frame = pd.DataFrame(
+        {
+            "item": [item for item, *_ in rows],
+            "about": [about for _, about, _ in rows],
+            "where": [_AUTHORS if title is None else f"here: {title}" for title in places],
+        }
+    )
+    covered = sum(title is not None for title in places)
+    line = (
+        f"{covered} of {len(rows)} items are in this report, in part or whole; the others are not."
+    )
+    caption = f"{guideline}, its items in short; see the guideline for their full wording"
+    return Section(f"{guideline}: where each item is", [line], [Table(caption, frame)])
+
+
+_STARD = """
+1|title or abstract: names the study as one of diagnostic accuracy, and a measure of it
+2|abstract: structured summary
+3|background, intended use and clinical role of the test
+4|objectives and hypotheses
+5|design: data collected before or after the tests were done
+6|who could take part
+7|on what grounds possible participants were found
+8|where and when they were found
+9|whether they are a consecutive, random or convenience series
+10a|the test, so that it can be repeated
+10b|the reference standard, so that it can be repeated
+11|why this reference standard
+12a|thresholds or categories of the test and why, set in advance or not|What was evaluated
+12b|thresholds or categories of the reference standard and why, set in advance or not
+13a|what those who read the test knew of the patient and of the reference standard
+13b|what those who judged the reference standard knew of the patient and of the test
+14|methods of estimating and comparing accuracy|How it was computed
+15|how results that were neither positive nor negative were handled
+16|how missing results of the test or the reference standard were handled
+17|how accuracy varies, and what of this was planned|How far the groups are apart
+18|intended number of participants, and how it was arrived at
+19|flow of participants, as a diagram
+20|who the participants were: demography and clinical state at the start
+21a|how severe the condition was in those who had it
+21b|what else those had who did not have it
+22|time between the two tests, and what was done to patients in between
+23|table of the test's results, or their distribution, by the reference standard|What was evaluated
+24|accuracy with its precision|What is known
+25|harm done by the test or the reference standard
+26|limitations: bias, statistical uncertainty, generalisability|Cautions
+27|what follows for practice: intended use and clinical role of the test
+28|registration: number and registry
+29|where the whole protocol can be had
+30|funding and other support, and the role of funders
+"""
+_TRIPOD = """
+1|title: development or evaluation of a prediction model, population and outcome
+2|abstract, by its own checklist
+3a|the setting in health care, why a model, and which there are
+3b|target population, place in the pathway of care, users
+3c|known inequalities in health
+4|objectives: development, evaluation or both
+5a|sources of the data
+5b|dates of the data
+6a|setting and centres
+6b|who could take part
+6c|treatments received
+7|preparation of the data and checks of their quality, alike for all groups or not
+8a|the outcome and its time horizon, why this one, when and how assessed, alike for all groups
+8b|who assessed an outcome that takes judgement
+8c|what kept those who assessed the outcome blind
+9a|how predictors were chosen, and sifted before the model was built (development)
+9b|the predictors, when and how they were measured, and how blindly
+9c|who assessed predictors that take judgement
+10|size of the study, of development and evaluation apart, how arrived at and why it suffices
+11|how missing data were handled, and why any were left out
+12a|how the data were used and split (development)
+12b|how predictors entered the analysis: form, scale, transformation (development)
+12c|kind of model, why, all steps of its building, tuning and internal validation (development)
+12d|how differences between clusters were handled and quantified|How far the groups are apart
+12e|measures and pictures of performance and why, comparison of models|How it was computed
+12f|updating of the model after its evaluation, such as recalibration (evaluation)
+12g|how predictions were computed (evaluation)
+13|methods against class imbalance, why, and recalibration after them
+14|approaches to fairness, and why
+15|output of the model: probabilities, classes, thresholds and why (development)|What was evaluated
+16|how the data of development and evaluation differ: setting, participants, outcome, predictors
+17|ethical approval, and consent or its waiver
+18a|funding, and the role of funders
+18b|conflicts of interest
+18c|where the protocol is, or that there is none
+18d|registration, or that there is none
+18e|availability of the data
+18f|availability of the code
+19|involvement of patients and the public, or that there was none
+20a|flow of participants, with and without the outcome, and follow-up
+20b|who the participants were, by source: dates, predictors, treatments, events, missing data
+20c|predictors and outcome beside those of the development (evaluation)
+21|participants and outcome events in each analysis|What was evaluated
+22|the full model, so that others can use and evaluate it, and on what terms (development)
+23a|performance with intervals, in subgroups too|What is known
+23b|differences of performance between clusters, if looked at|How far the groups are apart
+24|results of updating: the new model and its performance (evaluation)
+25|interpretation in the light of objectives and earlier studies, fairness included
+26|limitations, and what they mean for bias, uncertainty and generalisability|Cautions
+27a|how input that is poor or missing is to be noticed and handled in use (development)
+27b|what users must do, and what they must know (development)
+27c|what research is to come, on applicability and generalisability
+"""
+CHECKLISTS = {"stard": ("STARD 2015", _STARD), "tripod": ("TRIPOD+AI", _TRIPOD)}

@@ -1,0 +1,363 @@
+"""What a report is made of: sections of sentences, tables and pictures, whatever the format.
+
+First the sections that most types of evidence share, in the order of a report: what was evaluated,
+what is known, which classifier is better, how far groups are apart, how the numbers were computed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+import bayescm as bcm
+from bayescm.answers.groups.gaps import gap_of
+from bayescm.answers.summary import sentences, summary
+from bayescm.distributions.decision import chance
+from bayescm.evidence.counts import CELLS, abstains, classes, positive
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.defaults import default_measures
+from bayescm.measures.labelled import kernels, several
+from bayescm.reporting.progress import progress
+from bayescm.validate import fail
+
+# A confusion matrix of more classes is not printed as a table; with more than this its columns are
+# headed by the labels alone, and every class has a row of its own measures.
+_LARGEST_TABLE, _FEW_CLASSES = 12, 4
+_PER_CLASS = ("recall", "precision", "f1")
+_MOST_SENTENCES = 12
+# With fewer groups than this a picture of all of them says which are bad; so many of the worst are
+# in the table.
+MANY_GROUPS, _WORST = 12, 10
+_OF_GROUPS = ["examples", "observed", "mean", "lower", "upper", "p_bad", "expected_fdr"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a caption; numbers are shown with three significant digits."""
+
+    caption: str
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A matplotlib figure, its file name without ending, and what it shows in words."""
+
+    name: str
+    alt: str
+    figure: object
+
+
+@dataclass
+class Section:
+    """A heading, sentences and the tables and pictures below them."""
+
+    title: str
+    sentences: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)  # what numbers were made by, where it says
+
+
+def evaluation(counts: xr.DataArray, *, paired: bool = False, pooled: bool = True) -> Section:
+    """
+    Say what was evaluated: examples, classes, positive class, design.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+    paired : bool
+        Whether classifiers were tested on the same examples.
+    pooled : bool
+        Whether the model pools groups.
+    """
+    labels = pd.Index(classes(counts))
+    one = counts.isel(classifier=0) if "classifier" in counts.dims else counts
+    one = one.isel(repeat=0) if "repeat" in one.dims else one
+    totals = one.sum([dim for dim in one.dims if dim != "actual"])
+    totals = totals.isel(actual=totals.indexes["actual"].isin(labels))
+    if "classifier" in counts.dims and not paired:
+        sizes = counts.sum([dim for dim in counts.dims if dim != "classifier"])
+        pairs = zip(counts["classifier"].values, sizes.values, strict=True)
+        lines = [f"Examples: {', '.join(f'{_amount(n)} of {name}' for name, n in pairs)}."]
+        lines.append(f"{len(labels)} classes.")
+    else:
+        examples = "1 example" if totals.sum() == 1 else f"{_amount(totals.sum())} examples"
+        lines = [f"{examples} of {len(labels)} classes{_class_sizes(totals)}."]
+    if len(labels) == 2:
+        label = positive(counts)
+        lines.append(
+            "No positive class was given." if label is None else f"The positive class is {label}."
+        )
+    if abstains(counts):
+        lines.append(f"{counts['abstain'].item()} is no answer: measures are of the answered.")
+    lines += _design(counts, paired, pooled)
+    absent = [str(label) for label in labels[(totals == 0).values]]
+    if absent:
+        lines.append(f"Classes without examples: {', '.join(absent)}.")
+    section = Section("What was evaluated", lines)
+    if len(labels) > _LARGEST_TABLE:
+        section.sentences.append(f"With {len(labels)} classes the matrix is not a table here.")
+        return section
+    section.tables = _matrices(counts if "classifier" in counts.dims else one)
+    return section
+
+
+def _amount(n):
+    """Write a number of examples: all its digits, unless it is fractional."""
+    return f"{n:,.0f}" if n == round(float(n)) else f"{n:,.6g}"
+
+
+def _class_sizes(totals):
+    if totals.size > 6:
+        return ""
+    pairs = zip(totals.indexes["actual"], totals.values, strict=True)
+    return ": " + ", ".join(f"{label} ({int(count):,})" for label, count in pairs)
+
+
+def _design(counts, paired, pooled):
+    lines = []
+    if "classifier" in counts.dims:
+        names = ", ".join(str(name) for name in counts["classifier"].values)
+        on = "the same examples" if paired else "different examples"
+        lines.append(f"{counts.sizes['classifier']} classifiers on {on}: {names}.")
+    if "fold" in counts.dims:
+        repeats = counts.sizes.get("repeat", 1)
+        times = f", repeated {repeats} times" if repeats > 1 else ""
+        fixed = bool(counts.coords.get("fixed_totals", False))
+        kind = "stratified" if fixed else "not stratified"
+        lines.append(f"Cross-validation with {counts.sizes['fold']} folds, {kind}{times}.")
+    if "group" in counts.dims:
+        how = "partially pooled" if pooled else "each by itself"
+        lines.append(f"{counts.sizes['group']} groups, {how}.")
+    if "step" in counts.dims:
+        lines.append(f"{counts.sizes['step']} batches over time, taken together below.")
+    if "prevalence" in counts.coords:
+        share = float(counts.coords["prevalence"])
+        lines.append(f"All results are for a population in which {100 * share:.4g}% are positive.")
+    return lines
+
+
+def _matrices(counts):
+    """Return the confusion matrix of each classifier, summed over what it was split by."""
+    summed = [dim for dim in ("repeat", "fold", "group", "step") if dim in counts.dims]
+    names = ["batches" if dim == "step" else f"{dim}s" for dim in summed]
+    over = f", summed over {' and '.join(names)}" if names else ""
+    pooled = counts.sum([dim for dim in counts.dims if dim not in (*CELLS, "classifier")])
+    matrices = {"": pooled}
+    if "classifier" in counts.dims:
+        names = pooled["classifier"].values
+        matrices = {f" of {name}": pooled.sel(classifier=name) for name in names}
+    layout = "rows are actual classes, columns predictions"
+    return [
+        Table(f"Confusion matrix{which}{over}; {layout}", _matrix(one))
+        for which, one in matrices.items()
+    ]
+
+
+def _matrix(counts):
+    before = "predicted " if counts.sizes["predicted"] <= _FEW_CLASSES else ""
+    table = pd.DataFrame(
+        counts.transpose(*CELLS).values,
+        columns=[f"{before}{label}" for label in counts["predicted"].values],
+    )
+    if np.all(table == table.round()):
+        table = table.astype(int)
+    table.insert(0, "actual", [str(label) for label in counts["actual"].values])
+    return table
+
+
+def posterior_summary(
+    table: pd.DataFrame, prob: float, kind: str, title: str = "What is known"
+) -> Section:
+    """Say what is known of each measure."""
+    index = list(table.columns[: list(table.columns).index("point")])
+    name = "highest-density" if kind == "hdi" else "equal-tailed"
+    caption = (
+        f"Posterior of each measure; lower and upper bound the {100 * prob:.4g}% {name} "
+        f"interval, point is the value in the sample"
+    )
+    lines = shortened(sentences(table, prob=prob), "The table has the other measures.")
+    shown = table[[*index, "mean", "lower", "upper", "sd", "point"]]
+    return Section(title, lines, [Table(caption, shown)])
+
+
+def shortened(lines: list[str], rest: str) -> list[str]:
+    """Return the first dozen sentences: a page of them is not read."""
+    return lines if len(lines) <= _MOST_SENTENCES else [*lines[:_MOST_SENTENCES], rest]
+
+
+def per_class(counts: xr.DataArray, measures: Sequence, interval: dict[str, Any]) -> list[Section]:
+    """Say what is known of every class, the least recalled first; where there are many."""
+    resolved = {resolve(measure).__name__ for measure in measures}
+    names = [name for name in _PER_CLASS if name not in resolved]
+    many = counts.sizes.get("classifier", 1) > 1
+    if counts.sizes["actual"] <= _FEW_CLASSES or many or not names or "group" in counts.dims:
+        return []
+    progress("intervals of every class")
+    table = summary(counts, names, **interval)
+    totals = counts.sum([dim for dim in counts.dims if dim != "actual"])
+    frame = pd.DataFrame({"class": counts["actual"].values, "examples": totals.values})
+    for name in names:
+        rows = table[table["measure"] == name].set_index("class").loc[frame["class"]]
+        for column in ("point", "lower", "upper"):
+            frame[name if column == "point" else f"{name} {column}"] = rows[column].to_numpy()
+    frame["class"] = frame["class"].astype(str)
+    mass = f"{100 * interval['prob']:.4g}%"
+    caption = f"Every class with {mass} intervals, by {names[0]}"
+    return [Section("Each class", tables=[Table(caption, frame.sort_values(names[0]))])]
+
+
+def differences(comparison: pd.DataFrame, rope: float, prob: float) -> Section:
+    """Say which classifier is better, by how much and how surely."""
+    lines = shortened(list(comparison["sentence"]), "The table has the other pairs.")
+    hidden = ["sentence", "sd", "paired", "expected_loss_second"]
+    shown = comparison.drop(columns=hidden + ([] if rope else ["p_rope"]))
+    for name in ("p_better", "p_rope", "p_worse"):
+        if name in shown:
+            shown[name] = [_probability(value) for value in shown[name]]
+    margin = f"; p_rope: they differ by less than {rope:.4g}" if rope else ""
+    paired = "the same examples" if comparison["paired"].all() else "different examples"
+    caption = (
+        f"Differences, first minus second, on {paired}, with their {100 * prob:.4g}% interval"
+        f"{margin}; expected_loss: the average cost of choosing the first. A verdict requires a "
+        f"probability of {100 * prob:.4g}%"
+    )
+    return Section("Which is better", lines, [Table(caption, shown)])
+
+
+def _probability(value):
+    """Return a probability as text that is never rounded to certainty."""
+    return "–" if np.isnan(value) else chance(value).removeprefix("= ").replace(" ", "")
+
+
+def gaps(posterior: Any, measures: Sequence, settings: dict[str, Any]) -> Section:
+    """
+    Say how far the groups are apart in each measure.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Of every group.
+    measures : sequence
+        Of one number each.
+    settings : dict
+        ``prob``, ``kind`` and ``random_seed``.
+    """
+    progress("gaps between groups")
+    asked = {name: settings[name] for name in ("prob", "kind", "random_seed")}
+    rows = []
+    for measure in measures:
+        spread = gap_of(posterior, measure, statistic="range", **asked)
+        deviation = gap_of(posterior, measure, statistic="deviation", **asked)
+        rows += _gap_rows(spread, deviation)
+    mass = f"{100 * settings['prob']:.4g}%"
+    caption = (
+        f"Largest minus smallest value of a group, with the {mass} interval; "
+        "observed: in the sample, where it is too large; farthest: the group farthest from the "
+        "mean of the others"
+    )
+    lines = []
+    for row in rows:
+        which = f" of {row['classifier']}" if "classifier" in row else ""
+        lines.append(
+            f"The gap in {row['measure']}{which} between the groups at hand lies between "
+            f"{row['lower']:.3f} and {row['upper']:.3f} with probability {mass}."
+        )
+    return Section("How far the groups are apart", lines, [Table(caption, pd.DataFrame(rows))])
+
+
+def _gap_rows(spread, deviation):
+    """Return a row for each classifier, or one."""
+    if "classifier" in spread.dims:
+        return [
+            {"classifier": name, **row}
+            for name in spread["classifier"].values
+            for row in _gap_rows(spread.sel(classifier=name), deviation.sel(classifier=name))
+        ]
+    distance = deviation["point"]
+    groups = distance["group"].values if "group" in distance.coords else range(len(distance))
+    lower, upper = spread.values
+    return [
+        {
+            "measure": spread.name,
+            "mean": spread["point"].item(),
+            "lower": lower,
+            "upper": upper,
+            "observed": spread["observed"].item(),
+            "farthest": str(groups[np.abs(distance.values).argmax()]),
+        }
+    ]
+
+
+def worst_groups(counts: xr.DataArray, measures: Sequence, settings: dict[str, Any]) -> Section:
+    """
+    Say which of many groups are worse than the others, and how many of those only by chance.
+
+    Parameters
+    ----------
+    counts : DataArray, with a dim ``group``
+    measures : sequence
+        Of one number each.
+    settings : dict
+        ``prob``, ``kind`` and ``random_seed``.
+    """
+    progress("the worst groups")
+    asked = {name: settings[name] for name in ("prob", "kind", "random_seed")}
+    section = Section("Which groups are worse than the others")
+    for measure in measures:
+        table = bcm.worst_slices(counts, measure, k=_WORST, **asked)
+        flagged, name = table[table["flagged"]], table.attrs["measure"]
+        section.sentences.append(
+            f"In {name}, {len(flagged)} of {len(table)} groups are flagged as worse than the mean "
+            f"of the others, of which {table.attrs['expected_false']:.1f} are expected to be false "
+            f"discoveries; {table.attrs['expected_bad']:.1f} of all are expected to be worse."
+        )
+        labels = list(table.columns[: table.columns.get_loc("examples")])
+        shown = table.head(_WORST)[[*labels, *_OF_GROUPS]].convert_dtypes()
+        caption = (
+            f"The {len(shown)} most probably worse in {name}: observed in the sample, partially "
+            "pooled, and the share of false discoveries if a row and those above are flagged"
+        )
+        section.tables.append(Table(caption, shown))
+    alt = f"{name} of the groups, partially pooled, in the order of their means."
+    figure = bcm.plot_slices(counts, measures[-1], **asked)
+    section.pictures.append(Picture("slices", alt, figure))
+    return section
+
+
+def computation(table: pd.DataFrame, facts: dict[str, Any]) -> Section:
+    """Say how the numbers were computed, so that they can be reproduced."""
+    methods = ", ".join(
+        f"{how} ({', '.join(dict.fromkeys(part['measure']))})"
+        for how, part in table.groupby("how", sort=False)
+    )
+    lines = [f"{name}: {value}." for name, value in facts.items()]
+    lines.append(f"How each number was computed: {methods}.")
+    worst = table["error"].max()
+    if worst > 1e-6:
+        lines.append(f"The largest numerical error of an interval bound is {worst:.2g}.")
+    return Section("How it was computed", lines, facts=facts)
+
+
+def check_measures(measures: Sequence | None, counts: xr.DataArray) -> list:
+    """Return the measures to report, each known and possible with this evidence."""
+    if measures is None:
+        return default_measures(counts)
+    names = several(measures)
+    kernels(names, counts)
+    return names
+
+
+def check_defined(table: pd.DataFrame) -> None:
+    """Raise if every measure is undefined."""
+    if table["lower"].isna().all():
+        raise fail(
+            "every measure is undefined (0/0)",
+            list(dict.fromkeys(table["measure"])),
+            "measures that this evidence defines",
+            "ask for other measures, or collect examples of every class",
+        )

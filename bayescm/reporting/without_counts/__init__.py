@@ -1,1 +1,0 @@
-"""Reports of evidence that is no confusion matrix: probabilities, and raters without a truth."""
