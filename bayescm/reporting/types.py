@@ -266,8 +266,8 @@ def _judge(evidence, measures, interval: dict[str, Any]):
     section = Section("The judge", lines, [Table(caption, worth)])
     judge = judge_as_classifier(evidence)
     if judge is None:
-        names = ", ".join(str(name) for name in evidence["judge"].values[:12])
-        section.sentences.append(f"It is no classifier; its answers are: {names}.")
+        answers = ", ".join(str(answer) for answer in evidence["judge"].values[:12])
+        section.sentences.append(f"It is no classifier; its answers are: {answers}.")
         return section
     names = ["accuracy"] if positive(judge) is None else ["recall", "specificity", "accuracy"]
     table = bcm.summary(judge, names, **interval)[["measure", "mean", "lower", "upper"]]
