@@ -96,8 +96,8 @@ def plot_forest(
         if shared:
             # Above the panel, in as many columns as the names leave room for.
             room = max(1, 90 // (style.longest_line(table["member"]) + 6))
-            place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-            axes.legend(**place, ncols=min(4, room), frameon=False, fontsize=9)
+            location: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+            axes.legend(**location, ncols=min(4, room), frameon=False, fontsize=9)
         bars = f"dot: mean; bars: 50% and {style.interval_words(prob, kind)}"
         inside = (table["inner_lower"] <= table["mean"]) & (table["mean"] <= table["inner_upper"])
         skewed = not inside[table["mean"].notna()].all()

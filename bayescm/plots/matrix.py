@@ -77,7 +77,8 @@ def plot_matrix(
     **keywords
         ``positive``, and for counts ``model``, ``of``, ``n``, ``draws``, ``random_seed`` and the
         model's own keywords; see `bayescm.interval`. Without a model ``concentration`` is the prior
-        pseudo-counts on either side of each proportion, by default 0.5.
+        pseudo-counts on either side of each proportion, by default 0.5; their intervals are exact,
+        and ``n``, ``draws`` and ``random_seed`` are refused.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def plot_matrix(
     ------
     ValueError
         If there is more than one matrix, such as one of every classifier or of every fold that the
-        model does not pool, or there are more than a hundred classes.
+        model does not pool, there are more than a hundred classes, or a keyword has no effect.
 
     References
     ----------

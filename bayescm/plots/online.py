@@ -107,8 +107,8 @@ def _add_legend(page):
         lines, labels = axes.get_legend_handles_labels()
         handles |= dict(zip(labels, lines, strict=True))
     if page.is_new:
-        place = {"loc": "outside right upper", "frameon": False, "fontsize": 8}
-        page.figure.legend(handles.values(), handles, **place)
+        location = {"loc": "outside right upper", "frameon": False, "fontsize": 8}
+        page.figure.legend(handles.values(), handles, **location)
     else:
         page.axes.legend(handles.values(), handles, frameon=False, fontsize=8)
 

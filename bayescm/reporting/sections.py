@@ -131,8 +131,8 @@ def _design(counts, paired, pooled):
         kind = "stratified" if fixed else "not stratified"
         lines.append(f"Cross-validation with {counts.sizes['fold']} folds, {kind}{times}.")
     if "group" in counts.dims:
-        how = "partially pooled" if pooled else "each by itself"
-        lines.append(f"{counts.sizes['group']} groups, {how}.")
+        pooling = "partially pooled" if pooled else "each by itself"
+        lines.append(f"{counts.sizes['group']} groups, {pooling}.")
     if "step" in counts.dims:
         lines.append(f"{counts.sizes['step']} batches over time, taken together below.")
     if "prevalence" in counts.coords:
