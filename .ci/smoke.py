@@ -8,7 +8,7 @@ import bayescm as bcm
 # These need an extra that the wheel does not ask for, or are for those who have pytest.
 OPTIONAL = {"dask", "distributed", "docx", "prometheus_client", "psycopg", "pytest"}
 OPTIONAL |= {"starlette", "uvicorn"}
-RUN_BY_ALEMBIC = "bayescm.online.store.migrations.env"
+RUN_BY_ALEMBIC = "bayescm.online.migrations.env"
 modules = [m.name for m in pkgutil.walk_packages(bcm.__path__, "bayescm.")]
 modules.remove(RUN_BY_ALEMBIC)
 for module in [*modules, "bayescm.models"]:

@@ -60,7 +60,7 @@ def status(
     import pandas as pd
 
     from bayescm.cli.output import show
-    from bayescm.online.store.ledger import Ledger
+    from bayescm.online.ledger import Ledger
 
     settings = _settings(concentration, forgetting, window, measure, order)
     with Ledger(store, create=False) as ledger:

@@ -52,7 +52,7 @@ def challenge(
     from bayescm.cli import evidence
     from bayescm.cli.output import show
     from bayescm.online import Challenge
-    from bayescm.online.store.ledger import Ledger
+    from bayescm.online.ledger import Ledger
     from bayescm.validate import fail
 
     ledger = Ledger(store, create=file is not None)

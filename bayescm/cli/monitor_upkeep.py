@@ -56,7 +56,7 @@ def roll_up(
 def export(store: Store, style: FormatOption = Format.csv) -> None:
     """Write every entry of the ledger, corrected ones too: counts, times, labels."""
     from bayescm.cli.output import show
-    from bayescm.online.store.ledger import Ledger
+    from bayescm.online.ledger import Ledger
 
     with Ledger(store, create=False) as ledger:
         show(ledger.table(), style.value)

@@ -8,6 +8,7 @@ from .bayes_factor import change as change
 from .bayes_factor import log_bayes_factor as log_bayes_factor
 from .forecasts.monitor import ForecastMonitor as ForecastMonitor
 from .forecasts.tables import forecast_table as forecast_table
+from .ledger import Ledger as Ledger
 from .monitor import Monitor as Monitor
 from .opening import opened as opened
 from .predictive_check import surprise as surprise
@@ -17,13 +18,12 @@ from .rules import alarms as alarms
 from .series import accumulate as accumulate
 from .series import history as history
 from .series import with_room as with_room
-from .store.copies import backup as backup
-from .store.copies import restore as restore
-from .store.copies import verify as verify
-from .store.ledger import Ledger as Ledger
-from .store.rolling import roll_up as roll_up
 from .updating import intervals as intervals
 from .updating import update as update
+from .upkeep import backup as backup
+from .upkeep import restore as restore
+from .upkeep import roll_up as roll_up
+from .upkeep import verify as verify
 from .web.serving import dashboard as dashboard
 from .web.serving import serve as serve
 

@@ -5,11 +5,10 @@ from typing import Any
 
 from bayescm.measures.catalogue import resolve
 from bayescm.online.forecasts.monitor import ForecastMonitor
-from bayescm.online.kept import Kept
-from bayescm.online.monitor import Monitor
-from bayescm.online.store.ledger import Ledger, ledger_of
+from bayescm.online.ledger import Ledger, ledger_of
+from bayescm.online.monitor import BaseMonitor, Monitor
 
-_KINDS: dict[str, type[Kept]] = {each.holds: each for each in (Monitor, ForecastMonitor)}
+_KINDS: dict[str, type[BaseMonitor]] = {each.dim: each for each in (Monitor, ForecastMonitor)}
 
 
 def opened(store: Any, classifier: str, **settings: Any) -> Any:
@@ -53,16 +52,20 @@ def among_others(ledger: Ledger, classifier: str, settings: Mapping[str, Any]) -
     if not issubclass(kind, Monitor):
         given.pop("concentration", None)
     if "measures" in given:
-        given["measures"] = [each for each in given["measures"] if _fits(each, kind.takes)] or None
+        given["measures"] = [
+            each for each in given["measures"] if _fits(each, kind.variable)
+        ] or None
     return kind(ledger, classifier, **given)
 
 
-def rules_for(monitor: Kept, rules: Mapping[str, Any]) -> dict[str, Any]:
+def rules_for(monitor: BaseMonitor, rules: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rules that a monitor has, without limits of measures of the other kind."""
     found = {name: each for name, each in rules.items() if name in monitor.rules}
     for name, each in found.items():
         if isinstance(each, Mapping):
-            found[name] = {key: value for key, value in each.items() if _fits(key, monitor.takes)}
+            found[name] = {
+                key: value for key, value in each.items() if _fits(key, monitor.variable)
+            }
     return found
 
 

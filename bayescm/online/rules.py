@@ -1,11 +1,13 @@
 """
 Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
 
-How often a healthy stream raises any, and how soon a real drop is seen, is simulated in
+How often a healthy series raises any, and how soon a real drop is seen, is simulated in
 ``docs/validation/online.py`` and tabulated in the docs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,16 +20,104 @@ from bayescm.measures.labelled import kernels
 from bayescm.online.bayes_factor import checked, hazard_weights, mixture, score_of
 from bayescm.online.predictive_check import surprise, unlikely
 from bayescm.online.probabilities import below, worse
-from bayescm.online.series import step_axis
-from bayescm.online.stream import REACH, Stream
+from bayescm.online.series import discounted, step_axis
+from bayescm.online.settings import prior_cells
 from bayescm.online.updating import distribution_at
 from bayescm.validate import check_keywords, check_number, fail
 
 RULES = ("batch", "floor", "reference", "change")
 COLUMNS = ("step", "batch_id", "at", "since", "rule", "measure", "value", "threshold")
 RATE, HORIZON, _HAZARD = 0.05, 1000, 0.01
+# What is recent: the last batch, the last two, four ... of them.
+WINDOWS = tuple(2**power for power in range(10))
 # How many batches ago a change is looked for: every place of the last sixteen, then fewer.
-_AGES = np.unique(np.r_[1:17, np.geomspace(16, REACH, 36).astype(int)])
+_AGES = np.unique(np.r_[1:17, np.geomspace(16, max(WINDOWS), 36).astype(int)])
+
+
+@dataclass(frozen=True, eq=False)
+class MonitoredSeries:
+    """
+    Batches in their order, of which those from one on are judged.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (step, actual, predicted)
+        All batches.
+    first : int
+        The first of them that is judged.
+    memory : dict
+        ``forgetting`` and ``window``, where the evidence in force is not all there is.
+    concentration : optional
+        Prior pseudo-counts.
+    """
+
+    counts: xr.DataArray
+    first: int
+    memory: dict[str, Any]
+    concentration: Any
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """The batches, (T, C, C)."""
+        return self.counts.values
+
+    @cached_property
+    def named(self) -> dict[str, np.ndarray]:
+        """The step, the name and the time of each batch, by the names of their coords."""
+        known = self.counts.coords.variables
+        step = known["step"].values if "step" in known else np.arange(len(self.cells))
+        nothing = np.full(len(step), "NaT", "<M8[us]")
+        return {
+            "step": step,
+            "batch_id": known["batch_id"].values if "batch_id" in known else step.astype(str),
+            "at": known["at"].values if "at" in known else nothing,
+        }
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        """Sums of the batches before each and of all, (T + 1, C, C)."""
+        nothing = np.zeros((1, *self.cells.shape[1:]), self.cells.dtype)
+        return np.concatenate([nothing, self.cells.cumsum(axis=0)])
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """Prior pseudo-counts (C, C)."""
+        return prior_cells(self.concentration, self.counts)
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """The places that are judged, and the one before: whether an alarm is on already."""
+        return np.arange(max(self.first - 1, 0), len(self.cells))
+
+    @cached_property
+    def before(self) -> np.ndarray:
+        """The evidence in force before each batch that is judged, (n, C, C)."""
+        if not self.is_all_counted:
+            in_force = discounted(self.counts, **self.memory).shift(step=1, fill_value=0).values
+            return (in_force * self.memory.get("forgetting", 1.0))[self.asked]
+        return self.sums[self.asked]
+
+    @property
+    def is_all_counted(self) -> bool:
+        """Whether nothing is forgotten."""
+        return self.memory.get("forgetting", 1.0) == 1 and self.memory.get("window") is None
+
+    def recent(self, first: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the recent evidence, (n, C, C), and where each begins; none from before `first`."""
+        if not self.is_all_counted:
+            later = discounted(self.counts[first:], **self.memory).values
+            in_force = np.concatenate([np.zeros_like(later[:1]).repeat(first, axis=0), later])
+            length = self.memory.get("window") or len(self.cells)
+            yield in_force[self.asked], np.maximum(self.asked + 1 - length, first)
+            return
+        for window in WINDOWS:
+            start = np.maximum(self.asked + 1 - window, first)
+            yield self.sums[self.asked + 1] - self.sums[np.minimum(start, self.asked + 1)], start
+
+    @property
+    def windows(self) -> int:
+        """How many answers there are to what is recent."""
+        return len(WINDOWS) if self.is_all_counted else 1
 
 
 def alarms(
@@ -97,13 +187,14 @@ def alarms(
         allowed, todo = "(step, actual, predicted)", "select one of them"
         raise fail("only one series at a time", counts.dims, allowed, todo)
     memory = {name: value for name, value in evidence.items() if name != "concentration"}
-    nothing = np.zeros(counts.shape[1:], counts.dtype)
-    stream = Stream(counts, 0, 0, nothing, memory, evidence.get("concentration"))
-    return judged(stream, measures, rate=rate, floor=floor, reference=reference, horizon=horizon)
+    series = MonitoredSeries(counts, 0, memory, evidence.get("concentration"))
+    return evaluate_rules(
+        series, measures, rate=rate, floor=floor, reference=reference, horizon=horizon
+    )
 
 
-def judged(
-    stream: Stream,
+def evaluate_rules(
+    series: MonitoredSeries,
     measures: Any,
     *,
     rate: float = RATE,
@@ -111,20 +202,20 @@ def judged(
     reference: Any = None,
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
-    """Return the alarms of a stream; parameters as for `alarms`."""
+    """Return the alarms of a series; parameters as for `alarms`."""
     check_rate(rate, horizon)
-    found = kernels(measures, stream.counts)
-    floors, then = floors_of(floor, found), _reference(stream, reference)
+    found = kernels(measures, series.counts)
+    floors, then = floors_of(floor, found), _reference(series, reference)
     share = rate / (2 + bool(floors) + (then is not None))
-    series = sum(_series(kernel, stream) for kernel in found)
-    level = share / (horizon * series)
-    tables = [_change(stream, share)]
+    n_values = sum(_n_values(kernel, series) for kernel in found)
+    level = share / (horizon * n_values)
+    tables = [_change(series, share)]
     for kernel in found:
-        tables.append(_batch(stream, kernel, level))
+        tables.append(_batch(series, kernel, level))
         if kernel.__name__ in floors:
-            tables.append(_floor(stream, kernel, floors[kernel.__name__], level / stream.windows))
+            tables.append(_floor(series, kernel, floors[kernel.__name__], level / series.windows))
         if then is not None:
-            tables.append(_worse(stream, kernel, then, level / stream.windows))
+            tables.append(_worse(series, kernel, then, level / series.windows))
     return joined(tables)
 
 
@@ -138,72 +229,69 @@ def check_rate(rate: float, horizon: int) -> None:
         raise fail("horizon must be a number of batches", horizon, "1 or more", todo)
 
 
-def marked(found: pd.DataFrame, seen: set[tuple[str, str, str]]) -> pd.DataFrame:
+def mark_acknowledged(table: pd.DataFrame, acknowledgements: pd.DataFrame) -> pd.DataFrame:
     """Return alarms with a column that says which of them were acknowledged."""
-    marks = np.zeros(len(found), dtype=bool)
-    if seen and len(found):
-        columns = [found[each].astype(str) for each in ("batch_id", "rule", "measure")]
-        marks[:] = [key in seen for key in zip(*columns, strict=True)]
-    found["acknowledged"] = marks
-    return found
+    names = ["batch_id", "rule", "measure"]
+    keys = set(map(tuple, acknowledgements[names].values.tolist()))
+    rows = map(tuple, table[names].astype(str).values.tolist())
+    return table.assign(acknowledged=np.array([row in keys for row in rows], dtype=bool))
 
 
-def _series(kernel, stream):
+def _n_values(kernel, series):
     """Return how many numbers a measure gives: one, or one for each class."""
-    return int(np.size(kernel(np.ones(stream.cells.shape[1:]))))
+    return int(np.size(kernel(np.ones(series.cells.shape[1:]))))
 
 
-def _change(stream, share):
+def _change(series, share):
     threshold = -np.log(share)
-    prior = checked(stream.prior)
-    earlier = np.concatenate([stream.earlier[None], stream.earlier + stream.sums[1:]])
-    weights = hazard_weights(stream.number + np.arange(len(earlier)), _HAZARD)
-    ages = _AGES[max(len(earlier), 2) > _AGES]
-    first = stream.asked[0] + 1
-    log, _, latest = mixture(earlier, ages, weights, score_of(prior, "answers"), first)
-    return rows(stream, "answers", log, log >= threshold, "change", threshold, since=latest)
+    prior = checked(series.prior)
+    weights = hazard_weights(np.arange(len(series.sums)), _HAZARD)
+    ages = _AGES[max(len(series.sums), 2) > _AGES]
+    first = series.asked[0] + 1
+    log, _, latest = mixture(series.sums, ages, weights, score_of(prior, "answers"), first)
+    return rows(series, "answers", log, log >= threshold, "change", threshold, since=latest)
 
 
-def _batch(stream, kernel, level):
-    tails = unlikely(kernel, stream.cells[stream.asked], stream.before + stream.prior, level)
-    return rows(stream, kernel, tails, tails <= level, "batch", level, onset=False)
+def _batch(series, kernel, level):
+    tails = unlikely(kernel, series.cells[series.asked], series.before + series.prior, level)
+    return rows(series, kernel, tails, tails <= level, "batch", level, onset=False)
 
 
-def _floor(stream, kernel, floor, level):
+def _floor(series, kernel, floor, level):
     def probability(cells):
-        known = distribution_at(cells, kernel, stream.concentration)
+        known = distribution_at(cells, kernel, series.concentration)
         reached = below(known, floor)
         return 1 - reached if kernel.lower_is_better else reached
 
-    return _by_recent(stream, kernel, floor, probability, level, "floor")
+    return _by_recent(series, kernel, floor, probability, level, "floor")
 
 
-def _worse(stream, kernel, reference, level):
+def _worse(series, kernel, reference, level):
     first, table = reference
-    then = distribution_at(table, kernel, stream.concentration)
+    then = distribution_at(table, kernel, series.concentration)
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = kernel(table.values.astype(float))
 
     def probability(cells):
-        now = distribution_at(cells, kernel, stream.concentration)
+        now = distribution_at(cells, kernel, series.concentration)
         return worse(now, then, kernel.lower_is_better)
 
-    return _by_recent(stream, kernel, usual, probability, level, "reference", first)
+    return _by_recent(series, kernel, usual, probability, level, "reference", first)
 
 
-def _by_recent(stream, kernel, limit, probability, level, rule, first=0):
+def _by_recent(series, kernel, limit, probability, level, rule, first=0):
     """Return alarms where the recent evidence, over any span, is beyond a limit."""
-    shape = np.shape(kernel(np.ones(stream.cells.shape[1:])))
-    most = np.zeros((len(stream.asked), *shape))
+    shape = np.shape(kernel(np.ones(series.cells.shape[1:])))
+    most = np.zeros((len(series.asked), *shape))
     since = np.zeros(most.shape, int)
-    for cells, start in stream.recent(first):
+    for cells, start in series.recent(first):
         with np.errstate(divide="ignore", invalid="ignore"):
             seen = kernel(cells.astype(float))
         beyond = seen > limit if kernel.lower_is_better else seen < limit
         some = np.flatnonzero(beyond.reshape(len(beyond), -1).any(axis=1))
         if not len(some):
             continue
-        tables = stream.counts[:1].drop_vars(
+        tables = series.counts[:1].drop_vars(
             ["step", "batch_id", "at", "recorded_at"], errors="ignore"
         )
         tables = xr.DataArray(cells[some], tables.coords, tables.dims, name="counts")
@@ -212,7 +300,7 @@ def _by_recent(stream, kernel, limit, probability, level, rule, first=0):
         begins = np.broadcast_to(start[some].reshape(-1, *[1] * len(shape)), found.shape)
         since[some] = np.where(better, begins, since[some])
         most[some] = np.maximum(found, most[some])
-    return rows(stream, kernel, most, most >= 1 - level, rule, 1 - level, since=since)
+    return rows(series, kernel, most, most >= 1 - level, rule, 1 - level, since=since)
 
 
 def floors_of(floor: Any, found: list) -> dict[str, float]:
@@ -233,9 +321,9 @@ def floors_of(floor: Any, found: list) -> dict[str, float]:
     return floors
 
 
-def _reference(stream, reference):
+def _reference(series, reference):
     """Return how many batches are in the reference, and their table; None where there is none."""
-    counts = stream.counts
+    counts = series.counts
     if reference is None:
         return None
     if not isinstance(reference, xr.DataArray):
@@ -255,20 +343,20 @@ def _reference(stream, reference):
     return 0, reference
 
 
-def rows(stream, measure, values, fired, rule, threshold, since=None, onset=True) -> tuple:
+def rows(series, measure, values, fired, rule, threshold, since=None, onset=True) -> tuple:
     """Return the columns of a rule's alarms."""
     if onset:
         before = np.concatenate([np.zeros_like(fired[:1]), fired[:-1]])
         fired = fired & ~before
     name = getattr(measure, "__name__", measure)
-    labels = stream.counts.indexes["actual"] if fired.ndim > 1 else [None]
+    labels = series.counts.indexes["actual"] if fired.ndim > 1 else [None]
     names = [name if each is None else f"{name}[{each}]" for each in labels]
     rows, columns = np.nonzero(fired.reshape(len(fired), -1))
-    keep = stream.asked[rows] >= stream.first
+    keep = series.asked[rows] >= series.first
     rows, columns = rows[keep], columns[keep]
-    place = stream.asked[rows]
+    place = series.asked[rows]
     begins = place if since is None else since.reshape(len(since), -1)[rows, columns]
-    step, batch_id, at = (stream.named[each] for each in ("step", "batch_id", "at"))
+    step, batch_id, at = (series.named[each] for each in ("step", "batch_id", "at"))
     named = np.array(names, dtype=object)[columns]
     value = values.reshape(len(values), -1)[rows, columns]
     rule, threshold = np.full(len(place), rule, dtype=object), np.full(len(place), float(threshold))

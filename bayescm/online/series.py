@@ -41,10 +41,10 @@ def accumulate(
     >>> accumulate(weeks, window=2).sel(actual="positive", predicted="positive").values
     array([ 6, 13, 16])
     """
-    return remembered(as_counts(counts), forgetting=forgetting, window=window)
+    return discounted(as_counts(counts), forgetting=forgetting, window=window)
 
 
-def remembered(
+def discounted(
     counts: xr.DataArray, *, forgetting: float = 1.0, window: int | None = None
 ) -> xr.DataArray:
     """Return the evidence in force at every step, of tables of any shape; see `accumulate`."""

@@ -4,23 +4,18 @@ Processor time where nothing waits for a disk, so that a busy machine matters le
 command includes loading Python, xarray and pandas, which is most of it.
 """
 
-import json
 import resource
 import subprocess
 import sys
 import time
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
+from ledger_growth import fill
 
 import bayescm as bcm
 from bayescm import online, priors
-from bayescm.online.store.engine import begin
-from bayescm.online.store.ledger import Ledger
-from bayescm.online.store.rows import timestamp
-from bayescm.online.store.schema import batches
 
 MEASURES = ["precision", "recall", "specificity", "accuracy", "f1"]
 BATCH = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
@@ -117,24 +112,8 @@ def test_a_million_predictions_from_the_shell(benchmark, tmp_path, labels, sourc
 @pytest.fixture(scope="module")
 def ten_thousand(tmp_path_factory):
     """Return a ledger of ten thousand batches, entered at once (one by one takes a minute)."""
-    path, start = tmp_path_factory.mktemp("ledger") / "eval.db", datetime(2026, 1, 1)
-    tables = np.random.default_rng(0).multinomial(100, [0.4, 0.1, 0.1, 0.4], 10_000)
-    with Ledger(str(path)) as ledger:
-        ledger.record("classifier", "first", BATCH, at=start)
-        rows = [
-            {
-                "classifier": "classifier",
-                "entry": number + 2,
-                "batch_id": str(number),
-                "at": timestamp(start + timedelta(hours=number)),
-                "cells": json.dumps(cells.reshape(2, 2).tolist()),
-                "corrects": None,
-                "recorded_at": timestamp(start),
-            }
-            for number, cells in enumerate(tables)
-        ]
-        with begin(ledger._engine, write=True) as connection:
-            connection.execute(batches.insert(), rows)
+    path = tmp_path_factory.mktemp("ledger") / "eval.db"
+    fill(path, 10_000)
     return str(path)
 
 

@@ -11,8 +11,8 @@ from stores_for_tests import POSTGRES, STORES, empty_store
 
 import bayescm as bcm
 from bayescm.evidence import as_counts
-from bayescm.online.store.address import parse, shown
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.database import parse, printable
+from bayescm.online.ledger import Ledger
 
 MONDAY = as_counts(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
 TUESDAY = as_counts(bcm.from_cells(tp=60, fn=20, fp=30, tn=35))
@@ -79,7 +79,7 @@ def test_a_correction_names_the_old_batch_and_takes_its_time(ledger):
     assert ledger.record("spam", "monday, relabelled", TUESDAY, corrects="monday")
     assert not ledger.record("spam", "monday, relabelled", TUESDAY, corrects="monday")
     entries = ledger.read("spam")
-    assert entries.corrects.tolist() == [None, "monday"]
+    assert entries.supersedes.tolist() == [None, "monday"]
     assert entries.at[0] == entries.at[1]
 
 
@@ -172,9 +172,9 @@ def test_moments_that_are_none_are_refused(at):
 @pytest.mark.parametrize(
     ("table", "column"),
     [
-        ("batches", "cells"),
-        ("classifiers", "labels"),
-        ("schema", "version"),
+        ("batches", "payload"),
+        ("classifiers", "description"),
+        ("ledger", "seal"),
     ],
 )
 def test_the_database_itself_refuses_to_change_an_entry(ledger, store, statement, table, column):
@@ -226,8 +226,8 @@ def test_a_server_that_comes_back_is_used_again(tmp_path):
 def test_a_ledger_of_a_newer_version_is_refused_and_not_touched(store):
     with Ledger(store) as ledger:
         ledger.record("spam", 1, MONDAY)
-    execute(store, "INSERT INTO bayescm_schema (version) VALUES (99)")
-    with pytest.raises(ValueError, match="unknown version of the ledger: 99"):
+    execute(store, "UPDATE bayescm_version SET version_num = '99'")
+    with pytest.raises(ValueError, match="unknown version of the ledger: '99'"):
         Ledger(store)
 
 
@@ -292,6 +292,6 @@ def test_a_password_is_never_printed(address):
 
 def test_what_is_shown_of_an_address_has_no_credentials():
     url = parse(f"postgresql://ann:{SECRET[:6]}@db.example:5432/evaluations?password={SECRET[:6]}")
-    assert shown(url) == "postgresql://db.example:5432/evaluations"
+    assert printable(url) == "postgresql://db.example:5432/evaluations"
     with Ledger("sqlite://") as ledger:
         assert repr(ledger) == "Ledger('sqlite://')"

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from ledger_worker import counts
 from stores_for_tests import STORES, empty_store
 
-from bayescm.online.store.address import parse
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.database import parse
+from bayescm.online.ledger import Ledger
 
 # More of them on request: a nightly run kills 200 writers, as the ledger was tested first.
 KILLS = int(os.environ.get("BAYESCM_TEST_KILLS", "60"))

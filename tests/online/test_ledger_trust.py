@@ -18,9 +18,9 @@ from ledger_worker import counts
 from stores_for_tests import POSTGRES, STORES, empty_store
 
 from bayescm import online
-from bayescm.online.store import chain
-from bayescm.online.store.address import parse, shown
-from bayescm.online.store.ledger import Ledger
+from bayescm.online import chain, encoding
+from bayescm.online.database import parse, printable
+from bayescm.online.ledger import Ledger
 
 SUPPORT = Path(__file__).parents[1] / "support"
 
@@ -74,14 +74,13 @@ def test_power_loss_loses_nothing_acknowledged():
 def test_rows_are_not_replaced(tmp_path, verb, key):
     path = filled(tmp_path / "eval.db")
     engine = sa.create_engine(f"sqlite:///{path}")
-    names = "classifier, entry, batch_id, at, cells, recorded_at"
-    values = {"classifier": "classifier", "entry": 99, "batch_id": "new"}
+    values = {"classifier": "classifier", "entry": 99, "batch_id": "new", "at": "a"}
+    values |= {"encoding": "counts", "encoding_version": 1, "payload": "b", "recorded_at": "c"}
+    values |= {"batches": 99, "latest": "d", "hash": "e"}
     values |= {"entry": 2} if key == "entry" else {"batch_id": "0-2"} if key == "batch_id" else {}
-    rowid = ("rowid, ", "2, ") if key == "rowid" else ("", "")
+    values |= {"rowid": 2} if key == "rowid" else {}
     text = ", ".join(repr(each) for each in values.values())
-    statement = (
-        f"{verb} INTO bayescm_batches ({rowid[0]}{names}) VALUES ({rowid[1]}{text}, 'a', 'b', 'c')"
-    )
+    statement = f"{verb} INTO bayescm_batches ({', '.join(values)}) VALUES ({text})"
     with engine.begin() as connection, pytest.raises(sa.exc.DBAPIError, match="append-only"):
         connection.exec_driver_sql(statement)
     with engine.connect() as connection:
@@ -100,7 +99,7 @@ def test_a_batch_changed_behind_the_back_is_named(store):
             connection.exec_driver_sql(
                 "DROP TRIGGER bayescm_batches_append_only ON bayescm_batches"
             )
-        change = "UPDATE bayescm_batches SET cells = '[[0, 3], [4, 8]]' WHERE entry = 4"
+        change = "UPDATE bayescm_batches SET payload = '[[0, 3], [4, 8]]' WHERE entry = 4"
         connection.exec_driver_sql(change)
     engine.dispose()
     if store.startswith("sqlite"):
@@ -114,19 +113,20 @@ def test_a_batch_changed_behind_the_back_is_named(store):
         ledger.read("classifier")
 
 
-@pytest.mark.parametrize("field", chain.FIELDS[1:])
+@pytest.mark.parametrize("field", chain.Entry._fields[1:-1])
 @pytest.mark.parametrize("fraction", [False, True])
 def test_nothing_is_not_taken_for_the_text_of_it(field, fraction):
-    start = chain.head("classifier", "[]")
-    cells = "[[1.5, 1], [1, 1]]" if fraction else "[[1, 1], [1, 1]]"
-    new = {"batch_id": "\udc80", "at": "2026", "cells": cells, "recorded_at": "2026"}
-    row = chain.next_entry(start, None, new | {"corrects": None}, None)
-    chain.check(start, start, 0, [row], "classifier")
+    genesis = encoding.Description("classifier", "counts", 1, "[]").genesis
+    payload = "[[1.5, 1], [1, 1]]" if fraction else "[[1, 1], [1, 1]]"
+    batch = {"batch_id": "\udc80", "at": "2026", "payload": payload, "recorded_at": "2026"}
+    batch |= {"encoding": "counts", "encoding_version": 1, "supersedes": None}
+    row = chain.next_entry(genesis, None, batch, None)
+    chain.check_chain(genesis, genesis, 0, [row], "classifier")
     other = "None" if getattr(row, field) is None else None
     with pytest.raises(ValueError, match="damaged"):
-        chain.check(start, start, 0, [row._replace(**{field: other})], "classifier")
+        chain.check_chain(genesis, genesis, 0, [row._replace(**{field: other})], "classifier")
     texts = [row._replace(**{field: "None"}), row._replace(**{field: None})]
-    assert len({chain.digest(start, start, *each[:9]) for each in texts}) == 2
+    assert len({chain.digest(genesis, genesis, *each[:-1]) for each in texts}) == 2
 
 
 def test_an_entry_whose_number_is_no_number_is_named(tmp_path):
@@ -264,8 +264,8 @@ def test_writers_and_readers_of_postgresql_need_few_rights(tmp_path):
                 name = f"{role}_{parse(store).database}"
                 for statement in (
                     f"CREATE ROLE {name} LOGIN",
-                    f"GRANT {rights} ON bayescm_schema, bayescm_classifiers, bayescm_batches, "
-                    f"bayescm_acknowledgements TO {name}",
+                    f"GRANT {rights} ON bayescm_version, bayescm_ledger, bayescm_classifiers, "
+                    f"bayescm_batches, bayescm_acknowledgements TO {name}",
                 ):
                     connection.exec_driver_sql(statement)
         url = parse(store).set(drivername="postgresql")
@@ -313,7 +313,7 @@ def test_addresses_in_the_words_of_libpq():
         "s3 cr'et",
     )
     assert (url.database, dict(url.query)) == ("ml", {"sslmode": "require"})
-    assert shown(url) == "postgresql://db.example:5433/ml"
+    assert printable(url) == "postgresql://db.example:5433/ml"
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ class Backwards(datetime):
 
 
 def test_a_clock_that_runs_backwards_is_said_and_moves_nothing(monkeypatch):
-    monkeypatch.setattr("bayescm.online.store.ledger.datetime", Backwards)
+    monkeypatch.setattr("bayescm.online.ledger.datetime", Backwards)
     with online.Monitor("sqlite://", "classifier") as monitor:
         monitor.add("0-0", counts(0, 0))
         with pytest.warns(UserWarning, match="clock runs backwards"):

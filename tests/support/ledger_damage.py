@@ -18,7 +18,7 @@ from pathlib import Path
 from ledger_worker import counts
 
 from bayescm.online import Monitor, verify
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.ledger import Ledger
 
 NAMES = ("first", "second")
 

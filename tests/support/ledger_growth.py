@@ -9,14 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import sqlalchemy as sa
 from ledger_worker import counts
 
 from bayescm.online import Monitor
-from bayescm.online.store.chain import head, next_entry
-from bayescm.online.store.ledger import Ledger
-from bayescm.online.store.rows import timestamp
-from bayescm.online.store.schema import batches
+from bayescm.online.chain import next_entry
+from bayescm.online.encoding import VERSION, timestamp
+from bayescm.online.ledger import Ledger, batch_table, read_descriptions
 
 START = datetime(2000, 1, 1, tzinfo=UTC)
 TOLD = 100  # batches whose alarms are asked for
@@ -34,16 +32,16 @@ def fill(path, size, some=5000):
         ledger.record(who, "0", counts(3, 5), at=moment(0))
         last, arrived = ledger.last(who), timestamp(datetime.now(UTC))
         with ledger.transaction("fill", write=True) as connection:
-            labels = connection.execute(sa.text("SELECT labels FROM bayescm_classifiers")).scalar()
-            start, rows = head(who, labels), []
+            (description,), rows = read_descriptions(connection), []
             for number in range(1, size):
                 tp, tn = rng.binomial([100, 100], [0.8, 0.9])
-                new = {"batch_id": str(number), "at": timestamp(moment(number)), "corrects": None}
-                new["cells"] = json.dumps([[int(tn), int(100 - tn)], [int(100 - tp), int(tp)]])
-                last = next_entry(start, last, new | {"recorded_at": arrived}, None)
+                new = {"batch_id": str(number), "at": timestamp(moment(number))}
+                new |= {"encoding": "counts", "encoding_version": VERSION, "supersedes": None}
+                new["payload"] = json.dumps([[int(tn), int(100 - tn)], [int(100 - tp), int(tp)]])
+                last = next_entry(description.genesis, last, new | {"recorded_at": arrived}, None)
                 rows.append(last._asdict() | {"classifier": who})
                 if len(rows) == some or number == size - 1:
-                    connection.execute(batches.insert(), rows)
+                    connection.execute(batch_table.insert(), rows)
                     rows = []
     return path
 

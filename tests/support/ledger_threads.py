@@ -9,7 +9,7 @@ import warnings
 from ledger_worker import counts
 
 from bayescm.online import Monitor
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.ledger import Ledger
 
 _MANY = 500
 

@@ -12,8 +12,8 @@ import time
 import sqlalchemy as sa
 import xarray as xr
 
-from bayescm.online.store.address import parse
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.database import parse
+from bayescm.online.ledger import Ledger
 
 LABELS = ["well", "sick"]
 TEMPLATE = xr.DataArray(

@@ -21,7 +21,7 @@ from pathlib import Path
 from ledger_worker import counts
 
 from bayescm.online import verify
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.ledger import Ledger
 
 _SECTOR = 512
 

@@ -12,13 +12,12 @@ from bayescm.evidence.outcomes import tables_of
 from bayescm.measures.labelled import kernels
 from bayescm.online.acting.pairs import pair_outcomes, pair_table
 from bayescm.online.acting.promoting import Rule, decided, looks, p_promote
-from bayescm.online.batches import order_of
-from bayescm.online.store.ledger import KeptInLedger, Ledger
-from bayescm.online.store.rows import name as checked_name
+from bayescm.online.encoding import check_name
+from bayescm.online.ledger import Ledger, LedgerClient
 from bayescm.validate import check_prob, fail
 
 
-class Challenge(KeptInLedger):
+class Challenge(LedgerClient):
     """
     A champion and its challenger on the same examples, batch by batch, kept in a ledger.
 
@@ -67,7 +66,7 @@ class Challenge(KeptInLedger):
         prob: float = 0.95,
         planned: int | None = None,
     ):
-        self.name, self.measure = checked_name(name, "name"), measure
+        self.name, self.measure = check_name(name, "name"), measure
         self.rule = Rule(_check_margin(margin), _check_prob(prob), _check_planned(planned))
         super().__init__(store, self.name)
 
@@ -120,7 +119,7 @@ class Challenge(KeptInLedger):
             known = sorted(self.ledger.challenges()) or "none yet"
             raise fail("no such challenge", self.name, known, "add a batch first")
         entries = self.ledger.read(self.name)
-        order = order_of(entries, "at")
+        order = entries.current("at")
         about = {"batch_id": entries.batch_id[order].astype(str), "at": entries.at[order]}
         found = pair_outcomes(entries.cells[order], stored)
         steps = {name: ("step", values) for name, values in about.items()}

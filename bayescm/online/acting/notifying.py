@@ -5,15 +5,15 @@ from typing import Any
 import pandas as pd
 
 from bayescm.online.acting.hooks import Hook
-from bayescm.online.kept import Kept
-from bayescm.online.store.chain import digest
-from bayescm.online.store.rows import name
+from bayescm.online.chain import digest
+from bayescm.online.encoding import check_name
+from bayescm.online.monitor import BaseMonitor
 from bayescm.validate import check_is
 
 _KEY = ("batch_id", "rule", "measure")
 
 
-def notify(monitor: Kept, *hooks: Hook, since: Any = None, **rules: Any) -> pd.DataFrame:
+def notify(monitor: BaseMonitor, *hooks: Hook, since: Any = None, **rules: Any) -> pd.DataFrame:
     """
     Hand the alarms that nobody has acknowledged to hooks, each alarm to each hook at most once.
 
@@ -60,7 +60,8 @@ def notify(monitor: Kept, *hooks: Hook, since: Any = None, **rules: Any) -> pd.D
     """
     for hook in hooks:
         todo = "pass bcm.online.to_url(...), to_command(...), to_log() or Hook(name, function)"
-        name(check_is(hook, Hook, "a hook", "an online.Hook", todo).name, "the name of a hook")
+        check_is(hook, Hook, "a hook", "an online.Hook", todo)
+        check_name(hook.name, "the name of a hook")
     found = monitor.alarms(since=since, new=True, **rules)
     parts = [found[:0].assign(hook="", problem="")]
     for hook in hooks:
@@ -70,7 +71,8 @@ def notify(monitor: Kept, *hooks: Hook, since: Any = None, **rules: Any) -> pd.D
 
 def _handed(monitor, hook, alarm):
     """Hand an alarm over, if nobody has; return it with what went wrong, or nothing."""
-    mine = monitor.ledger.claim(monitor.classifier, alarm, hook.name)  # one that dies loses one
+    # Recorded before it is handed over: a process that dies loses an alarm, and doubles none.
+    mine = monitor.ledger.record_deliveries(monitor.classifier, alarm, hook.name)
     said = [_call(hook, monitor.classifier, row) for row in mine.to_dict("records")]
     return mine.assign(hook=hook.name, problem=said)
 

@@ -12,13 +12,12 @@ from bayescm.measures.forms import Curved
 from bayescm.measures.labelled import of_variable
 from bayescm.online.forecasts import estimates
 from bayescm.online.forecasts.cautions import cautions
-from bayescm.online.forecasts.rules import judged
+from bayescm.online.forecasts.rules import evaluate_rules
 from bayescm.online.forecasts.tables import forecast_table, middles
-from bayescm.online.kept import Kept
-from bayescm.online.rules import marked
-from bayescm.online.series import remembered
-from bayescm.online.store.ledger import Ledger
-from bayescm.online.stream import Stream, stream_of
+from bayescm.online.ledger import Ledger
+from bayescm.online.monitor import BaseMonitor
+from bayescm.online.rules import MonitoredSeries
+from bayescm.online.series import discounted
 from bayescm.validate import check_keywords, check_kind, check_prob, fail
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ _WATCHED = ("auc", "brier", "calibration_in_the_large", "calibration_slope")
 _OF_SCORES = ("auc",)
 
 
-class ForecastMonitor(Kept):
+class ForecastMonitor(BaseMonitor):
     """
     The evaluation of one classifier's probabilities, or scores, over time, kept in a ledger.
 
@@ -62,7 +61,7 @@ class ForecastMonitor(Kept):
     >>> monitor.close()
     """
 
-    holds, takes = "bin", "probabilities"
+    dim, variable = "bin", "probabilities"
     rules = ("rate", "floor", "tolerance", "horizon")
 
     def __init__(
@@ -74,15 +73,14 @@ class ForecastMonitor(Kept):
         edges: Sequence[float] | None = None,
         **memory: Any,
     ):
-        check_keywords(Kept, memory)
+        check_keywords(BaseMonitor, memory)
         super().__init__(store, classifier, **memory)
         self.measures, self.edges = measures, edges
         if measures is not None:
             self._checked(measures)
 
-    def table(self, evidence: Any, *, may_be_empty: bool) -> xr.DataArray:
-        """Return the counts of a batch, or raise where it is none."""
-        known = self._batches.known()
+    def _check_batch(self, evidence: Any, *, may_be_empty: bool) -> xr.DataArray:
+        known = self.labels()
         if not isinstance(evidence, xr.DataArray):
             edges = self.edges
             if edges is None and known is not None:
@@ -127,7 +125,7 @@ class ForecastMonitor(Kept):
             ``concentration``, the prior (one example over all bins, whose forecasts are right), and
             ``counts``, the evidence in force, dims (actual, bin).
         """
-        counts = self._in_force()
+        counts = self._current()
         prior = counts.astype(float).copy(data=estimates.prior(middles(counts)))
         return xr.Dataset({"concentration": prior.rename("concentration"), "counts": counts})
 
@@ -152,8 +150,8 @@ class ForecastMonitor(Kept):
             the examples of each batch. ``attrs["caution"]`` as in `summary`, of the latest.
         """
         check_prob(prob), check_kind(kind)
-        batches, earlier = self._earlier(last)
-        cells = remembered(batches, **self._evidence).values + earlier
+        batches, earlier = self._latest(last)
+        cells = discounted(batches, **self._memory).values + earlier
         middle, found = middles(batches), {}
         for measure in self._watched(batches):
             center, spread = estimates.known(measure, cells.astype(float), middle)
@@ -185,7 +183,7 @@ class ForecastMonitor(Kept):
         those next to 0 or 1 err too often to tell the slope.
         """
         check_prob(prob), check_kind(kind)
-        counts = self._in_force()
+        counts = self._current()
         middle, rows = middles(counts), []
         for measure in self._watched(counts):
             cells = counts.values[None].astype(float)
@@ -198,40 +196,12 @@ class ForecastMonitor(Kept):
         table.attrs |= cautions(counts)
         return table
 
-    def alarms(self, *, since: Any = None, new: bool = False, **keywords: Any) -> pd.DataFrame:
-        """
-        Return the alarms so far.
-
-        Parameters
-        ----------
-        since, new
-            See `Monitor.alarms`.
-        **keywords
-            ``rate``, ``floor``, ``horizon`` (see `online.alarms`) and ``tolerance``: how far a
-            measure may be from what it would be if the forecasts were right, on both sides; by
-            default .02 for calibration in the large and .2 for its slope.
-
-        Returns
-        -------
-        DataFrame
-            See `online.alarms`; the rules are ``calibration`` and ``floor``, and both look at the
-            last batch, and the last 2, 4, 8 ... 512 together, where these have ten examples of each
-            class.
-        """
-        check_keywords(judged, keywords)
-        stream, earliest = stream_of(self._batches, since, None, self._evidence, None)
-        found = self._judged(stream, keywords)
-        if earliest is not None:
-            when = stream.counts[self._batches.order].values[found["step"] - stream.number]
-            found = found[when >= earliest].reset_index(drop=True)
-        found = marked(found, self.ledger.seen(self.classifier))
-        return found[~found["acknowledged"]].reset_index(drop=True) if new else found
-
-    def _judged(self, stream: Stream, keywords: dict[str, Any]) -> pd.DataFrame:
-        batches = stream.counts
+    def _evaluate_rules(self, series: MonitoredSeries, **keywords: Any) -> pd.DataFrame:
+        check_keywords(evaluate_rules, keywords)
+        batches = series.counts
         if not batches.attrs["chances"]:
             keywords = {"tolerance": {}} | keywords
-        return judged(stream, self._watched(batches), middles(batches), **keywords)
+        return evaluate_rules(series, self._watched(batches), middles(batches), **keywords)
 
     def plot(self, *, prob: float = 0.95, kind: str = "eti", **keywords: Any) -> "Figure":
         """

@@ -8,8 +8,15 @@ import pandas as pd
 
 from bayescm.measures.catalogue import among
 from bayescm.online.forecasts.estimates import below, if_right, known, prior, values
-from bayescm.online.rules import HORIZON, RATE, check_rate, floors_of, joined, rows
-from bayescm.online.stream import Stream
+from bayescm.online.rules import (
+    HORIZON,
+    RATE,
+    MonitoredSeries,
+    check_rate,
+    floors_of,
+    joined,
+    rows,
+)
 from bayescm.validate import fail
 
 # How far a measure may be from what it would be if the forecasts were right.
@@ -17,8 +24,8 @@ TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
 _FEW = 10  # examples of a class, below which recent evidence is not judged
 
 
-def judged(
-    stream: Stream,
+def evaluate_rules(
+    series: MonitoredSeries,
     measures: list,
     middle: np.ndarray,
     *,
@@ -28,11 +35,11 @@ def judged(
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
     """
-    Return the alarms of a stream of binned forecasts.
+    Return the alarms of a series of binned forecasts.
 
     Parameters
     ----------
-    stream : Stream
+    series : MonitoredSeries
         Of tables, dims (step, actual, bin).
     measures : list of Measure
     middle : ndarray, shape (B,)
@@ -59,14 +66,14 @@ def judged(
     number = len(allowed) + len(floors)
     if not number:
         return joined([])
-    level = rate / (number * horizon * stream.windows)
+    level = rate / (number * horizon * series.windows)
     tables = []
     for place, measure in enumerate(measures):
         if place in allowed:
-            told = _Judge(stream, measure, middle, level)
+            told = _Judge(series, measure, middle, level)
             tables.append(told.rows(told.far(allowed[place]), "calibration"))
         if names[place] in floors:
-            told = _Judge(stream, measure, middle, level)
+            told = _Judge(series, measure, middle, level)
             tables.append(told.rows(told.worse(floors[names[place]]), "floor"))
     return joined(tables)
 
@@ -88,8 +95,8 @@ def _by_measure(tolerance, measures, names):
 class _Judge:
     """One measure of the recent evidence, over any span."""
 
-    def __init__(self, stream, measure, middle, level):
-        self.stream, self.measure, self.middle, self.level = stream, measure, middle, level
+    def __init__(self, series, measure, middle, level):
+        self.series, self.measure, self.middle, self.level = series, measure, middle, level
 
     def far(self, allowed):
         """Return how probable it is that the measure is beyond its tolerance."""
@@ -123,9 +130,9 @@ class _Judge:
 
     def rows(self, probability, rule):
         """Return the alarms of a rule."""
-        stream = self.stream
-        most, since = np.zeros(len(stream.asked)), np.zeros(len(stream.asked), int)
-        for cells, start in stream.recent():
+        series = self.series
+        most, since = np.zeros(len(series.asked)), np.zeros(len(series.asked), int)
+        for cells, start in series.recent():
             cells = cells.astype(float)
             enough = (cells.sum(axis=-1) >= _FEW).all(axis=-1)
             found = np.zeros(len(cells))
@@ -134,4 +141,4 @@ class _Judge:
             since = np.where(found > most, start, since)
             most = np.maximum(found, most)
         threshold = 1 - self.level
-        return rows(stream, self.measure, most, most >= threshold, rule, threshold, since=since)
+        return rows(series, self.measure, most, most >= threshold, rule, threshold, since=since)

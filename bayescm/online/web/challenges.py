@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from bayescm.measures.catalogue import resolve
 from bayescm.online.acting.challenging import Challenge
 from bayescm.online.acting.promoting import GO_ON, PROMOTE
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.ledger import Ledger
 
 
 class Duel(NamedTuple):

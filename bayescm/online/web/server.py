@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from bayescm.online.store.ledger import Ledger, ledger_of
+from bayescm.online.ledger import Ledger, ledger_of
 from bayescm.online.web import numbers, pages
 from bayescm.online.web.watch import Watch, watch
 from bayescm.validate import fail

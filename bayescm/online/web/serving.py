@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from bayescm.online.store.ledger import Ledger
+from bayescm.online.ledger import Ledger
 from bayescm.validate import fail
 
 

@@ -9,12 +9,11 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.online.acting.challenging import Challenge
-from bayescm.online.kept import Kept
-from bayescm.online.monitor import Monitor
+from bayescm.online.encoding import zero_counts
+from bayescm.online.ledger import Ledger
+from bayescm.online.monitor import BaseMonitor, Monitor
 from bayescm.online.opening import among_others, rules_for
-from bayescm.online.rules import alarms, judged
-from bayescm.online.store.ledger import Ledger
-from bayescm.online.store.rows import zeros
+from bayescm.online.rules import alarms, evaluate_rules
 from bayescm.online.web.challenges import Challenges
 from bayescm.validate import check_keywords, check_kind, check_prob
 
@@ -68,7 +67,7 @@ class Watch:
     prob: float = 0.95
     kind: str = "hdi"
     challenges: Challenges = field(kw_only=True)
-    _monitors: dict[str, Kept] = field(default_factory=dict)
+    _monitors: dict[str, BaseMonitor] = field(default_factory=dict)
     _known: dict[str, tuple[Any, Now]] = field(default_factory=dict)
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -76,7 +75,7 @@ class Watch:
         """Return the names of the classifiers."""
         return self.ledger.classifiers()
 
-    def monitor(self, classifier: str) -> Kept:
+    def monitor(self, classifier: str) -> BaseMonitor:
         """Return the monitor of a classifier, which keeps the batches it has read."""
         if classifier not in self._monitors:
             self._monitors[classifier] = among_others(self.ledger, classifier, self.settings)
@@ -91,7 +90,7 @@ class Watch:
         """
         with self._turn:  # one classifier is worked out at a time, however many ask
             last = self.ledger.last(classifier)
-            key = (last.hash, len(self.ledger.acknowledged(classifier)))
+            key = (last.hash, len(self.ledger.acknowledgements(classifier)))
             if self._known.get(classifier, ("", None))[0] != key:
                 self._known[classifier] = (key, self._read(classifier, last))
             return self._known[classifier][1]
@@ -122,10 +121,12 @@ def watch(ledger: Ledger, settings: dict[str, Any]) -> Watch:
     kind = check_kind(chosen.pop("kind", "hdi"))
     rule = chosen.pop("challenge", None) or {}
     ours = {name: chosen.pop(name) for name in _OURS if name in chosen}
-    check_keywords(judged, {name: each for name, each in chosen.items() if name != "tolerance"})
+    check_keywords(
+        evaluate_rules, {name: each for name, each in chosen.items() if name != "tolerance"}
+    )
     Monitor(ledger, "any", **ours)  # refuses what no classifier could be watched by
     general = {name: value for name, value in chosen.items() if name in ("rate", "horizon")}
-    alarms(zeros([0, 1], 1).expand_dims("step") + 1, "accuracy", **general)
+    alarms(zero_counts([0, 1], 1).expand_dims("step") + 1, "accuracy", **general)
     check_keywords(Challenge, rule)
     return Watch(ledger, ours, chosen, prob, kind, challenges=Challenges(ledger, rule))
 

@@ -77,7 +77,7 @@ def test_each_alarm_is_handed_over_once_however_many_ask(store):
         assert len({each["id"] for each in got}) == len(alarms) > 1
         again = notify(monitor, hook, Hook("another", got.append), floor=FLOOR)
         assert set(again["hook"]) == {"another"}
-        assert len(monitor.ledger.claimed("spam filter")) == 2 * len(alarms)
+        assert len(monitor.ledger.deliveries("spam filter")) == 2 * len(alarms)
     assert verify(store)["whole"].all()
 
 

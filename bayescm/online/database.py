@@ -1,0 +1,566 @@
+"""
+The database of a ledger: SQLite in a file or in memory, or PostgreSQL.
+
+Every commit is durable before it is acknowledged (``synchronous=FULL``, ``synchronous_commit=on``),
+a writer takes SQLite's lock before it reads (``BEGIN IMMEDIATE``), a file that was deleted or
+replaced is noticed, and no connection or transaction is shared with a forked process. The tables
+are made by Alembic (`bayescm.online.migrations`). What the drivers raise is told in plain words,
+without credentials.
+"""
+
+import os
+import re
+import sqlite3
+import stat
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+from urllib.parse import quote, unquote
+
+import sqlalchemy as sa
+
+from bayescm.online.chain import damage, digest
+from bayescm.validate import fail
+
+
+class Database:
+    """
+    A database that threads share one transaction at a time, and that a fork leaves whole.
+
+    Parameters
+    ----------
+    store : str or path
+        See `parse`.
+    create : bool, default True
+        Whether to create a ledger if there is none.
+    timeout : float, default 30
+        Seconds to wait for a database that another process has locked.
+    """
+
+    def __init__(self, store: str | os.PathLike, *, create: bool = True, timeout: float = 30.0):
+        self._url = parse(store)
+        self._lock = threading.RLock()  # one transaction at a time, whichever thread it is of
+        self._is_lost = False  # whether it was in the memory of the process that forked this one
+        self._file = self._open_file(create, timeout)
+        self._engine = connect(self._url, timeout=timeout)
+        weakref.finalize(self, self._engine.dispose)
+        try:
+            with self._plain_errors("open the ledger"):
+                prepare(self._engine, self._url, create=create)
+        except BaseException:
+            self._engine.dispose()
+            raise
+        with _fork_guard:
+            _databases.add(self)
+
+    def _open_file(self, create, timeout):
+        """Return the file of the ledger, made where there is none, or None where it has none."""
+        path = file_of(self._url)
+        if path is None:
+            return None
+        if not path.is_file():
+            if not create or path.exists():
+                todo = "check the path, or add a batch to start a ledger"
+                raise fail("no ledger", str(path), "a file that a monitor has written", todo)
+            try:
+                with self._plain_errors("make the ledger"):
+                    make_file(path, timeout)
+            except FileNotFoundError:
+                problem = OSError("unable to open database file: no such folder")
+                raise explain(problem, "make the ledger", self._url) from None
+        if not path.stat().st_size:
+            todo = "restore a backup, or delete it to start a ledger"
+            raise fail("not a ledger, or a damaged one", str(path), "not an empty file", todo)
+        return File(path)
+
+    def __repr__(self):
+        return f"Ledger({printable(self._url)!r})"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; the ledger opens them again when it is used."""
+        with self._lock:
+            if not is_memory(self._url):
+                self._engine.dispose()
+
+    def exclusive(self) -> AbstractContextManager:
+        """Return a lock that keeps other threads from the ledger; processes need none."""
+        return self._lock
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is an SQLite database, which is copied by its pages."""
+        return self._engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def transaction(self, purpose: str, *, write: bool = False) -> Iterator[sa.Connection]:
+        """Open a transaction of this thread alone; an error says what its purpose was."""
+        with self._lock, self._plain_errors(purpose):
+            if self._is_lost:
+                todo = "give the ledger a file, which processes can share"
+                raise fail("a ledger in memory is that of one process", ..., "no fork", todo)
+            if self._file is not None:
+                self._file.check(write=write)
+            with begin(self._engine, write=write) as connection:
+                yield connection
+            if self._file is not None:  # before anything is acknowledged
+                self._file.check(write=False)
+
+    @contextmanager
+    def _plain_errors(self, purpose):
+        try:
+            yield
+        except DRIVER_ERRORS as problem:
+            # "from None": the chained error would print the statement and its values.
+            raise explain(problem, purpose, self._url) from None
+
+
+# A process is doubled only while no transaction is under way, no ledger is being set up and no
+# connection is open: a child that used its parent's connection would break both.
+
+_databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
+_fork_guard = threading.RLock()  # also makes migrations take turns: Alembic has one at a time
+
+
+def _before_fork():
+    _fork_guard.acquire()
+    for database in _databases:
+        database._lock.acquire()
+        if not is_memory(database._url):
+            database._engine.dispose()
+
+
+def _after_fork_in_parent():
+    for database in _databases:
+        database._lock.release()
+    _fork_guard.release()
+
+
+def _after_fork_in_child():
+    for database in _databases:
+        database._lock = threading.RLock()
+        database._is_lost = database._is_lost or is_memory(database._url)
+    _fork_guard.release()
+
+
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=_after_fork_in_parent,
+    after_in_child=_after_fork_in_child,
+)
+
+
+# Addresses
+
+_DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+_ADDRESSES = (
+    "sqlite:///FILE, a plain file name, postgresql://USER@HOST/DATABASE or 'host=... dbname=...'"
+)
+
+
+def parse(store: str | os.PathLike) -> sa.URL:
+    """
+    Return the address of a store, or raise (without showing it: it may hold a password).
+
+    Parameters
+    ----------
+    store : str or path
+        A file, a URL of SQLite or PostgreSQL, or the keywords and values of libpq.
+
+    Raises
+    ------
+    ValueError
+        If it is neither SQLite nor PostgreSQL.
+    """
+    if isinstance(store, os.PathLike):
+        return _parse_file(os.fspath(store))
+    text = str(store).strip()
+    if "://" in text:
+        return _parse_url(text)
+    if re.match(r"\w+\s*=", text):
+        return _parse_keywords(text)
+    # What has a user or a scheme, and no file would be called: its end may be a password.
+    if re.match(r"[^/\\]{2,}:", text) or re.search(r":[^/]*@|\b(password|passwd|pwd)\s*=", text):
+        todo = "write sqlite:/// before the name of a file, postgresql:// before a user"
+        raise fail("not the address of a ledger", "a form that is not known", _ADDRESSES, todo)
+    return _parse_file(text)
+
+
+def _parse_file(text):
+    if not text or "\x00" in text:
+        todo = "pass store='sqlite:///eval.db'"
+        raise fail("not the address of a ledger", "no file name", _ADDRESSES, todo)
+    return sa.URL.create("sqlite", database=text)
+
+
+def _parse_url(text):
+    try:
+        url = sa.make_url(text)
+        backend = {"postgres": "postgresql"}.get(url.get_backend_name(), url.get_backend_name())
+    except (sa.exc.ArgumentError, ValueError):
+        backend = "an address that cannot be read"
+    else:
+        if "@" in (url.host or ""):  # and so the end of a password would pass for a host
+            todo = "write an @ in the password as %40"
+            raise fail("the store's address has more than one @", ..., "one, before the host", todo)
+    if backend not in _DRIVERS:
+        todo = "pass store='sqlite:///eval.db'"
+        raise fail("not the address of a ledger", backend, _ADDRESSES, todo)
+    if backend == "sqlite" and (url.query or url.host):
+        todo = "write sqlite:///eval.db, or sqlite:////folder/eval.db"
+        raise fail("an SQLite address has a path and no more", ..., "sqlite:///FILE", todo)
+    return url.set(drivername=_DRIVERS[backend])
+
+
+def _parse_keywords(text):
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ModuleNotFoundError:
+        raise _missing_driver() from None
+    try:
+        keywords: dict[str, Any] = conninfo_to_dict(text)
+    except ProgrammingError:  # it names parts of the address, which may be those of a password
+        got, todo = "what libpq cannot read as its keywords and values", "see its manual"
+        raise fail("not the address of a ledger", got, "the keywords of libpq", todo) from None
+    port = keywords.pop("port", None)
+    if port is not None and not port.isdigit():
+        raise fail("not the address of a ledger", "its port", "one number", "write port=5432")
+    return sa.URL.create(
+        _DRIVERS["postgresql"],
+        username=keywords.pop("user", None),
+        password=keywords.pop("password", None),
+        host=keywords.pop("host", None),
+        port=None if port is None else int(port),
+        database=keywords.pop("dbname", None),
+        query=keywords,
+    )
+
+
+def _missing_driver():
+    todo = "install the extra: pip install 'bayescm[postgres]'"
+    return fail("PostgreSQL needs psycopg", ..., "psycopg >= 3.2", todo)
+
+
+def printable(url: sa.URL) -> str:
+    """Return the address without user, password and options, safe to print."""
+    backend = url.get_backend_name()
+    return sa.URL.create(backend, None, None, url.host, url.port, url.database).render_as_string()
+
+
+def _secrets(url):
+    """Return every form in which a password of the address may turn up in a message."""
+    passwords = [url.password, *(v for key, v in url.query.items() if "pass" in key.lower())]
+    texts = [str(password) for password in passwords if password]
+    return {form for text in texts for form in (text, quote(text, safe=""), unquote(text))}
+
+
+def is_memory(url: sa.URL) -> bool:
+    """Say whether an SQLite address is that of a database in memory."""
+    return url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:")
+
+
+def file_of(url: sa.URL) -> Path | None:
+    """Return the file of a ledger, or None where it has none."""
+    if url.get_backend_name() != "sqlite" or is_memory(url):
+        return None
+    return Path(url.database or "").absolute()
+
+
+# Connections
+
+
+def connect(url: sa.URL, *, timeout: float) -> sa.Engine:
+    """Return an engine whose every commit is durable; it makes no file."""
+    if url.get_backend_name() == "postgresql":
+        return _connect_postgres(url, timeout)
+    path = file_of(url)
+    if path is None:
+        return _connect_sqlite(":memory:", timeout)
+    if not _is_writable(path):  # opened anew for each use: whether there is a log beside it changes
+        return _connect_sqlite(path, timeout, pool=sa.pool.NullPool)
+    return _connect_sqlite(path, timeout)
+
+
+def _connect_sqlite(path, timeout, *, pool=sa.pool.StaticPool, mode=""):
+    def creator():
+        memory = path == ":memory:"
+        address = path if memory else f"file:{quote(str(path))}?{mode or _open_mode(Path(path))}"
+        connection = sqlite3.connect(
+            address, timeout=timeout, isolation_level=None, check_same_thread=False, uri=not memory
+        )
+        try:
+            # Each commit also goes into the file itself, so that the file alone is the ledger.
+            for pragma in ("synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=1"):
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    engine = sa.create_engine("sqlite://", creator=creator, poolclass=pool)
+
+    @sa.event.listens_for(engine, "begin")
+    def begin_explicitly(connection):
+        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+
+    return engine
+
+
+def _is_writable(path):
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _open_mode(path):
+    """Return how to open a file: readers need no more than to read it."""
+    if _is_writable(path):
+        return "mode=rw"
+    # Where nobody has it open there is no log beside it, and none must be made to read it.
+    return "mode=ro" if Path(f"{path}-wal").exists() else "mode=ro&immutable=1"
+
+
+def _connect_postgres(url, timeout):
+    options = url.query.get("options", "")
+    options = options if isinstance(options, str) else " ".join(options)
+    # A server may be set to acknowledge before it has written; a ledger may not.
+    if "synchronous_commit=remote_apply" not in options:
+        options += " -c synchronous_commit=on"
+    options = f"-c lock_timeout={int(timeout * 1000)} {options} -c client_encoding=UTF8"
+    url = url.difference_update_query(["options"])
+    try:
+        return sa.create_engine(url, pool_pre_ping=True, connect_args={"options": options})
+    except ModuleNotFoundError:
+        raise _missing_driver() from None
+
+
+@contextmanager
+def begin(engine: sa.Engine, *, write: bool) -> Iterator[sa.Connection]:
+    """Open a transaction; a writing one takes SQLite's write lock at once, and so fails early."""
+    with engine.connect() as connection:
+        options = {"begin": "BEGIN IMMEDIATE" if write else "BEGIN"}
+        if engine.dialect.name == "postgresql" and not write:
+            options["isolation_level"] = "REPEATABLE READ"  # all of a reading of one moment
+        connection = connection.execution_options(**options)
+        with connection.begin():
+            yield connection
+
+
+class File:
+    """
+    The file of an SQLite ledger, and whether it is still the one that was opened.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._opened = self._inode()
+
+    def check(self, *, write: bool) -> None:
+        """Raise where the file was deleted or replaced, or where it cannot be written to."""
+        if self._inode() != self._opened:
+            raise OSError(
+                f"The file of the ledger, {self.path}, was deleted or replaced while it was open. "
+                "Nothing is acknowledged that is not stored. Put it back or restore a backup, "
+                "open the ledger anew and send the batch again."
+            )
+        if write and not os.stat(self.path).st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+            raise OSError(
+                f"The file of the ledger, {self.path}, is read-only. Nothing was recorded. Check "
+                "its permissions and send the batch again."
+            )
+
+    def _inode(self):
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+
+# The schema
+
+REVISION = "1"  # of the tables, the last of those in `MIGRATIONS`
+MIGRATIONS = Path(__file__).parent / "migrations"
+_ADVISORY_LOCK = 0x62636D  # by which set-ups on PostgreSQL take turns
+
+
+def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
+    """
+    Set up a new ledger, bring an older one to today's revision, refuse a newer or foreign one.
+
+    Raises
+    ------
+    ValueError
+        If the store is not a ledger of this or an older revision, or its tables were altered.
+    """
+    with begin(engine, write=False) as connection:
+        revision = _revision(connection, url)
+        if revision == REVISION:
+            return check_seal(connection)
+    if revision is None and not create:
+        todo = "check the address, or add a batch to start a ledger"
+        raise fail("no ledger", printable(url), "a store that a monitor wrote", todo)
+    upgrade(engine)
+    return None
+
+
+def make_file(path: Path, timeout: float) -> None:
+    """Make a new ledger beside its final name first: no half-made or empty one is ever seen."""
+    folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    part = folder / path.name
+    engine = _connect_sqlite(part, timeout, mode="mode=rwc")
+    try:
+        with engine.connect() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.execute("PRAGMA journal_mode=WAL")  # in no transaction
+        upgrade(engine)
+        engine.dispose()
+        publish(part, path)
+    finally:
+        engine.dispose()
+        for each in (part, Path(f"{part}-wal"), Path(f"{part}-shm")):
+            each.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def publish(part: Path, path: Path) -> None:
+    """Give a finished file its name, durably; leave the one that is there where there is one."""
+    _sync(part)
+    with suppress(FileExistsError):  # another process was quicker
+        os.link(part, path)
+    _sync(path.parent)
+
+
+def _sync(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def upgrade(engine: sa.Engine) -> None:
+    """Bring a ledger to today's revision, an empty store too, all in one transaction."""
+    from alembic import command  # loaded by nothing but this
+    from alembic.config import Config
+
+    with _fork_guard, begin(engine, write=True) as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+        if _revision(connection, engine.url) == REVISION:
+            return  # another process was quicker
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+        command.upgrade(config, REVISION)
+        header = sa.text("INSERT INTO bayescm_ledger (revision, seal) VALUES (:revision, :seal)")
+        connection.execute(header, {"revision": REVISION, "seal": _seal(connection)})
+
+
+def _revision(connection, url):
+    """Return the revision of a ledger, or None where the store is empty."""
+    if connection.dialect.name == "sqlite":
+        query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        tables = foreign = set(connection.exec_driver_sql(query).scalars())
+    else:  # a server may hold tables of other programs
+        tables = set(sa.inspect(connection).get_table_names())
+        foreign = {name for name in tables if name.startswith("bayescm_")}
+    if "bayescm_schema" in tables:
+        todo = "start a new ledger, or keep to the version that wrote this one"
+        what = "a ledger of a development version from before the first release"
+        raise fail(what, printable(url), "one of a release", todo)
+    if "bayescm_version" in tables:
+        revision = connection.exec_driver_sql("SELECT version_num FROM bayescm_version").scalar()
+        return _check_revision(revision)
+    if foreign:
+        todo = "give the ledger a file or database of its own, or restore a backup if it was one"
+        raise fail("not a ledger", sorted(foreign)[:5], "a ledger or an empty store", todo)
+    return None
+
+
+def _check_revision(revision):
+    numbers = [str(number) for number in range(1, int(REVISION) + 1)]
+    if revision not in numbers:
+        raise fail(
+            "unknown version of the ledger",
+            revision,
+            f"at most {REVISION}",
+            "install a newer bayescm (the ledger was not touched), or restore a backup",
+        )
+    return revision
+
+
+def check_seal(connection: sa.Connection) -> None:
+    """Raise where the tables are not as they were made: by the seal in the ledger's header."""
+    query = "SELECT seal FROM bayescm_ledger JOIN bayescm_version ON revision = version_num"
+    headers = connection.exec_driver_sql(query).scalars().all()
+    if headers != [_seal(connection)]:
+        raise damage("its tables are not as they were made")
+
+
+def _seal(connection):
+    """Return a hash of the statements that made the tables, or None where a server keeps them."""
+    if connection.dialect.name != "sqlite":
+        return None
+    query = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'bayescm_%' ORDER BY name"
+    return digest(*[part for row in connection.exec_driver_sql(query) for part in row])
+
+
+# Errors
+
+# What the drivers raise; sqlite3's own where a connection is being opened.
+DRIVER_ERRORS = (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error, UnicodeError, MemoryError)
+_SIGNS_OF_DAMAGE = (
+    "malformed",
+    "no such table",
+    "no such column",
+    "decode",
+    "unsupported file format",
+    "corrupt",
+    "too big",
+    "has no column",
+    "invalid page",
+    "could not read block",
+)
+_REMEDIES = {
+    "locked": "wait until the other process has finished, or pass a longer timeout",
+    "lock timeout": "wait until the other process has finished, or pass a longer timeout",
+    "full": "free some disk space",
+    "No space": "free some disk space",
+    "disk I/O error": "look whether the disk is full or failing",
+    "unable to open": "create the folder, or check the path and its permissions",
+    "readonly": "check the permissions of the file and its folder",
+    "permission denied": "ask the owner of the database for the rights (docs: trust)",
+    "no equivalent in encoding": "use a database whose encoding is UTF8",
+    "connection": "check that the server runs and lets you in",
+}
+
+
+def explain(problem: Exception, purpose: str, url: sa.URL) -> Exception:
+    """Return an error in plain words for one of the database's, without any credentials."""
+    message = " ".join(str(getattr(problem, "orig", None) or problem).split())
+    for secret in _secrets(url):
+        message = message.replace(secret, "***")
+    if "not a database" in message:
+        todo = "give the ledger a file of its own, or restore a backup"
+        return fail("not a ledger, or a damaged one", printable(url), "an SQLite database", todo)
+    is_damage = any(sign in message for sign in _SIGNS_OF_DAMAGE)
+    if isinstance(problem, UnicodeError | MemoryError) or is_damage:
+        return damage(f"{printable(url)} said {message!r}")
+    remedies = (todo for sign, todo in _REMEDIES.items() if sign in message)
+    todo = next(remedies, "check the database")
+    return OSError(
+        f"Could not {purpose}: {printable(url)} said {message!r}. Nothing is acknowledged that is "
+        f"not stored. {todo[0].upper()}{todo[1:]}, then try again; nothing counts twice."
+    )

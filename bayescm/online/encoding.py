@@ -1,0 +1,227 @@
+"""
+How evidence is written in the ledger: names, moments and tables of counts as text.
+
+What all batches of a classifier share is its description: JSON of the labels and the positive
+class, with the edges of the bins of forecasts, or with the names of the two classifiers of a
+challenge. A batch is JSON of its cells in the order of these labels. Both carry the type and the
+version of their encoding:
+
+================== =========================================== ==================================
+type               evidence, dims                              cells of a batch
+================== =========================================== ==================================
+counts             a confusion matrix, (actual, predicted)     C lists of C
+forecasts          probabilities or scores, (actual, bin)      C lists, a number for each bin
+paired_outcomes    two classifiers' answers to the same        C lists of C * C
+                   examples, (actual, champion, challenger)
+================== =========================================== ==================================
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence import positive
+from bayescm.online.chain import digest
+from bayescm.online.forecasts.tables import blank
+from bayescm.validate import fail
+
+COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
+VERSION = 1  # of the encodings of today
+
+
+class Description(NamedTuple):
+    """
+    What the ledger says of a classifier, or of a challenge, beside its batches.
+
+    Attributes
+    ----------
+    classifier : str
+    encoding : {"counts", "forecasts", "paired_outcomes"}
+        What its batches are.
+    encoding_version : int
+        Of the text.
+    text : str
+        JSON of what all batches share.
+    """
+
+    classifier: str
+    encoding: str
+    encoding_version: int
+    text: str
+
+    @property
+    def genesis(self) -> str:
+        """The hash that stands before the first entry of the classifier."""
+        return digest("bayescm", *self)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what all batches share, by its names."""
+        check_encodings(self.classifier, [(self.encoding, self.encoding_version)])
+        return json.loads(self.text)
+
+
+def describe(classifier: str, evidence: xr.DataArray) -> Description:
+    """Return the description of a classifier whose first batch this is."""
+    facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
+    encoding = _encoding(evidence)
+    if encoding == PAIRED_OUTCOMES:
+        facts["classifiers"] = evidence.attrs["classifiers"]
+    if encoding == FORECASTS:
+        facts |= {"edges": evidence.attrs["edges"], "chances": evidence.attrs["chances"]}
+    return Description(classifier, encoding, VERSION, json.dumps(facts))
+
+
+def _encoding(evidence):
+    if evidence.ndim == 3:
+        return PAIRED_OUTCOMES
+    return FORECASTS if "bin" in evidence.dims else COUNTS
+
+
+def zeros(description: Description) -> xr.DataArray:
+    """Return zero counts with the labels of a classifier."""
+    facts = description.facts()
+    if description.encoding == PAIRED_OUTCOMES:
+        todo = "open it by online.Challenge, or take another name"
+        what = "this is a challenge of two classifiers"
+        raise fail(what, facts["classifiers"], "one classifier", todo)
+    if description.encoding == FORECASTS:
+        return blank(**facts)
+    return zero_counts(**facts)
+
+
+def zero_counts(labels: list, positive: Any) -> xr.DataArray:
+    """Return a confusion matrix of zeros."""
+    coords = {"actual": labels, "predicted": labels}
+    if positive is not None:
+        coords["positive"] = positive
+    cells = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    return xr.DataArray(cells, coords, ["actual", "predicted"], name="counts")
+
+
+def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
+    """
+    Return type, version and payload of a batch; labels that it lacks count zero.
+
+    Raises
+    ------
+    ValueError
+        If it is not of the type, the labels, the bins or the classifiers of the batches before.
+    """
+    facts = description.facts()
+    _check_type(evidence, description, facts)
+    labels = _check_labels(evidence, description.classifier, facts)
+    if labels != facts["labels"]:
+        dims = [dim for dim in evidence.dims if dim != "bin"]
+        evidence = evidence.reindex(dict.fromkeys(dims, facts["labels"]), fill_value=0)
+    cells = evidence.values.reshape(len(facts["labels"]), -1).tolist()
+    return {
+        "encoding": description.encoding,
+        "encoding_version": VERSION,
+        "payload": json.dumps(cells),
+    }
+
+
+def _check_type(evidence, description, facts):
+    """Raise where a batch is of another type than those before, or of others' bins or names."""
+    classifier, todo = description.classifier, "take another name for it"
+    types = _encoding(evidence), description.encoding
+    if types[0] != types[1] and FORECASTS in types:
+        got = "forecasts in bins" if types[0] == FORECASTS else "a confusion matrix"
+        raise fail(f"{classifier!r} holds other batches", got, "those of before", todo)
+    if types[0] != types[1]:
+        got = "of two classifiers" if types[0] == PAIRED_OUTCOMES else "of one classifier"
+        before = f"of {facts['classifiers']}" if "classifiers" in facts else "of one"
+        raise fail(f"{classifier!r} holds other batches", got, before, todo)
+    if types[0] == FORECASTS:
+        for key, noun in (("edges", "edges of bins"), ("chances", "kind of forecasts")):
+            if evidence.attrs[key] != facts[key]:
+                what = f"other {noun} than those of {classifier!r}"
+                advice = "bin all batches alike, or " + todo
+                raise fail(what, evidence.attrs[key], str(facts[key]), advice)
+    if types[0] == PAIRED_OUTCOMES and evidence.attrs["classifiers"] != facts["classifiers"]:
+        what, names = f"not the classifiers of challenge {classifier!r}", facts["classifiers"]
+        raise fail(what, evidence.attrs["classifiers"], names, todo)
+
+
+def _check_labels(evidence, classifier, facts):
+    labels, positive_class = evidence.indexes["actual"].tolist(), positive(evidence)
+    if unknown := [label for label in labels if label not in facts["labels"]]:
+        raise fail(
+            f"labels unknown to classifier {classifier!r}",
+            unknown,
+            f"labels among {facts['labels']}",
+            "correct the labels, or start a new classifier with all of them",
+        )
+    if facts["positive"] is None and len(labels) < len(facts["labels"]):
+        positive_class = None  # only of the two of many classes that occur in this batch
+    if positive_class not in (None, facts["positive"]):
+        allowed, todo = repr(facts["positive"]), f"pass positive={facts['positive']!r}"
+        what = f"not the positive class of classifier {classifier!r}"
+        raise fail(what, positive_class, allowed, todo)
+    return labels
+
+
+def decode(payloads: Sequence[str]) -> np.ndarray:
+    """Return the cells of batches of one shape, without a Python object for each number."""
+    if not payloads:
+        return np.array([])
+    joined = ",".join(payloads)
+    dtype = np.int64 if set(joined) <= set("0123456789, []") else float
+    shape = np.shape(json.loads(payloads[0]))
+    numbers = joined.translate(str.maketrans("", "", "[] "))
+    return np.fromstring(numbers, dtype, sep=",").reshape(-1, *shape)
+
+
+def check_encodings(classifier: str, encodings: Any) -> None:
+    """Raise where an encoding is none of today's: a pair of type and version for each."""
+    types = (COUNTS, FORECASTS, PAIRED_OUTCOMES)
+    for encoding, version in set(encodings):
+        if encoding not in types or version != VERSION:
+            raise fail(
+                f"unknown encoding of classifier {classifier!r}",
+                f"{encoding}, version {version}",
+                f"{', '.join(types)} of version {VERSION}",
+                "install a newer bayescm (the ledger was not touched)",
+            )
+
+
+def check_name(value: str | int, keyword: str) -> str:
+    """Return the name of a batch or classifier as text, or raise where it is not one."""
+    is_name = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+    text = str(value) if is_name else ""
+    if not text.strip() or len(text) > 500 or not text.isprintable():
+        allowed = "printable text of 1 to 500 characters, or a whole number"
+        raise fail(f"{keyword} must be a name", value, allowed, f"pass {keyword}='2026-01-31'")
+    return text
+
+
+def as_utc(at: Any) -> datetime:
+    """Return a moment as a datetime in UTC; a moment without a zone is taken as UTC."""
+    try:
+        if not isinstance(at, str | date | np.datetime64):  # a number has no unit
+            raise TypeError
+        if isinstance(at, str) and not at.strip()[:4].isdigit():  # the first of 1/2/2026?
+            raise ValueError
+        moment = pd.Timestamp(at)
+        if pd.isna(moment):
+            raise ValueError
+        moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
+        return moment.to_pydatetime(warn=False)
+    except (ValueError, TypeError, AttributeError):
+        todo = "pass at='2026-01-31T12:00'"
+        raise fail("at must be a time", at, "a datetime or ISO 8601 text", todo) from None
+
+
+def as_datetime64(at: Any) -> np.datetime64:
+    """Return a moment as numpy has it: in UTC, to the microsecond."""
+    return np.datetime64(as_utc(at).replace(tzinfo=None), "us")
+
+
+def timestamp(moment: datetime) -> str:
+    """Write a moment in UTC with a fixed width, so that the order of the text is that of time."""
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

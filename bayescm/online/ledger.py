@@ -1,0 +1,627 @@
+"""
+The store of an online evaluation: an append-only ledger of batches, in SQLite or PostgreSQL.
+
+`Ledger.record` is the one way in. In one transaction it checks the end of the classifier's chain,
+refuses what must not be added, and appends one entry; that it returns is the acknowledgement. What
+is read is first checked against its hashes. Which alarms were acknowledged, or handed to a hook, is
+noted in two more chains of each classifier.
+"""
+
+import json
+import warnings
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import sqlalchemy as sa
+import xarray as xr
+
+from bayescm.online.chain import Entry, check_chain, damage, digest, next_entry
+from bayescm.online.database import Database
+from bayescm.online.encoding import (
+    PAIRED_OUTCOMES,
+    Description,
+    as_utc,
+    check_encodings,
+    check_name,
+    decode,
+    describe,
+    encode,
+    timestamp,
+    zeros,
+)
+from bayescm.validate import fail, suggest
+
+_CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of several machines differ by less
+_LOOKED_UP_TWICE = 1000  # entries, see `_find_batch`
+
+
+def _table(name, *columns):
+    """Return a table as statements need it; the migrations say what its columns hold."""
+    return sa.table(name, *[sa.column(column) for column in columns])
+
+
+classifier_table = _table(
+    "bayescm_classifiers", "classifier", "encoding", "encoding_version", "description"
+)
+batch_table = _table("bayescm_batches", "classifier", *Entry._fields)
+acknowledgement_table = _table(
+    "bayescm_acknowledgements",
+    *("classifier", "number", "batch_id", "rule", "measure", "incident"),
+    *("note", "recorded_at", "hash"),
+)
+delivery_table = _table(
+    "bayescm_deliveries",
+    *("classifier", "number", "batch_id", "rule", "measure", "incident"),
+    *("hook", "attempt", "outcome", "next_try", "recorded_at", "hash"),
+)
+ORDERS = ("at", "recorded_at")  # of batches: by the time of observation, or of arrival
+_ALARM = ["batch_id", "rule", "measure"]  # what an alarm is known by
+
+
+class Entries(NamedTuple):
+    """Entries of one classifier in the order in which they were recorded, as arrays."""
+
+    entry: np.ndarray
+    batch_id: np.ndarray
+    at: np.ndarray
+    cells: np.ndarray
+    supersedes: np.ndarray
+    recorded_at: np.ndarray
+
+    def current(self, order: str) -> np.ndarray:
+        """Return the indices of the entries that no other supersedes, in one of the `ORDERS`."""
+        superseded = set(self.supersedes.tolist())
+        is_current = [batch_id not in superseded for batch_id in self.batch_id.tolist()]
+        index = np.flatnonzero(np.array(is_current, dtype=bool))
+        if order == "at":
+            return index[np.lexsort((self.entry[index], self.at[index]))]
+        # A correction takes the place of what it corrects.
+        places: dict[str, int] = {}
+        for batch_id, entry, old in zip(self.batch_id, self.entry, self.supersedes, strict=True):
+            places[batch_id] = places.get(old, entry)
+        return index[np.argsort(np.array(list(places.values()))[index], kind="stable")]
+
+
+class Ledger(Database):
+    """
+    An append-only ledger of confusion matrices, one entry for each batch of a classifier.
+
+    What `record` has acknowledged stays: a process or machine that dies at any moment leaves every
+    acknowledged batch in place and no partial one. There may be many writers, in threads and in
+    processes. Nothing is ever changed or removed; a correction is a new entry that names the old
+    one. Every entry carries a hash of itself and of the one before it, which is checked whenever it
+    is read.
+
+    Parameters
+    ----------
+    store : str or path
+        ``sqlite:///eval.db`` (also as a plain path), ``postgresql://user@host/database`` or
+        ``"host=... dbname=..."``.
+    create : bool, default True
+        Whether to create a ledger if there is none.
+    timeout : float, default 30
+        Seconds to wait for a database that another process has locked.
+
+    Raises
+    ------
+    ValueError
+        If the address is not one of the two kinds, or the store is not a ledger, is damaged or has
+        a newer version.
+    OSError
+        If the database cannot be reached, is locked or full.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> ledger = Ledger("sqlite://")
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> ledger.record("spam filter", "monday", counts)
+    True
+    >>> ledger.record("spam filter", "monday", counts)
+    False
+    >>> int(ledger.read("spam filter").cells.sum())
+    145
+    """
+
+    def record(
+        self,
+        classifier: str,
+        batch_id: str | int,
+        counts: xr.DataArray,
+        *,
+        at: Any = None,
+        corrects: str | int | None = None,
+    ) -> bool:
+        """
+        Record a batch durably; returning is the acknowledgement.
+
+        Parameters
+        ----------
+        classifier : str
+            The classifier that the batch belongs to.
+        batch_id : str or int
+            Its name, unique for the classifier.
+        counts : xarray.DataArray
+            One matrix of canonical counts, dims ``(actual, predicted)``.
+        at : datetime, datetime64 or str, optional
+            When the batch was evaluated; without a time zone it is taken as UTC. The time of its
+            arrival by default, or the time of the batch that is corrected.
+        corrects : str or int, optional
+            The batch that this one replaces. The old entry stays, but no longer counts.
+
+        Returns
+        -------
+        bool
+            True if it was recorded, False if the same batch was there already.
+
+        Raises
+        ------
+        ValueError
+            If the id is taken by different counts or times, the labels are not the classifier's,
+            the batch to correct is unknown or has already been corrected, or the ledger is damaged.
+        OSError
+            If the batch could not be stored. The same batch can be sent again: it is recorded once.
+
+        Warns
+        -----
+        UserWarning
+            If the clock shows an earlier time than when the batch before was recorded.
+        """
+        return self.append(classifier, batch_id, counts, at=at, corrects=corrects)[0]
+
+    def append(
+        self,
+        classifier: str,
+        batch_id: str | int,
+        counts: xr.DataArray,
+        *,
+        at: Any = None,
+        corrects: str | int | None = None,
+    ) -> tuple[bool, Entry | None]:
+        """Do what `record` does; return also the entry before, or None where there is none."""
+        classifier = check_name(classifier, "classifier")
+        batch: dict[str, Any] = {
+            "batch_id": check_name(batch_id, "batch_id"),
+            "at": None if at is None else timestamp(as_utc(at)),
+            "supersedes": None if corrects is None else check_name(corrects, "corrects"),
+        }
+        with self.transaction(f"record batch {batch['batch_id']!r}", write=True) as connection:
+            _lock(connection, classifier)
+            description = _description(connection, classifier)
+            last = None
+            if description is None:
+                description = describe(classifier, counts)
+                write_description(connection, description)
+            else:
+                last = last_entry(connection, description)
+            batch |= encode(counts, description)
+            if _is_recorded(connection, description, batch, last):
+                return False, last
+            superseded = _superseded(connection, description, batch)
+            now = datetime.now(UTC)
+            is_late = last is not None and timestamp(now) < last.recorded_at
+            batch["recorded_at"] = last.recorded_at if last and is_late else timestamp(now)
+            if batch["at"] is None:
+                batch["at"] = batch["recorded_at"] if superseded is None else superseded.at
+            entry = next_entry(description.genesis, last, batch, superseded)
+            values = {"classifier": classifier} | entry._asdict()
+            connection.execute(batch_table.insert(), values)
+        if is_late:
+            _warn_of_clock(entry.batch_id, now, last)
+        return True, last
+
+    def read(self, classifier: str, *, after: int = 0) -> Entries:
+        """
+        Return the entries of a classifier whose number is greater than `after`.
+
+        Entries are numbered 1, 2, 3 ... for each classifier without gaps, in the order of their
+        commits, so that a reader who has seen entry n has seen all before it. Each is checked
+        against its hash and the one before it, and that none is missing.
+
+        Raises
+        ------
+        ValueError
+            If an entry is damaged or missing.
+        """
+        with self.transaction("read the ledger") as connection:
+            description = _description(connection, classifier)
+            rows = [] if description is None else entries_after(connection, description, after)
+        check_encodings(classifier, [(row.encoding, row.encoding_version) for row in rows])
+        columns = zip(*map(tuple, rows), strict=True) if rows else [()] * len(Entry._fields)
+        by_name = dict(zip(Entry._fields, columns, strict=True))
+        return Entries(
+            np.array(by_name["entry"], dtype=np.int64),
+            np.array(by_name["batch_id"], dtype=object),
+            _moments(by_name["at"]),
+            decode(by_name["payload"]),
+            np.array(by_name["supersedes"], dtype=object),
+            _moments(by_name["recorded_at"]),
+        )
+
+    def last(self, classifier: str) -> Entry:
+        """
+        Return the last entry of a classifier, which has the sums of all so far.
+
+        Raises
+        ------
+        ValueError
+            If the ledger has no batches of this classifier, or its end is damaged.
+        """
+        with self.transaction("read the ledger") as connection:
+            return last_entry(connection, _existing(connection, classifier))
+
+    def empty(self, classifier: str) -> xr.DataArray:
+        """
+        Return zero counts with the labels of a classifier.
+
+        Raises
+        ------
+        ValueError
+            If the ledger has no batches of this classifier.
+        """
+        with self.transaction("read the ledger") as connection:
+            description = _existing(connection, classifier)
+            last_entry(connection, description)  # whose hash is that of the labels too
+        return zeros(description)
+
+    def table(self) -> pd.DataFrame:
+        """Return every entry ever recorded, corrected ones and corrections too."""
+        columns = {"entry": "entry", "batch_id": "batch_id", "at": "at", "payload": "cells"}
+        columns |= {"supersedes": "corrects", "recorded_at": "recorded_at", "hash": "hash"}
+        tables = [pd.DataFrame(columns=["classifier", *columns.values(), "labels"])]
+        with self.transaction("read the ledger") as connection:
+            for description in read_descriptions(connection):
+                rows = entries_after(connection, description, 0)
+                frame = pd.DataFrame(rows, columns=list(Entry._fields))[list(columns)]
+                frame = frame.rename(columns=columns).assign(labels=description.text)
+                frame.insert(0, "classifier", description.classifier)
+                tables.append(frame)
+        return pd.concat(tables[1:] or tables, ignore_index=True)
+
+    def classifiers(self) -> list[str]:
+        """Return the names of the classifiers, in alphabetical order."""
+        with self.transaction("read the ledger") as connection:
+            return _classifiers(connection)
+
+    def challenges(self) -> dict[str, dict[str, Any]]:
+        """Return labels, positive class and classifiers of the challenges, by their names."""
+        with self.transaction("read the ledger") as connection:
+            descriptions = read_descriptions(connection)
+        pairs = [each for each in descriptions if each.encoding == PAIRED_OUTCOMES]
+        return {description.classifier: description.facts() for description in pairs}
+
+    def acknowledge(self, classifier: str, alarms: pd.DataFrame, note: str = "") -> int:
+        """
+        Record that alarms have been seen.
+
+        Parameters
+        ----------
+        classifier : str
+        alarms : DataFrame
+            With the columns ``batch_id``, ``rule`` and ``measure``.
+        note : str, optional
+
+        Returns
+        -------
+        int
+            How many had not been acknowledged before.
+        """
+        keys = [tuple(map(str, row)) for row in alarms[_ALARM].values]
+        with self.transaction("acknowledge alarms", write=True) as connection:
+            _lock(connection, classifier)
+            description = _existing(connection, classifier)
+            rows = read_notes(connection, acknowledgement_table, description)
+            recorded = {(row.batch_id, row.rule, row.measure) for row in rows}
+            new = [key for key in dict.fromkeys(keys) if key not in recorded]
+            fields = [dict(zip(_ALARM, key, strict=True)) | {"note": note} for key in new]
+            _append_notes(connection, acknowledgement_table, description, rows, fields)
+        return len(new)
+
+    def acknowledgements(self, classifier: str) -> pd.DataFrame:
+        """Return the acknowledgements of alarms, in the order in which they were recorded."""
+        return self._notes(acknowledgement_table, classifier)
+
+    def record_deliveries(self, classifier: str, alarms: pd.DataFrame, hook: str) -> pd.DataFrame:
+        """
+        Record that alarms are about to be handed to a hook, before they are.
+
+        Parameters
+        ----------
+        classifier : str
+        alarms : DataFrame
+            With the columns ``batch_id``, ``rule`` and ``measure``.
+        hook : str
+            Its name.
+
+        Returns
+        -------
+        DataFrame
+            Those of the alarms that nobody had recorded for this hook: they are the caller's.
+        """
+        keys = [tuple(map(str, row)) for row in alarms[_ALARM].values]
+        if _delivered(self.deliveries(classifier).itertuples(), hook).issuperset(keys):
+            return alarms[:0]  # most often, and then nothing is written
+        with self.transaction("record what is handed over", write=True) as connection:
+            _lock(connection, classifier)
+            description = _existing(connection, classifier)
+            rows = read_notes(connection, delivery_table, description)
+            recorded = _delivered(rows, hook)
+            new = [key for key in dict.fromkeys(keys) if key not in recorded]
+            delivery = {"hook": hook, "attempt": 1, "outcome": "started"}
+            fields = [dict(zip(_ALARM, key, strict=True)) | delivery for key in new]
+            _append_notes(connection, delivery_table, description, rows, fields)
+        return alarms[[key in new and key not in keys[:i] for i, key in enumerate(keys)]]
+
+    def deliveries(self, classifier: str) -> pd.DataFrame:
+        """Return which alarms were handed to which hook, in the order in which they were."""
+        return self._notes(delivery_table, classifier)
+
+    def _notes(self, table, classifier):
+        with self.transaction("read the ledger") as connection:
+            description = _description(connection, classifier)
+            rows = [] if description is None else read_notes(connection, table, description)
+        frame = pd.DataFrame(rows, columns=[column.name for column in table.c])
+        return frame.drop(columns=["classifier", "number", "hash"])
+
+
+def _lock(connection, classifier):
+    """Make the writers of one classifier take turns, which numbers its entries without gaps."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyhow
+        key = int.from_bytes(blake2b(classifier.encode(), digest_size=8).digest(), signed=True)
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(key)))
+
+
+# What is there before a batch is recorded
+
+
+def write_description(connection: sa.Connection, description: Description) -> None:
+    """Record a new classifier, before its first batch."""
+    names = [column.name for column in classifier_table.c]
+    values = dict(zip(names, description, strict=True))
+    connection.execute(classifier_table.insert(), values)
+
+
+def _is_recorded(connection, description, batch, last):
+    """Say whether the same batch is there already; refuse another one of that name."""
+    old = None if last is None else _find_batch(connection, description, batch["batch_id"], last)
+    if old is None:
+        return False
+    what = f"batch {batch['batch_id']!r} is in the ledger with"
+    if json.loads(old.payload) != json.loads(batch["payload"]):
+        raise fail(
+            f"{what} other counts, {old.payload}",
+            batch["payload"],
+            "the same counts again, or an id that is not taken",
+            f"take a new batch_id, with corrects={batch['batch_id']!r} if the old batch was wrong",
+        )
+    if old.supersedes != batch["supersedes"]:
+        allowed, todo = f"corrects={old.supersedes!r}, as recorded", "take a new batch_id"
+        raise fail(f"{what} another correction", batch["supersedes"], allowed, todo)
+    if batch["at"] not in (None, old.at):
+        todo = f"take a new batch_id, with corrects={batch['batch_id']!r} if the time was wrong"
+        raise fail(f"{what} another time", batch["at"], f"at={old.at!r}, or none", todo)
+    return True
+
+
+def _find_batch(connection, description, batch_id, last):
+    """
+    Return the entry of a batch, or None.
+
+    The last names are looked up by the index of numbers too: where that of names is damaged, a
+    batch that is sent again must not be taken for a new one.
+    """
+    by_name = entries(description, batch_table.c.batch_id == batch_id)
+    row = connection.execute(by_name).first()
+    if row is not None:
+        return Entry(*row)
+    among = batch_table.c.entry > last.entry - _LOOKED_UP_TWICE
+    no_index = batch_table.c.batch_id.concat("") == batch_id  # none has the name with text added
+    if connection.execute(entries(description, among, no_index)).first() is not None:
+        raise damage(f"the index of names of classifier {description.classifier!r}")
+    return None
+
+
+def _superseded(connection, description, batch):
+    """Return the entry that a batch corrects, or None."""
+    if batch["supersedes"] is None:
+        return None
+    columns = batch_table.c
+    by_name = entries(description, columns.batch_id == batch["supersedes"])
+    old = connection.execute(by_name).first()
+    if old is None:
+        newest = entries(description).order_by(columns.entry.desc()).limit(1000)
+        names = [row.batch_id for row in connection.execute(newest)][::-1]
+        allowed = f"a recorded batch, such as {names[-3:]}" if names else "a recorded batch"
+        todo = suggest(batch["supersedes"], names) if names else "add it as a batch"
+        raise fail("no batch with this id to correct", batch["supersedes"], allowed, todo)
+    by_correction = entries(description, columns.supersedes == batch["supersedes"])
+    if (correction := connection.execute(by_correction).first()) is not None:
+        raise fail(
+            "this batch has already been corrected",
+            batch["supersedes"],
+            "a batch that still counts",
+            f"correct {correction.batch_id!r}, which replaced it",
+        )
+    return Entry(*old)
+
+
+def _warn_of_clock(batch_id, now, last):
+    """Warn where the clock shows an earlier time than when the entry before was recorded."""
+    if now + _CLOCK_TOLERANCE >= as_utc(last.recorded_at):
+        return
+    warnings.warn(
+        f"The clock runs backwards: it shows {timestamp(now)} as batch {batch_id!r} arrives, and "
+        f"showed {last.recorded_at} when batch {last.batch_id!r} did. The order of arrival is kept "
+        "and takes that time; pass at= where the time of a batch matters.",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+# What is read, and checked as it is read
+
+
+def _description(connection, classifier):
+    """Return the description of a classifier, or None where there is no such one."""
+    columns = classifier_table.c
+    query = sa.select(classifier_table).where(columns.classifier == classifier)
+    row = connection.execute(query).first()
+    if row is not None:
+        return Description(*row)
+    entry = sa.select(batch_table.c.entry).where(batch_table.c.classifier == classifier)
+    if connection.execute(entry.limit(1)).first() is not None:
+        raise damage(f"the labels of classifier {classifier!r} are missing")
+    return None
+
+
+def _existing(connection, classifier):
+    """Return the description of a classifier, or raise where there is no such one."""
+    description = _description(connection, classifier)
+    if description is not None:
+        return description
+    names = _classifiers(connection)
+    todo = suggest(classifier, names) if names else "add a batch first"
+    allowed = names[:20] or "a recorded one"
+    raise fail("no batches of this classifier", classifier, allowed, todo)
+
+
+def _classifiers(connection):
+    """Return the names of the classifiers, in alphabetical order."""
+    descriptions = read_descriptions(connection)
+    return [each.classifier for each in descriptions if each.encoding != PAIRED_OUTCOMES]
+
+
+# One look into the index for each classifier, however many batches it has.
+_WITH_ENTRIES = sa.text(
+    "WITH RECURSIVE names(name) AS (SELECT min(classifier) FROM bayescm_batches UNION ALL "
+    "SELECT (SELECT min(classifier) FROM bayescm_batches WHERE classifier > names.name) "
+    "FROM names WHERE names.name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
+)
+
+
+def read_descriptions(connection: sa.Connection) -> list[Description]:
+    """Return the descriptions of all classifiers and challenges, in alphabetical order."""
+    descriptions = [Description(*row) for row in connection.execute(sa.select(classifier_table))]
+    with_entries = set(connection.execute(_WITH_ENTRIES).scalars())
+    if odd := with_entries ^ {description.classifier for description in descriptions}:
+        what = "classifiers without entries, or entries without classifier"
+        raise damage(f"{what}: {sorted(odd, key=str)[:3]}")
+    return sorted(descriptions)
+
+
+def entries(description: Description, *conditions: Any) -> sa.Select:
+    """Return the statement that selects entries of a classifier, as the fields of `Entry`."""
+    columns = [batch_table.c[name] for name in Entry._fields]
+    classifier = batch_table.c.classifier == description.classifier
+    return sa.select(*columns).where(classifier, *conditions)
+
+
+def last_entry(connection: sa.Connection, description: Description) -> Entry:
+    """Return the last entry of a classifier; raise where the end of its chain is damaged."""
+    classifier, columns = description.classifier, batch_table.c
+    query = entries(description).order_by(columns.entry.desc()).limit(2)
+    rows = connection.execute(query).all()[::-1]
+    # The last entry is looked up by the index of its key, and its hash by another one, which
+    # SQLite prefers because it holds all that is asked for.
+    query = sa.select(columns.entry, columns.hash).where(columns.classifier == classifier)
+    end = connection.execute(query.order_by(columns.entry.desc()).limit(1)).first()
+    if not rows or end is None or (end.entry, end.hash) != (rows[-1].entry, rows[-1].hash):
+        raise damage(f"the last entries of classifier {classifier!r}")
+    if len(rows) == 1:
+        check_chain(description.genesis, description.genesis, 0, rows, classifier)
+    else:
+        first = rows[0]
+        check_chain(description.genesis, first.hash, first.entry, rows[1:], classifier)
+    return Entry(*rows[-1])
+
+
+def entries_after(
+    connection: sa.Connection, description: Description, number: int
+) -> Sequence[Any]:
+    """Return the entries after one of them, every one of them checked."""
+    classifier, columns = description.classifier, batch_table.c
+    last = last_entry(connection, description)
+    if last.entry < number:
+        raise damage(f"entries of classifier {classifier!r} that were there are missing")
+    if last.entry == number:
+        return []
+    query = entries(description, columns.entry > number).order_by(columns.entry)
+    rows = connection.execute(query).all()
+    previous: Any = description.genesis
+    if number:
+        query = entries(description, columns.entry == number).with_only_columns(columns.hash)
+        previous = connection.execute(query).scalar()
+    check_chain(description.genesis, previous, number, rows, classifier)
+    end = rows[-1].entry if rows else number
+    if end != last.entry:
+        raise damage(f"entry {end + 1} of classifier {classifier!r} is missing")
+    return rows
+
+
+def _moments(timestamps):
+    return np.array([each[:-1] for each in timestamps], dtype="datetime64[us]")  # without the Z
+
+
+# Notes about alarms
+
+
+def read_notes(connection: sa.Connection, table: Any, description: Description) -> Sequence[Any]:
+    """Return the notes of a classifier in a table, every one of them checked."""
+    query = sa.select(table).where(table.c.classifier == description.classifier)
+    rows = connection.execute(query.order_by(table.c.number)).all()
+    previous = description.genesis
+    for number, row in enumerate(rows, 1):
+        if row.number != number or row.hash != digest(description.genesis, previous, *row[1:-1]):
+            what = table.name.removeprefix("bayescm_")
+            raise damage(f"entry {number} of the {what} of classifier {description.classifier!r}")
+        previous = row.hash
+    return rows
+
+
+def _append_notes(connection, table, description, rows, fields):
+    """Append notes, each with a hash of itself and the one before."""
+    previous = rows[-1].hash if rows else description.genesis
+    fixed = {"classifier": description.classifier, "recorded_at": timestamp(datetime.now(UTC))}
+    names = [column.name for column in table.c]
+    for number, note in enumerate(fields, len(rows) + 1):
+        values = dict.fromkeys(names) | fixed | {"number": number} | note
+        hashed = [values[name] for name in names[1:-1]]
+        previous = values["hash"] = digest(description.genesis, previous, *hashed)
+        connection.execute(table.insert(), values)
+
+
+def _delivered(rows, hook):
+    """Return the alarms that were handed to a hook, or are about to be."""
+    return {(row.batch_id, row.rule, row.measure) for row in rows if row.hook == hook}
+
+
+# Those who work on a ledger
+
+
+def ledger_of(store: Any, *, create: bool = True) -> Ledger:
+    """Return the ledger of a store, or the one that was passed."""
+    return store if isinstance(store, Ledger) else Ledger(store, create=create)
+
+
+class LedgerClient:
+    """What works on one classifier or challenge of a ledger: it is opened and closed with it."""
+
+    def __init__(self, store: Any, name: str):
+        self.ledger, self._name = ledger_of(store), name
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.ledger!r}, {self._name!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the store."""
+        self.ledger.close()

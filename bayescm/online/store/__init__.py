@@ -1,1 +1,0 @@
-"""The ledger: addresses, connections, tables, the chain of entries, copies."""

@@ -1,1 +1,0 @@
-"""The steps from each schema of the ledger to the next, for Alembic."""

@@ -1,1 +1,0 @@
-"""One file for each schema; one that has been released is never edited."""

@@ -1,0 +1,389 @@
+"""Whole ledgers: checks of every entry, backups and ledgers from backups, and smaller ledgers."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sqlalchemy as sa
+
+from bayescm.online.chain import damage, next_entry, verify_entry
+from bayescm.online.database import check_seal, file_of, parse, publish
+from bayescm.online.encoding import Description, as_utc, timestamp
+from bayescm.online.ledger import (
+    Ledger,
+    acknowledgement_table,
+    batch_table,
+    classifier_table,
+    delivery_table,
+    entries,
+    entries_after,
+    last_entry,
+    ledger_of,
+    read_descriptions,
+    read_notes,
+    write_description,
+)
+from bayescm.validate import check_choice, fail
+
+_ROWS_AT_ONCE = 5000  # of a copy in memory
+_NAMED = 5  # damaged entries that are named
+
+
+def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
+    """
+    Check every entry of a ledger, and the database under it.
+
+    Parameters
+    ----------
+    store : str, path or Ledger
+
+    Returns
+    -------
+    DataFrame
+        One row per classifier: ``entries``, ``head`` (the hash of the last entry, which stands for
+        all of them: note it down and compare, and a ledger that was put back is seen too),
+        ``whole``, and in ``damage`` which batches are not as they were written.
+
+    Raises
+    ------
+    ValueError
+        If the store cannot be read as a ledger at all.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> ledger = Ledger("sqlite://")
+    >>> ledger.record("spam filter", "monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    True
+    >>> verify(ledger)[["classifier", "entries", "whole"]].values.tolist()
+    [['spam filter', 1, True]]
+    """
+    ledger = ledger_of(store, create=False)
+    rows = []
+    with ledger.transaction("verify the ledger") as connection:
+        faults = _faults_of_database(connection)
+        query = sa.select(classifier_table)
+        known = {row.classifier: Description(*row) for row in connection.execute(query)}
+        query = sa.select(batch_table.c.classifier).distinct()
+        for name in sorted({*known, *connection.execute(query).scalars()}, key=str):
+            description = known.get(name, Description(name, "", 0, ""))
+            number, head, damaged = _verify_chain(connection, description)
+            if name not in known:
+                damaged.insert(0, f"the labels of classifier {name!r} are missing")
+            more = [f"and {len(damaged) - _NAMED} more"] if len(damaged) > _NAMED else []
+            damaged = damaged[:_NAMED] + more + faults
+            rows.append([name, number, head, not damaged, "; ".join(damaged)])
+    if faults and not rows:
+        raise damage("; ".join(faults))
+    return pd.DataFrame(rows, columns=["classifier", "entries", "head", "whole", "damage"])
+
+
+def _faults_of_database(connection):
+    """Return what the database says of its own pages and tables."""
+    faults = []
+    try:
+        check_seal(connection)
+        if connection.dialect.name == "sqlite":
+            lines = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
+            faults += [] if lines == ["ok"] else [" ".join(str(line).split()) for line in lines]
+    except (sa.exc.DBAPIError, ValueError) as problem:
+        faults.append(str(getattr(problem, "orig", None) or problem))
+    return faults
+
+
+def _verify_chain(connection, description):
+    """Return how many entries there are, the last hash, and what is damaged."""
+    damaged, number, head = [], 0, None
+    query = entries(description).order_by(batch_table.c.entry)
+    for row in connection.execute(query).yield_per(_ROWS_AT_ONCE):
+        number += 1
+        previous = description.genesis if head is None else head
+        if not isinstance(row.entry, int):  # SQLite keeps what it finds, of whatever type
+            damaged.append(f"batch {row.batch_id!r} (entry {row.entry!r})")
+        elif row.entry != number:
+            damaged.append(f"before batch {row.batch_id!r} entries are missing")
+            number = row.entry
+        elif not verify_entry(description.genesis, previous, row):
+            damaged.append(f"batch {row.batch_id!r} (entry {row.entry})")
+        head = row.hash
+    try:
+        last_entry(connection, description)
+        for table in (acknowledgement_table, delivery_table):
+            read_notes(connection, table, description)
+    except ValueError as problem:
+        damaged.append(str(problem))
+    return number, head, damaged
+
+
+def backup(store: str | os.PathLike | Ledger, path: str | os.PathLike) -> pd.DataFrame:
+    """
+    Copy a ledger as it is at one moment, while others may go on writing to it.
+
+    Parameters
+    ----------
+    store : str, path or Ledger
+        SQLite or PostgreSQL.
+    path : str or path
+        A new file. It is a ledger too: an SQLite file that any monitor opens.
+
+    Returns
+    -------
+    DataFrame
+        What `verify` says of the copy.
+
+    Raises
+    ------
+    ValueError
+        If there is a file of that name, or the ledger is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> ledger = Ledger("sqlite://")
+    >>> ledger.record("spam filter", "monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     copy = backup(ledger, f"{folder}/backup.db")
+    >>> bool(copy["whole"].all())
+    True
+    """
+    with _new_file(path) as part:
+        ledger = ledger_of(store, create=False)
+        if ledger.is_sqlite:
+            _copy_pages(ledger, part)
+        with Ledger(part) as copy:
+            if not ledger.is_sqlite:
+                _copy_rows(ledger, copy)
+            return _verify_whole(copy)
+
+
+def restore(path: str | os.PathLike, store: str | os.PathLike) -> pd.DataFrame:
+    """
+    Make a new ledger of a backup.
+
+    Parameters
+    ----------
+    path : str or path
+        What `backup` wrote, or any other whole ledger in a file.
+    store : str or path
+        Where there is no ledger yet: a new file, or an empty database of PostgreSQL.
+
+    Returns
+    -------
+    DataFrame
+        What `verify` says of the new ledger.
+
+    Raises
+    ------
+    ValueError
+        If the backup is damaged, or the store is not empty.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Ledger(f"{folder}/eval.db") as ledger:
+    ...         ledger.record("spam filter", 1, bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    ...     bool(restore(f"{folder}/eval.db", f"{folder}/again.db")["whole"].all())
+    True
+    True
+    """
+    with Ledger(path, create=False) as copy:
+        _verify_whole(copy)
+        if (file := file_of(parse(store))) is not None:
+            return backup(copy, file)
+        with Ledger(store) as ledger:
+            if ledger.classifiers() or ledger.challenges():
+                todo = "give it an empty database"
+                raise fail("the store is not empty", ..., "no batches", todo)
+            _copy_rows(copy, ledger)
+            return verify(ledger)
+
+
+def _verify_whole(ledger):
+    """Return what `verify` says, or raise where anything is damaged."""
+    table = verify(ledger)
+    if not table["whole"].all():
+        raise damage("; ".join(table["damage"]))
+    return table
+
+
+@contextmanager
+def _new_file(path: str | os.PathLike) -> Iterator[Path]:
+    """Give a file to write to, which gets its name when all went well, and is gone if not."""
+    path = Path(path).absolute()
+    _refuse_existing(path)
+    folder = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield folder / path.name
+        publish(folder / path.name, path)
+    finally:
+        for each in folder.iterdir():
+            each.unlink()
+        folder.rmdir()
+
+
+def _refuse_existing(path):
+    for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if each.exists():
+            todo = "take another name, or move it away"
+            raise fail("there is a file of this name", str(each), "a new file", todo)
+    if not path.parent.is_dir():
+        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
+
+
+def _copy_pages(source, part):
+    """Copy an SQLite database by its own backup, which is that of one moment."""
+    with (
+        source.transaction("copy the ledger") as reading,
+        closing(sqlite3.connect(part)) as writing,
+    ):
+        reading.connection.driver_connection.backup(writing)
+
+
+def _copy_rows(source, target):
+    """Copy the rows of a ledger, hashes and all, in one transaction on either side."""
+    keys = {classifier_table: ["classifier"], batch_table: ["classifier", "entry"]}
+    keys[acknowledgement_table] = keys[delivery_table] = ["classifier", "number"]
+    with (
+        source.transaction("copy the ledger") as reading,
+        target.transaction("copy the ledger", write=True) as writing,
+    ):
+        for table, names in keys.items():
+            query = sa.select(table).order_by(*[table.c[name] for name in names])
+            for rows in reading.execute(query).mappings().partitions(_ROWS_AT_ONCE):
+                writing.execute(table.insert(), [dict(row) for row in rows])
+
+
+def roll_up(
+    store: str | os.PathLike | Ledger, path: str | os.PathLike, *, before: Any, by: str = "month"
+) -> pd.DataFrame:
+    """
+    Make a new ledger in which early batches are summed, one for each day, month or year.
+
+    The posterior of all batches is the same to the last digit. The old ledger is not touched: keep
+    it, or a backup of it, as long as somebody may ask for a single batch.
+
+    Parameters
+    ----------
+    store : str, path or Ledger
+    path : str or path
+        A new file. It is a ledger; `restore` brings it to PostgreSQL.
+    before : datetime, datetime64 or str
+        Batches of before this moment are summed, by their time of observation; without a time zone
+        it is taken as UTC.
+    by : {"day", "month", "year"}, default "month"
+        What is one batch in the new ledger, in UTC.
+
+    Returns
+    -------
+    DataFrame
+        What `verify` says of the new ledger; ``made_of``, the last hash of the old chain, and
+        ``rolled_up``, how many batches were summed.
+
+    Raises
+    ------
+    ValueError
+        If there is a file of that name, or the ledger is damaged.
+
+    Notes
+    -----
+    Summed are the batches in force; those that were corrected are left out, and so are
+    acknowledgements of alarms. ``forgetting`` and ``window`` count batches, so that they
+    give the same only where they do not reach what was summed. The names of summed batches are
+    gone: one of them that is sent again would count twice. ``recorded_at`` is the time of the new
+    ledger, in the old order.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayescm as bcm
+    >>> ledger = Ledger("sqlite://")
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> for day in ("2025-12-30", "2025-12-31", "2026-01-01"):
+    ...     added = ledger.record("spam filter", day, counts, at=day)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = roll_up(ledger, f"{folder}/new.db", before="2026-01-01")
+    >>> found[["entries", "rolled_up"]].values.tolist()
+    [[2, 2]]
+    """
+    moment, by = timestamp(as_utc(before)), check_choice("by", by, list(_PERIODS))
+    summaries = []
+    with _new_file(path) as part:
+        ledger = ledger_of(store, create=False)
+        with Ledger(part) as copy:
+            with (
+                ledger.transaction("roll up the ledger") as reading,
+                copy.transaction("roll up the ledger", write=True) as writing,
+            ):
+                for description in read_descriptions(reading):
+                    rows = entries_after(reading, description, 0)
+                    batches, n_summed = _roll_up(rows, moment, _PERIODS[by])
+                    write_description(writing, description)
+                    _write_chain(writing, description, batches)
+                    summaries.append([description.classifier, rows[-1].hash, n_summed])
+            table = _verify_whole(copy)
+    columns = ["classifier", "made_of", "rolled_up"]
+    return table.merge(pd.DataFrame(summaries, columns=columns), on="classifier")
+
+
+_PERIODS = {"day": 10, "month": 7, "year": 4}  # characters of a moment, such as 2026-01
+
+
+def _roll_up(rows, moment, length):
+    """
+    Return the batches of the new chain, by the fields of an entry, and how many were summed.
+
+    The batches that count are those that no other supersedes. Of those before the moment, the ones
+    whose times begin with the same characters are one.
+    """
+    superseded = {row.supersedes for row in rows}
+    current = [row for row in rows if row.batch_id not in superseded]
+    early = [row for row in current if row.at < moment]
+    batches: list[dict[str, Any]] = []
+    n_summed = 0
+    for period, group in groupby(sorted(early, key=_time), lambda row: row.at[:length]):
+        members = list(group)
+        batches.append(_sum(period, members))
+        n_summed += len(members) if len(members) > 1 else 0
+    return batches + [_batch(row) for row in current if row.at >= moment], n_summed
+
+
+def _time(row):
+    return row.at, row.entry
+
+
+def _batch(row):
+    names = ("batch_id", "at", "encoding", "encoding_version", "payload")
+    return {name: getattr(row, name) for name in names}
+
+
+def _sum(period, rows):
+    """Return the sum of some batches, named after their period; one stays as it is."""
+    latest = _batch(rows[-1])
+    if len(rows) == 1:
+        return latest
+    cells = np.sum([np.array(json.loads(row.payload)) for row in rows], axis=0)
+    batch_id = f"{period} ({len(rows)} batches, last {rows[-1].batch_id})"[:500]
+    return latest | {"batch_id": batch_id, "payload": json.dumps(cells.tolist())}
+
+
+def _write_chain(connection, description, batches):
+    """Write the batches of a classifier as a new chain, recorded now."""
+    now, last, rows = timestamp(datetime.now(UTC)), None, []
+    for batch in batches:
+        batch = batch | {"supersedes": None, "recorded_at": now}
+        last = next_entry(description.genesis, last, batch, None)
+        rows.append({"classifier": description.classifier} | last._asdict())
+    connection.execute(batch_table.insert(), rows)
