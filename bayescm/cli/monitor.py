@@ -1,6 +1,5 @@
 """``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,18 +82,12 @@ def _now(ledger, classifier, prob, kind, settings):
     about = {
         "classifier": classifier,
         "batches": last.batches,
-        "examples": _examples(opened, last),
+        "examples": opened.n_examples(),
         "latest": last.latest[:19] + "Z",
     }
     for place, (name, value) in enumerate(about.items()):
         frame.insert(place, name, value)
     return frame.drop(columns=["how", "error", "undefined", "sd"], errors="ignore")
-
-
-def _examples(opened, last):
-    if last.total is None:
-        return float(opened.batches().sum())
-    return sum(each for row in json.loads(last.total) for each in row)
 
 
 def _settings(concentration, forgetting, window, measure, order) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from .upkeep import backup as backup
 from .upkeep import restore as restore
 from .upkeep import roll_up as roll_up
 from .upkeep import verify as verify
-from .web.serving import dashboard as dashboard
-from .web.serving import serve as serve
+from .web import dashboard as dashboard
+from .web import serve as serve
 
 __all__: list[str]

@@ -173,6 +173,13 @@ class BaseMonitor(LedgerClient):
         """Return zero counts with the labels of the classifier, or None where it has no batch."""
         return self._zeros() if self.classifier in self.ledger.classifiers() else None
 
+    def n_examples(self) -> float:
+        """Return how many examples count now."""
+        total = self.ledger.last(self.classifier).total
+        if total is None:
+            return float(self.batches().sum())
+        return sum(count for row in json.loads(total) for count in row)
+
     def _zeros(self):
         zeros = self.ledger.empty(self.classifier)
         if self.dim not in zeros.dims:

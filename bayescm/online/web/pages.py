@@ -1,16 +1,26 @@
-"""The pages of the dashboard: rendered here, escaped everywhere, asking for nothing outside."""
+"""
+The pages of the dashboard: rendered here, escaped everywhere, asking for nothing outside.
 
+Their pictures, bars of intervals and bands over time, are numbers for SVG in the templates.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import jinja2
+import numpy as np
+import pandas as pd
+import xarray as xr
 from starlette.responses import Response
 
-from bayescm.online.web.pictures import HEIGHT, WIDTH, bar, panels
-from bayescm.online.web.watch import SHOWN, Now, Watch
+from bayescm.measures.catalogue import same
+from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
 _ON_A_PAGE = 50  # classifiers; a monitor of more is read page by page
 _ALARMS = 100  # listed, the latest first
+WIDTH, HEIGHT, _EDGE = 600.0, 150.0, 6.0  # of a picture in units of its own; the page scales it
+_TICK = 0.8  # how wide the tick at the mean is, of 100
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -21,18 +31,11 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-_LOADER = jinja2.PackageLoader("bayescm.online.web", "templates")
-_PAGES = jinja2.Environment(loader=_LOADER, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-_PAGES.globals |= {"width": WIDTH, "height": HEIGHT, "bar": bar}
-_PAGES.filters["three"] = lambda value: "–" if value != value else f"{value:.3f}"
 
 
 def link(classifier: str) -> str:
     """Return the address of a classifier's page."""
     return "classifier?" + urlencode({"name": classifier}, errors="surrogatepass")
-
-
-_PAGES.filters["link"] = link
 
 
 def style() -> Response:
@@ -54,32 +57,174 @@ def problem(code: int, said: str) -> Response:
     return page("problem.html.j2", code, said=said, code=code)
 
 
-def status(watch: Watch, number: int) -> Response:
+def status(state: DashboardState, number: int) -> Response:
     """Return the page of all classifiers, or of the fifty that are on this one."""
-    names = watch.names()
+    names = state.names()
     last = max(1, -(-len(names) // _ON_A_PAGE))
     number = min(max(number, 1), last)
     shown = names[(number - 1) * _ON_A_PAGE : number * _ON_A_PAGE]
-    found = [watch.now(name) for name in shown]
-    facts = {"found": found, "number": number, "last": last, "rows": _rows, "watch": watch}
-    facts["duels"] = watch.challenges.now() if number == 1 else []
+    found = [state.classifier(name) for name in shown]
+    facts = {"found": found, "number": number, "last": last, "rows": _rows, "state": state}
+    facts["challenges"] = state.challenges() if number == 1 else []
     return page("status.html.j2", many=len(names), **facts)
 
 
-def _rows(now: Now) -> list[dict[str, Any]]:
+def _rows(now: ClassifierState) -> list[dict[str, Any]]:
     return now.measures.to_dict("records")
 
 
-def classifier(watch: Watch, name: str, *, may_acknowledge: bool, said: str = "") -> Response:
+def classifier(
+    state: DashboardState, name: str, *, may_acknowledge: bool, said: str = ""
+) -> Response:
     """Return the page of one classifier: its history, its alarms, and a form where there is one."""
-    now = watch.now(name)
+    now = state.classifier(name)
     pictures, span = [], ("", "")
     if not now.problem:
-        ends, observed = watch.history(name)
+        ends, observed = state.history(name)
         first, last = (str(ends["at"].values[place])[:16] for place in (0, -1))
         span = (first, last)
-        pictures = panels(ends, observed, now.alarms, watch.rules.get("floor"))
+        pictures = panels(ends, observed, now.alarms, state.rules.get("floor"))
     alarms = now.alarms.iloc[::-1][:_ALARMS].to_dict("records")
-    facts = {"alarms": alarms, "panels": pictures, "rows": _rows(now), "watch": watch, "span": span}
+    facts = {"alarms": alarms, "panels": pictures, "rows": _rows(now), "state": state, "span": span}
     more = {"shown": min(now.batches, SHOWN), "may_acknowledge": may_acknowledge, "said": said}
     return page("classifier.html.j2", now=now, **facts, **more)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """
+    The history of one measure.
+
+    Attributes
+    ----------
+    name : str
+        The measure, with its class where there are several.
+    low, high : float
+        Values at the lower and the upper edge.
+    band : str
+        The interval, as the points of a polygon.
+    dots, marks : list of tuple
+        Places of the single batches; places and sentences of alarms.
+    floor : float or None
+        Height of the limit.
+    said : str
+        What the picture shows, in words.
+    """
+
+    name: str
+    low: float
+    high: float
+    band: str
+    dots: list[tuple[float, float]]
+    marks: list[tuple[float, float, str]]
+    floor: float | None
+    said: str
+
+
+def panels(
+    ends: xr.Dataset, observed: xr.Dataset, alarms: pd.DataFrame, floors: Any
+) -> list[Panel]:
+    """
+    Return a panel for every measure of a history.
+
+    Parameters
+    ----------
+    ends : Dataset
+        As `Monitor.history` returns it.
+    observed : Dataset
+        The same measures in each batch by itself, dims (step, [class]).
+    alarms : DataFrame
+        As `Monitor.alarms` returns them; those of batches that are not shown are left out.
+    floors : mapping, float or None
+        Limits by measure.
+    """
+    found = []
+    for name, each in ends.data_vars.items():
+        values = observed[name]
+        parts = [None] if "class" not in each.dims else each["class"].values.tolist()
+        for part in parts:
+            where = {} if part is None else {"class": part}
+            label = str(name) if part is None else f"{name}[{part}]"
+            mine = alarms[alarms["measure"].isin([label, "answers"])] if len(alarms) else alarms
+            interval = each.sel(where).transpose("step", "bound").values
+            floor = _floor(floors, str(name))
+            found.append(_panel(label, interval, values.sel(where).values, mine, ends, floor))
+    return found
+
+
+def _floor(floors, name):
+    if isinstance(floors, dict):
+        return next((value for each, value in floors.items() if same(each, name)), None)
+    return floors
+
+
+def _panel(label, interval, values, alarms, ends, floor):
+    shown = np.concatenate([interval.ravel(), values, [] if floor is None else [floor]])
+    shown = shown[np.isfinite(shown)]
+    low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
+    x = _across(len(interval))
+
+    def y(value):
+        return np.round(_EDGE + (HEIGHT - 2 * _EDGE) * (high - value) / ((high - low) or 1.0), 1)
+
+    kept = np.isfinite(interval).all(axis=1)
+    lower, upper = interval[kept].T if kept.any() else np.empty((2, 0))
+    points = [
+        *zip(x[kept], y(lower), strict=True),
+        *zip(x[kept][::-1], y(upper[::-1]), strict=True),
+    ]
+    dots = [(a, float(y(b))) for a, b in zip(x, values, strict=True) if np.isfinite(b)]
+    middle = np.where(np.isfinite(values), values, interval.mean(axis=1))
+    return Panel(
+        label,
+        low,
+        high,
+        " ".join(f"{a},{b}" for a, b in points),
+        dots,
+        _marks(alarms, ends, x, y, middle),
+        None if floor is None else float(y(floor)),
+        f"{label}: now {_pair(interval[-1])}, at the first batch shown {_pair(interval[0])}",
+    )
+
+
+def _across(number):
+    if number == 1:
+        return np.array([WIDTH / 2])
+    return np.round(np.linspace(_EDGE, WIDTH - _EDGE, number), 1)
+
+
+def _marks(alarms, ends, x, y, middle):
+    place = {step: index for index, step in enumerate(ends["step"].values.tolist())}
+    marks = []
+    for row in alarms.itertuples(index=False):
+        index = place.get(row.step)
+        if index is not None and np.isfinite(middle[index]):
+            marks.append((x[index], float(y(middle[index])), f"{row.batch_id}: {row.rule}"))
+    return marks
+
+
+def _pair(ends):
+    return f"{ends[0]:.3f} to {ends[1]:.3f}"
+
+
+def bar(row: Any) -> tuple[float, float, float] | None:
+    """
+    Return start and width of an interval's bar and the start of its tick, of 100, or None.
+
+    Measures between 0 and 1 are drawn on that scale, those that may be negative from -1 to 1.
+    """
+    ends = [row["lower"], row["upper"], row["mean"]]
+    if not np.all(np.isfinite(ends)) or min(ends) < -1 or max(ends) > 1:
+        return None
+    start = -1.0 if min(ends) < 0 else 0.0
+    lower, upper, middle = (100 * (each - start) / (1 - start) for each in ends)
+    return round(lower, 2), round(max(upper - lower, 0.5), 2), round(middle - _TICK / 2, 2)
+
+
+_LOADER = jinja2.PackageLoader("bayescm.online.web", "templates")
+_PAGES = jinja2.Environment(loader=_LOADER, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+_PAGES.globals |= {"width": WIDTH, "height": HEIGHT, "bar": bar}
+_PAGES.filters["three"] = lambda value: "–" if value != value else f"{value:.3f}"
+
+
+_PAGES.filters["link"] = link

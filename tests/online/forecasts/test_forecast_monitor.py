@@ -12,8 +12,8 @@ import bayescm as bcm
 from bayescm.cli import main
 from bayescm.online import ForecastMonitor, Ledger, Monitor, forecast_table, opened
 from bayescm.online.web import pages
-from bayescm.online.web.numbers import exposition
-from bayescm.online.web.watch import watch
+from bayescm.online.web.metrics import exposition
+from bayescm.online.web.state import dashboard_state
 
 EDGES = np.linspace(0, 1, 151)
 
@@ -90,7 +90,7 @@ def test_few_examples_of_a_class_are_cautioned_of(tmp_path, capsys):
     monitor.add("one", bcm.from_probabilities(truth, p), at=day(0))
     assert "1 (14)" in monitor.summary().attrs["caution"]
     assert "caution" in monitor.history().attrs
-    seen = watch(ledger, {})
+    seen = dashboard_state(ledger, {})
     for page in (pages.status(seen, 1), pages.classifier(seen, "m", may_acknowledge=False)):
         assert "Caution: fewer than 20 examples of 1 (14)" in page.body.decode()
     assert 'bayescm_caution{classifier="m"} 1.0' in exposition(seen).decode()
@@ -189,9 +189,11 @@ def test_what_is_no_batch_is_refused():
 
 
 def test_the_dashboard_shows_both_kinds(drifting):
-    seen = watch(drifting, {"floor": {"recall": 0.5, "auc": 0.9}, "measures": ["recall", "auc"]})
+    seen = dashboard_state(
+        drifting, {"floor": {"recall": 0.5, "auc": 0.9}, "measures": ["recall", "auc"]}
+    )
     for name, measure in (("risk", "auc"), ("spam", "recall")):
-        now = seen.now(name)
+        now = seen.classifier(name)
         assert now.problem == ""
         assert now.measures["measure"].tolist() == [measure]
         text = pages.classifier(seen, name, may_acknowledge=False).body.decode()

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import bayescm as bcm
 from bayescm.cli import main
-from bayescm.online.web import server
+from bayescm.online.web import app
 
 TOKEN = "a token that is long enough"
 FLOOR = {"recall": 0.8}
@@ -49,9 +49,9 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def port(store):
     """Serve the store from a thread, on a port that is free."""
-    app = bcm.online.dashboard(str(store), token=TOKEN, floor=FLOOR)
+    served = bcm.online.dashboard(str(store), token=TOKEN, floor=FLOOR)
     with socket.create_server(("127.0.0.1", 0)) as opened:
-        running = uvicorn.Server(uvicorn.Config(app, **server.LIMITS))
+        running = uvicorn.Server(uvicorn.Config(served, **app.LIMITS))
         thread = threading.Thread(target=running.run, kwargs={"sockets": [opened]})
         thread.start()
         while not running.started:
@@ -193,7 +193,7 @@ def test_malformed_requests_are_survived(port, store):
 @pytest.mark.filterwarnings("always")
 def test_the_command_serves_what_it_is_told(store, monkeypatch, capsys):
     heard = []
-    monkeypatch.setattr(server, "listen", lambda app, host, port: heard.append((host, port)))
+    monkeypatch.setattr(app, "listen", lambda app, host, port: heard.append((host, port)))
 
     def run(*arguments):
         with pytest.raises(SystemExit) as left:
@@ -218,7 +218,7 @@ def test_a_port_that_is_taken_and_a_missing_extra_are_said(port, store, monkeypa
     with pytest.raises(ValueError, match=r"cannot listen.*choose another port"):
         bcm.online.serve(str(store), port=port)
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
-    monkeypatch.delitem(sys.modules, "bayescm.online.web.server")
-    monkeypatch.delattr("bayescm.online.web.server")
+    monkeypatch.delitem(sys.modules, "bayescm.online.web.app")
+    monkeypatch.delattr("bayescm.online.web.app")
     with pytest.raises(ImportError, match=r"bayescm\[serve\]"):
         bcm.online.dashboard(str(store))

@@ -1,4 +1,4 @@
-"""The server of the dashboard: what is asked, who may ask, and where it listens."""
+"""The application of the dashboard: what is asked, who may ask, and where it listens."""
 
 import hmac
 import ipaddress
@@ -20,8 +20,8 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from bayescm.online.ledger import Ledger, ledger_of
-from bayescm.online.web import numbers, pages
-from bayescm.online.web.watch import Watch, watch
+from bayescm.online.web import metrics, pages
+from bayescm.online.web.state import DashboardState, dashboard_state
 from bayescm.validate import fail
 
 _LONGEST = 16_384  # bytes of a form
@@ -41,7 +41,7 @@ def application(
 ) -> Starlette:
     """Return the dashboard; see `bayescm.online.dashboard`."""
     ledger = ledger_of(store, create=False)
-    asked = _Answers(watch(ledger, settings), _check_token(token))
+    asked = _Answers(dashboard_state(ledger, settings), _check_token(token))
     routes = [
         Route("/", asked.status),
         Route("/classifier", asked.classifier),
@@ -78,35 +78,35 @@ def _failed(request: Request, error: Any) -> Response:
 class _Answers:
     """The answers to each request; those that read the ledger run in threads."""
 
-    def __init__(self, watched: Watch, token: str | None):
-        self._watch, self._token = watched, token
+    def __init__(self, state: DashboardState, token: str | None):
+        self._state, self._token = state, token
 
     def status(self, request: Request) -> Response:
         """Answer with the page of all classifiers."""
         number = request.query_params.get("page", "1")
         few = number.isascii() and number.isdigit() and len(number) < 7
-        return pages.status(self._watch, int(number) if few else 1)
+        return pages.status(self._state, int(number) if few else 1)
 
     def classifier(self, request: Request) -> Response:
         """Answer with the page of one classifier."""
         return self._page(request.query_params.get("name", ""), request.query_params.get("seen"))
 
     def _page(self, name, seen):
-        if name not in self._watch.names():
+        if name not in self._state.names():
             return pages.problem(404, "The ledger has no classifier of this name.")
         few = seen is not None and seen.isascii() and seen.isdigit() and len(seen) < 7
         said = f"{int(seen)} acknowledged." if few else ""
         may = self._token is not None
-        return pages.classifier(self._watch, name, may_acknowledge=may, said=said)
+        return pages.classifier(self._state, name, may_acknowledge=may, said=said)
 
     def metrics(self, request: Request) -> Response:
         """Answer with the numbers for Prometheus."""
-        return Response(numbers.exposition(self._watch), media_type=numbers.TYPE)
+        return Response(metrics.exposition(self._state), media_type=metrics.TYPE)
 
     def health(self, request: Request) -> Response:
         """Answer whether the ledger can be read."""
         try:
-            many = len(self._watch.names())
+            many = len(self._state.names())
         except (OSError, ValueError):
             return PlainTextResponse("the ledger cannot be read\n", 503)
         return PlainTextResponse(f"ok, {many} classifiers\n")
@@ -129,15 +129,15 @@ class _Answers:
 
     def _acknowledge(self, form):
         name, note = form.get("name", ""), form.get("note", "")
-        if name not in self._watch.names():
+        if name not in self._state.names():
             return pages.problem(404, "The ledger has no classifier of this name.")
         if len(note) > 500 or not note.isprintable():
             return pages.problem(400, "A note is printable text of at most 500 characters.")
-        new = self._watch.now(name).new
+        new = self._state.classifier(name).new
         if not ("all" in form or "batch" in form):
             return pages.problem(400, "The form names no alarm.")
         chosen = new if "all" in form else new[new["batch_id"] == form["batch"]]
-        many = self._watch.monitor(name).acknowledge(pd.DataFrame(chosen), note=note)
+        many = self._state.monitor(name).acknowledge(pd.DataFrame(chosen), note=note)
         link = pages.link(name)
         return RedirectResponse(f"{link}&seen={many}", 303, pages.HEADERS)
 
@@ -164,7 +164,7 @@ def hosts_of(host: str, further: Sequence[str]) -> list[str]:
     return [*_OURSELVES, shown, *further]
 
 
-def is_ours(host: str) -> bool:
+def is_local(host: str) -> bool:
     """Say whether nobody but this machine can reach a host."""
     return host == "localhost" or _is(host, "is_loopback")
 

@@ -12,24 +12,23 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from bayescm.online.acting.promoting import FUTILE, GO_ON, PROMOTE
-from bayescm.online.web.challenges import Duel
-from bayescm.online.web.watch import Now, Watch
+from bayescm.online.web.state import ChallengeState, ClassifierState, DashboardState
 
 TYPE = CONTENT_TYPE_LATEST
 
 
-def exposition(watch: Watch) -> bytes:
+def exposition(state: DashboardState) -> bytes:
     """Return every classifier's numbers in the text format of Prometheus."""
     registry = CollectorRegistry()
-    registry.register(_Numbers(watch))
+    registry.register(_Collector(state))
     return generate_latest(registry)
 
 
-class _Numbers(Collector):
+class _Collector(Collector):
     """The families of numbers, read as they are asked for."""
 
-    def __init__(self, watch: Watch):
-        self._watch = watch
+    def __init__(self, state: DashboardState):
+        self._state = state
 
     def describe(self) -> list[Any]:
         """Say that what there is depends on the ledger."""
@@ -37,7 +36,7 @@ class _Numbers(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the families."""
-        found = [self._watch.now(name) for name in self._watch.names()]
+        found = [self._state.classifier(name) for name in self._state.names()]
         sizes = {
             "batches": ("Batches in force.", lambda now: now.batches),
             "examples": ("Examples in force.", lambda now: now.examples),
@@ -53,10 +52,10 @@ class _Numbers(Collector):
                 family.add_metric([now.classifier], float(value(now)))
             yield family
         yield self._measures(found)
-        yield from _duels(self._watch.challenges.now())
+        yield from _challenge_families(self._state.challenges())
 
     def _measures(self, found):
-        mass = f"{100 * self._watch.prob:.4g}%"
+        mass = f"{100 * self._state.prob:.4g}%"
         told = f"Posterior mean of each measure and the bounds of its {mass} interval."
         labels = ["classifier", "measure", "class", "bound"]
         family = GaugeMetricFamily("bayescm_measure", told, labels=labels)
@@ -70,10 +69,10 @@ class _Numbers(Collector):
         return family
 
 
-def _duels(found: list[Duel]) -> Iterator[GaugeMetricFamily]:
+def _challenge_families(found: list[ChallengeState]) -> Iterator[GaugeMetricFamily]:
     """Yield the families of the challenges; of one that cannot be judged only that it cannot."""
-    known = [duel for duel in found if not duel.problem]
-    settled = [duel for duel in known if duel.settled]
+    known = [state for state in found if not state.problem]
+    decided = [state for state in known if state.is_decided]
     decisions = {each: partial(_is, each) for each in (GO_ON, PROMOTE, FUTILE)}
     bounds = {name: attrgetter(name) for name in ("lower", "upper")}
     better = "Posterior probability that the challenger is better by the margin."
@@ -84,31 +83,31 @@ def _duels(found: list[Duel]) -> Iterator[GaugeMetricFamily]:
     yield _family("difference", apart, known, bounds | {"mean": attrgetter("difference")}, "bound")
     yield _family("decision", "1 for what is decided, else 0.", known, decisions, "decision")
     since = "Time of the batch that decided it."
-    yield _family("decided_timestamp_seconds", since, settled, lambda duel: _time(duel.since))
+    yield _family("decided_timestamp_seconds", since, decided, lambda state: _time(state.since))
     told = "1 where the challenge cannot be judged."
-    yield _family("problem", told, found, lambda duel: bool(duel.problem))
+    yield _family("problem", told, found, lambda state: bool(state.problem))
 
 
-def _is(decision: str, duel: Duel) -> bool:
-    return duel.decision == decision
+def _is(decision: str, state: ChallengeState) -> bool:
+    return state.decision == decision
 
 
-def _family(name, told, duels, values, label=None):
+def _family(name, told, states, values, label=None):
     """Return a family with a number of each challenge, or one for each value of a label."""
     labels = ["challenge", "champion", "challenger", *([label] if label else [])]
     family = GaugeMetricFamily(f"bayescm_challenge_{name}", told, labels=labels)
-    for duel in duels:
+    for state in states:
         for part, value in (values if label else {"": values}).items():
-            family.add_metric([*duel[:3], *([part] if label else [])], float(value(duel)))
+            family.add_metric([*state[:3], *([part] if label else [])], float(value(state)))
     return family
 
 
-def _doubtful(now: Now) -> bool:
-    return bool(now.caution)
+def _doubtful(state: ClassifierState) -> bool:
+    return bool(state.caution)
 
 
-def _seconds(now: Now) -> float:
-    return _time(now.latest)
+def _seconds(state: ClassifierState) -> float:
+    return _time(state.latest)
 
 
 def _time(text: str) -> float:

@@ -1,0 +1,203 @@
+"""
+What the dashboard shows: the state of each classifier and of each challenge of a ledger.
+
+It is worked out again only where the ledger has grown.
+"""
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pandas as pd
+import xarray as xr
+
+from bayescm.measures.catalogue import resolve
+from bayescm.online.acting.challenging import Challenge
+from bayescm.online.acting.promoting import GO_ON, PROMOTE
+from bayescm.online.encoding import zero_counts
+from bayescm.online.ledger import Ledger
+from bayescm.online.monitor import BaseMonitor, Monitor
+from bayescm.online.opening import among_others, rules_for
+from bayescm.online.rules import alarms, evaluate_rules
+from bayescm.validate import check_keywords, check_kind, check_prob
+
+SHOWN = 200  # batches in a history
+_SETTINGS = ("concentration", "forgetting", "window", "measures", "order")
+
+
+class ClassifierState(NamedTuple):
+    """What is known of a classifier now: its size, its measures, its alarms; or what is wrong."""
+
+    classifier: str
+    batches: int = 0
+    examples: float = 0
+    latest: str = ""
+    measures: pd.DataFrame = pd.DataFrame()
+    alarms: pd.DataFrame = pd.DataFrame()
+    problem: str = ""
+
+    @property
+    def caution(self) -> str:
+        """What is doubtful about the measures, empty where nothing is."""
+        return self.measures.attrs.get("caution", "")
+
+    @property
+    def new(self) -> pd.DataFrame:
+        """The alarms that nobody has acknowledged."""
+        return self.alarms if self.alarms.empty else self.alarms[~self.alarms["acknowledged"]]
+
+
+class ChallengeState(NamedTuple):
+    """What is known of a challenge now; or what is wrong."""
+
+    name: str
+    champion: str
+    challenger: str
+    batches: int = 0
+    examples: float = 0
+    difference: float = float("nan")
+    lower: float = float("nan")
+    upper: float = float("nan")
+    p_better: float = float("nan")
+    decision: str = GO_ON
+    since: str = ""
+    problem: str = ""
+
+    @property
+    def is_promoted(self) -> bool:
+        """Whether the challenger is to take the champion's place."""
+        return self.decision == PROMOTE
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is decided."""
+        return self.decision != GO_ON
+
+
+@dataclass
+class DashboardState:
+    """
+    All classifiers and challenges of a ledger, by the same settings.
+
+    Attributes
+    ----------
+    ledger : Ledger
+    settings : dict
+        Those of `Monitor`.
+    rules : dict
+        Those of `Monitor.alarms`.
+    challenge : dict
+        ``measure``, ``margin``, ``prob`` and ``planned`` of `Challenge`.
+    prob, kind : float, str
+        Of the intervals.
+    """
+
+    ledger: Ledger
+    settings: dict[str, Any] = field(default_factory=dict)
+    rules: dict[str, Any] = field(default_factory=dict)
+    challenge: dict[str, Any] = field(default_factory=dict)
+    prob: float = 0.95
+    kind: str = "hdi"
+    _monitors: dict[str, BaseMonitor] = field(default_factory=dict)
+    _classifiers: dict[str, tuple[Any, ClassifierState]] = field(default_factory=dict)
+    _challenges: dict[str, tuple[str, ChallengeState]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def names(self) -> list[str]:
+        """Return the names of the classifiers."""
+        return self.ledger.classifiers()
+
+    def monitor(self, classifier: str) -> BaseMonitor:
+        """Return the monitor of a classifier, which keeps the batches it has read."""
+        if classifier not in self._monitors:
+            self._monitors[classifier] = among_others(self.ledger, classifier, self.settings)
+        return self._monitors[classifier]
+
+    def classifier(self, name: str) -> ClassifierState:
+        """
+        Return what is known of a classifier now.
+
+        A question that cannot be answered of this one (a measure of two classes asked of three, a
+        damaged entry) is told in its place; the others are shown.
+        """
+        with self._lock:  # one is worked out at a time, however many ask
+            last = self.ledger.last(name)
+            key = (last.hash, len(self.ledger.acknowledgements(name)))
+            if self._classifiers.get(name, ("", None))[0] != key:
+                self._classifiers[name] = (key, self._classifier_state(name, last))
+            return self._classifiers[name][1]
+
+    def _classifier_state(self, name, last):
+        monitor = self.monitor(name)
+        state = ClassifierState(name, last.batches, 0, last.latest[:19] + "Z")
+        try:
+            return state._replace(
+                examples=monitor.n_examples(),
+                measures=monitor.summary(prob=self.prob, kind=self.kind),
+                alarms=monitor.alarms(**rules_for(monitor, self.rules)),
+            )
+        except (ValueError, TypeError) as problem:
+            return state._replace(problem=str(problem))
+
+    def history(self, classifier: str) -> tuple[xr.Dataset, xr.Dataset]:
+        """Return the intervals after each of the latest batches, and what each batch shows."""
+        monitor = self.monitor(classifier)
+        ends = monitor.history(prob=self.prob, kind=self.kind, last=SHOWN)
+        return ends, monitor.observed(last=SHOWN)
+
+    def challenges(self) -> list[ChallengeState]:
+        """Return what is known of each challenge now."""
+        with self._lock:
+            challenges = self.ledger.challenges()
+            for name, facts in challenges.items():
+                key = self.ledger.last(name).hash
+                if self._challenges.get(name, ("", None))[0] != key:
+                    self._challenges[name] = (key, self._challenge_state(name, facts))
+            return [self._challenges[name][1] for name in challenges]
+
+    def _challenge_state(self, name, facts):
+        champion, challenger = map(str, facts["classifiers"])
+        state = ChallengeState(name, champion, challenger)
+        try:
+            history = Challenge(self.ledger, name, **self.challenge).history()
+        except (ValueError, TypeError) as problem:
+            return state._replace(problem=str(problem))
+        last = history.iloc[-1]
+        since = history.loc[history["decision"] == last["decision"], "at"].iloc[0]
+        numbers: dict[str, Any] = {
+            key: float(last[key]) for key in ("difference", "lower", "upper", "p_better")
+        }
+        return state._replace(
+            batches=len(history),
+            examples=float(last["n"]),
+            decision=str(last["decision"]),
+            since=str(since)[:16] + "Z",
+            **numbers,
+        )
+
+    @property
+    def challenge_rule(self) -> str:
+        """By what the challenges are judged, in words."""
+        challenge = Challenge(self.ledger, "any", **self.challenge)
+        measure = resolve(challenge.measure).__name__
+        by = f" by more than {challenge.rule.margin:g}" if challenge.rule.margin else ""
+        share = f"{100 * challenge.rule.prob:.4g}%"
+        return f"Better in {measure}{by}; promoted where that is more probable than {share}."
+
+
+def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
+    """Return the state of a ledger; settings of monitors, rules and intervals by their names."""
+    rules = dict(settings)
+    prob = check_prob(rules.pop("prob", 0.95))
+    kind = check_kind(rules.pop("kind", "hdi"))
+    challenge = rules.pop("challenge", None) or {}
+    of_monitors = {name: rules.pop(name) for name in _SETTINGS if name in rules}
+    check_keywords(evaluate_rules, {name: rules[name] for name in rules if name != "tolerance"})
+    # What no classifier and no challenge could be judged by is refused before there is any.
+    Monitor(ledger, "any", **of_monitors)
+    general = {name: value for name, value in rules.items() if name in ("rate", "horizon")}
+    alarms(zero_counts([0, 1], 1).expand_dims("step") + 1, "accuracy", **general)
+    check_keywords(Challenge, challenge)
+    Challenge(ledger, "any", **challenge)
+    resolve(challenge.get("measure", "accuracy"))
+    return DashboardState(ledger, of_monitors, rules, challenge, prob, kind)
