@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from bayescm.online.acting.promoting import FUTILE, GO_ON, PROMOTE
+from bayescm.online.challenge import FUTILE, GO_ON, PROMOTE
 from bayescm.online.web.state import ChallengeState, ClassifierState, DashboardState
 
 TYPE = CONTENT_TYPE_LATEST

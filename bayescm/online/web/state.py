@@ -12,8 +12,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.measures.catalogue import resolve
-from bayescm.online.acting.challenging import Challenge
-from bayescm.online.acting.promoting import GO_ON, PROMOTE
+from bayescm.online.challenge import GO_ON, PROMOTE, Challenge
 from bayescm.online.encoding import zero_counts
 from bayescm.online.ledger import Ledger
 from bayescm.online.monitor import BaseMonitor, Monitor

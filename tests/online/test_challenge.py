@@ -8,7 +8,13 @@ import bayescm as bcm
 from bayescm.cli import main
 from bayescm.measures.catalogue import resolve
 from bayescm.online import Challenge, Ledger, Monitor, backup, verify
-from bayescm.online.acting.promoting import Looks, Rule, decided, looks, p_promote
+from bayescm.online.challenge import (
+    InterimAnalyses,
+    Rule,
+    decisions,
+    interim_analyses,
+    p_promote,
+)
 
 
 @pytest.fixture(params=STORES)
@@ -106,23 +112,23 @@ def test_what_is_no_paired_batch_is_refused(spoil, message):
 
 def test_the_first_decision_stays_and_hope_falls_with_time():
     better = np.array([0.5, 0.97, 0.5, 0.01])
-    found = Looks(*np.zeros((4, 4)), better)
+    analyses = InterimAnalyses(*np.zeros((4, 4)), better)
     n = np.array([100, 200, 300, 400])
-    assert decided(found, n, Rule()).tolist() == ["go on", "promote", "promote", "promote"]
-    flat = Looks(np.zeros(4), 1 / np.sqrt(n), *np.zeros((2, 4)), np.full(4, 0.5))
+    assert decisions(analyses, n, Rule()).tolist() == ["go on", "promote", "promote", "promote"]
+    flat = InterimAnalyses(np.zeros(4), 1 / np.sqrt(n), *np.zeros((2, 4)), np.full(4, 0.5))
     hope = p_promote(flat, n, Rule(planned=400))
     assert (np.diff(hope) < 0).all()
     assert hope[-1] == 0
-    assert decided(flat, n, Rule(planned=400))[-1] == "futile"
-    assert decided(flat, n, Rule())[-1] == "go on"
+    assert decisions(flat, n, Rule(planned=400))[-1] == "futile"
+    assert decisions(flat, n, Rule())[-1] == "go on"
 
 
 def test_lower_is_better_and_the_margin_counts():
     outcomes = batch(3, size=3000).expand_dims("step")
-    error, margin = (looks(outcomes, resolve(m)) for m in ("error_rate", "accuracy"))
+    error, margin = (interim_analyses(outcomes, resolve(m)) for m in ("error_rate", "accuracy"))
     assert error.p_better == pytest.approx(1)
     assert error.mean == pytest.approx(margin.mean, abs=0.003)
-    assert looks(outcomes, resolve("accuracy"), margin=0.2).p_better == pytest.approx(0)
+    assert interim_analyses(outcomes, resolve("accuracy"), margin=0.2).p_better == pytest.approx(0)
 
 
 @pytest.mark.long

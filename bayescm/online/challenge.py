@@ -1,0 +1,389 @@
+"""
+A champion and its challenger on the same examples, batch by batch, kept in a ledger.
+
+After every batch there is an interim analysis: the posterior of the difference between the two, and
+what follows from it. The challenger is promoted once it is better by more than the margin with a
+probability above that of the rule, and given up as futile once that is not to be expected any more;
+the first decision stays.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.special import ndtr, ndtri
+
+from bayescm.direct.paired_outcomes import paired_outcomes
+from bayescm.evidence.joint_cells import arrays
+from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.measures.labelled import kernels
+from bayescm.online.encoding import check_name
+from bayescm.online.ledger import Ledger, LedgerClient
+from bayescm.validate import check_prob, fail
+
+GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"
+_DRAWS, _AT_ONCE = 4000, 4_000_000  # of each posterior; numbers in memory
+_TAILS = (0.025, 0.975)
+_COORDS = ("actual", "predicted", "label", "classifier", "positive")  # of outcomes, not of batches
+_MOST_CLASSES = 30  # the table has their third power of cells
+
+
+class Challenge(LedgerClient):
+    """
+    A champion and its challenger on the same examples, batch by batch, kept in a ledger.
+
+    The challenger is promoted once it is better with a posterior probability above ``prob``, and
+    given up as futile once that is not to be expected any more. Looking after every batch lets
+    chance promote more challengers that are no better than ``1 - prob`` says: how many was
+    simulated, see the page on evaluation batch by batch.
+
+    Parameters
+    ----------
+    store : str, path or Ledger
+        See `Monitor`. A store holds monitors and challenges, each by its own name.
+    name : str
+        Of the challenge.
+    measure : str or callable, default "accuracy"
+        What the challenger is to be better at.
+    margin : float, default 0
+        By how much, at least; negative where it may be a little worse.
+    prob : float, default 0.95
+    planned : int, optional
+        The examples that there will be at most. With it, futile means that the probability to be
+        promoted at their end is below ``1 - prob``; without it, that the challenger is better with
+        a probability below ``1 - prob``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng, true = np.random.default_rng(0), {"champion": 0.8, "challenger": 0.9}
+    >>> with Challenge("sqlite://", "new model", prob=0.99) as challenge:
+    ...     for day in range(3):
+    ...         y = rng.integers(0, 2, 200)
+    ...         answers = {k: np.where(rng.random(200) < p, y, 1 - y) for k, p in true.items()}
+    ...         _ = challenge.add(day, bcm.from_classifiers(y, answers))
+    ...     challenge.decision()
+    'promote'
+    """
+
+    def __init__(
+        self,
+        store: str | os.PathLike | Ledger,
+        name: str,
+        *,
+        measure: str | Callable = "accuracy",
+        margin: float = 0.0,
+        prob: float = 0.95,
+        planned: int | None = None,
+    ):
+        self.name, self.measure = check_name(name, "name"), measure
+        self.rule = Rule(_check_margin(margin), _check_prob(prob), _check_planned(planned))
+        super().__init__(store, self.name)
+
+    def add(
+        self,
+        batch_id: str | int,
+        outcomes: xr.Dataset,
+        at: Any = None,
+        *,
+        corrects: str | int | None = None,
+    ) -> bool:
+        """
+        Record a batch; once this returns, it is in the store for good.
+
+        Parameters
+        ----------
+        batch_id, at, corrects
+            See `Monitor.add`.
+        outcomes : Dataset
+            From `bayescm.from_classifiers`: the champion first, then the challenger. Their names
+            are those of the first batch.
+
+        Returns
+        -------
+        bool
+            True if it was recorded, False if it was there already.
+
+        Raises
+        ------
+        ValueError
+            If these are not the outcomes of two classifiers with these names and labels.
+        OSError
+            If the store could not take it; send the batch again.
+        """
+        table = pair_table(outcomes)
+        return self.ledger.record(self.name, batch_id, table, at=at, corrects=corrects)
+
+    def outcomes(self) -> xr.Dataset:
+        """
+        Return the batches in force, in the order of time.
+
+        Returns
+        -------
+        Dataset
+            ``counts`` (step, outcome), with coords ``batch_id`` and ``at`` along ``step``; summed
+            over ``step`` it is evidence for `bayescm.compare`.
+        """
+        facts = self.ledger.challenges().get(self.name)
+        if facts is None:
+            names = sorted(self.ledger.challenges()) or "none yet"
+            raise fail("no such challenge", self.name, names, "add a batch first")
+        entries = self.ledger.read(self.name)
+        index = entries.current("at")
+        coords = {
+            "step": np.arange(len(index)),
+            "batch_id": ("step", entries.batch_id[index].astype(str)),
+            "at": ("step", entries.at[index]),
+        }
+        return pair_outcomes(entries.cells[index], facts).assign_coords(coords)
+
+    def history(self) -> pd.DataFrame:
+        """
+        Return what is known after every batch, and what follows from it.
+
+        Returns
+        -------
+        DataFrame
+            ``batch_id``, ``at``, ``n`` (examples so far), ``difference`` (posterior mean of
+            challenger minus champion, the other way round where lower is better), ``lower`` and
+            ``upper`` of its equal-tailed 95% interval, ``p_better``, with ``planned`` also
+            ``p_promote``, and ``decision``: "go on", "promote" or "futile". The first decision
+            stays.
+        """
+        outcomes = self.outcomes()
+        summed = outcomes.assign(counts=outcomes["counts"].cumsum("step"))
+        (kernel,) = kernels(self.measure, tables_of(outcomes))
+        analyses = interim_analyses(summed, kernel, margin=self.rule.margin)
+        n = summed["counts"].sum("outcome").values
+        columns = {name: outcomes[name].values for name in ("batch_id", "at")}
+        columns |= {"n": n, "difference": analyses.mean}
+        columns |= {"lower": analyses.lower, "upper": analyses.upper}
+        columns["p_better"] = analyses.p_better
+        if self.rule.planned is not None:
+            columns["p_promote"] = p_promote(analyses, n, self.rule)
+        return pd.DataFrame(columns | {"decision": decisions(analyses, n, self.rule)})
+
+    def decision(self) -> str:
+        """Return "promote", "futile" or "go on": the first decision, whatever came after it."""
+        return str(self.history()["decision"].iloc[-1])
+
+
+def _check_margin(margin):
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not -1 < margin < 1e9:
+        raise fail("margin must be a difference", margin, "a number", "pass margin=0.01")
+    return float(margin)
+
+
+def _check_prob(prob):
+    if check_prob(prob) <= 0.5:
+        raise fail("prob must be above one half", prob, "0.5 < prob < 1", "pass prob=0.95")
+    return float(prob)
+
+
+def _check_planned(planned):
+    if planned is not None and (
+        isinstance(planned, bool) or not isinstance(planned, int | np.integer) or planned < 1
+    ):
+        todo = "pass planned=5000"
+        raise fail("planned must be a number of examples", planned, "1 or more", todo)
+    return planned
+
+
+class Rule(NamedTuple):
+    """
+    When to stop.
+
+    Attributes
+    ----------
+    margin : float
+        By how much better the challenger must be, at least.
+    prob : float
+        The posterior probability at which it is promoted.
+    planned : int or None
+        The examples that there will be at most.
+    """
+
+    margin: float = 0.0
+    prob: float = 0.95
+    planned: int | None = None
+
+
+class InterimAnalyses(NamedTuple):
+    """
+    What is known of the difference (challenger minus champion, more is better) after each batch.
+
+    Attributes
+    ----------
+    mean, sd, lower, upper : ndarray
+        Of its posterior; the interval is equal-tailed, of 95%.
+    p_better : ndarray
+        The probability that the challenger is better by more than the margin.
+    """
+
+    mean: np.ndarray
+    sd: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    p_better: np.ndarray
+
+
+def interim_analyses(
+    outcomes: xr.Dataset, kernel: Callable, *, margin: float = 0.0, random_seed: Any = 0
+) -> InterimAnalyses:
+    """
+    Return what is known after each batch.
+
+    Parameters
+    ----------
+    outcomes : Dataset
+        Of the champion and the challenger, in this order; ``counts`` of any leading dims, summed
+        over the batches so far.
+    kernel : callable
+        A measure, one number for each classifier.
+    margin : float
+        See `Rule`.
+    random_seed
+        Of the draws.
+    """
+    posterior = paired_outcomes(outcomes)
+    lead = posterior.outcomes.shape[:-1]
+    flat = posterior.outcomes.reshape(-1, posterior.outcomes.shape[-1])
+    many = max(1, _AT_ONCE // (_DRAWS * max(8, flat.shape[-1])))
+    rng, parts = np.random.default_rng(random_seed), []
+    for start in range(0, len(flat), many):
+        some = xr.Dataset({"counts": (("batch", "outcome"), flat[start : start + many])})
+        coords = {name: each for name, each in outcomes.coords.items() if name in _COORDS}
+        parts.append(_analyse(some.assign_coords(coords), kernel, margin, rng))
+    columns = [np.concatenate(column).reshape(lead) for column in zip(*parts, strict=True)]
+    return InterimAnalyses(*columns)
+
+
+def _analyse(outcomes, kernel, margin, rng):
+    cells = paired_outcomes(outcomes).cells("parameter", _DRAWS, rng)
+    values = kernel(cells)
+    if values.ndim != 3:
+        todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"
+        raise fail("a measure with a value for each class", kernel.__name__, "one number", todo)
+    drawn = values[..., 1] - values[..., 0]
+    drawn = -drawn if getattr(kernel, "lower_is_better", False) else drawn
+    if np.isnan(drawn).any():  # 0/0 is left out
+        known = np.isnan(drawn).mean(axis=0)
+        lower, upper = np.nanquantile(drawn, _TAILS, axis=0)
+        better = (drawn > margin).mean(axis=0) / (1 - known)
+        return np.nanmean(drawn, axis=0), np.nanstd(drawn, axis=0), lower, upper, better
+    lower, upper = np.quantile(drawn, _TAILS, axis=0)
+    return drawn.mean(axis=0), drawn.std(axis=0), lower, upper, (drawn > margin).mean(axis=0)
+
+
+def p_promote(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarray:
+    """
+    Return the probability to be promoted at the planned end, as it looks now.
+
+    What is to come is predicted from the posterior of the difference as a normal distribution.
+
+    Parameters
+    ----------
+    analyses : InterimAnalyses
+    n : ndarray
+        Examples so far.
+    rule : Rule
+        With ``planned``.
+
+    References
+    ----------
+    Spiegelhalter, D. J., Freedman, L. S. & Blackburn, P. R. (1986). Monitoring clinical trials:
+    conditional or predictive power? Controlled Clinical Trials 7, 8-17.
+    doi:10.1016/0197-2456(86)90003-6
+    """
+    share = np.minimum(n / (rule.planned or np.inf), 1.0)
+    sd = np.maximum(analyses.sd, np.finfo(float).tiny)
+    ahead = (analyses.mean - rule.margin) / sd - ndtri(rule.prob) * np.sqrt(share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = ndtr(ahead / np.sqrt(1 - share))
+    return np.where(share < 1, expected, (analyses.p_better > rule.prob).astype(float))
+
+
+def decisions(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarray:
+    """
+    Return the decision after each batch, along the last axis; the first one stays.
+
+    Promoted is the challenger where it is better by more than the margin with a probability of
+    more than ``prob``. Futile it is, with a planned number of examples, where the probability to be
+    promoted at their end is below ``1 - prob``; without one, where it is better with a probability
+    below ``1 - prob``.
+    """
+    hopeless = analyses.p_better if rule.planned is None else p_promote(analyses, n, rule)
+    now = np.where(hopeless < 1 - rule.prob, 2, 0)
+    now = np.where(analyses.p_better > rule.prob, 1, now)
+    first = np.argmax(now > 0, axis=-1)[..., None]
+    place = np.arange(now.shape[-1])
+    kept = np.where(place >= first, np.take_along_axis(now, first, axis=-1), 0)
+    return np.array([GO_ON, PROMOTE, FUTILE], dtype=object)[kept]
+
+
+def pair_table(outcomes: xr.Dataset) -> xr.DataArray:
+    """
+    Return a table of outcomes, dims (actual, champion, challenger), for the ledger.
+
+    Raises
+    ------
+    ValueError
+        If there are not two classifiers, there are leading dims, abstentions or too many classes.
+    """
+    outcomes = as_outcomes(outcomes)
+    names = outcomes["classifier"].values.tolist()
+    if len(names) != 2:
+        todo = "select them: outcomes.sel(classifier=['champion', 'challenger'])"
+        raise fail("a challenge is between two classifiers", names, "two", todo)
+    if outcomes["counts"].ndim != 1:
+        todo = "sum over the other dims, or add each part by itself"
+        raise fail("a batch must be a single table", outcomes["counts"].dims, "no groups", todo)
+    labels = outcomes["label"].values
+    if "abstain" in outcomes.coords or len(labels) > _MOST_CLASSES:
+        got = "abstentions" if "abstain" in outcomes.coords else f"{len(labels)} classes"
+        allowed = f"at most {_MOST_CLASSES} classes"
+        raise fail("a challenge cannot keep these", got, allowed, "leave out")
+    counts, actual, predicted = arrays(outcomes)
+    if not counts.any():
+        raise fail("the batch has no examples", 0, "at least one example", "leave it out")
+    table = np.zeros((len(labels),) * 3, counts.dtype)
+    table[actual, predicted[0], predicted[1]] = counts
+    coords: dict[str, Any] = dict.fromkeys(("actual", "champion", "challenger"), labels)
+    if "positive" in outcomes.coords:
+        coords["positive"] = outcomes["positive"].item()
+    dims = ["actual", "champion", "challenger"]
+    return xr.DataArray(table, coords, dims, attrs={"classifiers": names})
+
+
+def pair_outcomes(tables: np.ndarray, facts: dict[str, Any]) -> xr.Dataset:
+    """
+    Return outcomes of tables as the ledger keeps them.
+
+    Parameters
+    ----------
+    tables : ndarray, shape (T, C, C * C)
+    facts : dict
+        ``labels``, ``positive`` and ``classifiers``.
+
+    Returns
+    -------
+    Dataset
+        ``counts`` (step, outcome), every outcome that occurred at any step.
+    """
+    labels = np.array(facts["labels"])
+    flat = tables.reshape(len(tables), -1)
+    present = np.flatnonzero(flat.any(axis=0))
+    actual, first, second = np.unravel_index(present, (len(labels),) * 3)
+    coords: dict[str, Any] = {
+        "actual": ("outcome", labels[actual]),
+        "predicted": (("classifier", "outcome"), labels[np.stack([first, second])]),
+        "classifier": facts["classifiers"],
+        "label": labels,
+    }
+    if facts["positive"] is not None:
+        coords["positive"] = facts["positive"]
+    return xr.Dataset({"counts": (("step", "outcome"), flat[:, present])}, coords)
