@@ -109,8 +109,7 @@ def run(
     >>> table.loc[0, ["doc", "il"]].astype(float).round(3).tolist()
     [0.92, 0.251]
     """
-    if name is None:
-        name = getattr(draw, "__name__", "experiment")
+    name = name or str(getattr(draw, "__name__", "experiment"))
     if replications < 1:
         raise validate.fail(
             "too few replications", replications, "an integer >= 1", "ask for at least one"
@@ -202,19 +201,20 @@ class Experiment:
         ValueError
             If there is no such case; and as `run`.
         """
-        options: dict[str, Any] = {"replications": replications, "jobs": jobs, "seed": seed}
-        options["progress"] = progress
         tables = []
         for number in _cases(self, case):
             setting = self.cases[number]
-            label = f"{_label(self)} {number}"
+            label = f"{_label(self)} case {number}"
             table = run(
                 partial(_with_arguments, self.draw, setting),
                 self.methods(*setting) if callable(self.methods) else self.methods,
                 truth=self.truth and partial(_with_arguments, self.truth, setting),
                 name=label,
+                replications=replications,
+                jobs=jobs,
+                seed=seed,
                 journal=None if journal is None else _journal_file(journal, label),
-                **options,
+                progress=progress,
             )
             tables.append(_with_setting(self, number, table.drop(columns="experiment")))
         result = pd.concat(tables, ignore_index=True)
@@ -310,11 +310,13 @@ class Repeated:
 
 
 def _cases(experiment, case):
-    if case is not None and case not in experiment.cases:
-        raise validate.fail(
-            "no such case", case, f"1 to {len(experiment.cases)}", "leave it out to run all"
-        )
-    return list(experiment.cases) if case is None else [case]
+    cases = list(experiment.cases)
+    if case is None:
+        return cases
+    if case not in cases:
+        allowed = f"{cases[0]} to {cases[-1]}" if len(cases) > 2 else cases
+        raise validate.fail("no such case", case, allowed, "leave it out to run all")
+    return [case]
 
 
 def _with_arguments(function, setting, rng):
