@@ -6,11 +6,11 @@ from . import evidence as evidence
 from . import measures as measures
 from . import models as models
 from . import online as online
+from . import papers as papers
 from . import planning as planning
 from . import plots as plots
 from . import priors as priors
 from . import simulation as simulation
-from . import studies as studies
 from .answers.check import check as check
 from .answers.classification_report import classification_report as classification_report
 from .answers.compare import compare as compare

@@ -20,16 +20,16 @@ ROOMS = {
     "plots": "Plots",
     "reporting": "Reports",
     "integrations": "Other tools",
-    "studies": "Studies",
+    "papers": "Papers",
 }
 PACKAGES = ("measures", "models", "calibration", "curves", "classical", "online", "priors")
-PACKAGES += ("planning", "studies", "sklearn", "mlflow")
-# Modules that have a page as a whole: what is in them is for writing models and studies.
+PACKAGES += ("papers", "planning", "sklearn", "mlflow")
+# Modules that have a page as a whole: what is in them is for writing models and simulations.
 MODULES = {
     "evidence.splits": "Splitters",
     "direct": "Direct siblings",
     "distributions": "Distributions",
-    "simulation.coverage": "Simulation",
+    "simulation": "Simulation",
 }
 
 

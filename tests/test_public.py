@@ -24,7 +24,7 @@ def stubbed(package=bcm):
     return found
 
 
-@pytest.mark.parametrize("package", [bcm, bcm.online, bcm.studies], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("package", [bcm, bcm.online], ids=lambda each: each.__name__)
 def test_the_stub_has_every_public_name_and_no_other(package):
     assert sorted(stubbed(package)) == package.__all__ == dir(package)
 

@@ -22,12 +22,12 @@ from bayescm.cli.heterogeneity import heterogeneity
 from bayescm.cli.interval import interval
 from bayescm.cli.label import label
 from bayescm.cli.monitor import monitor
+from bayescm.cli.papers import paper
 from bayescm.cli.plan import plan
 from bayescm.cli.prob_above import prob_above
 from bayescm.cli.ranks import ranks
 from bayescm.cli.report import report
 from bayescm.cli.slices import slices
-from bayescm.cli.study import study
 from bayescm.cli.summary import summary
 
 COMMANDS = (
@@ -49,7 +49,7 @@ COMMANDS = (
     label,
     elicit,
     report,
-    study,
+    paper,
 )  # in the order of the help
 
 
@@ -84,6 +84,7 @@ def _with(commands, groups):
 
 GROUPS = {"monitor": monitor}
 app = _with(COMMANDS, GROUPS)
+app.command("study", hidden=True)(paper)  # its former name
 
 
 def _asked(arguments):

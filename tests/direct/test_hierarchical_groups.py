@@ -11,8 +11,8 @@ from bayescm import direct
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.random_effects import Block
 from bayescm.measures import resolve
-from bayescm.simulation.journal import generator
-from bayescm.studies.published.thesis import Chains
+from bayescm.papers.thesis import dependent_images
+from bayescm.simulation import generator
 
 RNG = np.random.default_rng(6)
 SITES = np.array([[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]])
@@ -197,7 +197,7 @@ def test_counts_without_groups_are_refused():
 @pytest.mark.parametrize("index", [48, 7, 21])
 def test_extreme_groups_have_finite_draws(index):
     """Images whose pixels repeat each other: many are all positive, or wholly right or wrong."""
-    counts, _ = Chains(0.95)(generator(0, index))
+    counts, _ = dependent_images(generator(0, index), 0.95)
     posterior = direct.hierarchical_groups(counts.isel(batch=0).values)
     drawn = posterior.variables(500, np.random.default_rng(0))
     for name in ("rates", "spread", "theta", "theta_group", "theta_new"):
@@ -225,7 +225,7 @@ def test_the_integral_over_groups_far_from_typical():
 @pytest.mark.long
 @pytest.mark.parametrize("spread", [1.0, 3.0])
 def test_wide_spreads_leave_the_weights_even(spread):
-    counts, _ = Chains(0.95)(np.random.default_rng([3, 0]))
+    counts, _ = dependent_images(np.random.default_rng([3, 0]), 0.95)
     posterior = direct.hierarchical_groups(counts.isel(batch=0).values, spread=spread)
     assert posterior.worth > 1250  # half of the points
 

@@ -12,7 +12,7 @@ import bayescm as bcm
 from bayescm.cli import COMMANDS, GROUPS, main
 
 DOCS = Path(__file__).parents[2] / "docs"
-PACKAGES = ["classical", "curves", "measures", "models", "online", "planning", "priors", "studies"]
+PACKAGES = ["classical", "curves", "measures", "models", "online", "papers", "planning", "priors"]
 
 
 @pytest.fixture(scope="module")

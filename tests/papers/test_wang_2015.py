@@ -1,33 +1,43 @@
 import numpy as np
 import pytest
 
-from bayescm.simulation import coverage
-from bayescm.simulation.journal import generator
-from bayescm.studies.published import wang_2015
-from bayescm.studies.tables import Settings
+from bayescm import simulation
+from bayescm.papers import wang_2015
+from bayescm.papers.learners import cross_validate, expected_measures
 
 
 def test_all_designs_see_the_same_sample():
-    counts, truth = wang_2015.study(4, 2).generate(generator(0, 0))
+    (design,) = wang_2015.experiment("4").cases[2]
+    counts, truth = cross_validate(simulation.generator(0, 0), design)
     assert truth is None
-    assert {name: dict(each.sizes) for name, each in counts.items()} == {
+    assert {name: dict(folds.sizes) for name, folds in counts.items()} == {
         "10": {"fold": 10, "actual": 2, "predicted": 2},
         "5x2": {"repeat": 5, "fold": 2, "actual": 2, "predicted": 2},
         "3x2": {"repeat": 3, "fold": 2, "actual": 2, "predicted": 2},
     }
-    assert [int(each.sum()) for each in counts.values()] == [200, 1000, 600]
+    assert [int(folds.sum()) for folds in counts.values()] == [200, 1000, 600]
 
 
 @pytest.mark.long
 def test_the_journal_keeps_all_designs(tmp_path):
     journal = tmp_path / "run.jsonl"
-    study = wang_2015.study(4, 4)
-    first = coverage.run(study, replications=2, journal=journal)
+    (design,) = wang_2015.experiment("4").cases[4]
+
+    def run(methods):
+        return simulation.run(
+            lambda rng: cross_validate(rng, design),
+            methods,
+            truth=lambda rng: expected_measures(rng, design),
+            name="case 4",
+            replications=2,
+            journal=journal,
+        ).set_index("method")["il"]
+
+    first = run(wang_2015.METHODS)
     lines = len(journal.read_text().splitlines())
-    again = coverage.run(study, {"again": wang_2015.beta_prime}, replications=2, journal=journal)
+    again = run({"again": wang_2015.beta_prime})
     assert len(journal.read_text().splitlines()) == lines + 2
-    ours, theirs = (frame.set_index("method")["il"] for frame in (again, first))
-    assert ours["again"] == theirs["beta prime"]
+    assert again["again"] == first["beta prime"]
 
 
 @pytest.mark.parametrize("table", ["2", "3"])
@@ -45,18 +55,10 @@ def test_skewness_is_as_printed_where_the_paper_is_right(table):
 @pytest.mark.long
 @pytest.mark.slow
 def test_a_case_of_table_4_is_near_the_printed_one():
-    frame = wang_2015.table("4", 4, Settings(replications=25, seed=3)).set_index("method")
+    frame = wang_2015.table("4", 4, replications=25, seed=3).set_index("method")
+    assert frame["learner"].unique().tolist() == ["bayes"]
     # The 5x2 and 3x2 lengths of the paper are somewhat shorter in most of the cases.
     for method in ("10-fold t", "beta prime"):
         row = frame.loc[method]
         assert abs(row["il"] - row["published_il"]) < 0.02
         assert row["doc"] > 0.85
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((3, 1), "no such table"), ((4, 16), "no such case"), ((7, 1), "letter.csv.gz is missing")],
-)
-def test_bad_cases(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        wang_2015.study(*arguments)

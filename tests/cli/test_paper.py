@@ -3,18 +3,26 @@ import io
 import pandas as pd
 import pytest
 
-from bayescm.cli import main
+from bayescm.cli import COMMANDS, main
 
 
 def run(*arguments):
     with pytest.raises(SystemExit) as info:
-        main(["study", *arguments])
+        main(["paper", *arguments])
     return info.value.code
 
 
 def test_exact_tables_are_printed_for_programs(capsys):
     assert run("wang-2015", "--table", "2", "--format", "csv") == 0
     assert len(pd.read_csv(io.StringIO(capsys.readouterr().out))) == 30
+
+
+def test_study_is_another_name_for_it(capsys):
+    with pytest.raises(SystemExit) as info:
+        main(["study", "wang-2015", "--table", "2", "--format", "csv"])
+    assert info.value.code == 0
+    assert len(pd.read_csv(io.StringIO(capsys.readouterr().out))) == 30
+    assert "study" not in {command.__name__ for command in COMMANDS}
 
 
 @pytest.mark.long
@@ -25,7 +33,7 @@ def test_simulated_case_beside_the_published_one(capsys, tmp_path):
     captured = capsys.readouterr()
     printed = pd.read_csv(io.StringIO(captured.out))
     assert printed["published_il"].notna().sum() == 8
-    assert "wang-li table 5 case 1" in captured.err
+    assert "wang-li 5 case 1" in captured.err
     assert out.exists()
 
 
@@ -36,6 +44,7 @@ def test_simulated_case_beside_the_published_one(capsys, tmp_path):
         (["wang-li", "--table", "7"], "letter.csv.gz is missing"),
         (["wang-li", "--table", "5", "--out", "table.txt"], "unknown file format"),
         (["wang"], "wang-li"),
+        (["gaps"], "python docs/validation NAME"),
     ],
 )
 def test_errors_are_one_line_on_stderr(capsys, arguments, message):

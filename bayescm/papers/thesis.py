@@ -12,8 +12,7 @@ with implication for evaluation. ECIR 2005, 345-359. doi:10.1007/978-3-540-31865
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,15 +26,17 @@ from bayescm.classical.intervals import proportion
 from bayescm.direct import hierarchical_groups
 from bayescm.evidence.matrices import from_matrix
 from bayescm.measures.catalogue import resolve
-from bayescm.simulation.coverage import Study
-from bayescm.studies.tables import Settings, run_cases
+from bayescm.papers import simulated
+from bayescm.simulation import Experiment, Method
 from bayescm.validate import check_choice, fail
 
 TABLES = ("5", "6", "dependent")
+
+# Coverage of intervals of proportions and of F1, exact.
+
 SIZES = (10, 20, 50, 100, 500)
 SHARES = tuple(np.round(np.arange(0.01, 1.0, 0.01), 2))
 RATES = tuple(np.round(np.arange(0.1, 1.0, 0.1), 1))
-STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
 CLASSICAL = ("wilson", "clopper_pearson", "agresti_coull", "plus_four", "wald")
 PRIORS = {"flat": 1.0, "jeffreys": 0.5}
 
@@ -43,12 +44,12 @@ PRIORS = {"flat": 1.0, "jeffreys": 0.5}
 def proportions(n: int, prob: float = 0.95) -> dict[str, np.ndarray]:
     """Return the intervals of 0 to n successes by every method, shape (n + 1, 2) each."""
     hits = np.arange(n + 1)
-    found = {name: proportion(hits, n, method=name, prob=prob).values for name in CLASSICAL}
+    ends = {name: proportion(hits, n, method=name, prob=prob).values for name in CLASSICAL}
     for name, prior in PRIORS.items():
         a, b = hits + prior, n - hits + prior
         tails = (1 - prob) / 2, (1 + prob) / 2
-        found[name] = np.stack([betaincinv(a, b, tail) for tail in tails], axis=-1)
-    return found
+        ends[name] = np.stack([betaincinv(a, b, tail) for tail in tails], axis=-1)
+    return ends
 
 
 def coverage_of_proportions(n: int, shares: Any = SHARES, prob: float = 0.95) -> pd.DataFrame:
@@ -79,10 +80,9 @@ def coverage_of_proportions(n: int, shares: Any = SHARES, prob: float = 0.95) ->
     rows = []
     for name, ends in proportions(n, prob).items():
         inside = (ends[:, 0] <= shares[:, None]) & (shares[:, None] <= ends[:, 1])
-        own = {"n": n, "p": shares, "method": name}
-        rows.append(
-            pd.DataFrame(own | {"doc": (mass * inside).sum(1), "il": mass @ np.ptp(ends, 1)})
-        )
+        coverage, length = (mass * inside).sum(1), mass @ np.ptp(ends, 1)
+        columns = {"n": n, "p": shares, "method": name, "doc": coverage, "il": length}
+        rows.append(pd.DataFrame(columns))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -115,7 +115,7 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
         ``n``, ``precision``, ``recall``, ``f1``, ``method`` and ``doc``.
     """
     rates = np.asarray(rates, float)
-    precision, recall = (each.ravel() for each in np.meshgrid(rates, rates, indexing="ij"))
+    precision, recall = np.reshape(np.meshgrid(rates, rates, indexing="ij"), (2, -1))
     f1 = 2 * precision * recall / (precision + recall)
     jaccard = f1 / (2 - f1)
     hits, rows = np.arange(n + 1), []
@@ -124,44 +124,41 @@ def coverage_of_f1(n: int, rates: Any = RATES, prob: float = 0.95) -> pd.DataFra
         a, b = hits + prior, n - hits + 2 * prior
         low, high = (betaincinv(a, b, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2))
         inside = (low <= jaccard[:, None]) & (jaccard[:, None] <= high)
-        own = {"n": n, "precision": precision, "recall": recall, "f1": f1, "method": name}
-        rows.append(pd.DataFrame(own | {"doc": (mass * inside).sum(1)}))
+        columns = {"n": n, "precision": precision, "recall": recall, "f1": f1, "method": name}
+        rows.append(pd.DataFrame(columns | {"doc": (mass * inside).sum(1)}))
     return pd.concat(rows, ignore_index=True)
 
 
-@dataclass(frozen=True)
-class Chains:
-    """
-    Images whose pixels follow each other: truth and answer repeat with the probability ``stay``.
+# Dependent examples: images whose pixels follow each other. The truth of a pixel is that of the one
+# before with the probability ``stay``, and else drawn anew; so is whether the answer is right. At 0
+# all pixels are independent.
 
-    The truth of a pixel is that of the one before with this probability, and else drawn anew; so is
-    whether the answer is right. At 0 all pixels are independent.
-    """
+STAY = (0.5, 0.7, 0.8, 0.9, 0.95)
+POSITIVES, ACCURACY = 0.4, 0.8
 
-    stay: float
-    images: int = 20
-    pixels: int = 100
-    positives: float = 0.4
-    accuracy: float = 0.8
 
-    def __call__(self, rng: np.random.Generator) -> tuple[xr.DataArray, Mapping[str, float]]:
-        """Draw counts with the dims group (images) and batch (all pixels, and every tenth)."""
-        actual = self.chain(rng, self.positives)
-        right = self.chain(rng, self.accuracy)
-        answer = np.where(right, actual, ~actual)
-        tables = [_tables(actual[:, ::step], answer[:, ::step]) for step in (1, 10)]
-        counts = from_matrix(np.stack(tables), labels=[0, 1], dims=("batch", "group"))
-        return counts, {"recall": self.accuracy}
+def dependent_images(
+    rng: np.random.Generator, stay: float, *, images: int = 20, pixels: int = 100
+) -> tuple[xr.DataArray, Mapping[str, float]]:
+    """Draw counts with the dims group (images) and batch (all pixels, and every tenth)."""
+    actual = markov_chains(rng, POSITIVES, stay, (images, pixels))
+    right = markov_chains(rng, ACCURACY, stay, (images, pixels))
+    answer = np.where(right, actual, ~actual)
+    tables = [_tables(actual[:, ::step], answer[:, ::step]) for step in (1, 10)]
+    counts = from_matrix(np.stack(tables), labels=[0, 1], dims=("batch", "group"))
+    return counts, {"recall": ACCURACY}
 
-    def chain(self, rng, share):
-        """Draw images whose pixels repeat the one before with probability `stay`."""
-        shape = self.images, self.pixels
-        fresh = rng.random(shape) < share
-        keep = rng.random(shape) < self.stay
-        keep[:, 0] = False
-        # The place of the last pixel that was drawn anew.
-        last = np.maximum.accumulate(np.where(keep, 0, np.arange(self.pixels)), axis=1)
-        return np.take_along_axis(fresh, last, axis=1)
+
+def markov_chains(
+    rng: np.random.Generator, share: float, stay: float, shape: tuple[int, int]
+) -> np.ndarray:
+    """Draw binary chains (images, pixels) that repeat the one before with probability `stay`."""
+    fresh = rng.random(shape) < share
+    repeats = rng.random(shape) < stay
+    repeats[:, 0] = False
+    # Where the value was last drawn anew.
+    source = np.maximum.accumulate(np.where(repeats, 0, np.arange(shape[1])), axis=1)
+    return np.take_along_axis(fresh, source, axis=1)
 
 
 def _tables(actual, answer):
@@ -171,73 +168,80 @@ def _tables(actual, answer):
 
 def independent(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the interval as if all pixels were independent."""
-    return {"recall": _interval(counts.isel(batch=0).sum("group"))}
+    return _interval(counts.isel(batch=0).sum("group"))
 
 
 def thinned(counts: xr.DataArray) -> Mapping[str, Any]:
     """Return the interval from every tenth pixel."""
-    return {"recall": _interval(counts.isel(batch=1).sum("group"))}
+    return _interval(counts.isel(batch=1).sum("group"))
 
 
-def design(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return the interval from what the pixels are worth."""
-    return {"recall": _interval(effective_counts(counts.isel(batch=0), "recall"))}
+def design_effect(counts: xr.DataArray) -> Mapping[str, Any]:
+    """Return the interval from what the pixels are worth, given the design effect."""
+    return _interval(effective_counts(counts.isel(batch=0), "recall"))
 
 
-def typical(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return the interval of the typical image, which is not the average one."""
-    (drawn,) = _pooled(counts).draw(
-        [resolve("recall")], 4000, np.random.default_rng(0), of="typical"
-    )
-    return {"recall": np.quantile(drawn, [0.025, 0.975])}
+def _interval(counts):
+    return {"recall": interval(counts, "recall", kind="eti").values}
 
 
-def average(counts: xr.DataArray) -> Mapping[str, Any]:
-    """Return the interval of the average over images, partially pooled."""
-    (drawn,) = _pooled(counts).draw(
-        [resolve("recall")], 4000, np.random.default_rng(0), of="population"
-    )
-    return {"recall": np.quantile(drawn, [0.025, 0.975])}
-
-
-def _pooled(counts):
-    """Return the posterior of the images, explored once for both questions about it."""
-    return _explored(counts.isel(batch=0).values.tobytes(), counts.sizes["group"])
+def pooled(counts: xr.DataArray, *, of: str) -> Mapping[str, Any]:
+    """Return the interval of partially pooled images: of the typical one, or of their average."""
+    posterior = _posterior(counts.isel(batch=0).values.tobytes(), counts.sizes["group"])
+    (recall,) = posterior.draw([resolve("recall")], 4000, np.random.default_rng(0), of=of)
+    return {"recall": np.quantile(recall, [0.025, 0.975])}
 
 
 @lru_cache(maxsize=1)
-def _explored(cells, images):
+def _posterior(cells, images):
+    """Return the posterior of the images, computed once for both questions about it."""
     return hierarchical_groups(np.frombuffer(cells, int).reshape(images, 2, 2))
 
 
-METHODS = {
+METHODS: dict[str, Method] = {
     "independent": independent,
     "thinned": thinned,
-    "design": design,
-    "groups, typical": typical,
-    "groups, average": average,
+    "design": design_effect,
+    "groups, typical": partial(pooled, of="typical"),
+    "groups, average": partial(pooled, of="population"),
 }
+DEPENDENT = Experiment(
+    "thesis",
+    {case: (stay,) for case, stay in enumerate(STAY, start=1)},
+    dependent_images,
+    METHODS,
+    columns=("stay",),
+    table="dependent",
+)
 
 
-def _interval(counts, **keywords):
-    return interval(counts, "recall", kind="eti", **keywords).values
+def table(
+    name: str, case: int | None = None, *, data: str | None = None, **options: Any
+) -> pd.DataFrame:
+    """
+    Return one table.
 
+    Parameters
+    ----------
+    name : {"5", "6", "dependent"}
+    case : int, optional
+        Of "5" and "6" the number of examples in `SIZES`, from 1; of "dependent" how likely a pixel
+        repeats the one before, in `STAY`.
+    data : None
+        No table needs data files.
+    **options
+        ``replications``, ``seed``, ``jobs``, ``journal`` and ``progress`` of
+        `bayescm.simulation.Experiment.run`, for "dependent"; the others are exact.
 
-def study(table: str, case: int) -> Study:
-    """Return one case of the table "dependent": how likely a pixel repeats the one before."""
-    if table != "dependent" or case not in range(1, len(STAY) + 1):
-        allowed = f"dependent, cases 1 to {len(STAY)}"
-        raise fail("no such case to simulate", (table, case), allowed, "pass case=1")
-    return Study(f"thesis dependent {STAY[case - 1]}", Chains(STAY[case - 1]), METHODS)
-
-
-def table(name: str, case: int | None, settings: Settings) -> pd.DataFrame:
-    """Return one table; the cases of "5" and "6" are numbers of examples."""
+    Returns
+    -------
+    pandas.DataFrame
+    """
     check_choice("table", name, list(TABLES))
     if name == "dependent":
-        chosen = range(1, len(STAY) + 1) if case is None else [case]
-        frame = run_cases(0, {each: study(name, each) for each in chosen}, settings)
-        return frame.assign(table=name, stay=[STAY[each - 1] for each in frame["case"]])
-    make = coverage_of_proportions if name == "5" else coverage_of_f1
+        return simulated(DEPENDENT, case, **options).assign(table=name)
+    if case is not None and case not in range(1, len(SIZES) + 1):
+        raise fail("no such case", case, f"1 to {len(SIZES)}", "leave it out to have all")
+    coverage = coverage_of_proportions if name == "5" else coverage_of_f1
     sizes = SIZES if case is None else [SIZES[case - 1]]
-    return pd.concat([make(size) for size in sizes], ignore_index=True).assign(table=name)
+    return pd.concat([coverage(size) for size in sizes], ignore_index=True).assign(table=name)

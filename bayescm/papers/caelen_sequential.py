@@ -20,25 +20,27 @@ Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy.special import ndtr
+from sklearn.ensemble import RandomForestClassifier
 
 from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import mcc
-from bayescm.simulation.coverage import Method, Study
-from bayescm.studies.tables import Settings, run_cases
-from bayescm.validate import check_choice, fail
+from bayescm.papers import simulated
+from bayescm.simulation import Experiment, Method
+from bayescm.validate import check_choice
 
 TABLES = ("figure 5",)
-STEPS = (1, 10, 50, 100, 150, 200, 300)
+STEPS = (1, 10, 50, 100, 150, 200, 300)  # batches after which the intervals are made
 BATCH = 100
-_TRAINING, _TREES, _GRID = 1000, 100, 400
-_DRAWS = 4000
+TRAINING, TREES, GRID = 1000, 100, 400
+DRAWS = 4000
 
 
 def surface(points: np.ndarray) -> np.ndarray:
@@ -48,32 +50,30 @@ def surface(points: np.ndarray) -> np.ndarray:
     return ndtr(wave - 0.5)
 
 
-def forest_cells(rng: np.random.Generator, *, trees: int = _TREES) -> np.ndarray:
+def forest_cells(rng: np.random.Generator, *, trees: int = TREES) -> np.ndarray:
     """Train a random forest on 1,000 examples of equation (9); return its cell probabilities."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    points = rng.uniform(0, 3, (_TRAINING, 2))
-    labels = rng.random(_TRAINING) < surface(points)
+    points = rng.uniform(0, 3, (TRAINING, 2))
+    labels = rng.random(TRAINING) < surface(points)
     seed = int(rng.integers(2**31))
     forest = RandomForestClassifier(trees, max_features="sqrt", random_state=seed)
     forest.fit(points, labels)
-    middles = (np.arange(_GRID) + 0.5) * 3 / _GRID
+    middles = (np.arange(GRID) + 0.5) * 3 / GRID
     grid = np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2)
-    said, positive = forest.predict(grid), surface(grid)
+    predicted, positive = forest.predict(grid), surface(grid)
     shares = np.stack([1 - positive, positive])
-    return np.stack([(shares * ~said).mean(axis=1), (shares * said).mean(axis=1)], axis=1)
+    return np.stack([(shares * ~predicted).mean(axis=1), (shares * predicted).mean(axis=1)], axis=1)
 
 
-def generate(rng: np.random.Generator) -> tuple[xr.DataArray, Mapping[str, float]]:
+def batches(rng: np.random.Generator) -> tuple[xr.DataArray, Mapping[str, float]]:
     """Return the evidence after some of 300 batches, and the true MCC at each of these."""
     cells = forest_cells(rng)
-    batches = rng.multinomial(BATCH, cells.ravel(), max(STEPS)).cumsum(axis=0)
-    tables = batches[np.array(STEPS) - 1].reshape(-1, 2, 2)
+    sums = rng.multinomial(BATCH, cells.ravel(), max(STEPS)).cumsum(axis=0)
+    tables = sums[np.array(STEPS) - 1].reshape(-1, 2, 2)
     counts = from_matrix(tables, labels=[0, 1], dims=("step",)).assign_coords(step=list(STEPS))
-    return counts, {_named(step): float(mcc(cells)) for step in STEPS}
+    return counts, {_measure_after(step): float(mcc(cells)) for step in STEPS}
 
 
-def _named(step):
+def _measure_after(step):
     return f"mcc after {step}"
 
 
@@ -83,36 +83,35 @@ def of_the_truth(
     """Return equal-tailed posterior intervals of the true MCC; NaN where there is no posterior."""
     ends = {}
     for step, cells in zip(counts["step"].values, counts.values, strict=True):
-        proper = (cells + concentration > 0).all()
-        posterior = dirichlet_multinomial(cells, concentration=concentration) if proper else None
-        ends[_named(step)] = (
-            posterior.distribution(mcc).eti(prob) if posterior else np.full(2, np.nan)
-        )
+        ends[_measure_after(step)] = np.full(2, np.nan)
+        if (cells + concentration > 0).all():
+            posterior = dirichlet_multinomial(cells, concentration=concentration)
+            ends[_measure_after(step)] = posterior.distribution(mcc).eti(prob)
     return ends
 
 
 def of_the_next_100(counts: xr.DataArray, *, prob: float, kind: str) -> Mapping[str, np.ndarray]:
     """Return intervals of the MCC of the next 100 examples, from draws, as algorithm 1 has them."""
     rng = np.random.default_rng(counts.values.ravel().tolist())
-    size = _DRAWS if kind == "eti" else 1000
+    size = DRAWS if kind == "eti" else 1000
     return {
-        _named(step): _predicted(cells, size, prob, kind, rng)
+        _measure_after(step): _predictive_interval(cells, size, prob, kind, rng)
         for step, cells in zip(counts["step"].values, counts.values, strict=True)
     }
 
 
-def _predicted(cells, size, prob, kind, rng):
+def _predictive_interval(cells, size, prob, kind, rng):
     if not cells.all():
         return np.full(2, np.nan)
     theta = dirichlet.draw(cells.astype(float), size, rng, axes=2).reshape(size, 4)
-    drawn = rng.multinomial(BATCH, theta / theta.sum(-1, keepdims=True))
-    values = mcc(drawn.reshape(size, 2, 2))
+    tables = rng.multinomial(BATCH, theta / theta.sum(-1, keepdims=True)).reshape(size, 2, 2)
+    values = mcc(tables)
     values = np.sort(values[~np.isnan(values)])
     if kind == "eti":
         return np.quantile(values, [(1 - prob) / 2, (1 + prob) / 2])
-    held = int(np.ceil(prob * len(values)))
-    start = np.argmin(values[held - 1 :] - values[: len(values) - held + 1])
-    return values[[start, start + held - 1]]
+    inside = int(np.ceil(prob * len(values)))
+    start = np.argmin(values[inside - 1 :] - values[: len(values) - inside + 1])
+    return values[[start, start + inside - 1]]
 
 
 METHODS: dict[str, Method] = {
@@ -122,22 +121,11 @@ METHODS: dict[str, Method] = {
     "10 % of the next 100, equal tails": partial(of_the_next_100, prob=0.1, kind="eti"),
     "10 % of the next 100, shortest of 1000": partial(of_the_next_100, prob=0.1, kind="hdi"),
 }
-
-
-def study() -> Study:
-    """
-    Return the study, ready for `bayescm.simulation.coverage.run`.
-
-    Examples
-    --------
-    >>> list(study().methods)[0]
-    '10 % of the truth, Haldane'
-    """
-    return Study("caelen algorithm 4", generate, METHODS)
+EXPERIMENT = Experiment("caelen-sequential", {1: ()}, batches, METHODS)
 
 
 def table(
-    name: str = "figure 5", case: int | None = None, settings: Settings | None = None
+    name: str = "figure 5", case: int | None = None, *, data: str | None = None, **options: Any
 ) -> pd.DataFrame:
     """
     Return how often each interval holds the true MCC after 1 to 300 batches.
@@ -147,8 +135,11 @@ def table(
     name : {"figure 5"}
     case : int, optional
         There is one, 1.
-    settings : Settings, optional
-        How much is simulated, and where.
+    data : None
+        The experiment needs no data files.
+    **options
+        ``replications``, ``seed``, ``jobs``, ``journal`` and ``progress`` of
+        `bayescm.simulation.Experiment.run`.
 
     Returns
     -------
@@ -156,10 +147,8 @@ def table(
         With ``batches`` and, where the paper says one, ``published_doc``.
     """
     check_choice("table", name, list(TABLES))
-    if case not in (None, 1):
-        raise fail("no such case", case, "1", "leave case out")
-    frame = run_cases(0, {1: study()}, settings or Settings()).drop(columns="table")
+    frame = simulated(EXPERIMENT, case, **options)
     frame.insert(1, "batches", frame["measure"].str.removeprefix("mcc after ").astype(int))
-    shown = frame["method"].str.contains("next 100") & (frame["batches"] >= 150)
-    frame["published_doc"] = np.where(shown, 0.9, np.nan)
+    printed = frame["method"].str.contains("next 100") & (frame["batches"] >= 150)
+    frame["published_doc"] = np.where(printed, 0.9, np.nan)
     return frame

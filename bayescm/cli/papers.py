@@ -1,4 +1,4 @@
-"""``bayescm study``: the papers' simulations, our figures beside the published ones."""
+"""``bayescm paper``: the papers' simulations, our figures beside the published ones."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,11 +8,11 @@ import typer
 from bayescm.cli.options import Format, FormatOption
 
 
-def study(
+def paper(
     name: Annotated[
         str,
         typer.Argument(
-            help="The study, such as wang-li or judges; an unknown name lists all.",
+            help="The work, such as wang-li or caelen; an unknown name lists all.",
             show_default=False,
         ),
     ],
@@ -31,7 +31,7 @@ def study(
         typer.Option("--jobs", help="Number of processes (-1: all cores), or a Dask scheduler."),
     ] = "-1",
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with the data files a study needs.")
+        Path | None, typer.Option("--data", help="Folder with the data files that a table needs.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -45,18 +45,18 @@ def study(
     style: FormatOption = Format.table,
 ) -> None:
     """Degree of confidence and length of intervals, simulated as in a paper."""
-    import bayescm as bcm
     from bayescm.cli.output import show
+    from bayescm.papers import run_paper
 
-    frame = bcm.studies.run_study(
+    frame = run_paper(
         name,
         table,
         case,
-        out=out,
         replications=replications,
         jobs=int(jobs) if jobs.lstrip("-").isdigit() else jobs,
         seed=seed,
         data=None if data is None else str(data),
+        out=out,
         progress=True,
     )
     show(frame, style.value)

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+from reference_cases import DATA, data_file
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from bayescm.studies.classifiers import PrunedTree, classifier
+from bayescm.papers.learners import Gaussians, PrunedTree, Rows, classifier
 
 X, Y = load_breast_cancer(return_X_y=True)
 NOISE = np.random.default_rng(0).standard_normal((200, 5))
@@ -49,3 +50,32 @@ def test_more_than_two_classes_and_string_labels():
     x, y = load_iris(return_X_y=True)
     names = np.array(["a", "b", "c"])[y]
     assert (PrunedTree(random_state=0).fit(x, names).predict(x) == names).mean() > 0.9
+
+
+def test_random_class_sizes_on_request():
+    _, classes = Gaussians(2, 1, 1, balanced=False).sample(np.random.default_rng(0), 200)
+    assert classes.sum() not in (100, 0)
+
+
+def test_swapped_classes_are_the_same_population():
+    first, _ = Gaussians(3, 2, 4).sample(np.random.default_rng(0), 4000)
+    second, classes = Gaussians(3, 2, 4, swapped=True).sample(np.random.default_rng(0), 4000)
+    for rows, shift, scale in [(classes == 0, 2, 4), (classes == 1, 0, 1)]:
+        np.testing.assert_allclose(second[rows].mean(0), shift, atol=0.2)
+        np.testing.assert_allclose(second[rows].var(0), scale, rtol=0.15)
+    assert not np.allclose(first, second)
+
+
+def test_letters_and_gamma_rays():
+    folder = str(data_file("uci/letter.csv.gz").parent)
+    letters, letter_classes = Rows("letter", folder).sample(np.random.default_rng(0), 200)
+    rays, ray_classes = Rows("magic", str(DATA)).sample(np.random.default_rng(0), 200)
+    assert letters.shape == (200, 16)
+    assert rays.shape == (200, 10)
+    assert letter_classes.sum() == round(200 * 9940 / 20_000)
+    assert ray_classes.sum() == 100
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"magic.csv.gz is missing.*UCI.*--data"):
+        Rows("magic", str(tmp_path))

@@ -1,0 +1,198 @@
+"""
+The experiments of five published works, simulated again: our figures beside the printed ones.
+
+Each work is a module, loaded on first use (``bayescm.papers.wang_li``): its tables are named in
+``TABLES``, and its function ``table`` returns one of them. `run_paper` runs a table by the names of
+the command line. What a work prints is in the CSV file of its name.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import lazy_loader
+import pandas as pd
+
+from bayescm.evidence.files import replacing
+from bayescm.simulation import Experiment, Repeated
+from bayescm.validate import check_choice, fail, suggest
+
+WORKS = ("caelen", "caelen_sequential", "thesis", "wang_2015", "wang_li", "yuan_jiang")
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, WORKS)
+__all__ = [*WORKS, "run_paper"]
+
+
+def run_paper(
+    name: str,
+    table: str | None = None,
+    case: int | None = None,
+    *,
+    replications: int = 300,
+    jobs: int | str = 1,
+    seed: int = 0,
+    data: str | None = None,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """
+    Run the experiments of a published work again.
+
+    Parameters
+    ----------
+    name : {"caelen", "caelen-sequential", "thesis", "wang-2015", "wang-li", "yuan-jiang"}
+        The work.
+    table : str, optional
+        One of its tables; by default all, one below the other.
+    case : int, optional
+        One case of the table.
+    replications : int
+        Number of data sets simulated in each case.
+    jobs : int or str
+        Number of processes (-1: one for each core), or the address of a Dask scheduler; see
+        `bayescm.simulation.run`.
+    seed : int
+    data : str, optional
+        Folder of the data files, for the tables that need some.
+    out : path, optional
+        File of the table, ``.csv`` or ``.parquet``. The folder ``<out>.journal`` keeps the finished
+        replications, and the same call resumes from there.
+    progress : bool
+        Show a progress bar with the time left.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Our figures, and the printed ones in columns ``published_*``.
+
+    Raises
+    ------
+    ValueError
+        If the work, table or case does not exist, or a data file is missing.
+
+    Examples
+    --------
+    >>> run_paper("wang-2015", "2").shape
+    (30, 7)
+    """
+    names = [work.replace("_", "-") for work in WORKS]
+    if name not in names:
+        ours = (
+            "the package's own simulations are run in its source tree: python docs/validation NAME"
+        )
+        raise fail("unknown paper", name, names, f"{suggest(name, names)} {ours}".strip())
+    work = import_module(f"bayescm.papers.{name.replace('-', '_')}")
+    if table is not None:
+        check_choice("table", table, list(work.TABLES))
+    elif case is not None and len(work.TABLES) > 1:
+        raise fail("a case needs a table", case, work.TABLES, "pass a table too")
+    path = None if out is None else _check_out(Path(out))
+    journal = None if path is None else path.with_name(path.name + ".journal")
+    options = {"replications": replications, "seed": seed, "jobs": jobs, "journal": journal}
+    parts = [
+        work.table(each, case, data=data, progress=progress, **options)
+        for each in (work.TABLES if table is None else [table])
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    if path is not None:
+        with replacing(path) as part:
+            if path.suffix == ".csv":
+                frame.to_csv(part, index=False, float_format="%.6g")
+            else:
+                frame.to_parquet(part, index=False)
+    return frame
+
+
+def _check_out(path):
+    if path.suffix not in (".csv", ".parquet"):
+        raise fail("unknown file format", str(path), "a name in .csv or .parquet", "rename it")
+    if not path.parent.is_dir():
+        raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
+    return path
+
+
+def simulated(
+    experiment: Experiment | Repeated,
+    case: int | None = None,
+    *,
+    replications: int = 300,
+    seed: int = 0,
+    **options: Any,
+) -> pd.DataFrame:
+    """
+    Return the table of an experiment.
+
+    ``options`` are the jobs, the journal and the progress bar, which a `Repeated` does without: it
+    is simulated in this process.
+    """
+    if isinstance(experiment, Repeated):
+        return experiment.run(case, replications=replications, seed=seed)
+    return experiment.run(case, replications=replications, seed=seed, **options)
+
+
+def published(name: str) -> pd.DataFrame:
+    """Return the figures that a work prints, from ``bayescm/papers/<name>.csv``."""
+    return pd.read_csv(str(files("bayescm.papers") / f"{name}.csv"))
+
+
+def beside(ours: pd.DataFrame, theirs: pd.DataFrame, on: list[str]) -> pd.DataFrame:
+    """Put the published columns beside ours as ``published_*``; what is not printed is NaN."""
+    renamed = theirs.rename(columns=lambda name: name if name in on else f"published_{name}")
+    return ours.merge(renamed, how="left", on=on)
+
+
+# The columns that identify a row of a table, and half a unit of the last digit that papers print.
+IDENTIFIERS = ("table", "case", "learner", "measure", "method", "delta")
+ROUNDING = {"doc": 0.0005, "il": 0.0005, "center": 0.005}
+
+
+def gaps(
+    table: pd.DataFrame,
+    *,
+    replications: int,
+    reason: Callable[[pd.Series], str],
+    largest: float = 3.0,
+) -> pd.DataFrame:
+    """
+    Return the published figures that ours differ from by more than so many standard errors.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Ours beside the published figures, see `beside`.
+    replications : int
+        How many replications the paper has.
+    reason : callable
+        What is known of the reason, given a row of the answer.
+    largest : float, default 3
+        In standard errors of the difference: ours, theirs, and the rounding of the print.
+
+    Returns
+    -------
+    DataFrame
+        The columns that name a row of the table, and ``figure`` (doc, il or center), ``ours``,
+        ``published``, ``z`` and ``reason``.
+    """
+    rows = []
+    for _, row in table.iterrows():
+        for figure in ROUNDING:
+            printed = row.get(f"published_{figure}", float("nan"))
+            if pd.notna(printed) and pd.notna(row[figure]):
+                z = (row[figure] - printed) / _standard_error(row, figure, printed, replications)
+                names = {name: row[name] for name in IDENTIFIERS if name in row}
+                figures = {"ours": row[figure], "published": printed, "z": z}
+                rows.append(names | {"figure": figure} | figures)
+    frame = pd.DataFrame(rows)
+    frame = frame[frame["z"].abs() > largest].reset_index(drop=True)
+    return frame.assign(reason=[reason(row) for _, row in frame.iterrows()])
+
+
+def _standard_error(row, figure, printed, replications):
+    """Return the standard error of the difference; a share of 0 or 1 is not taken for certain."""
+    ours = row[f"{figure}_se"]
+    theirs = ours * (row["replications"] / replications) ** 0.5
+    if figure == "doc":
+        share = (printed * replications + 0.5) / (replications + 1)
+        theirs = (share * (1 - share) / (replications + 2)) ** 0.5
+    return (ours**2 + theirs**2 + ROUNDING[figure] ** 2 / 3) ** 0.5

@@ -1,0 +1,366 @@
+"""
+The populations and the learners of the papers' experiments, and what a cross-validation is made of.
+
+A `CrossValidation` says which population is sampled, which learner is trained and in which designs
+it is cross-validated. `cross_validate` draws a sample and returns the counts of its folds, and
+`expected_measures` returns what is taken for true: the mean of a measure over training sets.
+"""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from bayescm.evidence import from_matrix
+from bayescm.evidence.splits import BlockedThreeByTwo, FiveByTwo
+from bayescm.measures.labelled import measure
+from bayescm.validate import fail
+
+# The files of the data sets, and what the archive calls them.
+SOURCES = {
+    "letter": ("letter.csv.gz", "Letter Recognition, doi:10.24432/C5ZP40"),
+    "magic": ("magic.csv.gz", "MAGIC Gamma Telescope, doi:10.24432/C52C8B"),
+}
+
+
+@dataclass(frozen=True)
+class Gaussians:
+    """
+    Two Gaussian classes: standard normal, and shifted and scaled in every feature.
+
+    Attributes
+    ----------
+    features : int
+        Number of features d.
+    shift : float
+        Mean of every feature in the positive class (the other one has 0).
+    scale : float
+        Variance of every feature in the positive class (the other one has 1).
+    balanced : bool
+        Whether samples have equally many examples of both classes, or random numbers.
+    swapped : bool
+        Whether the standard normal class is the positive one, and the other one is not.
+    """
+
+    features: int
+    shift: float
+    scale: float
+    balanced: bool = True
+    swapped: bool = False
+
+    def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return features (size, d) and classes (size,)."""
+        if self.balanced:
+            classes = np.repeat([0, 1], [size - size // 2, size // 2])
+        else:
+            classes = rng.integers(0, 2, size)
+        features = rng.standard_normal((size, self.features))
+        moved = classes == (0 if self.swapped else 1)
+        features[moved] = self.shift + np.sqrt(self.scale) * features[moved]
+        return features, classes
+
+
+@dataclass(frozen=True)
+class Rows:
+    """
+    The rows of a data set, to be sampled with replacement.
+
+    Attributes
+    ----------
+    name : {"letter", "magic"}
+        Letters A to M against N to Z; gamma rays against as many hadrons (13,376 rows).
+    folder : str
+        Where the files ``letter.csv.gz`` and ``magic.csv.gz`` are: the archive's own, compressed.
+    balanced : bool
+        Whether samples have exactly the population's class proportions, or random ones.
+    """
+
+    name: str
+    folder: str | None
+    balanced: bool = True
+
+    def __post_init__(self):
+        # A missing file is an error before anything is simulated.
+        find_file(*SOURCES[self.name], self.folder)
+
+    def sample(self, rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return features (size, d) and classes (size,)."""
+        features, classes = read_rows(self.name, self.folder)
+        if not self.balanced:
+            rows = rng.integers(0, len(classes), size)
+        else:
+            positive = round(size * float(classes.mean()))
+            rows = np.concatenate(
+                [
+                    rng.choice(np.flatnonzero(classes == label), number)
+                    for label, number in [(0, size - positive), (1, positive)]
+                ]
+            )
+        return features[rows], classes[rows]
+
+
+@cache
+def read_rows(name: str, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return features (n, d) and classes (n,) of a data set."""
+    table = pd.read_csv(find_file(*SOURCES[name], folder), header=None)
+    if name == "letter":
+        return table.iloc[:, 1:].to_numpy(float), (table[0] <= "M").to_numpy(int)
+    classes = (table.iloc[:, -1] == "g").to_numpy(int)
+    # The paper has 13,376 examples, twice the number of hadrons.
+    gammas = np.random.default_rng(0).choice(np.flatnonzero(classes == 1), 6688, replace=False)
+    balanced = np.concatenate([gammas, np.flatnonzero(classes == 0)])
+    return table.iloc[balanced, :-1].to_numpy(float), classes[balanced]
+
+
+def find_file(name: str, source: str, folder: str | None) -> Path:
+    """Return the path of a data file, in a folder or its ``uci``, or say where it comes from."""
+    for directory in [] if folder is None else [Path(folder), Path(folder) / "uci"]:
+        if (directory / name).exists():
+            return directory / name
+    form = "gzipped, without a header" if name.endswith(".gz") else "without a header"
+    raise fail(
+        f"the data file {name} is missing",
+        folder,
+        f"a folder that has it: the UCI archive's {source}, {form}",
+        "download it and pass data= (on the command line --data) with its folder",
+    )
+
+
+class PrunedTree(DecisionTreeClassifier):
+    """
+    A classification tree with the default settings of R's rpart.
+
+    A node is split if it has 20 examples, a leaf has at least 7, and subtrees that save less than
+    1% of the root's errors for each of their leaves are cut (cost complexity in training errors,
+    where scikit-learn's own pruning counts impurity).
+
+    References
+    ----------
+    Breiman, L., Friedman, J., Olshen, R. & Stone, C. (1984). Classification and regression trees.
+    doi:10.1201/9781315139470
+    """
+
+    def __init__(self, *, cp: float = 0.01, random_state: Any = None):
+        super().__init__(min_samples_split=20, min_samples_leaf=7, random_state=random_state)
+        self.cp = cp
+
+    def fit(self, X: Any, y: Any) -> "PrunedTree":
+        """Grow the tree and cut it back."""
+        super().fit(X, y)
+        self.label_ = self.classes_[self._pruned_labels()]
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the majority class of the leaf that each example falls into."""
+        return self.label_[self.apply(X)]
+
+    def _pruned_labels(self):
+        """Return, for each node, the class that the pruned tree gives to its examples."""
+        tree = self.tree_
+        share = tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1, keepdims=True)
+        errors = tree.weighted_n_node_samples * (1 - share.max(axis=1))
+        split = tree.children_left >= 0
+        while self._cut_weakest(split, errors):
+            pass
+        label = share.argmax(axis=1)
+        # Children have higher numbers than their parents.
+        for node in range(tree.node_count):
+            if not split[node] and tree.children_left[node] >= 0:
+                for child in (tree.children_left[node], tree.children_right[node]):
+                    label[child], split[child] = label[node], False
+        return label
+
+    def _cut_weakest(self, split, errors):
+        """Cut the subtree that saves the fewest errors for each of its leaves, if it is too few."""
+        left, right = self.tree_.children_left, self.tree_.children_right
+        below, leaves = errors.copy(), np.ones(len(errors))
+        for node in np.flatnonzero(split)[::-1]:
+            below[node] = below[left[node]] + below[right[node]]
+            leaves[node] = leaves[left[node]] + leaves[right[node]]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            saved = np.where(split, (errors - below) / (leaves - 1), np.inf)
+        weakest = int(saved.argmin())
+        if not saved[weakest] < self.cp * errors[0]:
+            return False
+        self._unsplit(split, weakest)
+        return True
+
+    def _unsplit(self, split, node):
+        if split[node]:
+            split[node] = False
+            self._unsplit(split, self.tree_.children_left[node])
+            self._unsplit(split, self.tree_.children_right[node])
+
+
+class Perceptron(MLPClassifier):
+    """One hidden layer of five units, trained for 100 steps, without a convergence warning."""
+
+    def __init__(self, *, random_state: Any = None):
+        super().__init__(
+            (5,),
+            activation="tanh",
+            solver="lbfgs",
+            alpha=1e-3,
+            max_iter=100,
+            tol=1e-6,
+            random_state=random_state,
+        )
+
+    def fit(self, X: Any, y: Any) -> "Perceptron":
+        """Train for 100 steps at most."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return super().fit(X, y)
+
+
+def classifier(name: str, *, gamma: float | None = None, seed: int = 0) -> Any:
+    """
+    Return an unfitted classifier of the papers.
+
+    Parameters
+    ----------
+    name : {"tree", "perceptron", "svm", "linear svm", "logistic", "bayes", "knn"}
+        A pruned tree, a perceptron with one hidden layer, a support vector machine with a Gaussian
+        or (strongly regularised) a linear kernel, logistic regression, naive Bayes, five nearest
+        neighbours.
+    gamma : float, optional
+        Of the kernel, for features as they are; by default one over their number, for
+        standardised features (the default of R's e1071).
+    seed : int
+        Seed of a perceptron's first weights, and of a tree's choice between equal splits.
+
+    Returns
+    -------
+    estimator
+    """
+    if name == "tree":
+        return PrunedTree(random_state=seed)
+    if name == "perceptron":
+        return make_pipeline(StandardScaler(), Perceptron(random_state=seed))
+    if name == "svm":
+        plain = SVC(gamma="auto" if gamma is None else gamma)
+        return make_pipeline(StandardScaler(), plain) if gamma is None else plain
+    return {
+        "linear svm": make_pipeline(StandardScaler(), SVC(kernel="linear", C=0.01)),
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression(C=1e6, max_iter=1000)),
+        "bayes": GaussianNB(),
+        "knn": KNeighborsClassifier(5),
+    }[name]
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """
+    A sample of a population, on which a classifier is cross-validated.
+
+    Attributes
+    ----------
+    population : Gaussians or Rows
+        What is sampled.
+    learner : str
+        Name of a `classifier`.
+    size : int
+        Number of examples in a sample.
+    designs : tuple of str
+        ``"10"`` (stratified ten-fold), ``"5x2"`` or ``"3x2"``; all on the same sample.
+    measures : tuple of str
+        The measures whose expected values are taken for true.
+    gamma : float, optional
+        Of the support vector machine's kernel.
+    share : float
+        Share of a sample that the classifiers whose measures count as true are trained on.
+    """
+
+    population: Any
+    learner: str
+    size: int
+    designs: tuple[str, ...] = ("10",)
+    measures: tuple[str, ...] = ("precision", "recall")
+    gamma: float | None = None
+    share: float = 0.9
+
+    def train(self, features: np.ndarray, classes: np.ndarray, rng: np.random.Generator) -> Any:
+        """Return a classifier trained on these examples, its own seed drawn from ``rng``."""
+        seed = int(rng.integers(2**31))
+        return classifier(self.learner, gamma=self.gamma, seed=seed).fit(features, classes)
+
+
+def cross_validate(rng: np.random.Generator, design: CrossValidation) -> tuple[Any, None]:
+    """Return the counts of a new sample's folds: of one design, or a mapping of several."""
+    features, classes = design.population.sample(rng, design.size)
+    counts = {}
+    for name in design.designs:
+        splitter, shape = _splitter(name, int(rng.integers(2**31)))
+        tables = []
+        for train, test in splitter.split(features, classes):
+            trained = design.train(features[train], classes[train], rng)
+            tables.append(_confusion(trained, features[test], classes[test]))
+        dims = ("repeat", "fold") if len(shape) == 2 else ("fold",)
+        counts[name] = from_matrix(np.reshape(tables, (*shape, 2, 2)), dims=dims)
+    return (counts if len(counts) > 1 else counts[design.designs[0]]), None
+
+
+def _splitter(name, seed):
+    if name == "5x2":
+        return FiveByTwo(random_state=seed), (5, 2)
+    if name == "3x2":
+        return BlockedThreeByTwo(random_state=seed), (3, 2)
+    return StratifiedKFold(int(name), shuffle=True, random_state=seed), (int(name),)
+
+
+def _confusion(trained, features, classes):
+    outcomes = 2 * classes + trained.predict(features)
+    return np.bincount(outcomes, minlength=4).reshape(2, 2)
+
+
+def expected_measures(
+    rng: np.random.Generator,
+    design: CrossValidation,
+    *,
+    training_sets: int = 300,
+    test_size: int = 4000,
+) -> Mapping[str, tuple[float, float]]:
+    """
+    Return the expected measures over training sets, and their standard errors.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of the training and test sets.
+    design : CrossValidation
+    training_sets : int
+        Number of training sets, of ``share * size`` examples each.
+    test_size : int
+        Number of fresh examples that each trained classifier is measured on.
+
+    Returns
+    -------
+    mapping of str to two floats
+        Without the training sets for which a measure is undefined.
+    """
+    tables = []
+    for _ in range(training_sets):
+        features, classes = design.population.sample(rng, round(design.share * design.size))
+        trained = design.train(features, classes, rng)
+        tables.append(_confusion(trained, *design.population.sample(rng, test_size)))
+    expected = {}
+    for name, values in measure(from_matrix(tables), list(design.measures)).items():
+        defined = values.values[~np.isnan(values.values)]
+        error = defined.std(ddof=1) / np.sqrt(len(defined))
+        expected[str(name)] = float(defined.mean()), float(error)
+    return expected

@@ -1,1 +1,0 @@
-"""The simulations of the published works, ours beside theirs."""
