@@ -19,12 +19,14 @@ THEMES = (
     "comparisons",
     "counts",
     "curves",
+    "folds",
     "groups",
     "judges",
     "meta_analysis",
     "online",
     "probabilities",
     "raters",
+    "selection",
     "sites",
 )
 

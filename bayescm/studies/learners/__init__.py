@@ -1,1 +1,0 @@
-"""Learners of many kinds: what their halves show, and how they rank."""
