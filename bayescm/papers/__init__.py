@@ -112,7 +112,7 @@ def _check_out(path):
     return path
 
 
-def simulated(
+def run_experiment(
     experiment: Experiment | Repeated,
     case: int | None = None,
     *,

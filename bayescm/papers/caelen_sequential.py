@@ -32,7 +32,7 @@ from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import mcc
-from bayescm.papers import simulated
+from bayescm.papers import run_experiment
 from bayescm.simulation import Experiment, Method
 from bayescm.validate import check_choice
 
@@ -147,7 +147,7 @@ def table(
         With ``batches`` and, where the paper says one, ``published_doc``.
     """
     check_choice("table", name, list(TABLES))
-    frame = simulated(EXPERIMENT, case, **options)
+    frame = run_experiment(EXPERIMENT, case, **options)
     frame.insert(1, "batches", frame["measure"].str.removeprefix("mcc after ").astype(int))
     printed = frame["method"].str.contains("next 100") & (frame["batches"] >= 150)
     frame["published_doc"] = np.where(printed, 0.9, np.nan)

@@ -26,7 +26,7 @@ from bayescm.classical.intervals import proportion
 from bayescm.direct import hierarchical_groups
 from bayescm.evidence.matrices import from_matrix
 from bayescm.measures.catalogue import resolve
-from bayescm.papers import simulated
+from bayescm.papers import run_experiment
 from bayescm.simulation import Experiment, Method
 from bayescm.validate import check_choice, fail
 
@@ -239,7 +239,7 @@ def table(
     """
     check_choice("table", name, list(TABLES))
     if name == "dependent":
-        return simulated(DEPENDENT, case, **options).assign(table=name)
+        return run_experiment(DEPENDENT, case, **options).assign(table=name)
     if case is not None and case not in range(1, len(SIZES) + 1):
         raise fail("no such case", case, f"1 to {len(SIZES)}", "leave it out to have all")
     coverage = coverage_of_proportions if name == "5" else coverage_of_f1

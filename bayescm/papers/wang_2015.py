@@ -21,7 +21,7 @@ import pandas as pd
 from bayescm.answers.interval import interval
 from bayescm.classical import fold_t
 from bayescm.distributions.beta import F1
-from bayescm.papers import beside, published, simulated
+from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import (
     CrossValidation,
     Gaussians,
@@ -172,7 +172,7 @@ def table(
     check_choice("table", name, list(TABLES))
     if name in ("2", "3"):
         return skewness(int(name), case)
-    ours = simulated(experiment(name, data), case, **options)
+    ours = run_experiment(experiment(name, data), case, **options)
     ours.insert(0, "table", int(name))
     ours.insert(2, "learner", [LEARNERS[(number - 1) % len(LEARNERS)] for number in ours["case"]])
     return beside(ours, published("wang_2015"), ["table", "case", "measure", "method"])

@@ -23,7 +23,7 @@ from bayescm.classical import fold_t
 from bayescm.direct import averaged_folds
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.over_folds import fold_macro, fold_micro
-from bayescm.papers import beside, published, simulated
+from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import (
     CrossValidation,
     Gaussians,
@@ -220,7 +220,7 @@ def table(
     check_choice("table", name, list(TABLES))
     if name == "11":
         return _average_ranks(data, **options)
-    ours = simulated(experiment(name, data), case, **options)
+    ours = run_experiment(experiment(name, data), case, **options)
     if name == "remark-4":
         return ours
     if name == "12":
@@ -238,7 +238,8 @@ def _shortest_that_cover(frame, level=0.95):
 def _average_ranks(data, **options):
     """Return average ranks over the 27 cases; what the journals have is not drawn again."""
     tables = [
-        simulated(experiment(str(number), data), **options).assign(table=number) for number in CASES
+        run_experiment(experiment(str(number), data), **options).assign(table=number)
+        for number in CASES
     ]
     frame = pd.concat(tables, ignore_index=True)
     frame["column"] = 100 * frame["table"] + frame["case"]

@@ -34,7 +34,7 @@ from bayescm.direct.arguments import labelled
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
 from bayescm.evidence.joint_cells import pour
-from bayescm.papers import beside, published, simulated
+from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import SOURCES, find_file
 from bayescm.simulation import Repeated, Replications
 from bayescm.validate import check_choice, fail
@@ -251,7 +251,7 @@ def table(
     check_choice("table", name, list(TABLES))
     if case is not None:
         raise fail(f"table {name} has no cases", case, "None", "leave case out")
-    frame = simulated(experiment(data), int(name), **options).drop(columns="case")
+    frame = run_experiment(experiment(data), int(name), **options).drop(columns="case")
     theirs: Any = published("yuan_jiang")
     theirs = theirs[theirs["table"] == int(name)].drop(columns="table")
     return beside(frame, theirs, ["rule", "method"]).assign(table=name)

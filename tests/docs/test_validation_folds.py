@@ -55,3 +55,9 @@ def test_training_sets_are_those_of_the_design(case):
     assert counts.sizes["fold"] == folds.TRAINING_SIZES[case].splits
     sizes = np.unique(counts.sum(["actual", "predicted"]))
     assert sizes.tolist() == ([40] if case == 1 else [33])
+
+
+def test_cases_of_real_data_name_the_option_of_their_folder(monkeypatch):
+    monkeypatch.delenv("BAYESCM_DATA", raising=False)
+    with pytest.raises(ValueError, match=r"letter.csv.gz is missing.*--data"):
+        folds.paper_folds(np.random.default_rng(1), *folds.PAPER_CASES[16])
