@@ -27,9 +27,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bayescm.answers.joint import envelope
-from bayescm.classical.delta import moments
+from bayescm.classical.intervals import (
+    MultinomialSamples,
+    delta_moments,
+    multinomial_samples,
+)
 from bayescm.classical.max_z import max_abs_z
-from bayescm.classical.samples import Samples, samples
 from bayescm.direct.arguments import labelled
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
@@ -164,7 +167,7 @@ def joint_coverage(
     that over the true value. ``posterior`` are the simultaneous credible intervals.
     """
     joint = population(source, rules, data, replications.seed)
-    evaluation = samples(joint.outcomes(joint.shares), list(measures))
+    evaluation = multinomial_samples(joint.outcomes(joint.shares), list(measures))
     truth = evaluation.evaluate(evaluation.matrices(joint.shares[None])).ravel()
     width = len(measures)
     sets = {RULES[j]: np.arange(width) + j * width for j in range(rules)}
@@ -192,10 +195,10 @@ def _means(total, number):
     return {"doc": doc, "doc_se": error, "il": length, "relative_il": relative}
 
 
-def _intervals(evaluation: Samples, counts, parameters, rng) -> dict[str, np.ndarray]:
+def _intervals(evaluation: MultinomialSamples, counts, parameters, rng) -> dict[str, np.ndarray]:
     z = float(ndtri(0.975))
-    estimate, covariance = moments(evaluation, counts[None])
-    _, blurred = moments(evaluation, counts[None], blur="shared", z=z)
+    estimate, covariance = delta_moments(evaluation, counts[None])
+    _, blurred = delta_moments(evaluation, counts[None], blur="shared", z=z)
     block = np.ix_(parameters, parameters)
     halves = {
         "individual": z * np.sqrt(np.diag(covariance))[parameters],

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.summary import summary
-from bayescm.classical.probabilities.isotonic import corp
+from bayescm.classical.probabilities import corp
 from bayescm.curves import calibration
 from bayescm.curves.calibration.views import views
 from bayescm.plots import style

@@ -13,7 +13,7 @@ from bayescm.evidence.judged.as_classifier import judge_as_classifier, of_classi
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.scored.attempts import is_attempts
 from bayescm.evidence.scored.results import is_results
-from bayescm.planning.labels_worth import labels_worth
+from bayescm.planning.labels import labels_worth
 from bayescm.posterior.route import default_model, members_of, posterior_of
 from bayescm.reporting import cautions, figures, methods, sections
 from bayescm.reporting.progress import progress

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from bayescm import curves
-from bayescm.classical.delong import delong, delong_compare
+from bayescm.classical.curves import delong, delong_compare
 from bayescm.curves import drawing
 from bayescm.curves.numbers import interval_of
 from bayescm.curves.whole import GRID

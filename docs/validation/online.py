@@ -16,13 +16,12 @@ from bayescm.measures.catalogue import resolve
 from bayescm.measures.defaults import WATCHED
 from bayescm.measures.forecasts import Forecasts
 from bayescm.measures.labelled import of_variable
-from bayescm.online.acting.promoting import FUTILE, PROMOTE, Rule, decided, looks
+from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses
 from bayescm.online.forecasts import estimates
-from bayescm.online.forecasts.rules import TOLERANCE, judged
+from bayescm.online.forecasts.rules import TOLERANCE, evaluate_rules
 from bayescm.online.forecasts.tables import EDGES, forecast_table, middles
-from bayescm.online.rules import RULES, alarms
+from bayescm.online.rules import RULES, MonitoredSeries, alarms
 from bayescm.online.series import history
-from bayescm.online.stream import Stream
 from bayescm.online.updating import intervals
 from bayescm.priors import elicit
 from bayescm.simulation import Experiment, Repeated, Replications
@@ -337,15 +336,15 @@ def promotions(replications: Replications, measure: str, better: float) -> list[
     rng = replications.generator()
     n = EXAMPLES * np.arange(1, LOOKS + 1)
     rules = [Rule(0.0, prob, planned) for prob in PROBS for planned in (None, EXAMPLES * LOOKS)]
-    decisions: list[list[np.ndarray]] = [[] for _ in rules]
+    by_rule: list[list[np.ndarray]] = [[] for _ in rules]
     for start in range(0, replications.number, CHUNK):
         streams = outcomes_of_streams(rng, better, min(CHUNK, replications.number - start))
         cumulated = streams.assign(counts=streams["counts"].cumsum("step"))
-        differences = looks(cumulated, resolve(measure), random_seed=rng)
-        for decisions_of_rule, rule in zip(decisions, rules, strict=True):
-            decisions_of_rule.append(decided(differences, n, rule))
+        analyses = interim_analyses(cumulated, resolve(measure), random_seed=rng)
+        for parts, rule in zip(by_rule, rules, strict=True):
+            parts.append(decisions(analyses, n, rule))
     rows = []
-    for rule, parts in zip(rules, decisions, strict=True):
+    for rule, parts in zip(rules, by_rule, strict=True):
         by_batch = np.concatenate(parts)
         last, undecided = by_batch[:, -1], (by_batch == "go on").sum(axis=1)
         rows.append(
@@ -522,11 +521,9 @@ def binned_batches(
 
 def first_alarm_of_forecasts(batches: xr.DataArray, start: int = 0) -> float:
     """Return the step of the first alarm from a step on, NaN where there is none."""
-    before = np.zeros(batches.shape[1:], batches.dtype)
-    memory: dict[str, Any] = {"forgetting": 1.0, "window": None}
-    stream = Stream(batches, 0, 0, before, memory, None)
+    series = MonitoredSeries(batches, 0, {"forgetting": 1.0, "window": None}, None)
     measures = of_variable(list(TOLERANCE), "probabilities")
-    table = judged(stream, measures, middles(batches), horizon=STREAM)
+    table = evaluate_rules(series, measures, middles(batches), horizon=STREAM)
     return float(table["step"][table["step"] >= start].min())
 
 

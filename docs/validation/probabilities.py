@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from bayescm.answers.asking import answers_of
-from bayescm.classical.probabilities.isotonic import isotonic_band
+from bayescm.classical.probabilities import isotonic_band
 from bayescm.direct.calibration import calibration
 from bayescm.evidence.scored.probabilities import from_probabilities
 from bayescm.measures.catalogue import resolve

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import golden_evidence as e
+from validation import experiments, result_name
 
 import bayescm as bcm
 
@@ -25,58 +26,13 @@ REPORTS = {
     "results": lambda: (e.results(), {}),
 }
 PAGES = ("/", "/classifier?name=" + quote("spam filter"), "/metrics", "/healthz", "/nowhere")
-# Studies, and tables of those that have several, whose first case is quick and needs no data file.
-STUDIES = (
-    "agreement",
-    "attempts",
-    "best",
-    "binned-intervals",
+# Tables of papers, and experiments of our own, whose first case is quick and needs no data file.
+PAPERS = (
     "caelen / figure 3",
     "caelen-sequential",
-    "calibration-bands",
-    "challengers",
-    "class-probabilities / coverage",
-    "class-probabilities / softmax",
-    "class-probabilities / softmax-pairs",
-    "comparisons / paired",
-    "comparisons / jointly",
-    "comparisons / rows",
-    "crossed",
-    "curves / curves",
-    "curves / paired",
-    "curves / choice",
-    "curves / weighted",
-    "designs",
-    "differing-folds",
-    "forecast-streams / healthy",
-    "forecast-streams / drifting",
-    "gaps",
-    "groups",
-    "hard-counts",
-    "judges / coverage",
-    "judges / comparisons",
-    "judges / real",
-    "label-errors",
-    "labelling",
-    "many-classes",
-    "meta-regression",
-    "online / truth from the prior",
-    "online / fixed truth",
-    "online / drift",
-    "pairs",
-    "priors",
-    "probabilities / bands",
-    "ranks",
-    "raters",
-    "run-length / alarms",
-    "run-length / healthy",
-    "site-pairs",
-    "sites",
     "thesis / 5",
     "thesis / 6",
     "thesis / dependent",
-    "training-sizes",
-    "transfer",
     "wang-2015 / 2",
     "wang-2015 / 3",
     "wang-2015 / 4",
@@ -84,8 +40,55 @@ STUDIES = (
     "wang-li / 3",
     "wang-li / 5",
     "wang-li / remark-4",
+)
+EXPERIMENTS = (
+    "agreement",
+    "attempts_successes",
+    "best",
+    "binned_intervals",
+    "calibration_bands",
+    "challengers",
+    "class_probabilities_coverage",
+    "class_probabilities_softmax",
+    "class_probabilities_softmax_differences",
+    "comparisons_jointly",
+    "comparisons_paired",
+    "comparisons_rows",
+    "crossed_groups",
+    "curves_coverage",
+    "curves_paired",
+    "curves_threshold",
+    "curves_weighted",
+    "differing_folds",
+    "fixed_totals",
+    "forecast_streams_drifting",
+    "forecast_streams_healthy",
+    "gaps",
+    "groups_sites",
+    "hard_counts",
+    "judges_coverage",
+    "judges_differences",
+    "judges_real",
+    "label_errors",
+    "many_classes",
+    "meta_regression",
+    "noisy_labels",
+    "online_drift",
+    "online_fixed",
+    "online_prior",
+    "pairs",
+    "plan_labels",
+    "priors",
+    "probabilities_bands",
+    "ranks",
+    "run_length_alarms",
+    "run_length_healthy",
+    "sites_calibration",
+    "sites_differences",
+    "training_sizes",
+    "transfer",
     "weights",
-    "worst",
+    "worst_slices",
 )
 
 
@@ -150,10 +153,12 @@ def _without_markup(page):
     return re.sub(r"(_seconds|_created|process_\w+)(\{[^}]*\})? \S+", r"\1 <time>", text)
 
 
-def study(name: str) -> object:
-    """Return two replications of the first case of a study, by its name and table."""
-    from bayescm.studies.command import run_study
-
-    study, _, table = name.partition(" / ")
-    answer = run_study(study, table or None, case=1, replications=2, seed=0, jobs=1)
+def simulation(name: str) -> object:
+    """Return two replications of the first case of a paper's table, or of an experiment."""
+    if name in PAPERS:
+        work, _, table = name.partition(" / ")
+        answer = bcm.papers.run_paper(work, table or None, case=1, replications=2, seed=0)
+    else:
+        (experiment,) = (each for each in experiments() if result_name(each) == name)
+        answer = experiment.run(min(experiment.cases), replications=2, seed=0)
     return answer.drop(columns=[each for each in ("version", "seconds") if each in answer])

@@ -1,6 +1,6 @@
 """Record the golden outputs: ``python tests/golden/recorded.py [PART]`` in the environment.
 
-Writes ``recorded/*.json``, one file for calls, commands, reports, pages and studies. An output that
+Writes ``recorded/*.json``, one file for calls, commands, reports, pages and simulations. An output that
 is recorded already and differs is written only with ``--replace REASON --reference SOURCE``: what
 was recorded, what is now and the reference by other code go to ``recorded/replaced.csv``. Entries
 keep the seconds they took: ``test_golden.py`` runs the quick ones in every suite.
@@ -21,7 +21,7 @@ from golden_figures import differences, flatten
 
 FOLDER = Path(__file__).parent / "recorded"
 SEEDS = 8  # that Monte Carlo errors of calls are learned from
-PARTS = ("calls", "commands", "reports", "pages", "studies")
+PARTS = ("calls", "commands", "reports", "pages", "simulations")
 
 
 def answers(part: str) -> dict:
@@ -39,8 +39,8 @@ def answers(part: str) -> dict:
         return {k: (lambda seed, k=k: golden_documents.report(k, seed), "sampled") for k in names}
     if part == "pages":
         return {"pages": (lambda seed: golden_documents.pages(), "integrated")}
-    names = golden_documents.STUDIES
-    return {k: (lambda seed, k=k: golden_documents.study(k), "exact") for k in names}
+    names = golden_documents.PAPERS + golden_documents.EXPERIMENTS
+    return {k: (lambda seed, k=k: golden_documents.simulation(k), "exact") for k in names}
 
 
 def load(part: str) -> dict:

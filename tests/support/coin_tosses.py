@@ -1,4 +1,4 @@
-"""Coin tosses and their intervals: worker processes import it, so that it stands outside the tests."""
+"""Coin tosses and their intervals: worker processes import it, so it stands outside the tests."""
 
 import numpy as np
 import shifted_seeds  # noqa: F401  (for the seeds of a worker)
