@@ -1,9 +1,36 @@
 """The posterior distribution of any performance measure of a classifier."""
 
+from importlib import import_module
+
 from lazy_loader import attach_stub
 
 __version__ = "0.1.0"
 
 # Public names are written in the stub and nowhere else, and loaded on first use: `import bayescm`
 # takes milliseconds, and what answers directly never loads PyMC.
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+_load, __dir__, __all__ = attach_stub(__name__, __file__)
+# Modules for those who write models and measures: importable, and not listed.
+_UNLISTED = ("direct", "distributions", "evidence", "simulation")
+
+
+def __getattr__(name):
+    if name in __all__:
+        return _load(name)
+    if name in _UNLISTED:
+        return import_module(f"bayescm.{name}")
+    raise AttributeError(f"module 'bayescm' has no attribute {name!r}{_elsewhere(name)}")
+
+
+def _elsewhere(name):
+    """Return where a name is that is public, but not at the top."""
+    if name.startswith("_"):
+        return ""
+    from bayescm.answers.distribution import MeasureDistribution
+
+    if hasattr(MeasureDistribution, name):
+        return f": ask bcm.distribution(evidence, measure).{name}()"
+    homes = "plots planning meta raters learners curves calibration priors answers evidence"
+    for home in (*homes.split(), "classical", "measures", "online"):
+        if name in __getattr__(home).__all__:
+            return f": it is bcm.{home}.{name}"
+    return ""

@@ -13,6 +13,9 @@ ROOMS = {
     "posterior": "Posterior",
     "answers": "Answers",
     "curves": "Curves",
+    "meta": "Meta-analysis",
+    "learners": "Learning algorithms",
+    "raters": "Raters",
     "classical": "Classical intervals",
     "online": "Online evaluation",
     "priors": "Priors",
@@ -22,8 +25,9 @@ ROOMS = {
     "integrations": "Other tools",
     "papers": "Papers",
 }
-PACKAGES = ("measures", "models", "calibration", "curves", "classical", "online", "priors")
-PACKAGES += ("papers", "planning", "sklearn", "mlflow")
+PACKAGES = ("evidence", "measures", "models", "answers", "calibration", "curves", "meta")
+PACKAGES += ("learners", "raters", "classical", "online", "priors", "planning", "plots")
+PACKAGES += ("sklearn", "mlflow", "papers")
 # Modules that have a page as a whole: what is in them is for writing models and simulations.
 MODULES = {
     "evidence.splits": "Splitters",
@@ -44,6 +48,7 @@ def public():
     for each in PACKAGES:
         package = getattr(bcm, each)
         members = [name for name in package.__all__ if id(getattr(package, name)) not in seen]
+        seen.update(id(getattr(package, name)) for name in members)
         place = package.__name__.removeprefix("bayescm.")
         rooms[place.split(".")[0]] += [f"{place}.{name}" for name in members]
     return rooms

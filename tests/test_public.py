@@ -24,7 +24,7 @@ def stubbed(package=bcm):
     return found
 
 
-@pytest.mark.parametrize("package", [bcm, bcm.online], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("package", [bcm, bcm.answers, bcm.online], ids=lambda each: each.__name__)
 def test_the_stub_has_every_public_name_and_no_other(package):
     assert sorted(stubbed(package)) == package.__all__ == dir(package)
 
@@ -51,8 +51,29 @@ def test_every_package_is_in_the_wheel():
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="attribute nothing"):
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'$"):
         _ = bcm.nothing
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    {
+        "plot_omega": "it is bcm.plots.plot_omega",
+        "heterogeneity": "it is bcm.meta.heterogeneity",
+        "recalibrated": "it is bcm.calibration.recalibrated",
+        "as_metrics": "it is bcm.answers.as_metrics",
+        "quantile": r"ask bcm.distribution\(evidence, measure\).quantile\(\)",
+    }.items(),
+)
+def test_a_name_that_is_not_at_the_top_says_where_it_is(name, place):
+    with pytest.raises(AttributeError, match=f"'{name}': {place}$"):
+        getattr(bcm, name)
+
+
+def test_modules_for_writers_of_models_are_there_and_not_listed():
+    for name in ("direct", "distributions", "evidence", "simulation"):
+        assert getattr(bcm, name) is import_module(f"bayescm.{name}")
+        assert name not in bcm.__all__
 
 
 @pytest.mark.long

@@ -9,8 +9,8 @@ import xarray as xr
 from scipy.special import ndtri
 
 from bayescm.answers.asking import wanted
+from bayescm.answers.distribution import prob_above
 from bayescm.answers.draws import labelled_draws
-from bayescm.answers.numbers import prob_above
 from bayescm.answers.requirements import Requirement, Term, parse
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of

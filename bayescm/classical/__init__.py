@@ -1,5 +1,6 @@
 """Frequentist intervals, for comparison with the posterior ones."""
 
+from bayescm.classical.clusters import design_effect, effective_counts
 from bayescm.classical.curves import (
     curve_bootstrap,
     delong,
@@ -26,6 +27,8 @@ __all__ = [
     "delong",
     "delong_compare",
     "delta",
+    "design_effect",
+    "effective_counts",
     "fold_t",
     "friedman",
     "hosmer_lemeshow",

@@ -57,7 +57,7 @@ def prediction_powered(
     Examples
     --------
     >>> import bayescm as bcm
-    >>> counts = bcm.from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
+    >>> counts = bcm.evidence.from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
     >>> prediction_powered(counts).values.round(3)
     array([0.441, 0.636])
     """
@@ -119,7 +119,7 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
     Examples
     --------
     >>> import bayescm as bcm
-    >>> counts = bcm.from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
+    >>> counts = bcm.evidence.from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
     >>> ends = rogan_gladen(counts).values
     >>> bool(0.3 < ends[0] < 0.52 < ends[1] < 0.75)
     True

@@ -115,5 +115,5 @@ def pictures(both, tree, measures, out):
     one = both.sel(classifier="logistic", drop=True)
     save_picture(bcm.plot_forest(both, measures), out / "measures.png")
     save_picture(bcm.plot_posterior(tree, ["f1", "mcc"]), out / "posterior.png")
-    save_picture(bcm.plot_region(one), out / "precision-recall.png")
+    save_picture(bcm.plots.plot_region(one), out / "precision-recall.png")
     save_picture(bcm.plot_matrix(one), out / "matrix.png")

@@ -5,6 +5,9 @@ from bayescm.curves.bands import band
 from bayescm.curves.choosing import best_threshold
 from bayescm.curves.classifying import classify
 from bayescm.curves.comparing import compare
+from bayescm.curves.deciding.costs import expected_cost
+from bayescm.curves.deciding.decisions import decision_curve
+from bayescm.curves.deciding.selective import risk_coverage
 from bayescm.curves.folds import fold_auc
 from bayescm.curves.intervals import auc, average_precision, max_f1, partial_auc
 from bayescm.curves.numbers import estimate, number_draws
@@ -22,7 +25,9 @@ __all__ = [
     "calibration",
     "classify",
     "compare",
+    "decision_curve",
     "estimate",
+    "expected_cost",
     "fold_auc",
     "max_f1",
     "number_draws",
@@ -32,6 +37,7 @@ __all__ = [
     "pool_folds",
     "precision_recall",
     "precision_recall_draws",
+    "risk_coverage",
     "roc",
     "roc_draws",
     "threshold",

@@ -30,7 +30,7 @@ def fold_auc(
     rho : float, optional
         Correlation between folds in [0, 1); by default Nadeau and Bengio's, test over test and
         training examples: by the coords ``test_share`` and ``train_size`` of
-        `bayescm.cross_scores`, else one over the number of folds.
+        `bayescm.learners.cross_scores`, else one over the number of folds.
     prob, kind, draws, random_seed
         See `auc`.
 

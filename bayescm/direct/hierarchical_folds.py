@@ -179,8 +179,8 @@ def hierarchical_folds(
         unknown where the class totals are not fixed.
     halves : DataArray, dims (..., repeat, half, actual, predicted), optional
         Counts of the same classifiers trained on disjoint halves, each tested on the other, of
-        `bayescm.cross_halves`. They show how far training sets move the threshold; the prior of its
-        spread is wider then, and the correlation between folds unknown.
+        `bayescm.learners.cross_halves`. They show how far training sets move the threshold; the
+        prior of its spread is wider then, and the correlation between folds unknown.
 
     Returns
     -------

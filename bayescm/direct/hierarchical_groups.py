@@ -187,7 +187,7 @@ def hierarchical_groups(
         that of the scalar coord ``prevalence``.
     covariates : DataArray, dims (group, covariate), optional
         Numbers that the logits of the groups may depend on, two classes; 0 is the typical group.
-        See `bayescm.study_covariates`.
+        See `bayescm.meta.study_covariates`.
     slope : float, default 2
         Scale of the normal prior of what a covariate adds to a logit for each unit; > 0.
 

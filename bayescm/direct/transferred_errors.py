@@ -246,7 +246,7 @@ def transferred_errors(
     Examples
     --------
     >>> import bayescm as bcm
-    >>> counts = bcm.from_partly_labelled_counts([[90, 10], [20, 80]], [150, 50])
+    >>> counts = bcm.evidence.from_partly_labelled_counts([[90, 10], [20, 80]], [150, 50])
     >>> posterior = transferred_errors(counts)
     >>> posterior.point(bcm.measures.prevalence).round(2).item()  # (.25 + .9 - 1) / (.8 + .9 - 1)
     0.21

@@ -47,7 +47,15 @@ def make_counts(
 
 
 def positive(counts: xr.DataArray) -> Any:
-    """Return the label of the positive class, or None where there is none."""
+    """
+    Return the label of the positive class, or None where there is none.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> bcm.evidence.positive(bcm.from_cells(tp=65, fn=15, fp=35, tn=30))
+    'positive'
+    """
     return _held(counts, "positive")
 
 
@@ -97,6 +105,13 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
         If it is not a DataArray.
     ValueError
         If it is not a table of counts, or a scalar coord has an impossible value.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> bcm.evidence.as_counts(counts.transpose("predicted", "actual")).dims
+    ('actual', 'predicted')
     """
     if isinstance(evidence, xr.Dataset) and "score" in evidence:
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"

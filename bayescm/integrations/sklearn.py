@@ -111,10 +111,10 @@ class Scorer:
     def _point(self, evidence, *, lower_is_better):
         """Return the point of the posterior; of a loss the cautious end is the upper one."""
         if self.at == "mean":
-            return bcm.mean(evidence, self.measure, **self.keywords)
+            return bcm.distribution(evidence, self.measure, **self.keywords).mean()
         if isinstance(self.at, float):
             level = 1 - self.at if lower_is_better else self.at
-            return bcm.quantile(evidence, self.measure, level, **self.keywords)
+            return bcm.distribution(evidence, self.measure, **self.keywords).quantile(level)
         interval = bcm.interval(
             evidence, self.measure, prob=self.prob, kind=self.kind, **self.keywords
         )
@@ -221,7 +221,7 @@ class _Display:
         if "pos_label" in keywords:
             todo = "pass positive= to from_estimator or from_predictions"
             raise fail("unknown keyword", "pos_label", "positive", todo, TypeError)
-        plot = getattr(bcm, self._plot)
+        plot = getattr(bcm.plots, self._plot)
         self.figure_ = plot(self.evidence, ax=ax, **check_keywords(plot, keywords))
         self.ax_ = self.figure_.axes[0] if ax is None else ax
         return self
@@ -321,7 +321,7 @@ class RocCurveDisplay(_ScoreDisplay):
 
 class PrecisionRecallDisplay(_ScoreDisplay):
     """
-    The precision-recall curve with its band; see `bayescm.plot_precision_recall`.
+    The precision-recall curve with its band; see `bayescm.plots.plot_precision_recall`.
 
     Examples
     --------

@@ -10,7 +10,7 @@ every other measure it is simulated, and the table reports the error.
 from bayescm.planning.areas import hanley_mcneil, plan_auc
 from bayescm.planning.attempts import plan_attempts
 from bayescm.planning.comparisons import plan_comparison
-from bayescm.planning.labels import choose, plan_labels
+from bayescm.planning.labels import choose, labels_worth, plan_labels
 from bayescm.planning.proportions import (
     UNITS,
     operating_characteristics,
@@ -23,6 +23,7 @@ __all__ = [
     "UNITS",
     "choose",
     "hanley_mcneil",
+    "labels_worth",
     "operating_characteristics",
     "plan",
     "plan_above",

@@ -93,8 +93,9 @@ def plan_labels(
     Examples
     --------
     >>> import bayescm as bcm
-    >>> counts = bcm.from_partly_labelled_counts([[28, 1], [1, 5]], [1800, 165], labels=["-", "+"],
-    ...     positive="+")
+    >>> counts = bcm.evidence.from_partly_labelled_counts(
+    ...     [[28, 1], [1, 5]], [1800, 165], labels=["-", "+"], positive="+"
+    ... )
     >>> table = plan_labels(counts, "f1", 50)
     >>> int(table["label_next"].sum()), bool((table["width_after"] < table["width"]).all())
     (50, True)
@@ -213,7 +214,7 @@ def choose(
     Parameters
     ----------
     plan : DataFrame
-        From `bayescm.plan_labels`.
+        From `bayescm.planning.plan_labels`.
     actual, predicted, judge
         The data that the evidence of the plan was made of.
     random_seed : int, default 0
@@ -234,7 +235,8 @@ def choose(
     --------
     >>> import bayescm as bcm
     >>> human, judge = [1, 0, 1, 0] + [None] * 6, [1, 0, 1, 1, 1, 0, 1, 0, 0, 1]
-    >>> plan = bcm.plan_labels(bcm.from_partly_labelled(human, judge=judge), "prevalence", 3)
+    >>> evidence = bcm.from_partly_labelled(human, judge=judge)
+    >>> plan = bcm.planning.plan_labels(evidence, "prevalence", 3)
     >>> len(bcm.planning.choose(plan, human, judge=judge))
     3
     """
@@ -293,7 +295,7 @@ def labels_worth(
     Examples
     --------
     >>> import bayescm as bcm
-    >>> counts = bcm.from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
+    >>> counts = bcm.evidence.from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
     >>> table = labels_worth(counts, "prevalence")
     >>> int(table.labels[0]), bool(table.worth[0] > 75)
     (50, True)

@@ -37,7 +37,7 @@ def plot_decision_curve(
     evidence : Dataset
         Probabilities of two classes, see :func:`bayescm.from_probabilities`.
     thresholds, prevalence, prob, simultaneous, random_seed
-        See :func:`bayescm.decision_curve`.
+        See :func:`bayescm.curves.decision_curve`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -96,7 +96,7 @@ def plot_expected_cost(
     evidence : Dataset
         Probabilities of two classes, see :func:`bayescm.from_probabilities`.
     costs, thresholds, prob, random_seed
-        See :func:`bayescm.expected_cost`.
+        See :func:`bayescm.curves.expected_cost`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 
@@ -156,7 +156,7 @@ def plot_risk_coverage(
     evidence : Dataset
         Probabilities of two or more classes, see :func:`bayescm.from_probabilities`.
     promise, assurance, prob, simultaneous, random_seed
-        See :func:`bayescm.risk_coverage`.
+        See :func:`bayescm.curves.risk_coverage`.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.asking import distribution_of, distributions_of
-from bayescm.answers.region import region
+from bayescm.answers.regions import region
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together
 from bayescm.distributions.decision import chance
@@ -204,7 +204,7 @@ def plot_prior_posterior(
 
     See Also
     --------
-    bayescm.plot_priors : The posterior under several priors.
+    bayescm.plots.plot_priors : The posterior under several priors.
 
     Examples
     --------

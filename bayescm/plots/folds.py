@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
+from bayescm.answers.distribution import distribution
 from bayescm.answers.interval import interval
-from bayescm.answers.numbers import mean
 from bayescm.classical.folds import fold_t
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
@@ -127,8 +127,8 @@ def _single_folds(counts, measure, prob, kind, prior):
         raise fail("too many folds to read", folds.sizes["fold"], f"at most {_MOST}", todo)
     batch = folds.rename(fold="batch")
     keywords = {"model": "dirichlet_multinomial", **prior}
-    ends = interval(batch, measure, prob=prob, kind=kind, **keywords).values
-    centers = mean(batch, measure, **keywords).values
+    posterior = distribution(batch, measure, **keywords)
+    centers, ends = posterior.mean().values, posterior.interval(prob, kind).values
     repeats = counts.sizes.get("repeat", 1)
     labels = [
         f"repeat {repeat}, fold {fold}" if repeats > 1 else f"fold {fold}"
@@ -142,8 +142,8 @@ def _all_folds(counts, measure, prob, kind, prior):
     """Return the same of the models of folds and of the t intervals."""
     rows = []
     for label, model in _MODELS.items():
-        ends = interval(counts, measure, prob=prob, kind=kind, model=model, **prior).values
-        rows.append((label, mean(counts, measure, model=model, **prior).item(), ends))
+        posterior = distribution(counts, measure, model=model, **prior)
+        rows.append((label, posterior.mean().item(), posterior.interval(prob, kind).values))
     macro = fold_macro(counts, measure).item()
     repeated = counts.sizes.get("repeat", 1) > 1
     for method in ["resampled"] if repeated else ["plain", "corrected", "resampled"]:

@@ -24,8 +24,8 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
     Parameters
     ----------
     table : DataFrame
-        From `bayescm.learning_curve`, of one measure; a line for each classifier or class. What
-        the intervals are is said by its ``attrs``, ``prob`` and ``kind``.
+        From `bayescm.learners.learning_curve`, of one measure; a line for each classifier or class.
+        What the intervals are is said by its ``attrs``, ``prob`` and ``kind``.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 

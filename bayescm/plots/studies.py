@@ -7,8 +7,7 @@ import xarray as xr
 from scipy.special import expit, logit
 
 from bayescm.answers.asking import answers_of
-from bayescm.answers.interval import interval
-from bayescm.answers.numbers import mean
+from bayescm.answers.distribution import distribution
 from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.plots import style
@@ -222,14 +221,12 @@ def plot_studies(
 
 def _single(counts, prob, kind):
     """Return by measure the means and intervals of every study by itself."""
-    batch, model = counts.rename(group="batch"), "dirichlet_multinomial"
-    return {
-        name: (
-            mean(batch, name, model=model).values,
-            interval(batch, name, prob=prob, kind=kind, model=model).values,
-        )
-        for name in _MEASURES
-    }
+    batch = counts.rename(group="batch")
+    rows = {}
+    for name in _MEASURES:
+        posterior = distribution(batch, name, model="dirichlet_multinomial")
+        rows[name] = posterior.mean().values, posterior.interval(prob, kind).values
+    return rows
 
 
 def _pooled(posterior, prob, kind, random_seed):

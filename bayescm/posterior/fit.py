@@ -96,7 +96,7 @@ def fit(
     See Also
     --------
     bayescm.interval : Intervals of many matrices, without a tree.
-    bayescm.evidence_for : Models of the same evidence compared.
+    bayescm.priors.evidence_for : Models of the same evidence compared.
 
     Examples
     --------

@@ -6,6 +6,7 @@ takes as ``concentration=``. Its sum is the number of examples it is worth (`exa
 attribute).
 """
 
+from bayescm.answers.evidence_for import evidence_for
 from bayescm.priors.checks import conflict, predictive, sensitivity, table
 from bayescm.priors.elicitation import beta, elicit, from_rates
 from bayescm.priors.pseudo_counts import (
@@ -23,6 +24,7 @@ __all__ = [
     "conflict",
     "default",
     "elicit",
+    "evidence_for",
     "examples",
     "from_counts",
     "from_posterior",

@@ -62,7 +62,7 @@ def _parts(counts, measures, plain):
     measure, name = measures[-1], bcm.measures.resolve(measures[-1]).__name__
     if 2 <= counts.sizes.get("fold", 0) <= MOST_ROWS:
         alt = f"{name} of every fold alone, and of all of them by each model and t interval."
-        return [Picture("folds", alt, bcm.plot_folds(counts, measure, **plain))]
+        return [Picture("folds", alt, bcm.plots.plot_folds(counts, measure, **plain))]
     if 2 <= counts.sizes.get("group", 0) <= MOST_ROWS:
         alt = f"{name} of every group, evaluated on its own examples alone."
         figure = bcm.plot_forest(counts, measure, model="dirichlet_multinomial", **plain)
@@ -83,7 +83,7 @@ def of_fit(tree, counts, measures, interval, posterior) -> Section:
     section.pictures.append(Picture("densities", "Posterior density of each measure.", figure))
     if "sample_stats" in tree.children:
         alt = "Ranks and traces of the chains: they should look alike."
-        section.pictures.append(Picture("chains", alt, bcm.plot_diagnostics(tree)))
+        section.pictures.append(Picture("chains", alt, bcm.plots.plot_diagnostics(tree)))
     add_matrices(section, tree, counts, posterior, interval)
     return section
 
@@ -127,7 +127,7 @@ def add_matrices(section, evidence, counts, posterior, interval):
             section.pictures.append(Picture(f"matrix-{number}", alt, figure))
         if with_region:
             alt = f"Where precision and recall{of} lie together: highest-density region."
-            figure = bcm.plot_region(table, prob=plain["prob"], **keywords)
+            figure = bcm.plots.plot_region(table, prob=plain["prob"], **keywords)
             section.pictures.append(Picture(f"region-{number}", alt, figure))
 
 

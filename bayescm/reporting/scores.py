@@ -62,7 +62,7 @@ def beside(scores: xr.Dataset, settings: dict[str, Any]) -> list[Section]:
         Picture(
             "precision-recall-curve",
             f"Precision-recall {band}.",
-            bcm.plot_precision_recall(scores, prob=prob),
+            bcm.plots.plot_precision_recall(scores, prob=prob),
         ),
     ]
     return parts
@@ -213,7 +213,9 @@ def _evaluated_probabilities(evidence):
 def _net_benefit(evidence, thresholds, settings):
     """Return the net benefit at some thresholds as rows of a summary."""
     options = {"prob": settings["prob"], "random_seed": settings["random_seed"]}
-    curve = bcm.decision_curve(evidence, thresholds=thresholds, simultaneous=False, **options)
+    curve = bcm.curves.decision_curve(
+        evidence, thresholds=thresholds, simultaneous=False, **options
+    )
     data = curve[["net_benefit", "mean"]].rename(net_benefit="point")
     for end in ("lower", "upper"):
         data[end] = curve["interval"].sel(bound=end, drop=True)
@@ -240,6 +242,6 @@ def _pictures(evidence, prob):
     figure = bcm.plot_calibration(evidence, prob=prob)
     pictures = [Picture("calibration", "Calibration curve.", figure)]
     if "class" not in evidence.dims:
-        figure = bcm.plot_decision_curve(evidence, prob=prob)
+        figure = bcm.plots.plot_decision_curve(evidence, prob=prob)
         pictures.append(Picture("decision-curve", "Net benefit.", figure))
     return pictures

@@ -324,7 +324,7 @@ def worst_groups(counts: xr.DataArray, measures: Sequence, settings: dict[str, A
         )
         section.tables.append(Table(caption, shown))
     alt = f"{name} of the groups, partially pooled, in the order of their means."
-    figure = bcm.plot_slices(counts, measures[-1], **asked)
+    figure = bcm.plots.plot_slices(counts, measures[-1], **asked)
     section.pictures.append(Picture("slices", alt, figure))
     return section
 

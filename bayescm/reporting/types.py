@@ -340,7 +340,9 @@ def _figures_of_results(evidence, pairs, settings, asked):
     measure, section = evidence["measured"].item(), Section("Pictures")
     if evidence.sizes["classifier"] <= figures.MOST_ROWS:
         alt = f"The set of ranks of every classifier in {measure}, and the tiers."
-        section.pictures.append(Picture("tiers", alt, bcm.plot_tiers(evidence, measure, **asked)))
+        section.pictures.append(
+            Picture("tiers", alt, bcm.plots.plot_tiers(evidence, measure, **asked))
+        )
     if len(pairs) <= figures.MOST_ROWS:
         options = {name: settings[name] for name in ("prob", "kind", "rope")}
         figure = bcm.plot_differences(pairs, **options)
@@ -395,8 +397,8 @@ def _of_raters(evidence, measures, settings, keywords):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = bcm.summary(evidence, measures, **asked)
-        agreement = bcm.agreement(evidence, prob=prob, kind=kind)
-        dependence = bcm.assumed_dependence(evidence, measures, **asked) if two else None
+        agreement = bcm.raters.agreement(evidence, prob=prob, kind=kind)
+        dependence = bcm.raters.assumed_dependence(evidence, measures, **asked) if two else None
     title = "What is known of each rater, against the truth that nobody has seen"
     caption = f"Agreement beyond chance, {100 * prob:.4g}% intervals"
     parts = [

@@ -22,9 +22,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 from bayescm.answers.compare import compare
+from bayescm.answers.distribution import mean
 from bayescm.answers.draws import draw_measures
 from bayescm.answers.interval import interval
-from bayescm.answers.numbers import mean
 from bayescm.classical import fold_t
 from bayescm.direct import hierarchical_folds, pooled_folds
 from bayescm.evidence import from_matrix

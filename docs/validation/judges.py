@@ -329,7 +329,7 @@ def planned_labels(items: np.ndarray, sizes: Sequence[int]) -> Mapping[str, np.n
     while (number := int(labelled.sum())) < max(sizes):
         rest = max(sizes) - number
         evidence = evidence_of_labels(items, labelled)
-        plan = bcm.plan_labels(evidence, "f1", rest, batch=min(LABELS_OF_BATCH, rest))
+        plan = bcm.planning.plan_labels(evidence, "f1", rest, batch=min(LABELS_OF_BATCH, rest))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             batch = bcm.planning.choose(

@@ -20,9 +20,9 @@ from bayescm.simulation import Repeated, Replications
 # The true measure of the pipeline that was selected as the best of many. The answers of M pipelines
 # to the same examples, 40 % of which are positive, are simulated and correlated (.5 on the normal
 # scale); nothing is trained. The accuracies, of both classes the same, are all .7 or spread around
-# it. The best one is selected by its measure. Beside `bayescm.best` stand the interval of the
-# selected one as it is (naive), and nested cross-validation: in each of ten folds the best one on
-# the other nine is selected again, and its answers in the fold are counted.
+# it. The best one is selected by its measure. Beside `bayescm.learners.best` stand the interval of
+# the selected one as it is (naive), and nested cross-validation: in each of ten folds the best one
+# on the other nine is selected again, and its answers in the fold are counted.
 
 LEVEL, POSITIVE, FOLDS, RESAMPLES = 0.7, 0.4, 10, 300
 

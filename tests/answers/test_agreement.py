@@ -24,7 +24,7 @@ POINTS = {
 
 
 def test_points_are_those_of_the_published_example():
-    table = bcm.agreement(FOUR, list(POINTS), pairs=False).set_index("measure")
+    table = bcm.raters.agreement(FOUR, list(POINTS), pairs=False).set_index("measure")
     for name, point in POINTS.items():
         assert table["point"][name] == pytest.approx(point, abs=6e-4 if "_alpha_" in name else 1e-5)
     assert (table["examples"] == 11).all()
@@ -35,14 +35,14 @@ def test_points_are_those_of_the_published_example():
 @pytest.mark.long
 def test_cohen_is_that_of_scikit_learn_on_what_both_rated():
     both = [each for each in zip(FOUR["one"], FOUR["three"], strict=True) if None not in each]
-    table = bcm.agreement(FOUR, "cohen_kappa")
+    table = bcm.raters.agreement(FOUR, "cohen_kappa")
     assert len(table) == 6
     found = table.set_index("raters")["point"]["one, three"]
     assert found == pytest.approx(cohen_kappa_score(*zip(*both, strict=True)))
 
 
 def test_all_raters_alike_is_near_one_and_no_certainty():
-    table = bcm.agreement({"a": [0, 1] * 10, "b": [0, 1] * 10}).set_index("measure")
+    table = bcm.raters.agreement({"a": [0, 1] * 10, "b": [0, 1] * 10}).set_index("measure")
     assert (table["point"] == 1).all()
     assert (table["lower"] < 0.97).all()
     assert (table["upper"] > 0.97).all()
@@ -59,7 +59,7 @@ def test_intervals_hold_the_truth():
     truth = [(0.85 - each) / (1 - each) for each in expected]
     for _ in range(60):
         cells = rng.choice(4, 80, p=shares.ravel())
-        table = bcm.agreement({"a": cells // 2, "b": cells % 2}, names)
+        table = bcm.raters.agreement({"a": cells // 2, "b": cells % 2}, names)
         held.append((table["lower"] < truth) & (truth < table["upper"]))
     assert 0.85 < np.mean(held) < 1
 
@@ -76,4 +76,4 @@ def test_intervals_hold_the_truth():
 )
 def test_what_cannot_agree_is_refused(raters, measure, said):
     with pytest.raises(ValueError, match=said):
-        bcm.agreement(raters, measure)
+        bcm.raters.agreement(raters, measure)

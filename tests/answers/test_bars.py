@@ -23,7 +23,7 @@ def pairs():
 def test_in_a_browser_bars_lie_where_their_numbers_say(tmp_path):
     frames = bcm.summary(pairs(), ["recall", "f1"]), bcm.compare(pairs(), "accuracy")
     parts = [bcm.table(each, caption=STRANGE[0]).to_html() for each in frames]
-    parts += [bcm.great_table(frames[0], caption=STRANGE[0]).as_raw_html()]
+    parts += [bcm.answers.great_table(frames[0], caption=STRANGE[0]).as_raw_html()]
     path = tmp_path / "page.html"
     path.write_text(
         f"<!doctype html><meta charset=utf-8><div style='overflow-x: auto'>{''.join(parts)}</div>"
@@ -48,7 +48,7 @@ def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
     text = bcm.table(frame, digits=1).to_html()
     assert (text.count("<svg"), "40.0" in text, "–" in text) == (1, True, True)
     for given, message in (({}, "not a table"), (pd.DataFrame({"a": [1]}), "has no intervals")):
-        for made in (bcm.table, bcm.great_table):
+        for made in (bcm.table, bcm.answers.great_table):
             with pytest.raises((TypeError, ValueError), match=message):
                 made(given)
     with pytest.raises(ValueError, match="digits must be a whole number: -1"):
@@ -58,7 +58,7 @@ def test_what_has_no_interval_is_empty_and_what_is_no_table_is_refused():
 def test_great_tables_escape_and_round_as_ours_do(monkeypatch):
     frame = pd.DataFrame({STRANGE[0]: ["<script>&", None], "lower": [np.nan, 3e-9]})
     frame = frame.assign(upper=[np.nan, 0.5], how="drawn")
-    made = bcm.great_table(frame, digits=1, caption=STRANGE[0])
+    made = bcm.answers.great_table(frame, digits=1, caption=STRANGE[0])
     text = made.as_raw_html()
     assert (text.count("<svg"), "drawn" in text, "http" in text) == (1, False, False)
     assert all(f">{shown}<" in text for shown in ("&lt;script&gt;&amp;", "–", "3e-09", "0.5"))
@@ -66,7 +66,7 @@ def test_great_tables_escape_and_round_as_ours_do(monkeypatch):
     assert "<svg" not in made.cols_hide("interval").as_latex()
     monkeypatch.setitem(sys.modules, "great_tables", None)
     with pytest.raises(ImportError, match=r"pip install 'bayescm\[tables\]'"):
-        bcm.great_table(frame)
+        bcm.answers.great_table(frame)
 
 
 def test_notebooks_show_summaries_and_comparisons_with_bars():

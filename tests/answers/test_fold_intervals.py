@@ -85,12 +85,16 @@ def test_moments_of_f1_have_a_closed_form():
     settings = {"model": "pooled_folds", "concentration": 1.0}
     folds = COUNTS.isel(classifier=0, repeat=0)
     known, drawn = (
-        bcm.skewness(folds, "f1", **settings, **more) for more in ({}, {"draws": 10**5})
+        bcm.distribution(folds, "f1", **settings, **more).skewness()
+        for more in ({}, {"draws": 10**5})
     )
     assert float(known) == pytest.approx(float(drawn), abs=0.05)
-    mode, mean = bcm.mode(folds, "f1", **settings), bcm.mean(folds, "f1", **settings)
-    pearson = bcm.skewness(folds, "f1", method="pearson", **settings)
-    assert pearson == pytest.approx((mean - mode) / bcm.sd(folds, "f1", **settings))
+    mode, mean = (
+        bcm.distribution(folds, "f1", **settings).mode(),
+        bcm.distribution(folds, "f1", **settings).mean(),
+    )
+    pearson = bcm.distribution(folds, "f1", **settings).skewness(method="pearson")
+    assert pearson == pytest.approx((mean - mode) / bcm.distribution(folds, "f1", **settings).sd())
 
 
 @pytest.mark.parametrize("average", ["independent", "mixture"])
@@ -99,7 +103,7 @@ def test_readings_of_the_average(average):
     settings = {"model": "averaged_folds", "average": average}
     ends = bcm.interval(folds, "mcc", kind="eti", prob=0.9, **settings)
     low, high = ends.sel(bound="lower"), ends.sel(bound="upper")
-    np.testing.assert_allclose(bcm.cdf(folds, "mcc", low, **settings), 0.05, atol=1e-3)
+    np.testing.assert_allclose(bcm.distribution(folds, "mcc", **settings).cdf(low), 0.05, atol=1e-3)
     np.testing.assert_allclose(bcm.prob_above(folds, "mcc", high, **settings), 0.05, atol=1e-3)
 
 

@@ -30,12 +30,14 @@ def test_f1_agrees_with_the_closed_form():
 def test_quantile_cdf_and_interval_are_one_distribution(measure):
     lower, upper = bcm.interval(COUNTS, measure, kind="eti", prob=0.9).values
     for q, x in ((0.05, lower), (0.95, upper)):
-        assert float(bcm.quantile(COUNTS, measure, q)) == pytest.approx(x, rel=1e-6)
-        assert float(bcm.cdf(COUNTS, measure, x)) == pytest.approx(q, abs=1e-6)
+        assert float(bcm.distribution(COUNTS, measure).quantile(q)) == pytest.approx(x, rel=1e-6)
+        assert float(bcm.distribution(COUNTS, measure).cdf(x)) == pytest.approx(q, abs=1e-6)
         assert float(bcm.prob_above(COUNTS, measure, x)) == pytest.approx(1 - q, abs=1e-6)
     shortest = bcm.interval(COUNTS, measure, kind="hdi", prob=0.9).values
     assert np.ptp(shortest) <= (upper - lower) * (1 + 1e-6)
-    inside = bcm.cdf(COUNTS, measure, shortest[1]) - bcm.cdf(COUNTS, measure, shortest[0])
+    inside = bcm.distribution(COUNTS, measure).cdf(shortest[1]) - bcm.distribution(
+        COUNTS, measure
+    ).cdf(shortest[0])
     assert float(inside) == pytest.approx(0.9, abs=1e-5)
 
 
@@ -89,7 +91,7 @@ def test_another_prevalence_moves_precision_and_not_recall():
     rare = bcm.at_prevalence(COUNTS, 0.01)
     same = bcm.interval(COUNTS, "recall").values
     assert bcm.interval(rare, "recall").values == pytest.approx(same, abs=1e-10)
-    precision = float(bcm.mean(rare, "precision"))
+    precision = float(bcm.distribution(rare, "precision").mean())
     rate = 0.01 * 65.5 / 81 / (0.01 * 65.5 / 81 + 0.99 * 35.5 / 66)
     assert precision == pytest.approx(rate, rel=0.05)
 
@@ -111,7 +113,7 @@ def test_coverage_of_a_credible_interval_is_the_reference(case, method, concentr
     n, p = case["inputs"]["n"], case["inputs"]["p"]
     x = np.arange(n + 1)
     keywords = {"prob": case["inputs"]["level"], "kind": "eti", "concentration": concentration}
-    lower, upper = bcm.proportion(x, n - x, **keywords).values.T
+    lower, upper = bcm.answers.proportion(x, n - x, **keywords).values.T
     covered = stats.binom.pmf(x, n, p)[(lower <= p) & (p <= upper)].sum()
     assert covered == pytest.approx(case["expected"][method], abs=1e-9)
 
@@ -166,17 +168,17 @@ def test_two_classes_without_a_positive_one_can_have_mcc_and_not_recall():
 
 def test_several_measures_at_several_values():
     batch = bcm.from_cells(tp=[65, 30], fn=15, fp=35, tn=30)
-    many = bcm.quantile(batch, ["f1", "recall"], [0.1, 0.5])
+    many = bcm.distribution(batch, ["f1", "recall"]).quantile([0.1, 0.5])
     assert many.dims == ("measure", "batch", "quantile")
-    one = bcm.quantile(batch.isel(batch=1), "recall", 0.5)
+    one = bcm.distribution(batch.isel(batch=1), "recall").quantile(0.5)
     assert many.sel(measure="recall", quantile=0.5)[1] == one
     above = bcm.prob_above(batch, ["recall", "f1"], 0.7)
     np.testing.assert_array_equal(above.sel(measure="f1"), bcm.prob_above(batch, "f1", 0.7))
-    assert bcm.cdf(batch, "f1", [0.6, 0.7]).dims == ("batch", "x")
-    assert bcm.mean(batch, ["f1", "mcc"]).dims == ("measure", "batch")
+    assert bcm.distribution(batch, "f1").cdf([0.6, 0.7]).dims == ("batch", "x")
+    assert bcm.distribution(batch, ["f1", "mcc"]).mean().dims == ("measure", "batch")
     for wrong in ("a", [], [0.1, 2], None):
         with pytest.raises(ValueError, match=r"must be"):
-            bcm.quantile(batch, "f1", wrong)
+            bcm.distribution(batch, "f1").quantile(wrong)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_several_measures_at_several_values():
         ("these draws need", lambda many: bcm.interval(many, "mcc", draws=20_000)),
         ("these draws need", lambda many: bcm.ranks(many.rename(batch="classifier"), "f1")),
         ("draws that are ranked need", lambda many: bcm.joint_interval(many, ["f1", "mcc"])),
-        ("these regions need", lambda many: bcm.region(many, ("precision", "recall"))),
+        ("these regions need", lambda many: bcm.answers.region(many, ("precision", "recall"))),
     ],
 )
 def test_a_machine_that_is_too_small_is_said_before_anything_is_drawn(said, ask, monkeypatch):

@@ -128,7 +128,7 @@ def test_twelve_measures_from_ten_thousand_draws_are_quick():
 
 def test_conclusions(three):
     joint = bcm.joint_interval(three, ["f1", "accuracy"], random_seed=0)
-    said = bcm.conclusions(joint, above={"accuracy": 0.9})
+    said = bcm.answers.conclusions(joint, above={"accuracy": 0.9})
     assert "a is the best of all in f1" in said
     assert "c is the worst of all in accuracy" in said
     assert "accuracy of a is above 0.9" in said
@@ -156,17 +156,17 @@ def intervals(**ends):
     ],
 )
 def test_what_follows_from_two_intervals(ends, said):
-    assert bcm.conclusions(intervals(**ends)) == said
+    assert bcm.answers.conclusions(intervals(**ends)) == said
 
 
 def test_conclusions_hold_of_the_delta_method_too(three):
-    said = bcm.conclusions(delta(three, "f1", joint=True, blur="shared"))
+    said = bcm.answers.conclusions(delta(three, "f1", joint=True, blur="shared"))
     assert any(each.startswith("a beats c in f1") for each in said)
 
 
 def test_classes_are_named():
     counts = bcm.from_matrix(np.diag([90, 80, 70]) + 1, labels=list("xyz"))
-    said = bcm.conclusions(
+    said = bcm.answers.conclusions(
         bcm.joint_interval(counts, "recall", random_seed=0), above={"recall": 0.5}
     )
     assert "recall[x] of it is above 0.5" in said

@@ -15,24 +15,24 @@ def test_intervals_are_the_reference(case):
     sides = (tp + tn, fp + fn) if case["inputs"]["measure"] == "accuracy" else (tp, fn)
     keywords = {"concentration": case["inputs"]["lambda"], "prob": case["inputs"]["level"]}
     expected = case["expected"]
-    ends = bcm.proportion(*sides, kind="eti", **keywords).values
+    ends = bcm.answers.proportion(*sides, kind="eti", **keywords).values
     assert ends == pytest.approx([float(expected["et_lo"]), float(expected["et_hi"])], abs=1e-9)
     if expected["hdi_kind"] == "interior":
-        ends = bcm.proportion(*sides, kind="hdi", **keywords).values
+        ends = bcm.answers.proportion(*sides, kind="hdi", **keywords).values
         wanted = [float(expected["hdi_lo"]), float(expected["hdi_hi"])]
         assert ends == pytest.approx(wanted, abs=1e-8)
 
 
 def test_haldane_where_both_sides_were_seen():
-    found = bcm.proportion(32, 6, concentration=0, kind="eti")
+    found = bcm.answers.proportion(32, 6, concentration=0, kind="eti")
     np.testing.assert_allclose(found, stats.beta.ppf([0.025, 0.975], 32, 6))
 
 
 def test_dims_are_kept():
-    assert bcm.proportion([1, 2, 3], 4).dims == ("batch", "bound")
+    assert bcm.answers.proportion([1, 2, 3], 4).dims == ("batch", "bound")
     sites = xr.DataArray([5, 6], dims="site", coords={"site": ["a", "b"]})
-    assert list(bcm.proportion(sites, 2)["site"].values) == ["a", "b"]
-    assert np.isfinite(bcm.proportion(0, 0).values).all()
+    assert list(bcm.answers.proportion(sites, 2)["site"].values) == ["a", "b"]
+    assert np.isfinite(bcm.answers.proportion(0, 0).values).all()
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_dims_are_kept():
 def test_bad_input_is_named(change, said):
     keywords = {"successes": 3, "failures": 4} | change
     with pytest.raises(ValueError, match=said):
-        bcm.proportion(keywords.pop("successes"), keywords.pop("failures"), **keywords)
+        bcm.answers.proportion(keywords.pop("successes"), keywords.pop("failures"), **keywords)

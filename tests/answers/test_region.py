@@ -15,14 +15,14 @@ PAIR = ("recall", "precision")
 @pytest.mark.parametrize("cells", [(65, 15, 35, 30), (9, 0, 1, 30), (650, 150, 3, 9000)])
 def test_regions_hold_their_share_of_fresh_draws(prob, cells):
     counts = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), cells, strict=True)))
-    where = bcm.region(counts, PAIR, prob=prob, random_seed=0)
+    where = bcm.answers.region(counts, PAIR, prob=prob, random_seed=0)
     fresh = draw_measures(counts, list(PAIR), random_seed=1).values
     inside = where.inside.sel(recall=fresh.recall, precision=fresh.precision, method="nearest")
     assert float(inside.mean()) == pytest.approx(prob, abs=0.02)
 
 
 def test_the_region_is_the_smallest():
-    where = bcm.region(COUNTS, PAIR, random_seed=0)
+    where = bcm.answers.region(COUNTS, PAIR, random_seed=0)
     draws = draw_measures(COUNTS, list(PAIR), random_seed=1).values
     both = np.stack([draws.recall, draws.precision])
     # An ellipse of the same mass, which a nearly normal distribution makes nearly the best.
@@ -32,13 +32,13 @@ def test_the_region_is_the_smallest():
 
 @pytest.mark.long
 def test_a_larger_probability_takes_more_room():
-    small, large = (bcm.region(COUNTS, PAIR, prob=p, random_seed=0) for p in (0.5, 0.95))
+    small, large = (bcm.answers.region(COUNTS, PAIR, prob=p, random_seed=0) for p in (0.5, 0.95))
     assert not (small.inside & ~large.inside).any()
     assert float(small.area) < float(large.area)
 
 
 def test_the_density_integrates_to_one():
-    where = bcm.region(COUNTS, PAIR, random_seed=0)
+    where = bcm.answers.region(COUNTS, PAIR, random_seed=0)
     cell = np.prod([float(where[name][1] - where[name][0]) for name in PAIR])
     assert float(where.density.sum() * cell) == pytest.approx(1)
 
@@ -46,7 +46,7 @@ def test_the_density_integrates_to_one():
 def test_members_share_a_grid():
     actual = np.tile([1, 0, 1, 1, 0], 40)
     answers = {"a": np.roll(actual, 1), "b": actual}
-    where = bcm.region(bcm.from_classifiers(actual, answers), PAIR, random_seed=0)
+    where = bcm.answers.region(bcm.from_classifiers(actual, answers), PAIR, random_seed=0)
     assert where.density.dims == ("classifier", *PAIR)
     assert where.area.dims == ("classifier",)
 
@@ -54,22 +54,22 @@ def test_members_share_a_grid():
 @pytest.mark.parametrize("bad", ["f1", ("f1",), ("f1", "recall", "mcc")])
 def test_a_region_is_of_two_measures(bad):
     with pytest.raises(ValueError, match="a region needs two measures"):
-        bcm.region(COUNTS, bad)
+        bcm.answers.region(COUNTS, bad)
 
 
 @pytest.mark.long
 def test_a_region_for_every_class():
     counts = bcm.from_matrix(np.eye(3, dtype=int) + 3, labels=list("abc"))
-    assert bcm.region(counts, PAIR).area.dims == ("class",)
+    assert bcm.answers.region(counts, PAIR).area.dims == ("class",)
     with pytest.raises(ValueError, match="only one measure has a value per class"):
-        bcm.region(counts, ("recall", "f1_macro"))
+        bcm.answers.region(counts, ("recall", "f1_macro"))
 
 
 @pytest.mark.parametrize("case", cases("caelen-predictive-MCC"))
 def test_caelens_correlation(case):
     order = ("tp", "tn", "fp", "fn")
     cells = dict(zip(order, case["inputs"]["v_tp_tn_fp_fn"], strict=True))
-    found = bcm.correlation(
+    found = bcm.answers.correlation(
         bcm.from_cells(**cells),
         ["precision", "recall"],
         of="predictive",
@@ -82,7 +82,7 @@ def test_caelens_correlation(case):
 
 
 def test_a_measure_and_its_complement():
-    found = bcm.correlation(COUNTS, ["recall", "fnr", "specificity"], random_seed=0)
+    found = bcm.answers.correlation(COUNTS, ["recall", "fnr", "specificity"], random_seed=0)
     table = found.correlation
     np.testing.assert_allclose(np.diag(table), 1)
     assert float(table.sel(measure="recall", other="fnr")) == pytest.approx(-1)
@@ -92,13 +92,15 @@ def test_a_measure_and_its_complement():
 
 def test_a_correlation_needs_two():
     with pytest.raises(ValueError, match="a correlation needs several measures"):
-        bcm.correlation(COUNTS, ["f1"])
+        bcm.answers.correlation(COUNTS, ["f1"])
 
 
 def test_nothing_is_compared_and_so_nothing_warned_of():
     """Two classifiers with the same class totals: `compare` warns, a region does not."""
     counts = bcm.from_cells(tp=[65, 60], fn=[15, 20], fp=[35, 30], tn=[30, 35])
     both = counts.rename(batch="classifier")
-    assert bcm.correlation(both, ["precision", "recall"], draws=200).sizes["classifier"] == 2
+    assert (
+        bcm.answers.correlation(both, ["precision", "recall"], draws=200).sizes["classifier"] == 2
+    )
     with pytest.warns(UserWarning, match="same class totals"):
         bcm.compare(both, "recall", draws=200)

@@ -152,11 +152,11 @@ def test_the_grid_is_the_posterior_of_conjugate_rates_where_groups_are_alike():
 
 @pytest.mark.long
 def test_a_picture_names_few_slices_and_of_many_only_some(slices):
-    few = bcm.plot_slices(slices.isel(group=slice(8)), "recall", threshold=0.7, draws=500)
+    few = bcm.plots.plot_slices(slices.isel(group=slice(8)), "recall", threshold=0.7, draws=500)
     worst = few.axes[0].get_yticklabels()[:BAD]
     assert {each.get_text() for each in worst} == {f"s{place}" for place in range(BAD)}
     assert len(few.axes[0].get_yticks()) == 8
-    many = bcm.plot_slices(slices, "recall", threshold=0.7, draws=500)
+    many = bcm.plots.plot_slices(slices, "recall", threshold=0.7, draws=500)
     assert 1 <= len(many.axes[0].get_yticks()) <= BAD
     assert "flagged" in many.get_suptitle()
 

@@ -15,8 +15,12 @@ def test_rows_are_the_exact_answers():
     for name in table.index:
         ends = bcm.interval(COUNTS, name).values
         assert table.loc[name, ["lower", "upper"]].to_numpy(float) == pytest.approx(ends, abs=1e-9)
-        assert table.loc[name, "mean"] == pytest.approx(float(bcm.mean(COUNTS, name)), abs=1e-9)
-        assert table.loc[name, "sd"] == pytest.approx(float(bcm.sd(COUNTS, name)), abs=1e-9)
+        assert table.loc[name, "mean"] == pytest.approx(
+            float(bcm.distribution(COUNTS, name).mean()), abs=1e-9
+        )
+        assert table.loc[name, "sd"] == pytest.approx(
+            float(bcm.distribution(COUNTS, name).sd()), abs=1e-9
+        )
     assert table.loc["precision", "point"] == pytest.approx(0.65)
     assert table.loc["f1", "how"] == "closed form"
     assert table.loc["mcc", "how"] == "quadrature"

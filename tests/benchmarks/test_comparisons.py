@@ -62,7 +62,7 @@ def test_three_classifiers_and_four_measures_jointly(benchmark, three):
 
 
 def test_regions_of_three_classifiers(benchmark, three):
-    benchmark(bcm.region, three, ("recall", "precision"), draws=10_000, random_seed=0)
+    benchmark(bcm.answers.region, three, ("recall", "precision"), draws=10_000, random_seed=0)
     assert benchmark.stats.stats.median < 0.2
 
 

@@ -18,14 +18,14 @@ def sites(rng, spread, groups=40, size=30):
 def test_copies_of_every_example_double_the_effect():
     rng = np.random.default_rng(0)
     once = sites(rng, 1.0)
-    one, two = (float(bcm.design_effect(each, "accuracy")) for each in (once, once * 2))
+    one, two = (float(bcm.classical.design_effect(each, "accuracy")) for each in (once, once * 2))
     assert two == pytest.approx(2 * one)
 
 
 @pytest.mark.parametrize("measure", ["recall", "f1", "mcc"])
 def test_independent_examples_have_no_effect(measure):
     rng = np.random.default_rng(1)
-    result = [float(bcm.design_effect(sites(rng, 0.0), measure)) for _ in range(60)]
+    result = [float(bcm.classical.design_effect(sites(rng, 0.0), measure)) for _ in range(60)]
     assert np.median(result) < 1.15
 
 
@@ -35,7 +35,7 @@ def test_the_effect_is_that_of_the_variance():
     drawn = [sites(rng, 1.0) for _ in range(400)]
     shares = np.array([float(bcm.measure(each.sum("group"), "recall").recall) for each in drawn])
     alone = shares.mean() * (1 - shares.mean()) / (40 * 30)
-    effects = [float(bcm.design_effect(each, "recall")) for each in drawn[:60]]
+    effects = [float(bcm.classical.design_effect(each, "recall")) for each in drawn[:60]]
     assert np.mean(effects) == pytest.approx(shares.var() / alone, rel=0.2)
 
 
@@ -47,7 +47,10 @@ def test_the_shortcut_covers_where_the_plain_interval_does_not():
     covered = {"plain": 0, "worth": 0}
     for _ in range(200):
         counts = sites(rng, 1.0)
-        tables = {"plain": counts.sum("group"), "worth": bcm.effective_counts(counts, "recall")}
+        tables = {
+            "plain": counts.sum("group"),
+            "worth": bcm.classical.effective_counts(counts, "recall"),
+        }
         for name, table in tables.items():
             low, high = bcm.interval(table, "recall", kind="eti").values
             covered[name] += low <= truth <= high
@@ -57,16 +60,16 @@ def test_the_shortcut_covers_where_the_plain_interval_does_not():
 
 def test_the_worth_keeps_the_shares():
     counts = sites(np.random.default_rng(4), 1.0)
-    worth = bcm.effective_counts(counts, "f1")
-    effect = float(bcm.design_effect(counts, "f1"))
+    worth = bcm.classical.effective_counts(counts, "f1")
+    effect = float(bcm.classical.design_effect(counts, "f1"))
     np.testing.assert_allclose(worth * effect, counts.sum("group"))
     assert "group" not in worth.dims
 
 
 def test_groups_are_needed_and_one_number():
     with pytest.raises(ValueError, match="fewer than two groups"):
-        bcm.design_effect(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1")
+        bcm.classical.design_effect(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1")
     tables = np.stack([np.eye(3, dtype=int) + 2] * 3)
     many = bcm.from_matrix(tables, labels=list("abc"), dims=("group",))
     with pytest.raises(ValueError, match="one value per class"):
-        bcm.design_effect(many, "recall")
+        bcm.classical.design_effect(many, "recall")

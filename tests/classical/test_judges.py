@@ -24,11 +24,11 @@ def test_prediction_powered_is_the_formula_on_single_examples(tuned):
 
 
 def test_a_perfect_judge_leaves_rogan_gladen_little_to_correct():
-    sure = bcm.from_partly_labelled_counts([[4000, 0], [0, 4000]], [600, 400])
+    sure = bcm.evidence.from_partly_labelled_counts([[4000, 0], [0, 4000]], [600, 400])
     np.testing.assert_allclose(rogan_gladen(sure), bcm.classical.proportion(400, 1000), atol=2e-3)
     low, high = rogan_gladen(COUNTS).values
     assert abs((low + high) / 2 - TRUTH.mean()) < high - low  # within four standard errors
-    useless = bcm.from_partly_labelled_counts([[5, 20], [20, 5]], [600, 400])
+    useless = bcm.evidence.from_partly_labelled_counts([[5, 20], [20, 5]], [600, 400])
     np.testing.assert_array_equal(rogan_gladen(useless), [0, 1])
 
 

@@ -36,7 +36,7 @@ def test_net_benefit_is_the_librarys(capsys, file, tmp_path):
     assert code == 0, err
     frame = pd.read_parquet(file)
     evidence = bcm.from_probabilities(frame["y"], dict(frame[["p", "q"]]), positive="sick")
-    found = bcm.decision_curve(evidence, thresholds=[0.2])
+    found = bcm.curves.decision_curve(evidence, thresholds=[0.2])
     for row in json.loads(out):
         one = found.sel(classifier=row["classifier"], threshold=0.2)
         assert row["net_benefit"] == pytest.approx(one["net_benefit"].item())
@@ -67,7 +67,7 @@ def test_answering_only_when_sure(capsys, file, tmp_path):
     assert code == 0, err
     frame = pd.read_parquet(file)
     evidence = bcm.from_probabilities(frame["y"], dict(frame[["p", "q"]]), positive="sick")
-    found = bcm.risk_coverage(evidence, promise=0.3)
+    found = bcm.curves.risk_coverage(evidence, promise=0.3)
     for row in json.loads(out):
         one = found.sel(classifier=row["classifier"])
         for name in ("promised_coverage", "area"):

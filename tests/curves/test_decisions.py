@@ -24,7 +24,7 @@ def sample():
 @pytest.fixture(scope="module")
 def found(sample):
     evidence = bcm.from_probabilities(*sample)
-    return bcm.decision_curve(evidence, thresholds=AT, concentration=1, draws=40_000)
+    return bcm.curves.decision_curve(evidence, thresholds=AT, concentration=1, draws=40_000)
 
 
 def test_points_are_vickers_and_elkins_formula(sample, found):
@@ -61,7 +61,7 @@ def test_probabilities_of_being_best_sum_to_one_and_ties_share(sample, found):
     assert found["p_best"].sum("strategy").values == pytest.approx(np.ones(3))
     actual, probabilities = sample
     twins = bcm.from_probabilities(actual, {"a": probabilities["a"], "b": probabilities["a"]})
-    best = bcm.decision_curve(twins, thresholds=[0.3])["p_best"].isel(threshold=0)
+    best = bcm.curves.decision_curve(twins, thresholds=[0.3])["p_best"].isel(threshold=0)
     assert best.sel(strategy="a").item() == pytest.approx(best.sel(strategy="b").item())
 
 
@@ -98,7 +98,9 @@ def test_differences_are_those_of_pairs_and_shares_have_their_own_intervals(samp
 
 
 def test_a_known_prevalence_moves_treat_all(sample):
-    found = bcm.decision_curve(bcm.from_probabilities(*sample), thresholds=[0.2], prevalence=0.05)
+    found = bcm.curves.decision_curve(
+        bcm.from_probabilities(*sample), thresholds=[0.2], prevalence=0.05
+    )
     assert found["treat_all"].item() == pytest.approx(0.05 - 0.95 * 0.25)
     assert (found["evpi"] >= 0).all()
 
@@ -106,7 +108,7 @@ def test_a_known_prevalence_moves_treat_all(sample):
 def test_a_band_for_the_whole_curve_is_wider(sample):
     evidence = bcm.from_probabilities(sample[0], sample[1]["a"])
     point, whole = (
-        bcm.decision_curve(evidence, thresholds=AT, simultaneous=each)["interval"]
+        bcm.curves.decision_curve(evidence, thresholds=AT, simultaneous=each)["interval"]
         for each in (0, 1)
     )
     width = [each.diff("bound").isel(bound=0) for each in (point, whole)]
@@ -116,13 +118,13 @@ def test_a_band_for_the_whole_curve_is_wider(sample):
 @pytest.mark.parametrize("bad", [[0.0, 0.5], [1.2], "x"])
 def test_bad_thresholds_are_refused(sample, bad):
     with pytest.raises((ValueError, TypeError), match="threshold"):
-        bcm.decision_curve(bcm.from_probabilities(*sample), thresholds=bad)
+        bcm.curves.decision_curve(bcm.from_probabilities(*sample), thresholds=bad)
 
 
 def test_the_marginal_of_a_rate_is_its_beta(sample):
     actual, probabilities = sample
     evidence = bcm.from_probabilities(actual, probabilities["a"])
-    found = bcm.decision_curve(evidence, thresholds=[0.3], prevalence=0.999999, draws=20_000)
+    found = bcm.curves.decision_curve(evidence, thresholds=[0.3], prevalence=0.999999, draws=20_000)
     hits = ((probabilities["a"] >= 0.3) & (actual == 1)).sum()
     law = stats.beta(0.5 + hits, 0.5 + actual.sum() - hits)
     assert found["interval"].values[0] == pytest.approx(law.ppf([0.025, 0.975]), abs=0.004)
@@ -134,7 +136,7 @@ def test_points_are_those_of_dcurves(study):
     actual = [int(each) for each in known["cancer" if study == "binary" else "casecontrol"]]
     family = [float(each) for each in known["famhistory"]]
     forecasts = {"famhistory": family, "cancerpredmarker": known["cancerpredmarker"]}
-    found = bcm.decision_curve(
+    found = bcm.curves.decision_curve(
         bcm.from_probabilities(actual, forecasts, positive=1),
         thresholds=known["thresholds"],
         prevalence=0.15 if study == "case_control" else None,

@@ -15,7 +15,7 @@ def drawn(seed, size):
 
 def test_coverage_and_risk_of_the_sample_and_jeffreys_interval():
     actual, p = drawn(1, 150)
-    found = bcm.risk_coverage(bcm.from_probabilities(actual, p))
+    found = bcm.curves.risk_coverage(bcm.from_probabilities(actual, p))
     sure, wrong = np.maximum(p, 1 - p), (p >= 0.5) != actual
     for place in (0, 40, 120):
         one = found.isel(threshold=place)
@@ -38,7 +38,7 @@ def test_a_promise_is_broken_no_more_often_than_it_says():
     broken, answered = 0, []
     for seed in range(8):
         evidence = bcm.from_probabilities(*drawn(seed, 250))
-        found = bcm.risk_coverage(evidence, promise=0.1, assurance=0.9)
+        found = bcm.curves.risk_coverage(evidence, promise=0.1, assurance=0.9)
         threshold = found["promised_threshold"].item()
         broken += (1 - sure)[sure >= threshold].mean() > 0.1
         answered.append(found["promised_coverage"].item())
@@ -49,7 +49,9 @@ def test_a_promise_is_broken_no_more_often_than_it_says():
 def test_pairs_are_narrower_than_each_by_itself_and_a_promise_may_be_out_of_reach():
     actual, p = drawn(3, 300)
     near = np.clip(p + np.random.default_rng(4).normal(0, 0.02, 300), 0, 1)
-    found = bcm.risk_coverage(bcm.from_probabilities(actual, {"a": p, "b": near}), promise=0.001)
+    found = bcm.curves.risk_coverage(
+        bcm.from_probabilities(actual, {"a": p, "b": near}), promise=0.001
+    )
     gap = found["area_difference"].sel(classifier="a", other="b").diff("bound").item()
     alone = found["area_interval"].diff("bound").values.ravel()
     assert gap < 0.6 * np.hypot(*alone)
@@ -62,17 +64,17 @@ def test_three_classes():
     rng = np.random.default_rng(5)
     p = rng.dirichlet([0.4] * 3, 200)
     actual = (p.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1)
-    found = bcm.risk_coverage(bcm.from_probabilities(actual, p))
+    found = bcm.curves.risk_coverage(bcm.from_probabilities(actual, p))
     assert found["risk"].values[0] == pytest.approx((p.argmax(axis=1) != actual).mean())
 
 
 def test_what_is_refused():
     actual, p = drawn(6, 60)
     with pytest.raises(TypeError, match="not probabilities"):
-        bcm.risk_coverage(bcm.from_scores(actual, p))
+        bcm.curves.risk_coverage(bcm.from_scores(actual, p))
     for name in ("fold", "group"):
         parts = bcm.from_probabilities(actual, p, **{name: np.arange(60) % 2})
         with pytest.raises(ValueError, match=f"with {name}"):
-            bcm.risk_coverage(parts)
+            bcm.curves.risk_coverage(parts)
     with pytest.raises(ValueError, match="promise must be a risk"):
-        bcm.risk_coverage(bcm.from_probabilities(actual, p), promise=2)
+        bcm.curves.risk_coverage(bcm.from_probabilities(actual, p), promise=2)

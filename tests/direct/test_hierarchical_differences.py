@@ -40,7 +40,7 @@ def test_long_and_wide_tables_are_the_same_results():
         lambda: bcm.compare(RESULTS, contrast="ratio"),
         lambda: bcm.interval(RESULTS, "accuracy", draws=100),
         lambda: bcm.joint_interval(RESULTS, "accuracy"),
-        lambda: bcm.correlation(RESULTS, "accuracy"),
+        lambda: bcm.answers.correlation(RESULTS, "accuracy"),
     ],
 )
 def test_levels_of_differences_are_refused(ask):

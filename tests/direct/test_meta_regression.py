@@ -34,18 +34,18 @@ def of_years(size, slope):
 
 
 STUDIES = of_years(14, 0.9)
-YEARS = bcm.study_covariates(STUDIES, {"year": 0})
+YEARS = bcm.meta.study_covariates(STUDIES, {"year": 0})
 
 
 @pytest.mark.long
 def test_the_slopes_of_studies_are_found():
-    table = bcm.heterogeneity(STUDIES, covariates=YEARS, draws=4000)
+    table = bcm.meta.heterogeneity(STUDIES, covariates=YEARS, draws=4000)
     recall, specificity = (table.loc[f"odds_ratio_{name}"] for name in ("recall", "specificity"))
     assert recall["lower"] < np.exp(0.9) < recall["upper"]
     assert recall["p_above_1"] > 0.99
     assert specificity["lower"] < 1 < specificity["upper"]
     # What goes with the year is no longer a difference between studies of one year.
-    plain = bcm.heterogeneity(STUDIES, draws=4000)
+    plain = bcm.meta.heterogeneity(STUDIES, draws=4000)
     assert table.loc["sd_recall", "median"] < plain.loc["sd_recall", "median"]
 
 
@@ -63,7 +63,7 @@ def test_covariates_move_the_logits_of_the_groups_and_nothing_else():
 def test_the_model_makes_the_same_matrices_of_the_same_variables():
     """In another order of the groups too: they go by their names."""
     counts = STUDIES[:4].assign_coords(group=list("abcd"))
-    design = bcm.study_covariates(counts, {"year": 0}).isel(group=[2, 0, 3, 1])
+    design = bcm.meta.study_covariates(counts, {"year": 0}).isel(group=[2, 0, 3, 1])
     model = models.hierarchical_groups(counts, covariates=design)
     posterior = direct.hierarchical_groups(counts, covariates=design)
     drawn = posterior.variables(1, np.random.default_rng(0))
@@ -77,7 +77,7 @@ def test_the_model_makes_the_same_matrices_of_the_same_variables():
 
 @pytest.mark.long
 def test_the_typical_study_is_that_of_the_reference():
-    at = [bcm.study_covariates(STUDIES, {"year": year}) for year in (-1, 1)]
+    at = [bcm.meta.study_covariates(STUDIES, {"year": year}) for year in (-1, 1)]
     early, late = (
         bcm.interval(STUDIES, "recall", of="typical", covariates=each).values for each in at
     )
@@ -102,12 +102,12 @@ def test_published_markers_of_bladder_cancer():
     own = counts.values[frame["marker"].to_numpy() == "BTA.stat"]
     alone = expit(bivariate_binomial(own)[0][0])  # .742; .70 was published, of a table that we lack
     for marker, published in {"Telomerase": 0.75, "BTA.stat": alone}.items():
-        design = bcm.study_covariates(counts, {"marker": marker})
+        design = bcm.meta.study_covariates(counts, {"marker": marker})
         posterior = direct.hierarchical_groups(counts, covariates=design)
         rates = posterior.cells("typical", 4000, np.random.default_rng(0))
         recall = bcm.measures.resolve("recall")(rates)
         assert np.median(recall) == pytest.approx(published, abs=0.03)
-    table = bcm.heterogeneity(counts, covariates=design)
+    table = bcm.meta.heterogeneity(counts, covariates=design)
     assert 0.025 < table.loc["odds_ratio_recall", "p_above_1"] < 0.975
 
 
@@ -121,7 +121,7 @@ def test_i2_is_the_share_of_the_variation_that_is_not_chance():
     middle, sd = logit(drawn["rates"][:, 1]), drawn["spread"][:, 1]
     rate = expit(middle + sd * RNG.standard_normal((4000, 1)))
     within = (1 / (rate * (1 - rate))).mean(0) * (1 / sizes).mean()
-    table = bcm.heterogeneity(STUDIES, draws=4000)
+    table = bcm.meta.heterogeneity(STUDIES, draws=4000)
     want = np.median(sd**2 / (sd**2 + within))
     assert table.loc["i2_recall", "median"] == pytest.approx(want, abs=0.01)
     assert ((table["lower"] < table["median"]) & (table["median"] < table["upper"])).all()
@@ -154,7 +154,7 @@ def test_covariates_that_mean_nothing_are_refused(covariates, said):
 def test_references_that_mean_nothing_are_refused(reference, said):
     counts = STUDIES.assign_coords(test=("group", list("ab") * 7))
     with pytest.raises(ValueError, match=said):
-        bcm.study_covariates(counts, reference)
+        bcm.meta.study_covariates(counts, reference)
 
 
 @pytest.mark.long

@@ -189,7 +189,7 @@ def test_errors_together_flatter_the_raters_and_four_of_them_show_it():
         right = hard + np.sqrt(0.6) * rng.standard_normal(size) < 0.84  # of four in five
         said[name] = np.where(right, truth, ~truth)
     evidence = bcm.from_raters(said)
-    table = bcm.assumed_dependence(evidence, "accuracy", dependence=(0, 0.4))
+    table = bcm.raters.assumed_dependence(evidence, "accuracy", dependence=(0, 0.4))
     means = table.groupby("dependence")["mean"].mean()
     assert means[0.0] > means[0.4] + 0.02
     assert means[0.4] == pytest.approx(0.8, abs=0.04)
@@ -233,7 +233,7 @@ def test_a_summary_of_raters_has_the_usual_measures():
 
 @pytest.mark.long
 def test_every_example_has_its_classes():
-    chances = bcm.true_classes(bcm.from_raters(SAID))
+    chances = bcm.raters.true_classes(bcm.from_raters(SAID))
     assert chances.dims == ("example", "actual")
     np.testing.assert_allclose(chances.sum("actual"), 1)
     most = chances.idxmax("actual").values

@@ -21,8 +21,12 @@ def test_mcc_of_the_next_test_set_is_the_reference(case):
     expected, tol = case["expected"], case["tol"]
     above = float(bcm.prob_above(counts, "mcc", 0, **asked))
     assert above == pytest.approx(expected["P_gt0"], abs=tol["prob"])
-    assert float(bcm.mean(counts, "mcc", **asked)) == pytest.approx(expected["mean"], abs=1e-9)
-    assert float(bcm.sd(counts, "mcc", **asked)) == pytest.approx(expected["sd"], abs=1e-9)
+    assert float(bcm.distribution(counts, "mcc", **asked).mean()) == pytest.approx(
+        expected["mean"], abs=1e-9
+    )
+    assert float(bcm.distribution(counts, "mcc", **asked).sd()) == pytest.approx(
+        expected["sd"], abs=1e-9
+    )
     for kind, key in (("eti", "et95"), ("hdi", "hpd95")):
         ends = bcm.interval(counts, "mcc", kind=kind, **asked).values
         assert ends == pytest.approx(expected[key], abs=tol["interval"])
@@ -77,10 +81,10 @@ def test_the_next_test_set_of_a_cross_validation_is_of_one_classifier():
     counts = bcm.from_matrix(batch, labels=["a", "b"], positive="b", dims=("batch", "fold"))
     asked = {"model": "hierarchical_folds", "draws": 1500}
     for n, factor in ((20, 1.4), (100_000, 0.95)):
-        mean = bcm.mean(counts, "accuracy", of="predictive", n=n, **asked)
-        np.testing.assert_allclose(mean, bcm.mean(counts, "accuracy"), atol=0.015)
-        spread = bcm.sd(counts, "accuracy", of="predictive", n=n, **asked)
-        assert (spread > factor * bcm.sd(counts, "accuracy")).all()
+        mean = bcm.distribution(counts, "accuracy", of="predictive", n=n, **asked).mean()
+        np.testing.assert_allclose(mean, bcm.distribution(counts, "accuracy").mean(), atol=0.015)
+        spread = bcm.distribution(counts, "accuracy", of="predictive", n=n, **asked).sd()
+        assert (spread > factor * bcm.distribution(counts, "accuracy").sd()).all()
     many = bcm.from_matrix(
         np.tile(np.eye(3) * 5 + 1, (4, 1, 1)), labels=list("abc"), dims=("fold",)
     )

@@ -225,7 +225,7 @@ def test_the_items_at_hand_are_known_best_and_a_new_one_least(evidence):
         for of in ("finite", "population", "new")
     }
     assert width["finite"] < width["population"] < width["new"]
-    points = bcm.mean(evidence, MEASURES, of="finite")
+    points = bcm.distribution(evidence, MEASURES, of="finite").mean()
     unbiased = 1 - np.array([_none(8 - int(x)) for x in ANSWERS.sum(1)])
     assert float(points.sel(measure="pass_at(4)")) == pytest.approx(unbiased.mean(), abs=0.03)
     assert float(points.sel(measure="mean")) == pytest.approx(ANSWERS.mean(), abs=0.01)

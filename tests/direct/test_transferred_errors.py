@@ -11,7 +11,7 @@ from bayescm import direct, models
 from bayescm.direct.strata.allocations import Allocations
 from bayescm.direct.strata.chains import in_turn
 
-COUNTS = bcm.from_partly_labelled_counts([[90, 10], [20, 80]], [750, 250])
+COUNTS = bcm.evidence.from_partly_labelled_counts([[90, 10], [20, 80]], [750, 250])
 COUNTS = COUNTS.assign_coords(transfer="errors")
 SIZES = [7500, 2500], [7501, 2500]  # as many as are told out one by one, and one more
 HUMAN = [0, 1, 0, 1, 1] * 8 + [None] * 100
@@ -68,7 +68,7 @@ def test_factors_that_no_number_holds_are_told_out_too():
 
 @pytest.mark.long
 def test_more_examples_than_are_told_out_are_sampled():
-    both = [bcm.from_partly_labelled_counts([[90, 10], [20, 80]], each) for each in SIZES]
+    both = [bcm.evidence.from_partly_labelled_counts([[90, 10], [20, 80]], each) for each in SIZES]
     both = [each.assign_coords(transfer="errors") for each in both]
     methods = [direct.transferred_errors(each).sampling_method for each in both]
     assert methods == ["conjugate", "importance"]
@@ -118,7 +118,7 @@ def test_what_cannot_be_carried_over_is_refused(changed, said):
 @pytest.mark.long
 def test_three_classes_and_a_kind_that_nobody_labelled():
     labels = [[9, 1, 0], [1, 9, 0], [2, 2, 0]]  # by class and what the judge said
-    evidence = bcm.from_partly_labelled_counts(np.array(labels), [20, 20, 30])
+    evidence = bcm.evidence.from_partly_labelled_counts(np.array(labels), [20, 20, 30])
     with pytest.warns(UserWarning, match="Nobody labelled an example like some"):
         bcm.interval(evidence.assign_coords(transfer="errors"), "accuracy")
 
@@ -139,7 +139,7 @@ def test_classes_and_rates_drawn_in_turn_are_the_exact_posterior():
 @pytest.mark.filterwarnings("ignore:The chains still remember:UserWarning")
 def test_three_classes_are_as_uncertain_as_their_labels():
     labelled = np.array([[40, 5, 5], [5, 40, 5], [5, 5, 40]])
-    evidence = bcm.from_partly_labelled_counts(labelled, [400, 350, 250])
+    evidence = bcm.evidence.from_partly_labelled_counts(labelled, [400, 350, 250])
     evidence = evidence.assign_coords(transfer="errors")
     alone = bcm.interval(bcm.from_matrix(labelled), "recall_macro", draws=4000)
     ends = bcm.interval(evidence, "recall_macro", draws=4000)

@@ -12,7 +12,8 @@ import bayescm as bcm
 from bayescm.cli import COMMANDS, GROUPS, main
 
 DOCS = Path(__file__).parents[2] / "docs"
-PACKAGES = ["classical", "curves", "measures", "models", "online", "papers", "planning", "priors"]
+PACKAGES = "answers classical curves evidence learners measures meta models online".split()
+PACKAGES += "papers planning plots priors raters".split()
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def entries(tmp_path_factory):
 
 
 def public():
-    packages = [bcm, *(getattr(bcm, name) for name in PACKAGES), bcm.plots]
+    packages = [bcm, *(getattr(bcm, name) for name in PACKAGES)]
     for package in packages:
         for name in package.__all__:
             value = getattr(package, name)

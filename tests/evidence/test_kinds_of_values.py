@@ -76,7 +76,7 @@ def test_a_table_of_probabilities_with_a_column_of_booleans():
 def test_thresholds_weights_and_prevalences_are_numbers():
     evidence = bcm.from_probabilities(TRUTH, NUMBERS)
     with pytest.raises(ValueError, match="a threshold must be a probability"):
-        bcm.decision_curve(evidence, thresholds=["0.3", "0.6"])
+        bcm.curves.decision_curve(evidence, thresholds=["0.3", "0.6"])
     with pytest.raises(TypeError, match="a weight must be a number"):
         bcm.from_predictions(TRUTH, TRUTH, weights=pd.Series(["1", "2"] * 4))
     three = bcm.from_matrix(np.eye(3, dtype=int) * 9, labels=list("abc"))
@@ -97,7 +97,7 @@ def test_whole_numbers_that_a_float_rounds(number):
         bcm.from_scores([float(number), *TRUTH[1:]], NUMBERS, positive=1)
     columns = {"ann": [number, *TRUTH[1:]], "bob": [float(number), *TRUTH[1:]]}
     with pytest.raises(ValueError, match="bob has a label"):
-        bcm.agreement(columns)
+        bcm.raters.agreement(columns)
     for labels in ([number, *TRUTH[1:]], pd.array([number, *TRUTH[1:]], "Int64")):
         assert number in bcm.from_predictions(labels, labels)["actual"].values.tolist()
 

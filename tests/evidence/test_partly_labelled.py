@@ -125,12 +125,12 @@ def test_classifiers_are_compared_by_the_labels_that_they_share():
 
 def test_counts_say_the_same_as_examples():
     counts = bcm.from_partly_labelled(HUMAN, SAID, JUDGE)
-    again = bcm.from_partly_labelled_counts(
+    again = bcm.evidence.from_partly_labelled_counts(
         counts.values, counts["unlabelled"].values, judge=["0", "1"]
     )
     np.testing.assert_array_equal(bcm.interval(again, "f1"), bcm.interval(counts, "f1"))
     with pytest.raises(ValueError, match="do not belong together"):
-        bcm.from_partly_labelled_counts([[3, 1], [1, 4]], [5, 6, 7])
+        bcm.evidence.from_partly_labelled_counts([[3, 1], [1, 4]], [5, 6, 7])
 
 
 def test_an_abstention_is_no_class():
@@ -152,12 +152,16 @@ def test_what_labels_were_chosen_by_is_allowed_for():
 
 
 def test_labels_are_worth_more_with_a_good_judge_and_no_more_with_a_useless_one():
-    good = bcm.labels_worth(bcm.from_partly_labelled(HUMAN, SAID, JUDGE), ["prevalence", "f1"])
+    good = bcm.planning.labels_worth(
+        bcm.from_partly_labelled(HUMAN, SAID, JUDGE), ["prevalence", "f1"]
+    )
     assert (good["labels"] == 60).all()
     assert (good["worth"] > 75).all()
     with pytest.warns(UserWarning, match="does not help"):
         counts = bcm.from_partly_labelled(HUMAN, judge=np.arange(400) // 2 % 2)
-    assert bcm.labels_worth(counts, "prevalence")["worth"].item() == pytest.approx(60, rel=0.15)
+    assert bcm.planning.labels_worth(counts, "prevalence")["worth"].item() == pytest.approx(
+        60, rel=0.15
+    )
 
 
 @pytest.mark.filterwarnings("ignore:The judge does not help")

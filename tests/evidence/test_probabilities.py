@@ -43,7 +43,7 @@ def test_scores_are_no_probabilities():
     with pytest.raises(TypeError, match="these are scores"):
         bcm.calibration.curve(scores)
     with pytest.raises(TypeError, match="these are scores"):
-        bcm.decision_curve(scores)
+        bcm.curves.decision_curve(scores)
 
 
 def test_curves_take_probabilities():

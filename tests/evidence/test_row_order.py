@@ -52,7 +52,7 @@ def _by(c):
 def _chosen(c):
     said = {"predicted": TABLE["answer"], "judge": TABLE["other"], "design": TABLE["site"]}
     counts = bcm.from_partly_labelled(TABLE["some"], positive=1, **said)
-    plan = bcm.plan_labels(counts, "prevalence", 3)
+    plan = bcm.planning.plan_labels(counts, "prevalence", 3)
     return choose(plan, c("some"), c("answer"), c("other"), design=c("site"))
 
 
@@ -86,7 +86,9 @@ DOORS = {
         gold=c("some"),
         group=c("site"),
     ),
-    "agreement": lambda c: bcm.agreement({"ann": c("answer"), "bob": c("other")}, "gwet_ac1"),
+    "agreement": lambda c: bcm.raters.agreement(
+        {"ann": c("answer"), "bob": c("other")}, "gwet_ac1"
+    ),
     "from_attempts": lambda c: bcm.from_attempts(
         c("right"), item=c("item"), attempt=c("attempt"), group=c("item") // 2
     ),
@@ -98,7 +100,7 @@ DOORS = {
     ),
     "classification_report": lambda c: bcm.classification_report(c("actual"), c("answer")),
     "from_cells": lambda c: bcm.from_cells(tp=c("more"), fn=c("cell"), fp=c("weight"), tn=30),
-    "proportion": lambda c: bcm.proportion(c("more"), c("cell")),
+    "proportion": lambda c: bcm.answers.proportion(c("more"), c("cell")),
     "classical.proportion": lambda c: classical.proportion(c("cell"), c("more")),
     "classical.correlated_t": lambda c: classical.correlated_t(
         c("score"), c("features"), n_folds=10
@@ -112,13 +114,13 @@ DOORS = {
     "cross_outcomes": lambda c: bcm.cross_outcomes(
         {"a": NB, "b": NB}, c("features").to_frame(), c("actual"), 2, by=_by(c)
     ),
-    "cross_halves": lambda c: bcm.cross_halves(
+    "cross_halves": lambda c: bcm.learners.cross_halves(
         NB, c("features").to_frame(), c("actual"), 2, groups=c("item")
     ),
-    "cross_scores": lambda c: bcm.cross_scores(
+    "cross_scores": lambda c: bcm.learners.cross_scores(
         NB, c("features").to_frame(), c("actual"), 2, groups=c("item")
     ),
-    "learning_curve": lambda c: bcm.learning_curve(
+    "learning_curve": lambda c: bcm.learners.learning_curve(
         NB, c("features").to_frame(), c("actual"), [0.5, 1.0], cv=2, groups=c("item")
     ),
     "scorer": lambda c: scorer("f1")(FITTED, c("features").to_frame(), c("actual")),
@@ -172,8 +174,8 @@ def test_every_public_function_of_columns_is_among_the_doors():
     # These take names of columns, of dims or of groups of draws, or answers of a judge in order.
     named = {"from_frame", "from_scored_frame", "read", "check", "measure", "report"}
     named |= {"from_partly_labelled_counts"}
-    for name in bcm.__all__:
-        function = getattr(bcm, name)
+    homes = (bcm, bcm.answers, bcm.evidence, bcm.learners, bcm.meta, bcm.raters)
+    for name, function in ((name, getattr(home, name)) for home in homes for name in home.__all__):
         if inspect.isfunction(function) and name not in named:
             taken = columns & set(inspect.signature(function).parameters)
             assert not taken or name in DOORS, (name, taken)
@@ -183,8 +185,8 @@ def test_a_labelled_table_beside_its_margin():
     table = pd.DataFrame([[18, 4], [3, 25]], index=["a", "b"], columns=["a", "b"])
     rest = pd.Series({"b": 1070, "a": 880})
     with pytest.raises(ValueError, match="unlabelled has the rows of labelled"):
-        bcm.from_partly_labelled_counts(table, rest, labels=["a", "b"], positive="b")
-    right = bcm.from_partly_labelled_counts(table, rest[["a", "b"]], labels=["a", "b"])
+        bcm.evidence.from_partly_labelled_counts(table, rest, labels=["a", "b"], positive="b")
+    right = bcm.evidence.from_partly_labelled_counts(table, rest[["a", "b"]], labels=["a", "b"])
     assert right["unlabelled"].values.tolist() == [[880, 1070]]
 
 

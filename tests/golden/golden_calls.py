@@ -51,7 +51,7 @@ def _mean_of_rates(cells):
 def _evidence_for(seed):
     priors = {"flat": 1.0, "jeffreys": 0.5}
     fits = {name: bcm.fit(e.two(), concentration=c, random_seed=seed) for name, c in priors.items()}
-    return bcm.evidence_for(fits)
+    return bcm.priors.evidence_for(fits)
 
 
 CALLS: dict[str, Call] = {
@@ -67,7 +67,9 @@ CALLS: dict[str, Call] = {
     "large table": _integrated(lambda: bcm.summary(e.large(), RATES)),
     "flat prior": _integrated(lambda: bcm.summary(e.two(), RATES, concentration=1.0)),
     "weak prior": _integrated(lambda: bcm.summary(e.small(), RATES, concentration=0.1)),
-    "quantiles": _integrated(lambda: bcm.quantile(e.two(), RATES, [0.001, 0.05, 0.5, 0.95, 0.999])),
+    "quantiles": _integrated(
+        lambda: bcm.distribution(e.two(), RATES).quantile([0.001, 0.05, 0.5, 0.95, 0.999])
+    ),
     "probability above": _integrated(lambda: bcm.prob_above(e.two(), "mcc", 0.3)),
     "predictive": _exact(
         lambda: bcm.summary(e.two(), ["recall", "accuracy"], of="predictive", n=50)
@@ -90,11 +92,13 @@ CALLS: dict[str, Call] = {
     "joint interval": _drawn(
         lambda seed: bcm.joint_interval(e.two(), ["precision", "recall"], random_seed=seed)
     ),
-    "region": _drawn(lambda seed: bcm.region(e.two(), ["precision", "recall"], random_seed=seed)),
+    "region": _drawn(
+        lambda seed: bcm.answers.region(e.two(), ["precision", "recall"], random_seed=seed)
+    ),
     "requirements": _integrated(
         lambda: bcm.check(e.two(), ["recall > 0.7", "precision > 0.7 @ 0.9", "f1 > 0.6"])
     ),
-    "proportion": _exact(lambda: bcm.proportion(18, 2)),
+    "proportion": _exact(lambda: bcm.answers.proportion(18, 2)),
     "batch of tables": _integrated(lambda: bcm.interval(e.batch(), RATES)),
     # many classes
     "three classes": _integrated(
@@ -152,7 +156,7 @@ CALLS: dict[str, Call] = {
     ),
     "gap": _drawn(lambda seed: bcm.gap(e.groups(), "recall", random_seed=seed)),
     "worst slices": _drawn(lambda seed: bcm.worst_slices(e.groups(), "recall", random_seed=seed)),
-    "heterogeneity": _drawn(lambda seed: bcm.heterogeneity(e.studies(), random_seed=seed)),
+    "heterogeneity": _drawn(lambda seed: bcm.meta.heterogeneity(e.studies(), random_seed=seed)),
     "meta-analysis": _drawn(
         lambda seed: bcm.summary(
             e.studies(), ["recall", "specificity"], of="typical", random_seed=seed
@@ -181,7 +185,7 @@ CALLS: dict[str, Call] = {
         lambda seed: bcm.compare(e.results(), rope=0.01, random_seed=seed)
     ),
     "ranks on data sets": _drawn(lambda seed: bcm.ranks(e.results(), random_seed=seed)),
-    "best": _drawn(lambda seed: bcm.best(e.many_outcomes(), "accuracy", random_seed=seed)),
+    "best": _drawn(lambda seed: bcm.learners.best(e.many_outcomes(), "accuracy", random_seed=seed)),
     # scores and probabilities
     "area": _exact(lambda: bcm.curves.auc(e.scores())),
     "area of ties and weights": _drawn(
@@ -230,17 +234,19 @@ CALLS: dict[str, Call] = {
     "calibration curve": _exact(
         lambda: bcm.calibration.curve(e.probabilities(), at=[0.2, 0.5, 0.8])
     ),
-    "recalibrated": _drawn(lambda seed: bcm.recalibrated(e.probabilities(), random_seed=seed)),
+    "recalibrated": _drawn(
+        lambda seed: bcm.calibration.recalibrated(e.probabilities(), random_seed=seed)
+    ),
     "net benefit": _drawn(
-        lambda seed: bcm.decision_curve(
+        lambda seed: bcm.curves.decision_curve(
             e.probabilities(), thresholds=[0.1, 0.3, 0.5], random_seed=seed
         )
     ),
     "expected cost": _drawn(
-        lambda seed: bcm.expected_cost(e.probabilities(), [[0, 1], [5, 0]], random_seed=seed)
+        lambda seed: bcm.curves.expected_cost(e.probabilities(), [[0, 1], [5, 0]], random_seed=seed)
     ),
     "risk and coverage": _drawn(
-        lambda seed: bcm.risk_coverage(e.probabilities_of_three(), random_seed=seed)
+        lambda seed: bcm.curves.risk_coverage(e.probabilities_of_three(), random_seed=seed)
     ),
     # attempts, judges and raters
     "attempts": _drawn(
@@ -261,15 +267,17 @@ CALLS: dict[str, Call] = {
         lambda seed: bcm.summary(e.raters(), ["recall", "specificity"], random_seed=seed)
     ),
     "agreement": _drawn(
-        lambda seed: bcm.agreement(
+        lambda seed: bcm.raters.agreement(
             {"ann": [0, 1, 1, 0, 1, 1, 0, 1] * 5, "bob": [0, 1, 0, 0, 1, 1, 1, 1] * 5},
             random_seed=seed,
         )
     ),
     # planning, priors, fits
     "plan": _drawn(lambda seed: bcm.plan("recall", width=0.1, expect=0.85, random_seed=seed)),
-    "plan above": _exact(lambda: bcm.plan_above("recall", above=0.8, expect=0.9)),
-    "plan of a comparison": _exact(lambda: bcm.plan_comparison(difference=0.05, agreement=0.9)),
+    "plan above": _exact(lambda: bcm.planning.plan_above("recall", above=0.8, expect=0.9)),
+    "plan of a comparison": _exact(
+        lambda: bcm.planning.plan_comparison(difference=0.05, agreement=0.9)
+    ),
     "elicited prior": _exact(
         lambda: bcm.priors.elicit(recall=0.8, precision=0.7, prevalence=0.3, weight=20)
     ),

@@ -1,9 +1,9 @@
 """Record the golden outputs: ``python tests/golden/recorded.py [PART]`` in the environment.
 
-Writes ``recorded/*.json``, one file for calls, commands, reports, pages and simulations. An output that
-is recorded already and differs is written only with ``--replace REASON --reference SOURCE``: what
-was recorded, what is now and the reference by other code go to ``recorded/replaced.csv``. Entries
-keep the seconds they took: ``test_golden.py`` runs the quick ones in every suite.
+Writes ``recorded/*.json``, one file for calls, commands, reports, pages and simulations. An output
+that is recorded already and differs is written only with ``--replace REASON --reference SOURCE``:
+what was recorded, what is now and the reference by other code go to ``recorded/replaced.csv``.
+Entries keep the seconds they took: ``test_golden.py`` runs the quick ones in every suite.
 """
 
 import argparse

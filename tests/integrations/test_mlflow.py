@@ -11,7 +11,7 @@ SITES = SITES.assign_coords(site=["A", "B&C"])
 
 
 def test_metrics_are_those_of_the_summary():
-    result = bcm.as_metrics(COUNTS, ["f1", "recall"], prob=0.9, kind="eti")
+    result = bcm.answers.as_metrics(COUNTS, ["f1", "recall"], prob=0.9, kind="eti")
     table = bcm.summary(COUNTS, ["f1", "recall"], prob=0.9, kind="eti").set_index("measure")
     for name, value in result.items():
         measure, number = name.split("/")
@@ -22,19 +22,19 @@ def test_metrics_are_those_of_the_summary():
 
 def test_a_table_is_as_good_as_its_evidence():
     table = bcm.summary(SITES, "recall")
-    assert bcm.as_metrics(table) == bcm.as_metrics(SITES, "recall")
+    assert bcm.answers.as_metrics(table) == bcm.answers.as_metrics(SITES, "recall")
     with pytest.raises(ValueError, match="a table is what it is"):
-        bcm.as_metrics(table, "f1")
+        bcm.answers.as_metrics(table, "f1")
 
 
 def test_every_part_has_metrics_of_its_own():
-    result = bcm.as_metrics(SITES, "recall")
+    result = bcm.answers.as_metrics(SITES, "recall")
     assert set(result) == {
         f"site={site}/recall/{number}"
         for site in ("A", "B&C")
         for number in ("point", "mean", "lower", "upper")
     }
-    classes = bcm.as_metrics(bcm.from_predictions(list("abcabc"), list("abcaba")), "f1")
+    classes = bcm.answers.as_metrics(bcm.from_predictions(list("abcabc"), list("abcaba")), "f1")
     assert "class=a/f1/lower" in classes
 
 
@@ -54,7 +54,8 @@ def test_mlflow_gets_metrics_report_and_tree(tmp_path, monkeypatch):
     client = mlflow.MlflowClient()
     metrics = client.get_run(run.info.run_id).data.metrics
     assert (
-        metrics["site_B_C/recall/lower"] == bcm.as_metrics(SITES, "recall")["site=B&C/recall/lower"]
+        metrics["site_B_C/recall/lower"]
+        == bcm.answers.as_metrics(SITES, "recall")["site=B&C/recall/lower"]
     )
     assert logged.items() <= metrics.items()
     files = {each.path for each in client.list_artifacts(run.info.run_id, "bayescm")}

@@ -29,8 +29,8 @@ def evidence(positive="malignant"):
     [
         ("lower", lambda c: bcm.interval(c, "recall", prob=0.9).sel(bound="lower")),
         ("upper", lambda c: bcm.interval(c, "recall", prob=0.9).sel(bound="upper")),
-        ("mean", lambda c: bcm.mean(c, "recall")),
-        (0.2, lambda c: bcm.quantile(c, "recall", 0.2)),
+        ("mean", lambda c: bcm.distribution(c, "recall").mean()),
+        (0.2, lambda c: bcm.distribution(c, "recall").quantile(0.2)),
     ],
 )
 def test_a_score_is_a_point_of_the_posterior(at, expected):
@@ -45,14 +45,14 @@ def test_a_loss_is_negative_and_its_lower_bound_the_cautious_one():
     score = bcm.sklearn.scorer("error_rate")(MODEL, *REST)
     assert score == pytest.approx(-bcm.interval(evidence(), "error_rate").values[1])
     point = bcm.sklearn.scorer("error_rate", at=0.1)(MODEL, *REST)
-    assert point == pytest.approx(-bcm.quantile(evidence(), "error_rate", 0.9).item())
+    assert point == pytest.approx(-bcm.distribution(evidence(), "error_rate").quantile(0.9).item())
 
 
 def test_a_measure_of_probabilities_asks_for_them():
     score = bcm.sklearn.scorer("brier", at="mean")(MODEL, *REST)
     shares = MODEL.predict_proba(REST[0])[:, 1]
     evidence = bcm.from_probabilities(REST[1], shares, positive="malignant")
-    assert score == pytest.approx(-bcm.mean(evidence, "brier").item())
+    assert score == pytest.approx(-bcm.distribution(evidence, "brier").mean().item())
 
 
 def test_searches_and_cross_validations_take_it():

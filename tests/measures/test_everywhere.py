@@ -144,7 +144,7 @@ def test_the_best_threshold_of_a_loss_is_where_it_is_low():
 def test_a_region_ends_where_the_measures_do():
     counts = bcm.from_cells(tp=3, fn=2, fp=2, tn=3)
     pair = ("mcc", measures.measure(wrong, range=(0, 0.9)))
-    where = bcm.region(counts, pair, random_seed=1, draws=4000)
+    where = bcm.answers.region(counts, pair, random_seed=1, draws=4000)
     assert where["mcc"].min() >= -1
     assert where["mcc"].max() <= 1
     assert where["wrong"].min() >= 0

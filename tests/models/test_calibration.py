@@ -213,7 +213,7 @@ def test_the_population_is_that_of_the_prevalence_or_of_the_weights(way):
     low, high = bcm.calibration.curve(evidence, at=at)["interval"].values.T
     assert ((low < at) & (at < high)).all()
     assert (bcm.calibration.curve(biased, at=at)["interval"].values[:, 0] > at).all()
-    found = bcm.decision_curve(evidence, thresholds=[0.2])
+    found = bcm.curves.decision_curve(evidence, thresholds=[0.2])
     assert found["treat_all"].item() == pytest.approx(0, abs=0.03)
 
 
@@ -229,7 +229,7 @@ def test_a_step_and_a_rare_class_are_cautioned_of():
     assert "exactly 0 or 1" in bcm.calibration.curve(exact).attrs["caution"]
     few = bcm.from_probabilities(np.arange(200) % 20 == 0, p[:200])
     assert "10 positive examples are few" in bcm.interval(few, "brier").attrs["caution"]
-    for table in (bcm.recalibrated(few), bcm.calibration.test(few)):
+    for table in (bcm.calibration.recalibrated(few), bcm.calibration.test(few)):
         assert "10 positive examples are few" in table.attrs["caution"]
     apart = bcm.from_probabilities(p[:200] > 0.5, {"a": p[:200], "b": p[200:400]})
     said = bcm.interval(apart, "calibration_slope").attrs["caution"]
@@ -242,7 +242,9 @@ def test_the_gain_of_recalibration_is_what_recalibration_gains():
     odds = rng.normal(0, 1.5, 1500)
     right = 1 / (1 + np.exp(-0.4 * odds))
     actual, bold = (rng.random(1500) < right).astype(int), 1 / (1 + np.exp(-odds))
-    found = bcm.recalibrated(bcm.from_probabilities(actual, {"bold": bold, "right": right}))
+    found = bcm.calibration.recalibrated(
+        bcm.from_probabilities(actual, {"bold": bold, "right": right})
+    )
     assert found["classifier"].tolist() == ["bold", "bold", "right", "right"]
     gains = [
         ((bold - right) ** 2).mean(),

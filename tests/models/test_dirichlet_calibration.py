@@ -70,7 +70,7 @@ def test_the_full_error_is_found_and_may_be_0(bold):
     truth = [np.abs(forecast - right).sum(axis=1).mean() / 2, ((forecast - right) ** 2).sum() / 400]
     assert ((ends[0, :, 0] < truth) & (truth < ends[0, :, 1]) & (ends[0, :, 0] > 0)).all()
     assert (ends[1, :, 0] == 0).all()
-    found = bcm.recalibrated(evidence).set_index(["classifier", "measure"])
+    found = bcm.calibration.recalibrated(evidence).set_index(["classifier", "measure"])
     gain = found.loc[("bold", "brier")]
     assert gain["lower"] < truth[1] < gain["upper"]
     rows = bcm.compare(evidence, ["log_loss", "ece_full"], draws=500)

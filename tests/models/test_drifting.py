@@ -40,7 +40,7 @@ def test_the_tree_of_exact_draws():
     assert tree["posterior"]["theta"].dims == ("chain", "draw", "step", "actual", "predicted")
     recall = bcm.measure(tree, "recall")["recall"]
     assert recall.dims == ("chain", "draw", "step")
-    distribution = bcm.mean(SERIES, "recall", model="drifting")
+    distribution = bcm.distribution(SERIES, "recall", model="drifting").mean()
     np.testing.assert_allclose(recall.mean(("chain", "draw")), distribution, atol=0.01)
 
 

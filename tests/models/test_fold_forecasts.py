@@ -39,7 +39,12 @@ def test_what_needs_one_sample_is_refused(folded):
         bcm.interval(folded, "ece")
     with pytest.raises(ValueError, match="one sample, not of folds"):
         bcm.models.calibration(one)
-    for ask in (bcm.fit, bcm.recalibrated, bcm.calibration.curve, bcm.decision_curve):
+    for ask in (
+        bcm.fit,
+        bcm.calibration.recalibrated,
+        bcm.calibration.curve,
+        bcm.curves.decision_curve,
+    ):
         with pytest.raises(ValueError, match="several folds"):
             ask(one)
     pooled = bcm.curves.pool_folds(one, ranks=False)

@@ -118,7 +118,7 @@ def test_what_cannot_be_said_is_refused(four):
     with pytest.raises(ValueError, match="groups and a prevalence"):
         bcm.interval(bcm.at_prevalence(four, 0.1), "brier")
     assert bcm.curves.auc(four).dims == ("group", "bound")
-    for ask in (bcm.calibration.curve, bcm.recalibrated, bcm.decision_curve):
+    for ask in (bcm.calibration.curve, bcm.calibration.recalibrated, bcm.curves.decision_curve):
         with pytest.raises(ValueError, match="of several groups"):
             ask(four)
     with pytest.raises(ValueError, match="one sample, not of groups"):

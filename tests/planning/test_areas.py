@@ -12,12 +12,12 @@ def test_the_error_of_an_area_is_as_printed():
 
 @pytest.mark.long
 def test_enough_examples_for_an_area():
-    plan = bcm.plan_auc(expect=0.85, width=0.15, replications=60).iloc[0]
+    plan = bcm.planning.plan_auc(expect=0.85, width=0.15, replications=60).iloc[0]
     assert plan["assurance"] >= 0.9
     unit = hanley_mcneil(0.85, 5e5, 5e5) * 1e3
     about = (2 * 1.96 * unit / 0.15) ** 2  # at which half of the intervals are narrow enough
     assert about < plan["n"] < 2 * about
-    more = bcm.plan_auc(expect=0.85, width=0.15, prevalence=0.1, replications=60).iloc[0]
+    more = bcm.planning.plan_auc(expect=0.85, width=0.15, prevalence=0.1, replications=60).iloc[0]
     assert more["n"] > plan["n"]
 
 
@@ -34,12 +34,12 @@ def test_enough_examples_for_an_area():
 )
 def test_what_is_no_plan_of_an_area_is_named(change, error):
     with pytest.raises((TypeError, ValueError), match=error):
-        bcm.plan_auc(**{"expect": 0.85, "width": 0.15, **change})
+        bcm.planning.plan_auc(**{"expect": 0.85, "width": 0.15, **change})
 
 
 def test_large_test_sets_are_simulated_one_at_a_time_and_fewer(monkeypatch):
     monkeypatch.setattr("bayescm.planning.areas._SCORES", 10_000)
-    plan = bcm.plan_auc(expect=0.85, width=0.1, replications=60).iloc[0]
+    plan = bcm.planning.plan_auc(expect=0.85, width=0.1, replications=60).iloc[0]
     assert 200 < plan["n"] < 340
     assert plan["how"] == f"{10_000 // plan['n']} simulated test sets"
 

@@ -11,7 +11,9 @@ EVIDENCE = bcm.from_attempts(TABLE)
 
 
 def test_the_width_to_expect_is_that_of_real_answers():
-    result = bcm.plan_attempts(EVIDENCE, "mean", items=[40, 160], attempts=4, replications=6)
+    result = bcm.planning.plan_attempts(
+        EVIDENCE, "mean", items=[40, 160], attempts=4, replications=6
+    )
     assert result[["items", "attempts", "answers"]].values.tolist() == [[40, 4, 160], [160, 4, 640]]
     real = float(bcm.interval(EVIDENCE, "mean").diff("bound").item())
     assert result["width"][0] == pytest.approx(real, rel=0.2)
@@ -20,14 +22,14 @@ def test_the_width_to_expect_is_that_of_real_answers():
 
 def test_more_attempts_tell_of_the_items_at_hand():
     asked = {"items": 40, "attempts": [4, 16], "replications": 6}
-    finite = bcm.plan_attempts(EVIDENCE, "mean", of="finite", **asked)["width"]
-    every = bcm.plan_attempts(EVIDENCE, "mean", **asked)["width"]
+    finite = bcm.planning.plan_attempts(EVIDENCE, "mean", of="finite", **asked)["width"]
+    every = bcm.planning.plan_attempts(EVIDENCE, "mean", **asked)["width"]
     assert finite[1] / finite[0] < 0.65
     assert every[1] / every[0] > 0.75
 
 
 def test_by_default_half_and_twice_as_many_are_tried_as_far_as_the_measure_goes():
-    result = bcm.plan_attempts(EVIDENCE, "pass_at(3)", replications=2)
+    result = bcm.planning.plan_attempts(EVIDENCE, "pass_at(3)", replications=2)
     assert result["attempts"].unique().tolist() == [4, 8]
     assert result["items"].unique().tolist() == [40, 80, 160]
 
@@ -37,16 +39,16 @@ def test_new_items_come_in_groups_where_those_known_do():
     table = (RNG.random((100, 3)) < rates[:, None]).astype(float)
     group = np.repeat(np.arange(20), 5)
     asked = {"items": 100, "attempts": 3, "replications": 6}
-    grouped = bcm.plan_attempts(bcm.from_attempts(table, group=group), "mean", **asked)
-    alone = bcm.plan_attempts(bcm.from_attempts(table), "mean", **asked)
+    grouped = bcm.planning.plan_attempts(bcm.from_attempts(table, group=group), "mean", **asked)
+    alone = bcm.planning.plan_attempts(bcm.from_attempts(table), "mean", **asked)
     assert grouped["width"][0] > 1.3 * alone["width"][0]
 
 
 def test_a_plan_from_few_items_is_cautioned_of():
     asked = {"items": 6, "attempts": 4, "replications": 2}
-    few = bcm.plan_attempts(bcm.from_attempts(TABLE[:3]), "mean", **asked)
+    few = bcm.planning.plan_attempts(bcm.from_attempts(TABLE[:3]), "mean", **asked)
     assert few.attrs["caution"].startswith("3 items are few")
-    assert "caution" not in bcm.plan_attempts(EVIDENCE, "mean", **asked).attrs
+    assert "caution" not in bcm.planning.plan_attempts(EVIDENCE, "mean", **asked).attrs
 
 
 @pytest.mark.parametrize(
@@ -62,14 +64,16 @@ def test_a_plan_from_few_items_is_cautioned_of():
 )
 def test_what_has_no_meaning_is_refused(measure, keywords, message):
     with pytest.raises(ValueError, match=message):
-        bcm.plan_attempts(EVIDENCE, measure, **keywords)
+        bcm.planning.plan_attempts(EVIDENCE, measure, **keywords)
 
 
 def test_a_plan_is_of_one_system():
     both = bcm.from_attempts({"a": TABLE, "b": TABLE})
     with pytest.raises(ValueError, match="select one"):
-        bcm.plan_attempts(both, "mean")
-    bcm.plan_attempts(both.sel(classifier=["a"]), "mean", items=20, attempts=2, replications=2)
+        bcm.planning.plan_attempts(both, "mean")
+    bcm.planning.plan_attempts(
+        both.sel(classifier=["a"]), "mean", items=20, attempts=2, replications=2
+    )
 
 
 @pytest.mark.long
@@ -81,7 +85,7 @@ def test_a_plan_of_pluralities_simulates_the_answers():
     for groups in (None, group):
         evidence = bcm.from_attempts(apart, truth=np.zeros(40), group=groups)
         asked = {"items": [40, 160], "attempts": 6, "replications": 4}
-        result = bcm.plan_attempts(evidence, "majority_at(5)", **asked)
+        result = bcm.planning.plan_attempts(evidence, "majority_at(5)", **asked)
         here = bcm.interval(evidence, "majority_at(5)").diff("bound").item()
         assert result["width"][0] == pytest.approx(here, rel=0.3)
         assert result["width"][1] < 0.7 * result["width"][0]

@@ -10,7 +10,7 @@ from bayescm.distributions.beta import Beta
 
 @pytest.mark.long
 def test_plan_of_a_comparison_agrees_with_simulation():
-    plan = bcm.plan_comparison(difference=0.1, agreement=0.7, p_better=0.95).iloc[0]
+    plan = bcm.planning.plan_comparison(difference=0.1, agreement=0.7, p_better=0.95).iloc[0]
     n = int(plan["n"])
     rng = np.random.default_rng(3)
     wins, losses, _ = rng.multinomial(n, [0.2, 0.1, 0.7], 50_000).T
@@ -37,7 +37,7 @@ def test_plan_is_near_connors_size_of_a_mcnemar_test(difference, agreement):
     share = 1 - agreement
     level, power = special.ndtri([0.95, 0.8])
     published = share * (level + power * np.sqrt(1 - difference**2 / share)) ** 2 / difference**2
-    n = bcm.plan_comparison(difference=difference, agreement=agreement)["n"].iloc[0]
+    n = bcm.planning.plan_comparison(difference=difference, agreement=agreement)["n"].iloc[0]
     assert n == pytest.approx(published, rel=0.04)
 
 
@@ -45,4 +45,4 @@ def test_classifiers_that_agree_cannot_differ():
     with pytest.raises(
         ValueError, match="classifiers that agree this often cannot differ this much"
     ):
-        bcm.plan_comparison(difference=0.2, agreement=0.9)
+        bcm.planning.plan_comparison(difference=0.2, agreement=0.9)

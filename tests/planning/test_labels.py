@@ -34,7 +34,7 @@ def width(evidence, measure="f1"):
 
 
 def test_chosen_labels_tell_more_than_random_ones_and_as_much_as_expected():
-    plan = bcm.plan_labels(EVIDENCE, "f1", 80)
+    plan = bcm.planning.plan_labels(EVIDENCE, "f1", 80)
     places = choose(plan, FIRST, SAID, JUDGE)
     assert len(set(places)) == plan["label_next"].sum() == 80
     assert places.min() >= 40
@@ -83,24 +83,24 @@ def test_allocation_is_the_best_one_within_what_there_is():
 
 
 def test_labels_arrive_in_batches():
-    plan = bcm.plan_labels(EVIDENCE, "f1", 80, batch=10)
-    whole = bcm.plan_labels(EVIDENCE, "f1", 80)
+    plan = bcm.planning.plan_labels(EVIDENCE, "f1", 80, batch=10)
+    whole = bcm.planning.plan_labels(EVIDENCE, "f1", 80)
     assert plan["label_next"].sum() == 10
     assert (plan["width_after"] == whole["width_after"]).all()
-    last = bcm.plan_labels(EVIDENCE, "recall", 10**6)
+    last = bcm.planning.plan_labels(EVIDENCE, "recall", 10**6)
     assert (last["label_next"] == last["unlabelled"]).all()
 
 
 @pytest.mark.filterwarnings("ignore:The judge does not help")
 def test_several_classifiers_scores_and_a_judge_alone():
     several = {"a": SAID, "b": OTHER}
-    plan = bcm.plan_labels(bcm.from_partly_labelled(FIRST, several, JUDGE), "f1", 30)
+    plan = bcm.planning.plan_labels(bcm.from_partly_labelled(FIRST, several, JUDGE), "f1", 30)
     assert {"judge", "predicted_a", "predicted_b"} < set(plan)
     assert len(choose(plan, FIRST, several, JUDGE)) == 30
     assert plan["unlabelled"].sum() == 1960
     for judge in (TRUTH + ORDER * 7 % 97 / 40, JUDGE):
         alone = bcm.from_partly_labelled(FIRST, judge=judge)
-        table = bcm.plan_labels(alone, "prevalence", 30)
+        table = bcm.planning.plan_labels(alone, "prevalence", 30)
         assert len(choose(table, FIRST, judge=judge)) == table["label_next"].sum() == 30
     with pytest.raises(ValueError, match="lacks columns"):
         choose(plan, FIRST, SAID, JUDGE)
@@ -120,7 +120,7 @@ def test_several_classifiers_scores_and_a_judge_alone():
 )
 def test_bad_input_says_what_is_wrong(evidence, measure, budget, words):
     with pytest.raises(ValueError, match=words):
-        bcm.plan_labels(evidence, measure, budget)
+        bcm.planning.plan_labels(evidence, measure, budget)
 
 
 def test_the_command_writes_the_rows(tmp_path, capsys):

@@ -152,7 +152,7 @@ BOTH = ["sensitivity", "specificity"]
 
 
 def test_one_proportion_is_summed_over_its_outcomes():
-    plan = bcm.plan_above("recall", above=0.8, expect=0.9).iloc[0]
+    plan = bcm.planning.plan_above("recall", above=0.8, expect=0.9).iloc[0]
     hits = np.random.default_rng(1).binomial(plan["n"], 0.9, 100_000)
     shown = Beta(hits + 0.5, plan["n"] - hits + 0.5).sf(0.8) >= 0.95
     assert shown.mean() == pytest.approx(plan["assurance"], abs=0.004)
@@ -165,7 +165,9 @@ def test_one_proportion_is_summed_over_its_outcomes():
 def test_two_measures_are_shown_together(order):
     required, plausible = np.array([0.7, 0.6]), np.array([0.9, 0.85])
     asked = {"above": required[order].tolist(), "expect": plausible[order].tolist()}
-    plan = bcm.plan_above([BOTH[k] for k in order], **asked, prevalence=0.3, assurance=0.8).iloc[0]
+    plan = bcm.planning.plan_above(
+        [BOTH[k] for k in order], **asked, prevalence=0.3, assurance=0.8
+    ).iloc[0]
     n, rng = int(plan["n"]), np.random.default_rng(2)
     positives = rng.binomial(n, 0.3, 100_000)
     result = rng.binomial(positives, 0.9), rng.binomial(n - positives, 0.85)
@@ -175,7 +177,7 @@ def test_two_measures_are_shown_together(order):
 
 
 def test_the_posterior_is_the_one_that_prob_above_gives():
-    plan = bcm.plan_above("recall", above=0.8, expect=0.9).iloc[0]
+    plan = bcm.planning.plan_above("recall", above=0.8, expect=0.9).iloc[0]
     hits = round(0.9 * plan["n"])
     counts = bcm.from_cells(tp=hits, fn=int(plan["n"]) - hits, fp=3, tn=9)
     probability = Beta(hits + 0.5, plan["n"] - hits + 0.5).sf(0.8)
@@ -200,7 +202,7 @@ def test_a_study_that_looks_four_times():
 
 
 def test_no_worse_by_more_than_a_margin():
-    plan = bcm.plan_comparison("recall", difference=0, agreement=0.9, margin=0.05).iloc[0]
+    plan = bcm.planning.plan_comparison("recall", difference=0, agreement=0.9, margin=0.05).iloc[0]
     n = int(plan["n"])
     wins, losses, _ = np.random.default_rng(4).multinomial(n, [0.05, 0.05, 0.9], 4000).T
     each, back = np.unique(np.c_[wins, losses], axis=0, return_inverse=True)
@@ -221,7 +223,7 @@ def test_no_worse_by_more_than_a_margin():
 def test_requirements_that_cannot_be_planned_are_named(change, match):
     keywords = {"measure": "recall", "above": 0.8, "expect": 0.9} | change
     with pytest.raises(ValueError, match=match):
-        bcm.plan_above(keywords.pop("measure"), **keywords)
+        bcm.planning.plan_above(keywords.pop("measure"), **keywords)
 
 
 def test_looks_must_increase():

@@ -50,7 +50,7 @@ def test_a_figure_stays_with_pyplot(two):
 
 def test_what_fails_leaves_no_figure_behind(two, three):
     with pytest.raises(ValueError, match="more than one density"):
-        bcm.plot_priors(three, "recall", {"flat": 1.0})
+        bcm.plots.plot_priors(three, "recall", {"flat": 1.0})
     with pytest.raises(TypeError, match="not axes"):
         bcm.plot_matrix(two, ax=plt)
     assert plt.get_fignums() == []
@@ -64,18 +64,18 @@ ONE_AXES = {
     "posterior": lambda two, ax: bcm.plot_posterior(two, "f1", ax=ax),
     "forest": lambda two, ax: bcm.plot_forest(two, ["f1", "recall"], ax=ax),
     "matrix": lambda two, ax: bcm.plot_matrix(two, ax=ax),
-    "region": lambda two, ax: bcm.plot_region(two, draws=500, ax=ax),
-    "priors": lambda two, ax: bcm.plot_priors(two, "f1", {"flat": 1.0}, ax=ax),
-    "plan": lambda two, ax: bcm.plot_plan("recall", expect=0.8, n=50, ax=ax),
+    "region": lambda two, ax: bcm.plots.plot_region(two, draws=500, ax=ax),
+    "priors": lambda two, ax: bcm.plots.plot_priors(two, "f1", {"flat": 1.0}, ax=ax),
+    "plan": lambda two, ax: bcm.plots.plot_plan("recall", expect=0.8, n=50, ax=ax),
     "differences": lambda two, ax: bcm.plot_differences(bcm.compare(PAIR, "accuracy"), ax=ax),
     "ranks": lambda two, ax: bcm.plot_ranks(PAIR, "accuracy", draws=500, ax=ax),
-    "tiers": lambda two, ax: bcm.plot_tiers(PAIR, "accuracy", draws=500, ax=ax),
+    "tiers": lambda two, ax: bcm.plots.plot_tiers(PAIR, "accuracy", draws=500, ax=ax),
     "history": lambda two, ax: bcm.plot_history(bcm.online.history(WEEKS, "f1"), ax=ax),
-    "omega": lambda two, ax: bcm.plot_omega(FOLDS, "recall", ax=ax),
+    "omega": lambda two, ax: bcm.plots.plot_omega(FOLDS, "recall", ax=ax),
     "roc": lambda two, ax: bcm.plot_roc(SCORES, ax=ax),
-    "precision_recall": lambda two, ax: bcm.plot_precision_recall(SCORES, ax=ax),
-    "curve_numbers": lambda two, ax: bcm.plot_curve_numbers(SCORES, ax=ax),
-    "threshold": lambda two, ax: bcm.plot_threshold(SCORES, "f1", ax=ax),
+    "precision_recall": lambda two, ax: bcm.plots.plot_precision_recall(SCORES, ax=ax),
+    "curve_numbers": lambda two, ax: bcm.plots.plot_curve_numbers(SCORES, ax=ax),
+    "threshold": lambda two, ax: bcm.plots.plot_threshold(SCORES, "f1", ax=ax),
 }
 
 

@@ -31,7 +31,7 @@ def test_one_ranking_at_a_time():
 
 def test_bars_are_sets_of_ranks_and_lines_are_tiers():
     table = bcm.ranks(THREE, "f1", random_seed=0).sort_values("expected_rank")
-    axes = bcm.plot_tiers(THREE, "f1", random_seed=0).axes[0]
+    axes = bcm.plots.plot_tiers(THREE, "f1", random_seed=0).axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == table["classifier"].tolist()
     ends = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
     np.testing.assert_allclose(
@@ -40,4 +40,4 @@ def test_bars_are_sets_of_ranks_and_lines_are_tiers():
     lines = [line for line in axes.lines if line.get_linestyle() == "-"]
     assert len(lines) == max(int(each) for row in table["tiers"] for each in row.split(", "))
     with pytest.raises(ValueError, match="more than one ranking"):
-        bcm.plot_tiers(THREE, ["f1", "mcc"], draws=200)
+        bcm.plots.plot_tiers(THREE, ["f1", "mcc"], draws=200)

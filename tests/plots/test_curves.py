@@ -12,7 +12,7 @@ ONE = bcm.from_scores(ACTUAL, SCORE)
 TWO = bcm.from_scores(ACTUAL, {"a": SCORE, "b": -SCORE})
 
 
-@pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plot_precision_recall])
+@pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plots.plot_precision_recall])
 @pytest.mark.parametrize(("simultaneous", "word"), [(True, "simultaneous"), (False, "pointwise")])
 def test_the_picture_says_which_band_it_is(plot, simultaneous, word):
     figure = plot(ONE, simultaneous=simultaneous)
@@ -21,7 +21,7 @@ def test_the_picture_says_which_band_it_is(plot, simultaneous, word):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plot_precision_recall])
+@pytest.mark.parametrize("plot", [bcm.plot_roc, bcm.plots.plot_precision_recall])
 def test_a_line_and_a_label_for_each_classifier(plot):
     axes = plot(TWO).axes[0]
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
@@ -37,24 +37,24 @@ def test_the_operating_point_is_the_examples_own():
     x, y = (float(each[0]) for each in point.lines[0].get_data())
     assert x == pytest.approx((SCORE[ACTUAL == 0] >= 0.7).mean(), abs=0.03)
     assert y == pytest.approx((SCORE[ACTUAL == 1] >= 0.7).mean(), abs=0.03)
-    assert bcm.plot_precision_recall(ONE, threshold=0.7).axes[0].containers
+    assert bcm.plots.plot_precision_recall(ONE, threshold=0.7).axes[0].containers
 
 
 def test_a_known_prevalence_is_named():
-    figure = bcm.plot_precision_recall(bcm.at_prevalence(ONE, 0.02))
+    figure = bcm.plots.plot_precision_recall(bcm.at_prevalence(ONE, 0.02))
     assert "prevalence 0.02" in figure.get_suptitle()
 
 
 @pytest.mark.long
 def test_numbers_and_thresholds():
-    axes = bcm.plot_curve_numbers(TWO, "average_precision").axes[0]
+    axes = bcm.plots.plot_curve_numbers(TWO, "average_precision").axes[0]
     assert axes.get_xlabel() == "average_precision"
-    axes = bcm.plot_threshold(ONE, ["f1", "recall"]).axes[0]
+    axes = bcm.plots.plot_threshold(ONE, ["f1", "recall"]).axes[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["f1", "recall"]
 
 
 def test_a_measure_of_several_classifiers_is_a_line_each():
-    axes = bcm.plot_threshold(TWO, "f1").axes[0]
+    axes = bcm.plots.plot_threshold(TWO, "f1").axes[0]
     names = TWO.classifier.values.tolist()
     found = [text.get_text() for text in axes.get_legend().get_texts()]
     assert found == [f"f1 (classifier {name})" for name in names]
@@ -66,4 +66,4 @@ def test_too_many_curves_are_refused():
     with pytest.raises(ValueError, match="too many"):
         bcm.plot_roc(many)
     with pytest.raises(ValueError, match="too many"):
-        bcm.plot_threshold(many, "f1")
+        bcm.plots.plot_threshold(many, "f1")

@@ -12,7 +12,7 @@ def titles(figure):
 def test_one_panel_each_with_the_exact_numbers(two):
     figure = bcm.plot_posterior(two, ["precision", "f1"])
     low, high = bcm.interval(two, "f1").values
-    shown = [f"{bcm.mean(two, 'f1').item():.3f} [{low:.3f}, {high:.3f}]"]
+    shown = [f"{bcm.distribution(two, 'f1').mean().item():.3f} [{low:.3f}, {high:.3f}]"]
     assert titles(figure)[1] == ["f1", *shown]
     words = "dot and bar: mean and 95% highest-density interval · positive class: sick"
     assert figure.get_suptitle() == words
@@ -23,7 +23,7 @@ def test_reference_and_rope_say_their_probability(two):
         two, ["precision", "f1"], reference={"f1": 0.7}, rope=(0.6, 0.8), kind="eti", prob=0.5
     )
     above = bcm.prob_above(two, "f1", 0.7).item()
-    within = (bcm.cdf(two, "f1", 0.8) - bcm.cdf(two, "f1", 0.6)).item()
+    within = (bcm.distribution(two, "f1").cdf(0.8) - bcm.distribution(two, "f1").cdf(0.6)).item()
     assert titles(figure)[1][2:] == [f"P(> 0.7) = {above:.3f}", f"P(0.6 to 0.8) = {within:.3f}"]
     assert len(titles(figure)[0]) == 3
     assert "50% equal-tailed interval" in figure.get_suptitle()
@@ -91,13 +91,13 @@ def test_undefined_draws_are_left_out():
 
 
 def test_prior_over_posterior(tree):
-    other = bcm.plot_prior_posterior(tree, "recall", positive="well")
-    same = bcm.plot_prior_posterior(tree, "specificity")
+    other = bcm.plots.plot_prior_posterior(tree, "recall", positive="well")
+    same = bcm.plots.plot_prior_posterior(tree, "specificity")
     np.testing.assert_allclose(
         other.axes[0].lines[1].get_xdata(), same.axes[0].lines[1].get_xdata()
     )
     assert other.get_suptitle().endswith("positive class: well")
-    figure = bcm.plot_prior_posterior(tree, ["precision", "f1"])
+    figure = bcm.plots.plot_prior_posterior(tree, ["precision", "f1"])
     assert titles(figure) == [["precision"], ["f1"]]
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["prior", "posterior"]
@@ -113,15 +113,15 @@ def test_what_cannot_be_drawn(two, tree):
     with pytest.raises(ValueError, match="no such estimand"):
         bcm.plot_posterior(two, "f1", of="new")
     with pytest.raises(ValueError, match="no prior to draw"):
-        bcm.plot_prior_posterior(bcm.fit(two, concentration=0, draws=50), "f1")
+        bcm.plots.plot_prior_posterior(bcm.fit(two, concentration=0, draws=50), "f1")
     with pytest.raises(ValueError, match="no prior to draw"):
-        bcm.plot_prior_posterior(two, "f1")
+        bcm.plots.plot_prior_posterior(two, "f1")
 
 
 @pytest.mark.parametrize("measure", ["f1", "mcc", lambda cells: cells[..., 1, 1]])
 def test_a_density_for_every_prior(two, measure):
     experts = bcm.priors.elicit(precision=0.6, recall=0.65, accuracy=0.6, weight=20, like=two)
-    figure = bcm.plot_priors(two, measure, {"flat": 1.0, "experts": experts})
+    figure = bcm.plots.plot_priors(two, measure, {"flat": 1.0, "experts": experts})
     lines = figure.axes[0].lines
     assert [line.get_label() for line in lines] == ["flat", "experts"]
     for line in lines:
@@ -130,13 +130,13 @@ def test_a_density_for_every_prior(two, measure):
 
 def test_one_density_for_each_prior(two, three):
     with pytest.raises(ValueError, match="no priors"):
-        bcm.plot_priors(two, "f1", {})
+        bcm.plots.plot_priors(two, "f1", {})
     with pytest.raises(ValueError, match="one density"):
-        bcm.plot_priors(three, "recall", {"flat": 1.0})
+        bcm.plots.plot_priors(three, "recall", {"flat": 1.0})
 
 
 def test_the_axes_of_a_region_are_the_two_measures(two):
-    figure = bcm.plot_region(two, draws=2000)
+    figure = bcm.plots.plot_region(two, draws=2000)
     (axes,) = figure.axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("recall", "precision")
     assert 0 <= axes.get_xlim()[0] < axes.get_xlim()[1] <= 1
@@ -145,21 +145,21 @@ def test_the_axes_of_a_region_are_the_two_measures(two):
 
 
 def test_a_region_for_every_member(classifiers, three):
-    (axes,) = bcm.plot_region(classifiers, ("specificity", "mcc"), draws=2000).axes
+    (axes,) = bcm.plots.plot_region(classifiers, ("specificity", "mcc"), draws=2000).axes
     names = [each.get_text() for each in axes.get_legend().get_texts()]
     assert names == ["classifier tree", "classifier forest"]
-    (axes,) = bcm.plot_region(three, draws=2000).axes
+    (axes,) = bcm.plots.plot_region(three, draws=2000).axes
     assert len(axes.get_legend().get_texts()) == 3
 
 
 def test_a_region_from_a_tree(tree):
-    assert bcm.plot_region(tree, prob=0.8).get_suptitle().startswith("dot: mean; 50% and 80%")
+    assert bcm.plots.plot_region(tree, prob=0.8).get_suptitle().startswith("dot: mean; 50% and 80%")
 
 
 @pytest.mark.long
 def test_what_is_drawn_is_what_region_computes(two):
-    (axes,) = bcm.plot_region(two, prob=0.9).axes
-    where = bcm.region(two, ("recall", "precision"), prob=0.9)
+    (axes,) = bcm.plots.plot_region(two, prob=0.9).axes
+    where = bcm.answers.region(two, ("recall", "precision"), prob=0.9)
     rows, columns = np.nonzero(where.inside.values)
     low, high = axes.collections[1].get_paths()[0].get_extents().get_points()
     x, y = (where.inside.coords[name].values for name in ("recall", "precision"))
@@ -169,7 +169,7 @@ def test_what_is_drawn_is_what_region_computes(two):
 
 def test_mass_at_the_edge_stays_inside():
     counts = bcm.from_cells(tp=9, fn=0, fp=0, tn=9)
-    (axes,) = bcm.plot_region(counts, draws=2000).axes
+    (axes,) = bcm.plots.plot_region(counts, draws=2000).axes
     assert axes.get_xlim()[1] <= 1
     assert axes.get_ylim()[1] <= 1
 
@@ -177,6 +177,6 @@ def test_mass_at_the_edge_stays_inside():
 @pytest.mark.long
 def test_regions_that_cannot_be_drawn(two):
     with pytest.raises(ValueError, match="two measures"):
-        bcm.plot_region(two, "f1")
+        bcm.plots.plot_region(two, "f1")
     with pytest.raises(ValueError, match="too many regions"):
-        bcm.plot_region(bcm.from_cells(tp=range(1, 9), fn=1, fp=1, tn=1))
+        bcm.plots.plot_region(bcm.from_cells(tp=range(1, 9), fn=1, fp=1, tn=1))

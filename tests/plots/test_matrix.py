@@ -91,7 +91,7 @@ def test_many_classes_are_ordered_by_error_with_an_interval_each():
     assert matrix.get_yticklabels()[0].get_text().endswith("class 7  30")
     assert len(matrix.texts) == 30 + 29
     low, high = beside.collections[0].get_segments()[0][:, 0]
-    expected = bcm.proportion(1, 29)
+    expected = bcm.answers.proportion(1, 29)
     np.testing.assert_allclose([low, high], expected)
     figure.draw_without_rendering()
     boxes = [each.get_window_extent() for each in matrix.get_xticklabels()]

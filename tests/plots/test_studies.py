@@ -12,13 +12,15 @@ STUDIES = bcm.from_cells(
 
 @pytest.mark.long
 def test_studies_stand_where_they_were_seen_and_their_summary_inside_both_regions():
-    (axes,) = bcm.plot_sroc(STUDIES).axes
+    (axes,) = bcm.plots.plot_sroc(STUDIES).axes
     (circles,) = [each for each in axes.collections if len(each.get_offsets()) == 6]
     seen = np.array([bcm.measure(STUDIES, name)[name] for name in ("fpr", "recall")]).T
     np.testing.assert_allclose(circles.get_offsets(), seen)
     center, typical, new, curve = axes.lines
     x, y = center.get_xydata()[0]
-    known = bcm.mean(STUDIES, "recall", model="hierarchical_groups", of="typical").item()
+    known = (
+        bcm.distribution(STUDIES, "recall", model="hierarchical_groups", of="typical").mean().item()
+    )
     assert y == pytest.approx(known, abs=0.01)
     extents = [each.get_path().get_extents() for each in (typical, new)]
     assert extents[0].contains(x, y)
@@ -32,14 +34,16 @@ def test_studies_stand_where_they_were_seen_and_their_summary_inside_both_region
 
 @pytest.mark.long
 def test_a_wider_region_holds_more():
-    narrow, wide = (bcm.plot_sroc(STUDIES, prob=prob).axes[0].lines[1] for prob in (0.5, 0.99))
+    narrow, wide = (
+        bcm.plots.plot_sroc(STUDIES, prob=prob).axes[0].lines[1] for prob in (0.5, 0.99)
+    )
     areas = [np.ptp(logit(each.get_ydata())) for each in (narrow, wide)]
     assert areas[0] < 0.6 * areas[1]
 
 
 @pytest.mark.long
 def test_the_forest_says_what_interval_says():
-    figure = bcm.plot_studies(STUDIES, kind="eti")
+    figure = bcm.plots.plot_studies(STUDIES, kind="eti")
     left, right = figure.axes
     assert [label.get_text() for label in left.get_yticklabels()] == [
         *STUDIES["group"].values,
@@ -47,7 +51,7 @@ def test_the_forest_says_what_interval_says():
         "mean of studies",
         "new study",
     ]
-    unnamed = bcm.plot_studies(STUDIES.drop_vars("group")).axes[0]
+    unnamed = bcm.plots.plot_studies(STUDIES.drop_vars("group")).axes[0]
     assert unnamed.get_yticklabels()[0].get_text() == "study 1"
     alone = bcm.interval(STUDIES.sel(group="study 2", drop=True), "recall", kind="eti")
     single, _ = left.collections
@@ -57,7 +61,7 @@ def test_the_forest_says_what_interval_says():
     np.testing.assert_allclose(pooled.get_segments()[1][:, 0], mean, atol=1e-6)
 
 
-@pytest.mark.parametrize("plot", [bcm.plot_sroc, bcm.plot_studies])
+@pytest.mark.parametrize("plot", [bcm.plots.plot_sroc, bcm.plots.plot_studies])
 def test_what_is_no_set_of_studies_is_refused(plot):
     with pytest.raises(ValueError, match=r"not studies.*rename\(site='group'\)"):
         plot(STUDIES.rename(group="site"))

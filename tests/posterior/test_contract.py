@@ -89,7 +89,7 @@ def test_comparison_joint_and_region():
     plain = bcm.compare(BOTH.sum("site"), "f1", concentration=0.5)
     assert table["mean"].item() == pytest.approx(plain["mean"].item(), abs=0.005)
     assert bcm.joint_interval(SITES, ["f1", "mcc"], model=sibling).f1.shape == (2,)
-    assert bcm.region(SITES, ("recall", "precision"), model=sibling).area.ndim == 0
+    assert bcm.answers.region(SITES, ("recall", "precision"), model=sibling).area.ndim == 0
 
 
 @pytest.mark.long

@@ -39,7 +39,7 @@ def test_the_tree_has_the_probability_of_its_counts(flat, given):
 def test_models_of_one_matrix_are_compared(tmp_path, flat):
     strong = [[30.0, 10.0], [10.0, 50.0]]
     fits = {"flat": flat, "strong": fit(COUNTS, concentration=strong)}
-    table = bcm.evidence_for(fits)
+    table = bcm.priors.evidence_for(fits)
     cells = COUNTS.values.ravel()
     known = [
         stats.dirichlet_multinomial(np.broadcast_to(each, (2, 2)).ravel(), 40).logpmf(cells)
@@ -49,7 +49,7 @@ def test_models_of_one_matrix_are_compared(tmp_path, flat):
     assert table["bayes_factor"].tolist() == pytest.approx([np.exp(known[0] - known[1]), 1])
     assert table["probability"].sum() == pytest.approx(1)
     bcm.save(fits["flat"], tmp_path / "fit.nc")
-    again = bcm.evidence_for({**fits, "flat": bcm.load(tmp_path / "fit.nc")})
+    again = bcm.priors.evidence_for({**fits, "flat": bcm.load(tmp_path / "fit.nc")})
     np.testing.assert_allclose(again, table)
 
 
@@ -57,7 +57,7 @@ def test_models_of_one_matrix_are_compared(tmp_path, flat):
 def test_a_batch_is_compared_member_by_member():
     batch = xr.concat([COUNTS, COUNTS * 2], "site").assign_coords(site=["a", "b"])
     fits = {each: fit(batch, concentration=each) for each in (0.5, 1.0)}
-    table = bcm.evidence_for(fits)
+    table = bcm.priors.evidence_for(fits)
     known = -np.log(special.comb(80 + 3, 3))
     assert table.loc[(1.0, "b"), "log_marginal_likelihood"] == pytest.approx(known)
     assert table.groupby("site")["difference"].max().tolist() == [0, 0]
@@ -68,10 +68,10 @@ def test_a_discounted_likelihood_is_no_probability():
     discounted, plain = fit(FOLDS, "pooled_folds"), fit(FOLDS, "pooled_folds", omega=1.0)
     assert "log_marginal_likelihood" not in discounted.attrs
     apart = fit(FOLDS, "averaged_folds")
-    table = bcm.evidence_for({"one table": plain, "one each": apart})
+    table = bcm.priors.evidence_for({"one table": plain, "one each": apart})
     assert table["bayes_factor"].max() == 1
     with pytest.raises(ValueError, match=r"no marginal likelihood is known.*pooled_folds"):
-        bcm.evidence_for({"plain": plain, "discounted": discounted})
+        bcm.priors.evidence_for({"plain": plain, "discounted": discounted})
 
 
 @pytest.mark.long
@@ -83,13 +83,13 @@ def test_what_cannot_be_compared_is_refused(flat, given):
     }
     for words, other in refused.items():
         with pytest.raises(ValueError, match=words):
-            bcm.evidence_for({"one": flat, "other": other})
+            bcm.priors.evidence_for({"one": flat, "other": other})
 
 
 def test_bad_input(flat):
     with pytest.raises(ValueError, match="nothing to compare"):
-        bcm.evidence_for({"one": flat})
+        bcm.priors.evidence_for({"one": flat})
     with pytest.raises(TypeError, match=r"not fits by name.*Expected a mapping"):
-        bcm.evidence_for([flat])
+        bcm.priors.evidence_for([flat])
     with pytest.raises(TypeError, match="not fits by name"):
-        bcm.evidence_for(flat)
+        bcm.priors.evidence_for(flat)

@@ -27,7 +27,7 @@ SHARES = [
 @pytest.mark.parametrize(("counts", "prevalence", "expected"), SHARES)
 def test_shares_mean_the_same_to_both_routes(counts, prevalence, expected):
     settings = {"model": "fixed_totals", "prevalence": prevalence}
-    direct = bcm.mean(counts, "prevalence", **settings)
+    direct = bcm.distribution(counts, "prevalence", **settings).mean()
     fitted = bcm.fit(counts, draws=50, random_seed=1, **settings)
     np.testing.assert_allclose(direct, expected)
     np.testing.assert_allclose(
@@ -45,7 +45,7 @@ def test_shares_mean_the_same_to_both_routes(counts, prevalence, expected):
     ids=["in the order given", "labelled", "table"],
 )
 def test_pseudo_counts_mean_the_same_to_both_routes(concentration):
-    exact = bcm.mean(COUNTS, "recall", concentration=concentration)
+    exact = bcm.distribution(COUNTS, "recall", concentration=concentration).mean()
     assert exact == pytest.approx((65 + 8) / (80 + 12))
     fitted = bcm.fit(COUNTS, concentration=concentration, draws=50)
     assert fitted["constant_data"]["concentration"].values.tolist() == [[1, 2], [4, 8]]
@@ -56,11 +56,15 @@ def test_pseudo_counts_of_outcomes_go_by_their_labels():
     outcomes = bcm.from_classifiers(actual, answers, labels=["sick", "well"], positive="sick")
     names = ["sick", "well"]
     prior = xr.DataArray([[8, 4], [2, 1]], {"actual": names, "predicted": names})
-    apart = bcm.mean(outcomes, "recall", model="dirichlet_multinomial", concentration=prior)
-    paired = bcm.mean(outcomes, "recall", concentration=prior)
+    apart = bcm.distribution(
+        outcomes, "recall", model="dirichlet_multinomial", concentration=prior
+    ).mean()
+    paired = bcm.distribution(outcomes, "recall", concentration=prior).mean()
     np.testing.assert_allclose(apart, paired)
     alone = bcm.from_predictions(actual, answers["a"], labels=names, positive="sick")
-    np.testing.assert_allclose(apart, [bcm.mean(alone, "recall", concentration=prior)])
+    np.testing.assert_allclose(
+        apart, [bcm.distribution(alone, "recall", concentration=prior).mean()]
+    )
 
 
 def test_the_prevalence_the_evidence_carries():

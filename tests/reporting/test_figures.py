@@ -74,7 +74,7 @@ def test_pictures_are_those_of_the_evidence(case):
     pictures, sentences = drawn(evidence, **keywords)
     assert (list(pictures), sentences) == (["matrix-0", "region-0"], [])
 
-    alone = bcm.plot_region(evidence, prob=0.9, random_seed=0, **keywords)
+    alone = bcm.plots.plot_region(evidence, prob=0.9, random_seed=0, **keywords)
     np.testing.assert_allclose(rims(pictures["region-0"]), rims(alone))
     inside = pictures["region-0"].axes[0]
     point = [bcm.summary(evidence, name, **keywords)["mean"][0] for name in ("recall", "precision")]
@@ -97,7 +97,9 @@ def test_pictures_of_a_fit_are_of_the_fit():
     pictures = {each.name: each.figure for each in section.pictures}
     low, high = 100 * bcm.interval(tree, "recall", prob=0.9, kind="eti").values
     assert f"[{low:.1f}, {high:.1f}]" in texts(pictures["matrix-0"])[-1]
-    np.testing.assert_allclose(rims(pictures["region-0"]), rims(bcm.plot_region(tree, prob=0.9)))
+    np.testing.assert_allclose(
+        rims(pictures["region-0"]), rims(bcm.plots.plot_region(tree, prob=0.9))
+    )
 
 
 def test_what_the_model_tells_apart_is_left_out_with_a_sentence():
@@ -117,5 +119,5 @@ def test_every_classifier_has_pictures_of_its_own_folds():
     both = xr.concat(folds, "classifier").assign_coords(classifier=["a", "b"])
     pictures, _ = drawn(both)
     assert list(pictures) == ["matrix-0", "region-0", "matrix-1", "region-1"]
-    alone = bcm.plot_region(folds[0], prob=0.9, random_seed=0)
+    alone = bcm.plots.plot_region(folds[0], prob=0.9, random_seed=0)
     np.testing.assert_allclose(rims(pictures["region-0"]), rims(alone))

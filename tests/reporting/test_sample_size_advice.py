@@ -32,7 +32,7 @@ def test_open_comparison_names_a_size_and_a_settled_one_nothing():
     open_ = outcomes(200, 14, 8)
     comparison = bcm.compare(open_, "accuracy")
     (said,) = open_questions(open_, comparison, ["accuracy"], 0.95, 0.0)
-    plan = bcm.plan_comparison(difference=comparison["mean"][0], agreement=0.89).iloc[0]
+    plan = bcm.planning.plan_comparison(difference=comparison["mean"][0], agreement=0.89).iloc[0]
     size = int(said.split("about ")[1].split(" shared")[0].replace(",", ""))
     assert size == pytest.approx(plan["n"], rel=0.1)
     clear = outcomes(200, 30, 2)

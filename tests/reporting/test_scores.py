@@ -24,7 +24,7 @@ def test_the_table_of_a_prediction_model(tmp_path):
     for name in ("auc", "calibration_slope", "calibration_intercept", "brier"):
         assert f"| {name} " in text
     evidence = bcm.from_probabilities(died, risk, positive="yes")
-    point = bcm.decision_curve(evidence, thresholds=[0.15])["net_benefit"].item()
+    point = bcm.curves.decision_curve(evidence, thresholds=[0.15])["net_benefit"].item()
     (row,) = [line for line in text.splitlines() if "net benefit at 0.15" in line]
     assert float(row.split("|")[2]) == pytest.approx(point, abs=5e-4)
 

@@ -37,18 +37,19 @@ def main() -> None:
     # Answers
     ends = assert_type(bcm.interval(counts, "f1", prob=0.9, kind="eti"), xr.DataArray)
     table = assert_type(bcm.summary(counts, ["precision", net_benefit]), pd.DataFrame)
-    for answer in (bcm.mean, bcm.sd, bcm.mode, bcm.skewness):
-        assert_type(answer(counts, "recall"), xr.DataArray)
-    assert_type(bcm.cdf(counts, "recall", 0.8), xr.DataArray)
-    assert_type(bcm.quantile(counts, "recall", 0.5), xr.DataArray)
+    recall_distribution = bcm.distribution(counts, "recall")
+    assert_type(recall_distribution.mean(), xr.DataArray)
+    assert_type(recall_distribution.skewness(), xr.DataArray)
+    assert_type(bcm.distribution(counts, "recall").cdf(0.8), xr.DataArray)
+    assert_type(bcm.distribution(counts, "recall").quantile(0.5), xr.DataArray)
     assert_type(bcm.prob_above(counts, "recall", 0.8), xr.DataArray)
-    assert_type(bcm.proportion(9, 1), xr.DataArray)
+    assert_type(bcm.answers.proportion(9, 1), xr.DataArray)
     differences = assert_type(bcm.compare(both, ["accuracy", "f1"], rope=0.01), pd.DataFrame)
     assert_type(bcm.ranks(both, "accuracy"), pd.DataFrame)
-    assert_type(bcm.region(counts, ("recall", "precision")), xr.Dataset)
-    assert_type(bcm.correlation(counts, ["recall", "precision"]), xr.Dataset)
+    assert_type(bcm.answers.region(counts, ("recall", "precision")), xr.Dataset)
+    assert_type(bcm.answers.correlation(counts, ["recall", "precision"]), xr.Dataset)
     assert_type(bcm.plan("recall", expect=0.85, width=0.2), pd.DataFrame)
-    assert_type(bcm.plan_comparison(difference=0.1, agreement=0.8), pd.DataFrame)
+    assert_type(bcm.planning.plan_comparison(difference=0.1, agreement=0.8), pd.DataFrame)
 
     # Measures
     recall = assert_type(bcm.measures.recall, bcm.measures.Measure)
@@ -82,11 +83,11 @@ def main() -> None:
         bcm.plot_posterior(counts, ["f1", "recall"], reference=0.7),
         bcm.plot_forest(counts, ["f1", "recall"]),
         bcm.plot_matrix(counts),
-        bcm.plot_region(counts),
+        bcm.plots.plot_region(counts),
         bcm.plot_differences(differences),
         bcm.plot_history(history, batches=weeks, alarms=alarms),
-        bcm.plot_prior_posterior(tree, "f1"),
-        bcm.plot_priors(counts, "f1", {"flat": 1.0, "experts": prior}),
+        bcm.plots.plot_prior_posterior(tree, "f1"),
+        bcm.plots.plot_priors(counts, "f1", {"flat": 1.0, "experts": prior}),
         bcm.plot_roc(scores),
     ]
 

@@ -52,7 +52,7 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
     >>> import bayescm as bcm
     >>> studies = bcm.from_cells(tp=[30, 25, 41], fn=[3, 9, 5], fp=[4, 8, 2], tn=[50, 61, 33])
     >>> studies = studies.rename(batch="group").assign_coords(year=("group", [1998, 2004, 2010]))
-    >>> bcm.study_covariates(studies, {"year": 2000}).values.ravel()
+    >>> bcm.meta.study_covariates(studies, {"year": 2000}).values.ravel()
     array([-2.,  4., 10.])
     """
     counts = as_counts(counts)
@@ -150,7 +150,7 @@ def heterogeneity(
     ...     tp=[47, 126, 19, 36, 130], fn=[9, 51, 10, 3, 19],
     ...     fp=[101, 272, 12, 78, 211], tn=[738, 1543, 192, 276, 959],
     ... ).rename(batch="group")
-    >>> table = bcm.heterogeneity(studies)
+    >>> table = bcm.meta.heterogeneity(studies)
     >>> list(table.index[:4])
     ['sd_recall', 'sd_specificity', 'correlation', 'i2_recall']
     """

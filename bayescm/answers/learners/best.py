@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.distribution import distribution
 from bayescm.answers.interval import interval
-from bayescm.answers.numbers import mean
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.measures.labelled import kernels
@@ -121,7 +121,7 @@ def best(
     optimism, longer = _moved(points, inside, place, taken)
     own = outcomes.sel(classifier=[names[place]])
     ends = np.ravel(interval(own, kernel, prob=prob, kind=kind, **options))
-    middle = float(np.ravel(mean(own, kernel, **options))[0])
+    middle = float(np.ravel(distribution(own, kernel, **options).mean())[0])
     moved = middle - optimism + longer * (ends - middle)
     low, high = np.clip(moved, *_range(kernel))
     row: dict[str, Hashable] = {"selected": names[place], "measure": kernel.__name__}

@@ -66,7 +66,7 @@ def learning_curve(
     DataFrame
         One row per size (``size``, the examples trained on), classifier and measure: ``point``,
         ``mean``, ``sd``, ``lower``, ``upper``; ``attrs`` has ``prob`` and ``kind``.
-        `bayescm.plot_learning_curve` draws it.
+        `bayescm.plots.plot_learning_curve` draws it.
 
     Raises
     ------

@@ -62,7 +62,7 @@ def ranks(
 
     See Also
     --------
-    bayescm.plot_tiers : The sets and the tiers as a picture.
+    bayescm.plots.plot_tiers : The sets and the tiers as a picture.
 
     Examples
     --------

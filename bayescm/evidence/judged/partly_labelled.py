@@ -102,7 +102,7 @@ def from_partly_labelled(
     if transfer is not None:
         _check_transfer(transfer, predicted, abstain)
     if predicted is None and judge is None:
-        todo = "pass predicted=, judge= or both; labels alone go to bcm.proportion"
+        todo = "pass predicted=, judge= or both; labels alone go to bcm.answers.proportion"
         raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
     said = {"actual": actual, "predicted": predicted, "judge": judge}
     check_row_order(said | {"design": design, "by": by})

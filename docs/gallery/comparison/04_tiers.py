@@ -15,4 +15,4 @@ truth = rng.random(400) < 0.4
 rates = {f"model {number}": 0.08 + 0.025 * number for number in range(9)}
 answers = {name: truth ^ (rng.random(400) < rate) for name, rate in rates.items()}
 counts = bcm.from_classifiers(truth, answers, positive=True)
-figure = bcm.plot_tiers(counts, "f1", random_seed=1)
+figure = bcm.plots.plot_tiers(counts, "f1", random_seed=1)

@@ -13,4 +13,4 @@ import bayescm as bcm
 features, labels = load_breast_cancer(return_X_y=True)
 tree = DecisionTreeClassifier(max_depth=3, random_state=0)
 counts = bcm.cross_confusion(tree, features[:200], labels[:200], cv=10, positive=0)
-figure = bcm.plot_omega(counts, ["precision", "recall", "mcc"])
+figure = bcm.plots.plot_omega(counts, ["precision", "recall", "mcc"])

@@ -8,4 +8,4 @@ The highest-density region that contains both with the given probability.
 import bayescm as bcm
 
 counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-figure = bcm.plot_region(counts)
+figure = bcm.plots.plot_region(counts)

@@ -9,4 +9,4 @@ import bayescm as bcm
 
 counts = bcm.from_cells(tp=[65, 70], fn=[15, 10], fp=[35, 31], tn=[30, 34])
 tree = bcm.fit(counts.rename(batch="site"), random_seed=1)
-figure = bcm.plot_predictive(tree)
+figure = bcm.plots.plot_predictive(tree)

@@ -8,4 +8,4 @@ Density and trace of every chain of a fit by NUTS, with r-hat and effective samp
 import bayescm as bcm
 
 tree = bcm.fit(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), method="nuts", random_seed=1)
-figure = bcm.plot_diagnostics(tree, ["precision", "recall", "f1"])
+figure = bcm.plots.plot_diagnostics(tree, ["precision", "recall", "f1"])

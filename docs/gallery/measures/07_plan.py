@@ -8,4 +8,4 @@ The width of the interval against the size of the test set, on average and with 
 import bayescm as bcm
 
 plan = bcm.plan("recall", expect=0.85, width=0.1, assurance=0.9)
-figure = bcm.plot_plan("recall", expect=0.85, width=0.1, n=int(plan["n"].iloc[0]))
+figure = bcm.plots.plot_plan("recall", expect=0.85, width=0.1, n=int(plan["n"].iloc[0]))

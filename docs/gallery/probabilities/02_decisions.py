@@ -14,10 +14,10 @@ odds = rng.normal(-1.5, 1.2, 600)
 sick = rng.random(600) < 1 / (1 + np.exp(-odds))
 models = {"new": odds, "old": odds + 0.8 * rng.normal(size=600)}
 evidence = bcm.from_probabilities(sick, {k: 1 / (1 + np.exp(-v)) for k, v in models.items()})
-figure = bcm.plot_decision_curve(evidence, thresholds=np.arange(0.02, 0.7, 0.01))
+figure = bcm.plots.plot_decision_curve(evidence, thresholds=np.arange(0.02, 0.7, 0.01))
 
 # %%
 # How probable it is that each strategy is the best one, and what it would be worth to know.
 
-found = bcm.decision_curve(evidence, thresholds=[0.1, 0.2, 0.3])
+found = bcm.curves.decision_curve(evidence, thresholds=[0.1, 0.2, 0.3])
 found["p_best"].to_pandas().round(3), found["evpi"].values.round(5)

@@ -20,4 +20,4 @@ figure = bcm.plot_calibration(pets)
 # %%
 # What recalibrating the whole forecast would gain.
 
-bcm.recalibrated(pets).round(4)
+bcm.calibration.recalibrated(pets).round(4)

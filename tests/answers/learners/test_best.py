@@ -22,9 +22,9 @@ def answers(rng, number, n=120, right=0.7, common=0.3):
 def test_the_selected_one_is_covered_where_the_naive_interval_is_too_high(number):
     hits = np.zeros(2)
     for _ in range(40):
-        row = bcm.best(bcm.from_classifiers(*answers(RNG, number)), "accuracy", resamples=150).iloc[
-            0
-        ]
+        row = bcm.learners.best(
+            bcm.from_classifiers(*answers(RNG, number)), "accuracy", resamples=150
+        ).iloc[0]
         assert row["optimism"] > 0
         hits += row["lower"] < 0.7 < row["upper"], row["naive_lower"] < 0.7 < row["naive_upper"]
     assert hits[0] >= 36
@@ -35,15 +35,15 @@ def test_one_that_is_far_better_has_no_optimism_and_errors_are_selected_by_the_l
     actual, known = answers(np.random.default_rng(1), 3)
     known["good"] = np.where(np.arange(120) % 15, actual, 1 - actual)
     both = bcm.from_classifiers(actual, known)
-    row = bcm.best(both, "error_rate").iloc[0]
+    row = bcm.learners.best(both, "error_rate").iloc[0]
     assert row["selected"] == "good"
     assert abs(row["optimism"]) < 0.01
-    assert bcm.best(both, "f1").equals(bcm.best(both, "f1"))
+    assert bcm.learners.best(both, "f1").equals(bcm.learners.best(both, "f1"))
 
 
 def test_the_interval_is_moved_by_the_optimism_and_no_shorter():
     both = bcm.from_classifiers(*answers(np.random.default_rng(4), 30))
-    row = bcm.best(both, "accuracy", kind="eti", resamples=200).iloc[0]
+    row = bcm.learners.best(both, "accuracy", kind="eti", resamples=200).iloc[0]
     assert 0.5 < row["optimism"] / (row["point"] - 0.7) < 1.5
     middle = row["mean"] + row["optimism"]
     below, above = middle - row["naive_lower"], row["naive_upper"] - middle
@@ -55,24 +55,26 @@ def test_the_interval_is_moved_by_the_optimism_and_no_shorter():
 def test_classifiers_without_errors_or_without_the_measure_change_nothing():
     actual, known = answers(np.random.default_rng(1), 2)
     perfect = bcm.from_classifiers(actual, {"a": actual, "b": actual})
-    row = bcm.best(perfect, "accuracy", resamples=50).iloc[0]
+    row = bcm.learners.best(perfect, "accuracy", resamples=50).iloc[0]
     assert row["optimism"] == 0
     assert row["lower"] == row["naive_lower"]
     silent = bcm.from_classifiers(actual, known | {"never": np.zeros(120, int)}, positive=1)
     two = bcm.from_classifiers(actual, known, positive=1)
-    with_it, without = (bcm.best(each, "precision", resamples=200) for each in (silent, two))
+    with_it, without = (
+        bcm.learners.best(each, "precision", resamples=200) for each in (silent, two)
+    )
     assert with_it.loc[0, "optimism"] == pytest.approx(without.loc[0, "optimism"], abs=0.02)
 
 
 def test_what_cannot_be_selected_from_is_refused():
     both = bcm.from_classifiers(*answers(np.random.default_rng(1), 2))
     with pytest.raises(ValueError, match="nothing to select from"):
-        bcm.best(both.sel(classifier=["m0"]), "f1")
+        bcm.learners.best(both.sel(classifier=["m0"]), "f1")
     with pytest.raises(ValueError, match="not one number"):
-        bcm.best(both, lambda cells: cells.sum(-1))
+        bcm.learners.best(both, lambda cells: cells.sum(-1))
     for wrong in (0, -1, 2.5, True):
         with pytest.raises((ValueError, TypeError), match="resamples"):
-            bcm.best(both, "f1", resamples=wrong)
+            bcm.learners.best(both, "f1", resamples=wrong)
     none = bcm.from_classifiers([0, 0], {"a": [0, 1], "b": [1, 1]}, labels=[0, 1], positive=1)
     with pytest.raises(ValueError, match="recall is undefined in this sample"):
-        bcm.best(none, "recall")
+        bcm.learners.best(none, "recall")

@@ -25,7 +25,9 @@ class Counts(ClassifierMixin, BaseEstimator):
 
 
 def test_sizes_are_numbers_or_shares_and_every_size_is_summarised_by_itself():
-    table = bcm.learning_curve(Counts(), X, Y, [10, 0.5, 1.0], cv=10, measures=["recall", "f1"])
+    table = bcm.learners.learning_curve(
+        Counts(), X, Y, [10, 0.5, 1.0], cv=10, measures=["recall", "f1"]
+    )
     assert table["size"].tolist() == [10, 10, 45, 45, 90, 90]
     assert table["point"].tolist()[:2] == [1.0, pytest.approx(80 / 140)]
     assert table["point"].tolist()[4] == 0
@@ -37,29 +39,29 @@ def test_sizes_are_numbers_or_shares_and_every_size_is_summarised_by_itself():
 
 def test_a_plot_has_a_line_for_each_classifier():
     two = {"bayes": GaussianNB(), "counts": Counts()}
-    table = bcm.learning_curve(two, X, Y, [20, 80], cv=5)
-    figure = bcm.plot_learning_curve(table)
+    table = bcm.learners.learning_curve(two, X, Y, [20, 80], cv=5)
+    figure = bcm.plots.plot_learning_curve(table)
     lines = figure.axes[0].get_lines()
     assert [line.get_label() for line in lines] == ["bayes", "counts"]
     np.testing.assert_array_equal(lines[0].get_xdata(), [20, 80])
     assert "band: 95% highest-density interval" in figure.get_suptitle()
     plt.close(figure)
     with pytest.raises(ValueError, match="one measure at a time"):
-        bcm.plot_learning_curve(table.assign(measure=["a", "b"] * 2))
+        bcm.plots.plot_learning_curve(table.assign(measure=["a", "b"] * 2))
     with pytest.raises(ValueError, match="not a learning curve"):
-        bcm.plot_learning_curve(table[["size", "mean"]])
+        bcm.plots.plot_learning_curve(table[["size", "mean"]])
 
 
 @pytest.mark.parametrize("sizes", [[95], [1], [2.5], [True], [], 50, ["ten"], [np.nan], [np.inf]])
 def test_impossible_sizes_are_refused(sizes):
     with pytest.raises(ValueError, match="size"):
-        bcm.learning_curve(Counts(), X, Y, sizes)
+        bcm.learners.learning_curve(Counts(), X, Y, sizes)
 
 
 def test_a_size_without_one_of_the_classes_is_refused():
     rare = np.repeat([0, 1], [90, 10])
     with pytest.raises(ValueError, match="no examples to train on"):
-        bcm.learning_curve(Counts(), X, rare, [3], cv=5)
+        bcm.learners.learning_curve(Counts(), X, rare, [3], cv=5)
 
 
 class Knows(ClassifierMixin, BaseEstimator):
@@ -76,8 +78,10 @@ class Knows(ClassifierMixin, BaseEstimator):
 def test_groups_are_not_tested_on_what_they_were_trained_on():
     group = np.arange(100) // 5
     known = {"cv": 5, "measures": "recall"}
-    apart = bcm.learning_curve(Knows(), group[:, None], Y, [0.5, 1.0], groups=group, **known)
+    apart = bcm.learners.learning_curve(
+        Knows(), group[:, None], Y, [0.5, 1.0], groups=group, **known
+    )
     assert (apart["point"] == 0).all()
-    mixed = bcm.learning_curve(Knows(), group[:, None], Y, [0.5, 1.0], **known)
+    mixed = bcm.learners.learning_curve(Knows(), group[:, None], Y, [0.5, 1.0], **known)
     assert (mixed["point"] > 0.8).all()
     assert mixed["sd"].iloc[1] < apart["sd"].iloc[1]

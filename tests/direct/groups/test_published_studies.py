@@ -29,7 +29,7 @@ def studies(name):
     if "SAQ" not in frame:
         return counts, {}
     counts = counts.assign_coords(asked=("group", frame["SAQ"].map({True: "SAQ", False: "IAQ"})))
-    return counts, {"covariates": bcm.study_covariates(counts, {"asked": "IAQ"})}
+    return counts, {"covariates": bcm.meta.study_covariates(counts, {"asked": "IAQ"})}
 
 
 @cache

@@ -35,32 +35,34 @@ class Remembers(ClassifierMixin, BaseEstimator):
 
 
 def test_halves_share_no_group_and_test_each_other():
-    counts = bcm.cross_halves(Remembers(), X, Y, 3, groups=X[:, 0])
+    counts = bcm.learners.cross_halves(Remembers(), X, Y, 3, groups=X[:, 0])
     assert counts.dims == ("repeat", "half", "actual", "predicted")
     assert counts.sel(predicted=1).sum() == 0
-    assert bcm.cross_halves(Remembers(), X, Y, 3).sel(predicted=1).sum() > 0
+    assert bcm.learners.cross_halves(Remembers(), X, Y, 3).sel(predicted=1).sum() > 0
     np.testing.assert_array_equal(counts.sum(("half", "predicted")), [[24, 16]] * 3)
 
 
 def test_halves_are_stratified_new_each_time_and_the_same_for_every_classifier():
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)
-    counts = bcm.cross_halves({"tree": tree, "again": tree, "no": DummyClassifier()}, X, Y, 4)
+    counts = bcm.learners.cross_halves(
+        {"tree": tree, "again": tree, "no": DummyClassifier()}, X, Y, 4
+    )
     assert counts.dims[0] == "classifier"
     np.testing.assert_array_equal(counts.sum("predicted"), np.broadcast_to([12, 8], (3, 4, 2, 2)))
     np.testing.assert_array_equal(counts.sel(classifier="tree"), counts.sel(classifier="again"))
     one = counts.sel(classifier="tree")
     assert (one != one[0]).any()
-    assert bcm.cross_halves(tree, X, Y, 1).sizes["repeat"] == 1
+    assert bcm.learners.cross_halves(tree, X, Y, 1).sizes["repeat"] == 1
     with pytest.raises(ValueError, match="number of halvings"):
-        bcm.cross_halves(tree, X, Y, 0)
+        bcm.learners.cross_halves(tree, X, Y, 0)
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class")
 def test_a_class_that_is_missing_in_a_half_is_refused():
     with pytest.raises(ValueError, match="no example of a class: True"):
-        bcm.cross_halves(DummyClassifier(), X, np.arange(40) == 7)
+        bcm.learners.cross_halves(DummyClassifier(), X, np.arange(40) == 7)
     with pytest.raises(ValueError, match="no example of a class"):
-        bcm.cross_halves(DummyClassifier(), X, Y, groups=Y)
+        bcm.learners.cross_halves(DummyClassifier(), X, Y, groups=Y)
 
 
 def test_halves_that_differ_lengthen_the_interval_and_those_that_agree_shorten_it():

@@ -24,7 +24,7 @@ def test_outcomes_are_those_of_each_classifier_fold_by_fold_and_half_by_half():
     )
     np.testing.assert_array_equal(found, alone)
     assert all(both[name] == alone[name] for name in ("n_folds", "test_share", "fixed_totals"))
-    halves = bcm.cross_halves(TWO, X, Y, 2, positive=0, random_state=4)
+    halves = bcm.learners.cross_halves(TWO, X, Y, 2, positive=0, random_state=4)
     found = (
         halves_of(both)
         .transpose("classifier", ...)

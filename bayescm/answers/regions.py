@@ -58,7 +58,7 @@ def region(
     --------
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
-    >>> where = bcm.region(counts, ("recall", "precision"), random_seed=1)
+    >>> where = bcm.answers.region(counts, ("recall", "precision"), random_seed=1)
     >>> bool(where.inside.sel(recall=0.81, precision=0.65, method="nearest"))
     True
     """
