@@ -122,7 +122,7 @@ class MeasureDistribution:
     >>> import bayescm as bcm
     >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
     >>> bcm.distribution(counts, ["recall", "f1"]).sd().values.round(4)
-    array([0.0434, 0.0376])
+    array([0.0434, 0.0377])
     """
 
     distributions: tuple

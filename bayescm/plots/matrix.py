@@ -54,8 +54,8 @@ def plot_matrix(
     class are predicted as that one?") with the interval of `bayescm.answers.proportion`. The
     proportions and intervals are those of a model where one is named, of a fit, and of counts that
     have a model of their own: those of folds and of groups, at a prevalence, and weighted. The two
-    agree for two classes and `dirichlet_multinomial`. For many classes its prior suits measures of the whole
-    matrix, but makes the interval of a confusion that was never observed far too short; a
+    agree for two classes and `dirichlet_multinomial`. For many classes its prior suits measures of
+    the whole matrix, but makes the interval of a confusion that was never observed far too short; a
     proportion's own prior does not.
 
     Parameters

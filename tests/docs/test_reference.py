@@ -12,8 +12,18 @@ import bayescm as bcm
 from bayescm.cli import COMMANDS, GROUPS, main
 
 DOCS = Path(__file__).parents[2] / "docs"
-PACKAGES = "answers classical curves evidence learners measures meta models online".split()
-PACKAGES += "papers planning plots priors raters".split()
+PACKAGES = [
+    "answers",
+    "classical",
+    "curves",
+    "evidence",
+    "learners",
+    "measures",
+    "meta",
+    "models",
+    "online",
+]
+PACKAGES += ["papers", "planning", "plots", "priors", "raters"]
 
 
 @pytest.fixture(scope="module")
