@@ -1,135 +1,139 @@
-"""The command line: one file per command, each a thin face over the library."""
+"""The command line, a thin face over the library: commands by idea, their options in groups."""
 
+import importlib
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from bayescm import __version__
-from bayescm.cli.attempts import attempts
-from bayescm.cli.calibration import calibration
-from bayescm.cli.check import check
-from bayescm.cli.compare import compare
-from bayescm.cli.curve import curve
-from bayescm.cli.decide import decide
-from bayescm.cli.demo import demo
-from bayescm.cli.elicit import elicit
-from bayescm.cli.gap import gap
-from bayescm.cli.heterogeneity import heterogeneity
-from bayescm.cli.interval import interval
-from bayescm.cli.label import label
-from bayescm.cli.monitor import monitor
-from bayescm.cli.papers import paper
-from bayescm.cli.plan import plan
-from bayescm.cli.prob_above import prob_above
-from bayescm.cli.ranks import ranks
-from bayescm.cli.report import report
-from bayescm.cli.slices import slices
-from bayescm.cli.summary import summary
+from bayescm.cli.options import in_options
 
-COMMANDS = (
-    demo,
-    interval,
-    prob_above,
-    summary,
-    compare,
-    ranks,
-    gap,
-    slices,
-    heterogeneity,
-    attempts,
-    check,
-    curve,
-    calibration,
-    decide,
-    plan,
-    label,
-    elicit,
-    report,
-    paper,
-)  # in the order of the help
+COMMANDS = {  # and the file of each, in the order of the help
+    "demo": "demo",
+    "interval": "answers",
+    "prob-above": "answers",
+    "summary": "answers",
+    "compare": "answers",
+    "ranks": "answers",
+    "gap": "groups",
+    "slices": "groups",
+    "heterogeneity": "groups",
+    "attempts": "attempts",
+    "check": "check",
+    "curve": "scores",
+    "calibration": "scores",
+    "decide": "scores",
+    "plan": "planning",
+    "label": "planning",
+    "elicit": "planning",
+    "report": "report",
+    "paper": "papers",
+}
+GROUPS = {"monitor": "monitor"}  # of commands, and the file of each
+FORMER = {"study": "paper"}  # names that are still understood, and not in the help
+_MONITOR = "Evaluate batch after batch; every batch is kept in a ledger."
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def load(name: str) -> Callable:
+    """Return the function of a command; its file is loaded when it is asked for."""
+    module = importlib.import_module(f"bayescm.cli.{COMMANDS[name]}")
+    return getattr(module, name.replace("-", "_"))
+
+
+def load_group(name: str) -> tuple[Callable, ...]:
+    """Return the functions of a group of commands."""
+    return importlib.import_module(f"bayescm.cli.{GROUPS[name]}").COMMANDS
+
+
+def _print_version(flag: bool) -> None:
+    if flag:
         print(f"bayescm {__version__}")
         raise typer.Exit
 
 
-def options(
+def _main_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
     ] = False,
 ) -> None:
     """Take what is not of one command."""
 
 
-def _with(commands, groups):
-    made = typer.Typer(
+def application(commands: Iterable[str] = COMMANDS, groups: Iterable[str] = GROUPS) -> typer.Typer:
+    """Return the application of Typer, with all commands or with some."""
+    app = typer.Typer(
         name="bayescm",
         help="The posterior distribution of any performance measure of a classifier.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
     )
-    made.callback()(options)
-    for command in commands:
-        made.command()(command)
-    for name, group in groups.items():
-        made.add_typer(group, name=name)
-    return made
-
-
-GROUPS = {"monitor": monitor}
-app = _with(COMMANDS, GROUPS)
-app.command("study", hidden=True)(paper)  # its former name
-
-
-def _asked(arguments):
-    """Return the command line with the one command asked for: to make all ready takes longer."""
-    first = (sys.argv[1:] if arguments is None else arguments)[:1]
-    commands = [each for each in COMMANDS if [each.__name__.replace("_", "-")] == first]
-    groups = {name: group for name, group in GROUPS.items() if [name] == first}
-    return _with(commands, groups) if commands or groups else app
+    app.callback()(_main_options)
+    for name in commands:
+        app.command()(load(name))
+    for former, name in FORMER.items():
+        if name in commands:
+            app.command(former, hidden=True)(load(name))
+    for name in groups:
+        group = typer.Typer(help=_MONITOR, no_args_is_help=True)
+        for function in load_group(name):
+            group.command()(function)
+        app.add_typer(group, name=name)
+    return app
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 when all went well, 2 with one line on stderr if not."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    first = [FORMER.get(name, name) for name in arguments[:1]]
+    commands, groups = ([name for name in names if [name] == first] for names in (COMMANDS, GROUPS))
+    app = application(commands, groups) if commands or groups else application()
+    options = _options(arguments)
+
+    def say(message: str) -> None:
+        from bayescm.cli.output import printable
+
+        print("bayescm: " + printable(in_options(message, options)), file=sys.stderr)
+
+    printed = set()
+
+    def warn(message: Warning | str, *_: object) -> None:
+        # A table and its picture may compute the same numbers.
+        if str(message) not in printed:
+            printed.add(str(message))
+            say(str(message))
+
+    def complain(message: str) -> int:
+        say(" ".join(message.split()))
+        return 2
+
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _warn_once()
-            code = _asked(arguments)(arguments, standalone_mode=False)
+            warnings.showwarning = warn
+            code = app(arguments, standalone_mode=False)
     except TyperException as error:
-        code = _complain(error.format_message())
+        code = complain(error.format_message())
     except (ValueError, TypeError, OSError, ImportError) as error:
         if os.environ.get("BAYESCM_TRACEBACK"):
             raise
-        code = _complain(str(error))
+        code = complain(str(error))
     except MemoryError as error:
-        code = _complain(f"there is not enough memory: {error}")
+        code = complain(f"there is not enough memory: {error}")
     except KeyboardInterrupt:
         code = 130
     sys.exit(code or 0)
 
 
-def _warn_once():
-    """Return what prints a warning, once: a table and its picture may compute the same numbers."""
-    printed = set()
-
-    def warn(message, *_):
-        from bayescm.cli.output import printable
-
-        if str(message) not in printed:
-            printed.add(str(message))
-            print(f"bayescm: {printable(str(message))}", file=sys.stderr)
-
-    return warn
-
-
-def _complain(message):
-    from bayescm.cli.output import printable
-
-    print("bayescm: " + printable(" ".join(message.split())), file=sys.stderr)
-    return 2
+def _options(arguments: list[str]) -> dict[str, str]:
+    """Return what the keywords of the library are called by the command that is asked for."""
+    name, second = [*arguments, "", ""][:2]
+    name = FORMER.get(name, name)
+    functions = [load(name)] if name in COMMANDS else []
+    if name in GROUPS:
+        functions = [f for f in load_group(name) if f.__name__.replace("_", "-") == second]
+    return getattr(functions[0], "options", {}) if functions else {}

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from bayescm.cli.options import Options, command
+
 NEXT = """What to try next
   bayescm interval --tp 65 --fn 15 --fp 35 --tn 30 -m f1 -m mcc
   bayescm summary {folder}/predictions.csv --actual actual --predicted logistic --positive malignant
@@ -13,17 +15,23 @@ NEXT = """What to try next
       --positive malignant -m f1 --rope 0.01"""
 
 
-def demo(
+class Demo(Options):
+    """Where the demo writes, and its seed."""
+
     out: Annotated[Path, typer.Option("--out", help="Folder for tables and pictures.")] = Path(
         "bayescm-demo"
-    ),
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1,
-) -> None:
+    )
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of all draws.")] = 1
+
+
+@command
+def demo(options: Demo) -> None:
     """Train two classifiers on the breast-cancer data and evaluate them end to end."""
     import bayescm as bcm
-    from bayescm.cli.output import console, show
+    from bayescm.cli.output import console, say_table
     from bayescm.measures.defaults import REPORTED
 
+    out, seed = options.out, options.seed
     out.mkdir(parents=True, exist_ok=True)
     say = console().print
     title = partial(say, style="bold", highlight=False)
@@ -41,26 +49,28 @@ def demo(
 
     title(f"1. The evidence: {len(frame)} test examples, positive class malignant")
     for name in answers:
-        show(matrix(both.sel(classifier=name)), "table", name)
+        say(name, highlight=False)
+        say_table(matrix(both.sel(classifier=name)))
 
     title("2. What is known about each measure (95% highest-density intervals)")
     measures = REPORTED.with_positive
     table = bcm.summary(both, measures)
     table.to_csv(out / "measures.csv", index=False)
-    show(table.drop(columns=["error", "undefined"], errors="ignore"), "table")
+    say_table(table.drop(columns=["error", "undefined"], errors="ignore"))
 
     title("3. Is one better? (paired: both were tested on the same examples)")
     paired = bcm.from_classifiers(truth, answers, positive="malignant")
     comparison = bcm.compare(paired, ["recall", "f1", "mcc"], rope=0.01, random_seed=seed)
     comparison.to_csv(out / "comparison.csv", index=False)
-    show(comparison.drop(columns=["sentence", "paired", "expected_loss_second"]), "table")
+    say_table(comparison.drop(columns=["sentence", "paired", "expected_loss_second"]))
     for sentence in comparison["sentence"]:
         say("  " + sentence, highlight=False)
 
     title("4. The logistic classifier as a PyMC model, sampled by NUTS")
     tree = nuts(both.sel(classifier="logistic", drop=True), seed)
     sampled = bcm.summary(tree, measures).drop(columns=["how", "undefined"])
-    show(sampled, "table", "error is the Monte Carlo error of the interval bounds")
+    say("error is the Monte Carlo error of the interval bounds", highlight=False)
+    say_table(sampled)
     bcm.save(tree, out / "fit.nc")
 
     with console().status("drawing"):

@@ -1,232 +1,401 @@
-"""What the options of a command say of the evidence: counts, outcomes and scores from a file."""
+"""
+Evidence from the options of a command: counts, outcomes, ratings, scores, results and attempts.
 
+A function here takes the group of options that names the file and its columns, and reads of it what
+its type of evidence has. Which types a command takes is said by the options that it has:
+``--raters`` and ``--judge`` are asked for first, and without them a file holds predictions.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
+
+import xarray as xr
 
 from bayescm.validate import fail
 
 
-def from_cells_or_matrix(tp, fn, fp, tn, matrix=None, labels=None, positive=None) -> Any:
+def from_matrix_options(options: Any) -> xr.DataArray:
     """Return the counts of ``--tp --fn --fp --tn`` or of ``--matrix``."""
     from bayescm.evidence import from_cells, from_matrix
 
-    cells = {"tp": tp, "fn": fn, "fp": fp, "tn": tn}
+    cells = {name: getattr(options, name) for name in ("tp", "fn", "fp", "tn")}
     missing = [f"--{name}" for name, count in cells.items() if count is None]
-    if matrix is None:
+    if options.matrix is None:
         if missing:
             allowed = "--tp, --fn, --fp and --tn, or --matrix"
             raise fail(f"Missing option {' '.join(missing)}", ..., allowed, "give all four counts")
         return from_cells(**cells)
     if len(missing) < len(cells):
-        raise fail("two matrices", "--matrix and single counts", "one of them", "choose one")
-    return from_matrix(_rows(matrix), labels=labels, positive=_typed(labels, positive))
+        single = " ".join(f"--{name}" for name in cells if f"--{name}" not in missing)
+        raise fail("two matrices", f"--matrix and {single}", "one of them", "choose one")
+    labels, positive = options.labels, options.positive
+    if labels is None and str(positive).isdecimal():
+        positive = int(positive)  # without --label the classes are the numbers from 0 on
+    return from_matrix(_counts(options.matrix), labels=labels, positive=positive)
 
 
-def _rows(text):
+def _counts(text):
     try:
-        rows = [[int(each) for each in row.split(",")] for row in text.strip(";").split(";")]
+        return [[int(count) for count in row.split(",")] for row in text.strip(";").split(";")]
     except ValueError:
         todo = 'write it as --matrix "50,2,1;3,40,7;0,5,45"'
         raise fail("cannot read --matrix", text, "rows of counts", todo) from None
-    return rows
 
 
-def _typed(labels, positive):
-    """Without ``--label`` the classes of a matrix are the numbers from 0 on."""
-    return int(positive) if labels is None and str(positive).isdecimal() else positive
+def from_predictions_options(options: Any, by: Mapping[str, str] | None = None) -> Any:
+    """
+    Return the evidence that the options of predictions name.
+
+    Ratings where raters are named, partly labelled examples where a judge is, or else the counts of
+    the file, or the outcomes where it has several classifiers.
+
+    Parameters
+    ----------
+    options : Predictions
+    by : mapping of str to str, optional
+        Columns of further dims; by default those of ``--fold`` and ``--group``.
+    """
+    if options.get("raters"):
+        return _ratings(options)
+    if options.get("judge"):
+        return partly_labelled(options)
+    predicted = options.get("predicted")
+    if predicted and len(predicted) > 1:
+        return outcomes(options, by=by)
+    return counts(options, predicted=predicted[0] if predicted else None, by=by)
 
 
-def from_file(
-    file,
-    *,
-    actual=None,
-    predicted=None,
-    positive=None,
-    labels=None,
-    numeric_labels=False,
-    abstain=None,
-    weights=None,
-    weights_are=None,
-    **by,
-) -> Any:
-    """Return the counts of a file, or the outcomes where it has several classifiers."""
-    from bayescm.evidence import read
+def counts(
+    options: Any, *, predicted: str | None = None, by: Mapping[str, str] | None = None
+) -> xr.DataArray:
+    """Return the counts of a file of predictions of one classifier, or of its confusion table."""
+    from bayescm.evidence.files import File
+    from bayescm.evidence.reading import is_table, read
 
-    by = {dim: column for dim, column in by.items() if column is not None}
-    if weights is not None and predicted and len(predicted) > 1:
-        todo = "summarize them one by one"
-        raise fail("weights are of a single classifier", predicted, "one --predicted", todo)
-    if not predicted or len(predicted) == 1:
-        return read(
-            file,
-            actual=actual,
-            predicted=predicted[0] if predicted else None,
-            by=by,
-            labels=labels,
-            positive=positive,
-            numeric_labels=numeric_labels or None,
-            abstain=abstain,
-            weights=weights,
-            weights_are=weights_are,
-        )
-    return outcomes(
-        file,
-        predicted,
-        actual=actual,
-        positive=positive,
-        labels=labels,
-        numeric_labels=numeric_labels,
-        abstain=abstain,
-        **by,
-    )
+    classes = options.keywords("labels", "positive")
+    if is_table(File(options.file), options.get("actual"), predicted):
+        return read(options.file, **classes)
+    columns = options.keywords("actual", "numeric_labels", "abstain", "weights")
+    if "weights" in columns:
+        columns |= options.keywords("weights_are")
+    by = options.keywords("fold", "group") if by is None else by
+    return read(options.file, predicted=predicted, by=by, **classes, **columns)
 
 
 def outcomes(
-    file,
-    predicted,
-    *,
-    actual=None,
-    positive=None,
-    labels=None,
-    numeric_labels=False,
-    abstain=None,
-    **by,
-) -> Any:
+    options: Any, *, predicted: list[str] | None = None, by: Mapping[str, str] | None = None
+) -> xr.Dataset:
     """Return the outcomes of one or more classifiers on the examples of a file."""
     from bayescm.evidence.outcomes import from_classifiers
-    from bayescm.evidence.reading import as_label, kind_of, read_columns
+    from bayescm.evidence.reading import kind_of, read_columns
 
-    actual = actual or "actual"
-    by = {dim: column for dim, column in by.items() if column is not None}
-    columns = dict.fromkeys([actual, *predicted])
-    frame = read_columns(file, list(columns), by=list(by.values()), numeric_labels=numeric_labels)
-    kind = kind_of(frame[actual])
+    actual, predicted = (
+        options.get("actual") or "actual",
+        predicted or options.get("predicted") or ["predicted"],
+    )
+    by = options.keywords("fold", "group") if by is None else by
+    columns = list(dict.fromkeys([actual, *predicted]))
+    numeric = bool(options.get("numeric_labels"))
+    frame = read_columns(options.file, columns, by=list(by.values()), numeric_labels=numeric)
     return from_classifiers(
         frame[actual],
         [(name, frame[name]) for name in predicted],
-        labels=None if labels is None else [as_label(label, kind) for label in labels],
-        positive=as_label(positive, kind),
-        abstain=as_label(abstain, kind),
+        **_labels(options, kind_of(frame[actual])),
         by={dim: frame[column] for dim, column in by.items()} or None,
     )
 
 
-def scores(
-    file,
-    columns,
-    *,
-    actual=None,
-    positive=None,
-    numeric_labels=False,
-    weights=None,
-    weights_are=None,
-    kind=None,
-    **by,
-) -> Any:
-    """
-    Return the scores in a file; ``kind`` makes them evidence, `from_scores` by default.
+def _labels(options, kind):
+    """Return the classes, the positive one and the answer that is none as labels of the file."""
+    from bayescm.evidence.reading import as_label
 
-    ``by`` names the columns of ``fold`` and, of probabilities, ``group``.
+    labels = options.keywords("labels", "positive", "abstain")
+    return {
+        name: [as_label(text, kind) for text in label]
+        if isinstance(label, list)
+        else as_label(label, kind)
+        for name, label in labels.items()
+    }
+
+
+def partly_labelled(options: Any) -> Any:
+    """Return the evidence of a file that a judge has seen whole, and people in part."""
+    from bayescm.evidence import from_partly_labelled
+
+    (actual, predicted, judge), labels = partly_labelled_columns(options)
+    keywords = {**options.keywords("transfer"), **labels}
+    return from_partly_labelled(actual, predicted, judge, **keywords)
+
+
+def partly_labelled_columns(options: Any) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
+    """Return the columns of a file as `from_partly_labelled` takes them, and its keywords."""
+    import pandas as pd
+
+    from bayescm.evidence.reading import kind_of, read_columns
+
+    actual, predicted = options.get("actual") or "actual", options.get("predicted") or []
+    judges, numeric = options.get("judge") or [], options.get("numeric_labels")
+    frame = read_columns(options.file, list(dict.fromkeys([actual, *predicted, *judges])))
+    for name in frame:
+        text = _without_blanks(frame[name])
+        numbers = pd.to_numeric(text, errors="coerce")
+        score = name in judges and bool((numbers % 1 > 0).any()) and bool(numbers.notna().all())
+        frame[name] = numbers if score or numeric else text
+    labels = _labels(options, kind_of(frame[actual]))
+    return (
+        frame[actual],
+        _one_or_several(frame, predicted),
+        _one_or_several(frame, judges),
+    ), labels
+
+
+def _without_blanks(column):
+    text = column.astype(object)
+    return text.where(text.notna() & (text.astype(str) != ""), None)
+
+
+def _one_or_several(frame, names):
+    """Return a column, several by name, or None where there is none."""
+    columns = {name: frame[name] for name in names}
+    return columns if len(columns) > 1 else next(iter(columns.values()), None)
+
+
+def _ratings(options):
+    """Return the labels of the raters, and of the classifiers, in a file."""
+    from bayescm.evidence import from_raters
+    from bayescm.evidence.reading import kind_of, read_columns
+
+    raters = [name.strip() for name in options.raters.split(",") if name.strip()]
+    predicted = options.get("predicted") or []
+    gold, group = options.get("gold"), options.get("group")
+    others = [name for name in (gold, group) if name is not None]
+    columns = list(dict.fromkeys([*raters, *predicted, *others]))
+    frame = read_columns(options.file, columns, numeric_labels=False)
+    numeric = options.get("numeric_labels")
+    for name in frame:
+        frame[name] = _without_blanks(frame[name])
+        if numeric and name != group:
+            frame[name] = [None if label is None else int(label) for label in frame[name]]
+    return from_raters(
+        {name: frame[name] for name in raters},
+        predicted={name: frame[name] for name in predicted},
+        gold=None if gold is None else frame[gold],
+        group=None if group is None else frame[group],
+        **_labels(options, kind_of(frame[raters[0]].dropna())),
+    )
+
+
+def scores(
+    options: Any, columns: list[str], constructor: Callable[..., xr.Dataset] | None = None
+) -> xr.Dataset:
+    """
+    Return the scores, or the probabilities, in columns of a file.
+
+    Parameters
+    ----------
+    options : Truth
+    columns : list of str
+        A column for each classifier, or, for `constructor` to say so, for each class.
+    constructor : callable, optional
+        What makes evidence of them; by default `bayescm.from_scores`, to which groups are nothing.
     """
     from bayescm.evidence.reading import as_label, kind_of, read_columns
     from bayescm.evidence.scored.scores import from_scores
 
-    actual = actual or "actual"
-    by = {dim: column for dim, column in by.items() if column is not None}
-    numbers = [*columns, *([] if weights is None else [weights])]
+    actual, dims = (
+        options.get("actual") or "actual",
+        ("fold",) if constructor is None else ("fold", "group"),
+    )
+    by = options.keywords(*dims)
+    weights = options.get("weights")
+    weighted = {} if weights is None else options.keywords("weights_are")
     frame = read_columns(
-        file, [actual], by=[*by.values()], numbers=numbers, numeric_labels=numeric_labels
+        options.file,
+        [actual],
+        by=list(by.values()),
+        numbers=[*columns, *([] if weights is None else [weights])],
+        numeric_labels=bool(options.get("numeric_labels")),
     )
     values = {name: frame[name].to_numpy() for name in columns}
-    return (kind or from_scores)(
+    if weights is not None:
+        weighted["weights"] = frame[weights].to_numpy()
+    return (constructor or from_scores)(
         frame[actual].to_numpy(),
         values if len(columns) > 1 else values[columns[0]],
-        positive=as_label(positive, kind_of(frame[actual])),
+        positive=as_label(options.get("positive"), kind_of(frame[actual])),
         **{dim: frame[column].to_numpy() for dim, column in by.items()},
-        weights=None if weights is None else frame[weights].to_numpy(),
-        weights_are=weights_are,
+        **weighted,
     )
 
 
-def prior(concentration: str | None, counts: Any) -> dict[str, Any]:
-    """Return the keyword that ``--concentration`` stands for."""
-    if concentration is None:
-        return {}
-    numbers = _numbers(concentration)
-    if len(numbers) == 1:
-        return {"concentration": numbers[0]}
+def probabilities(options: Any) -> xr.Dataset:
+    """Return the probabilities of ``--probability COLUMN``, or of ``CLASS=COLUMN`` of classes."""
+    from bayescm.evidence.scored.probabilities import from_probabilities
+
+    constructor: Any = partial(from_probabilities, **options.keywords("clip"))
+    pairs = [text.partition("=") for text in options.probability]
+    named = [bool(sign) for _, sign, _ in pairs]
+    if not any(named):
+        return scores(options, options.probability, constructor)
+    if not all(named) or len(pairs) < 3:
+        todo = "write --probability cat=p_cat --probability dog=p_dog --probability fox=p_fox"
+        allowed = "CLASS=COLUMN of three classes or more"
+        raise fail("classes by column", options.probability, allowed, todo)
+
+    columns = [column for _, _, column in pairs]
+
+    def of_classes(truth, values, **others):
+        import numpy as np
+
+        whole = truth.dtype.kind in "iu"
+        labels = [type(truth[0].item())(name) if whole else name for name, _, _ in pairs]
+        table = np.stack([values[column] for column in columns], axis=1)
+        return constructor(truth, table, labels=labels, **others)
+
+    return scores(options, columns, of_classes)
+
+
+def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
+    """Return the results in a file: one measure of every classifier on every data set."""
+    from bayescm.evidence.files import File
+    from bayescm.evidence.reading import read_columns
+    from bayescm.evidence.scored.results import from_results
+
+    if measures is not None and len(measures) > 1:
+        raise fail("results are of one measure", measures, "one --measure", "ask one by one")
+    data_set, classifier = options.data_set, options.classifier or "classifier"
+    measure, names = measures[0] if measures else None, File(file).names
+    keys = [name for name in (data_set, classifier, "repeat", "fold", "run") if name in names]
+    if data_set not in names:
+        raise fail("no column of data sets", data_set, names, "name it by --data-set")
+    if classifier != "classifier" and classifier not in names:
+        raise fail("no column of classifiers", classifier, names, "name it by --classifier")
+    values = [name for name in names if name not in keys]
+    if measure in values and classifier in keys:
+        values = [measure]
+    table = read_columns(file, [], by=keys, numbers=values)
+    table = table.astype({name: str for name in keys[:2] if name in (data_set, classifier)})
+    columns: dict[str, Any] = {"data_set": data_set, "classifier": classifier}
+    return from_results(table, measure=measure, test_share=options.test_share, **columns)
+
+
+def attempts(options: Any) -> Any:
+    """Return the attempts in a file with one row per answer, those of several systems together."""
+    from bayescm.evidence.reading import read_columns
+    from bayescm.evidence.scored.answers import truth_by_item
+    from bayescm.evidence.scored.attempts import from_attempts, together
+
+    item, system, by = options.item, options.get("system"), options.keywords("attempt", "group")
+    places = [*by.values(), *([] if system is None else [system])]
+    constants: dict[str, Any] = {}
+    if options.answer is None and options.truth is None:
+        answer = options.correct or "correct"
+        frame = read_columns(options.file, [item], by=places, numbers=[answer])
+        frame[item] = frame[item].astype(str)
+    else:
+        answer, truth = _answer_and_truth(options)
+        frame = read_columns(options.file, [item, answer, truth], by=places)
+        frame[item] = frame[item].astype(str)
+        frame[answer] = frame[answer].astype(object)
+        # All systems have the same right answers.
+        constants["truth"] = truth_by_item(frame[truth], frame[item])
+    parts = {"": frame} if system is None else dict(list(frame.groupby(system, observed=True)))
+    evidence = {
+        str(name): from_attempts(
+            part[answer].to_numpy(),
+            item=part[item].to_numpy(),
+            **{dim: part[column].to_numpy() for dim, column in by.items()},
+            **constants,
+        )
+        for name, part in parts.items()
+    }
+    return evidence[""] if system is None else together(evidence)
+
+
+def _answer_and_truth(options):
+    if options.answer is None or options.truth is None:
+        alone = "--truth" if options.answer is None else "--answer"
+        raise fail(f"{alone} alone", ..., "--answer and --truth", "name both columns")
+    if options.correct is not None:
+        todo = "leave --correct out"
+        raise fail("both --correct and --answer say what is right", ..., "one of them", todo)
+    return options.answer, options.truth
+
+
+def at_target(options: Any, counts: Any) -> Any:
+    """Return counts at the prevalence of ``--prevalence``; other evidence has no such thing."""
+    from bayescm.evidence import at_prevalence
+
+    plain = isinstance(counts, xr.DataArray) and "unlabelled" not in counts.coords
+    if not plain or options.prevalence is None:
+        return counts
+    return at_prevalence(counts, options.get("prevalence"))
+
+
+def prior(options: Any, counts: Any) -> dict[str, Any]:
+    """Return the keywords that ``--concentration`` and ``--label-error`` stand for."""
+    read = {"concentration": _concentration, "label_error": _label_error}
+    if "votes" in counts:  # the errors of raters are estimated
+        del read["label_error"]
+    values = options.keywords(*read)
+    return {name: read[name](value, counts) for name, value in values.items()}
+
+
+def _concentration(text, counts):
     from bayescm.evidence.outcomes import counts_of
     from bayescm.priors import default
 
-    counts = counts_of(counts) if "outcome" in counts.dims else counts
-    tp, fn, fp, tn = numbers
-    empty = default(counts)
+    try:
+        numbers = [float(number) for number in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 4):
+        todo = "write --concentration 0.5, or --concentration 24,13,16,19"
+        raise fail("cannot read --concentration", text, "a number, or TP,FN,FP,TN", todo)
+    if len(numbers) == 1:
+        return numbers[0]
+    empty = default(counts_of(counts) if "outcome" in counts.dims else counts)
     if empty.shape != (2, 2) or "positive" not in empty.coords:
         todo = "give one number for all cells"
         labels = empty["actual"].values.tolist()
         raise fail("TP,FN,FP,TN are of two classes, one positive", labels, "two", todo)
-    return {"concentration": empty.copy(data=[[tn, fp], [fn, tp]])}
+    tp, fn, fp, tn = numbers
+    return empty.copy(data=[[tn, fp], [fn, tp]])
 
 
-def label_error(given: list[str] | None, counts: Any) -> dict[str, Any]:
-    """Return the keyword that ``--label-error`` stands for."""
-    if not given:
-        return {}
-    single = given[0].rpartition("=")[1] == ""
-    if single and len(given) > 1:
-        todo = "name the class of each: --label-error sick=0.05 --label-error well=0.01"
-        raise fail("several rates of wrong labels", given, "one, or one for each class", todo)
-    if single:
-        return {"label_error": _rate(given[0])}
+def _label_error(texts, counts):
+    if "=" not in texts[0]:
+        if len(texts) > 1:
+            todo = "name the class of each: --label-error sick=0.05 --label-error well=0.01"
+            raise fail("several rates of wrong labels", texts, "one, or one for each class", todo)
+        return _rate(texts[0])
     labels = counts["label" if "outcome" in counts.dims else "actual"].values.tolist()
     names = {str(label): label for label in labels}
-    pairs = [each.rpartition("=") for each in given]
-    return {"label_error": {names.get(name, name): _rate(rate) for name, _, rate in pairs}}
+    pairs = [text.rpartition("=") for text in texts]
+    return {names.get(name, name): _rate(rate) for name, _, rate in pairs}
 
 
 def _rate(text):
     try:
-        numbers = tuple(float(each) for each in text.split(","))
+        numbers = tuple(float(number) for number in text.split(","))
     except ValueError:
         todo = "write --label-error 0.05, or --label-error sick=2,38"
         raise fail("cannot read --label-error", text, "a rate, or A,B", todo) from None
     return numbers if len(numbers) > 1 else numbers[0]
 
 
-def _numbers(text):
-    try:
-        numbers = [float(each) for each in str(text).split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (1, 4):
-        todo = "write --concentration 0.5, or --concentration 24,13,16,19"
-        raise fail("cannot read --concentration", text, "a number, or TP,FN,FP,TN", todo) from None
-    return numbers
-
-
-def asked(model, of="parameter", n=None) -> dict[str, Any]:
-    """Return the keywords of a question that were given."""
-    given = {"model": model, "of": None if of == "parameter" else of, "n": n}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def halves(file, actual, predicted, counts) -> dict[str, Any]:
+def halves(options: Any, counts: Any) -> dict[str, Any]:
     """Return the keyword that ``--halves`` stands for: counts with the classes of the folds."""
-    if file is None:
+    if "fold" not in counts.dims or "classifier" in counts.dims or options.halves is None:
         return {}
     from bayescm.evidence import read
     from bayescm.evidence.counts import positive
 
-    if "fold" not in counts.dims or "classifier" in counts.dims:
-        todo = "pass --fold too, and one --predicted"
-        raise fail("halves are beside the folds of one classifier", str(file), "--fold", todo)
     labels = counts["actual"].values.tolist()
-    found = read(
-        file,
-        actual=actual,
-        predicted=predicted[0] if predicted else None,
-        by=["repeat", "half"],
-        labels=labels,
-        positive=positive(counts),
-        numeric_labels=True if isinstance(labels[0], int) else None,
-    )
-    return {"halves": found}
+    columns: dict[str, Any] = {"actual": options.get("actual"), "by": ["repeat", "half"]}
+    columns["predicted"] = options.predicted[0] if options.predicted else None
+    numeric = True if isinstance(labels[0], int) else None
+    classes = {"labels": labels, "positive": positive(counts), "numeric_labels": numeric}
+    return {"halves": read(options.halves, **columns, **classes)}

@@ -1,236 +1,693 @@
 """``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
 
+import contextlib
+import json
+import logging
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from bayescm.cli.monitor_add import add
-from bayescm.cli.monitor_challenge import challenge
-from bayescm.cli.monitor_notify import notify
-from bayescm.cli.monitor_options import (
-    Classifier,
-    Floors,
-    Forgetting,
-    Order,
-    Rate,
-    Reference,
-    Since,
-    Store,
-    Tolerances,
-    Window,
-    chosen,
-)
-from bayescm.cli.monitor_serve import serve
-from bayescm.cli.monitor_upkeep import backup, export, restore, roll_up, verify
 from bayescm.cli.options import (
-    Concentration,
+    BelongsWith,
     Format,
     FormatOption,
-    Kind,
-    KindOption,
+    Interval,
     Measures,
-    Prob,
+    Options,
+    Output,
+    Positive,
+    Prior,
+    check_picture,
+    command,
 )
-
-monitor = typer.Typer(
-    help="Evaluate batch after batch; every batch is kept in a ledger.", no_args_is_help=True
-)
-
-monitor.command()(add)
+from bayescm.validate import fail
 
 
-@monitor.command()
-def status(
-    store: Store,
+class Store(Options):
+    """The ledger."""
+
+    store: Annotated[
+        str,
+        typer.Option(
+            "--store",
+            envvar="BAYESCM_STORE",
+            help="The ledger: a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE. An "
+            "address with a password is better given in the environment.",
+            show_default=False,
+        ),
+    ]
+
+
+class Classifier(Store):
+    """A classifier in the ledger."""
+
+    classifier: Annotated[str, typer.Option("--classifier", help="Whose evaluation it is.")] = (
+        "classifier"
+    )
+
+
+class Memory(Measures, Prior):
+    """The measures, their prior, and what earlier batches are worth."""
+
+    forgetting: Annotated[
+        float, typer.Option("--forgetting", help="What earlier evidence is worth after each batch.")
+    ] = 1.0
+    window: Annotated[
+        int | None, typer.Option("--window", help="How many of the latest batches count.")
+    ] = None
+    order: Annotated[
+        str,
+        typer.Option(
+            "--order", help="Order of the batches: at (observed) or recorded_at (arrived)."
+        ),
+    ] = "at"
+
+
+class Rules(Options):
+    """The rules of alarms."""
+
+    rate: Annotated[
+        float,
+        typer.Option(
+            "--rate", help="Chance of any false alarm in 1,000 batches if nothing changes."
+        ),
+    ] = 0.05
+    floor: Annotated[
+        list[str] | None,
+        typer.Option("--floor", help="Least acceptable value: recall=0.8, as often as wanted."),
+    ] = None
+    reference: Annotated[
+        int | None,
+        typer.Option("--reference", help="How many first batches later ones are compared with."),
+        BelongsWith("batches of predictions"),
+    ] = None
+    tolerance: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tolerance",
+            help="Of probabilities: how far from what right ones would show: "
+            "calibration_slope=0.2.",
+        ),
+        BelongsWith("batches of probabilities"),
+    ] = None
+
+
+class RulesSince(Rules):
+    """The rules of alarms, and since when."""
+
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Only alarms of batches from this time on (ISO 8601, UTC)."),
+    ] = None
+
+
+def _rules(rules: Rules, names: Iterable[str]) -> dict[str, Any]:
+    """Return the rules that were asked for, of those that a monitor has."""
+    keywords = rules.keywords(*names)
+    for name in keywords.keys() & {"floor", "tolerance"}:
+        keywords[name] = _by_measure(name, keywords[name])
+    return keywords
+
+
+def _by_measure(name, texts) -> dict[str, float]:
+    """Return numbers by measure from texts such as recall=0.8."""
+    values = {}
+    for text in texts:
+        measure, _, value = text.rpartition("=")
+        try:
+            values[measure] = float(value)
+        except ValueError:
+            measure = ""
+        if not measure:
+            raise fail(f"cannot read the {name}", text, "measure=value", "write e.g. recall=0.8")
+    return values
+
+
+def _settings(memory: Memory, ledger: Any, classifiers: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of the monitors of classifiers; only one of counts has a prior."""
+    settings = memory.keywords("forgetting", "window", "measures", "order")
+    templates = [ledger.empty(name) for name in classifiers]
+    return settings | _concentration(memory, [t for t in templates if "predicted" in t.dims])
+
+
+def _concentration(memory, templates):
+    """Return the prior of classifiers with these labels."""
+    from bayescm.cli import evidence
+
+    if not templates:
+        return {}
+    same = all(labels.coords.equals(templates[0].coords) for labels in templates)
+    if not same and "," in str(memory.concentration):
+        what = "TP,FN,FP,TN are of classifiers with the same classes"
+        todo = "ask of one --classifier, or give one number for all cells"
+        raise fail(what, memory.concentration, "classes that are the same", todo)
+    return evidence.prior(memory, templates[0])
+
+
+def _opened(source: Classifier, memory: Memory) -> Any:
+    """Return the monitor of a classifier, to be closed after use."""
+    from bayescm.online import opened
+    from bayescm.online.ledger import Ledger
+
+    ledger = Ledger(source.store, create=False)
+    settings = _settings(memory, ledger, [source.classifier])
+    return opened(ledger, source.classifier, **settings)
+
+
+class Batch(Options):
+    """When a batch was evaluated, and which one it replaces."""
+
+    at: Annotated[
+        str | None, typer.Option("--at", help="When it was evaluated (ISO 8601, UTC); default now.")
+    ] = None
+    corrects: Annotated[
+        str | None, typer.Option("--corrects", help="The batch that this one replaces.")
+    ] = None
+
+
+class BatchClasses(Positive):
+    """The column of the true classes of a batch, and the classes."""
+
+    labels: Annotated[
+        list[str] | None,
+        typer.Option("--label", help="A class, as often as there are: those of the first batch."),
+    ] = None
+    actual: Annotated[
+        str, typer.Option("--actual", help="Column of the true classes; default actual.")
+    ] = "actual"
+
+
+class Predictions(BatchClasses):
+    """The file of a batch and its columns."""
+
+    file: Annotated[
+        str,
+        typer.Argument(help="CSV or Parquet file of predictions; - is a CSV on standard input."),
+    ] = "-"
+    predicted: Annotated[
+        str, typer.Option("--predicted", help="Column of the predicted classes.")
+    ] = "predicted"
+    probability: Annotated[
+        str | None,
+        typer.Option(
+            "--probability", help="Column of probabilities, in place of predictions: of these."
+        ),
+    ] = None
+    edges: Annotated[
+        list[float] | None,
+        typer.Option("--edge", help="An edge of the bins of probabilities, as often as there are."),
+        BelongsWith("--probability"),
+    ] = None
+
+
+class NamedBatch(Batch):
+    """The name of a batch, when it was evaluated and which one it replaces."""
+
+    batch_id: Annotated[str, typer.Option("--batch", help="Name of the batch, taken once.")]
+
+
+@command
+def add(source: Classifier, columns: Predictions, batch: NamedBatch) -> None:
+    """Record a batch of predictions or probabilities. The same batch again changes nothing."""
+    keywords = {"at": batch.at, "corrects": batch.corrects}
+    monitor: Any
+    if columns.probability is None:
+        from bayescm.online import Monitor
+
+        monitor, table_of = Monitor(source.store, source.classifier), _counts
+    else:
+        from bayescm.online import ForecastMonitor
+
+        monitor = ForecastMonitor(source.store, source.classifier, edges=columns.edges)
+        table_of = _forecasts
+    with monitor:
+        with _at_hand(columns.file) as columns.file:
+            table = table_of(columns, monitor.labels())
+        name = batch.batch_id
+        batch.refuse_unread()
+        added = monitor.add(name, table, **keywords)
+    outcome = "recorded" if added else "was there already, nothing changed"
+    print(f"batch {name} of {source.classifier}: {table.values.sum()} examples, {outcome}")
+
+
+@contextlib.contextmanager
+def _at_hand(file: str) -> Iterator[str]:
+    """Give the path of a file; of standard input that of a copy, which may be read twice."""
+    if file != "-":
+        yield file
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "standard input.csv"  # the name that an error says
+        with copy.open("wb") as opened:
+            shutil.copyfileobj(sys.stdin.buffer, opened)
+        yield str(copy)
+
+
+def _counts(columns, template):
+    """Return the counts of a file, with the labels of the batches before."""
+    from bayescm.cli import evidence
+
+    if template is not None:
+        columns.fill({"labels": template["actual"].values.tolist()})
+        if "positive" in template.coords:
+            columns.fill({"positive": template["positive"].item()})
+    return evidence.counts(columns, predicted=columns.predicted)
+
+
+def _forecasts(columns, template):
+    """Return the table of the probabilities in a file, by the bins of the batches before."""
+    from bayescm.evidence.reading import as_label, kind_of, read_columns
+    from bayescm.online import forecast_table
+
+    actual, probability = columns.actual, columns.probability
+    frame = read_columns(columns.file, [actual], by=[], numbers=[probability])
+    if template is not None:
+        positive = template["positive"].item()
+        columns.fill({"positive": positive, "edges": template.attrs["edges"]})
+    positive = as_label(columns.positive, kind_of(frame[actual]))
+    values = frame[actual].to_numpy(), frame[probability].to_numpy()
+    return forecast_table(*values, positive=positive, edges=columns.edges)
+
+
+class AllClassifiers(Store):
+    """All classifiers in the ledger, or one."""
+
     classifier: Annotated[
         str | None, typer.Option("--classifier", help="One of them; all if not given.")
-    ] = None,
-    measure: Measures = None,
-    prob: Prob = 0.95,
-    kind: KindOption = Kind.hdi,
-    concentration: Concentration = None,
-    forgetting: Forgetting = 1.0,
-    window: Window = None,
-    order: Order = "at",
-    style: FormatOption = Format.table,
-) -> None:
+    ] = None
+
+
+@command
+def status(source: AllClassifiers, memory: Memory, interval: Interval, output: Output) -> None:
     """Show what is known now of every classifier in the store."""
     import pandas as pd
 
     from bayescm.cli.output import show
     from bayescm.online.ledger import Ledger
+    from bayescm.online.opening import among_others, opened
 
-    settings = _settings(concentration, forgetting, window, measure, order)
-    with Ledger(store, create=False) as ledger:
-        names = ledger.classifiers() if classifier is None else [classifier]
-        parts = [_now(ledger, name, prob, kind.value, settings) for name in names]
-    told = zip(names, [part.attrs.get("caution") for part in parts], strict=True)
-    said = [f"{name}: {caution}" for name, caution in told if caution]
-    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-    found.attrs = {"caution": "; ".join(said)} if said else {}
-    show(found, style.value)
+    with Ledger(source.store, create=False) as ledger:
+        names = ledger.classifiers() if source.classifier is None else [source.classifier]
+        settings = _settings(memory, ledger, names)
+        parts = {}
+        for name in names:
+            if source.classifier is None:
+                monitor = among_others(ledger, name, settings)
+            else:
+                monitor = opened(ledger, name, **settings)
+            parts[name] = _now(monitor, interval)
+    cautions = {name: part.attrs.get("caution") for name, part in parts.items()}
+    caution = "; ".join(f"{name}: {text}" for name, text in cautions.items() if text)
+    table = pd.concat(parts.values(), ignore_index=True) if parts else pd.DataFrame()
+    table.attrs = {"caution": caution} if caution else {}
+    show(table, output)
 
 
-def _now(ledger, classifier, prob, kind, settings):
-    """Return one row per measure of a classifier."""
-    from bayescm.online.opening import among_others
-
-    opened = among_others(ledger, classifier, settings)
-    last = ledger.last(classifier)
-    frame = opened.summary(prob=prob, kind=kind)
-    about = {
-        "classifier": classifier,
+def _now(monitor, interval):
+    """Return one row for each measure of a classifier."""
+    last = monitor.ledger.last(monitor.classifier)
+    frame = monitor.summary(**interval.keywords())
+    columns = {
+        "classifier": monitor.classifier,
         "batches": last.batches,
-        "examples": opened.n_examples(),
+        "examples": monitor.n_examples(),
         "latest": last.latest[:19] + "Z",
     }
-    for place, (name, value) in enumerate(about.items()):
+    for place, (name, value) in enumerate(columns.items()):
         frame.insert(place, name, value)
     return frame.drop(columns=["how", "error", "undefined", "sd"], errors="ignore")
 
 
-def _settings(concentration, forgetting, window, measure, order) -> dict[str, Any]:
-    return {
-        "concentration": concentration,
-        "forgetting": forgetting,
-        "window": window,
-        "measures": measure,
-        "order": order,
-    }
+class BatchEstimand(Options):
+    """What the numbers are of."""
 
-
-@monitor.command()
-def history(
-    store: Store,
-    classifier: Classifier = "classifier",
-    measure: Measures = None,
-    prob: Prob = 0.95,
-    kind: KindOption = Kind.hdi,
     of: Annotated[
-        str, typer.Option("--of", help="The measure itself (parameter), or predictive.")
-    ] = "parameter",
-    n: Annotated[int | None, typer.Option("--n", help="Examples of the next batch.")] = None,
-    concentration: Concentration = None,
-    forgetting: Forgetting = 1.0,
-    window: Window = None,
-    order: Order = "at",
-    style: FormatOption = Format.table,
+        str | None,
+        typer.Option("--of", help="The measure itself (parameter, the default), or predictive."),
+    ] = None
+    n: Annotated[
+        int | None,
+        typer.Option("--n", help="Examples of the next batch."),
+        BelongsWith("--of predictive"),
+    ] = None
+
+    def keywords(self, *names: str) -> dict[str, Any]:
+        """Return what was asked for, the size of the next batch only where it is asked about."""
+        every = names or ("of", "n")
+        return super().keywords(*(n for n in every if n != "n" or self.of == "predictive"))
+
+
+@command
+def history(
+    source: Classifier,
+    memory: Memory,
+    interval: Interval,
+    question: BatchEstimand,
+    output: Output,
 ) -> None:
     """Show the interval of every measure after every batch."""
     from bayescm.cli.output import show
+    from bayescm.online import Monitor
 
-    settings = _settings(concentration, forgetting, window, measure, order)
-    with _opened(store, classifier, settings) as opened:
-        asked = {"of": of, "n": n} if (of, n) != ("parameter", None) else {}
-        ends = opened.history(prob=prob, kind=kind.value, **asked)
-    frame = (
-        ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe().reset_index()
-    )
+    with _opened(source, memory) as monitor:
+        estimand = question.keywords() if isinstance(monitor, Monitor) else {}
+        ends = monitor.history(**interval.keywords(), **estimand)
+    frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
+    frame = frame.reset_index()
     keys = [name for name in ("batch_id", "at", "n", "class") if name in frame.columns]
     long = frame.melt([*keys, "step", "bound"], list(ends.data_vars), var_name="measure")
     wide = long.pivot(index=["step", *keys, "measure"], columns="bound", values="value")
-    found = wide.reset_index().rename_axis(columns=None)
-    found.attrs = {name: ends.attrs[name] for name in ("caution",) if name in ends.attrs}
-    show(found, style.value)
+    table = wide.reset_index().rename_axis(columns=None)
+    table.attrs = {name: ends.attrs[name] for name in ("caution",) if name in ends.attrs}
+    show(table, output)
 
 
-@monitor.command()
-def alarms(
-    store: Store,
-    classifier: Classifier = "classifier",
-    measure: Measures = None,
-    rate: Rate = 0.05,
-    floor: Floors = None,
-    reference: Reference = None,
-    tolerance: Tolerances = None,
-    concentration: Concentration = None,
-    forgetting: Forgetting = 1.0,
-    window: Window = None,
-    order: Order = "at",
-    since: Since = None,
+class Unacknowledged(Options):
+    """What becomes of alarms that nobody has acknowledged."""
+
     new: Annotated[
         bool, typer.Option("--new", help="Only alarms that have not been acknowledged.")
-    ] = False,
+    ] = False
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Leave with status 1 where an alarm is not acknowledged."),
-    ] = False,
-    style: FormatOption = Format.table,
+    ] = False
+
+
+@command
+def alarms(
+    source: Classifier, memory: Memory, rules: RulesSince, new: Unacknowledged, output: Output
 ) -> int:
     """List the alarms so far."""
     from bayescm.cli.output import show
 
-    rules = chosen(rate, floor, reference, tolerance)
-    settings = _settings(concentration, forgetting, window, measure, order)
-    with _opened(store, classifier, settings) as opened:
-        found = opened.alarms(since=since, new=new, **rules)
-    show(found, style.value, f"{len(found)} alarms")
-    return int(exit_code and not found["acknowledged"].all())
+    fails = new.exit_code
+    with _opened(source, memory) as monitor:
+        limits = _rules(rules, monitor.rules)
+        table = monitor.alarms(since=rules.since, new=new.new, **limits)
+    show(table, output, f"{len(table)} alarms")
+    return int(fails and not table["acknowledged"].all())
 
 
-@monitor.command()
-def acknowledge(
-    store: Store,
-    classifier: Classifier = "classifier",
+class Acknowledgement(Options):
+    """Which alarms are acknowledged, and what was found."""
+
     batch: Annotated[
         list[str] | None,
         typer.Option("--batch", help="Only alarms that this batch raised. May be repeated."),
-    ] = None,
-    note: Annotated[str, typer.Option("--note", help="What was found, kept beside it.")] = "",
-    measure: Measures = None,
-    rate: Rate = 0.05,
-    floor: Floors = None,
-    reference: Reference = None,
-    tolerance: Tolerances = None,
-    since: Since = None,
-    concentration: Concentration = None,
-    forgetting: Forgetting = 1.0,
-    window: Window = None,
-    order: Order = "at",
+    ] = None
+    note: Annotated[str, typer.Option("--note", help="What was found, kept beside it.")] = ""
+
+
+@command
+def acknowledge(
+    source: Classifier, memory: Memory, rules: RulesSince, acknowledgement: Acknowledgement
 ) -> None:
     """Acknowledge the alarms of the same rules: they are no longer new."""
-    rules = chosen(rate, floor, reference, tolerance)
-    settings = _settings(concentration, forgetting, window, measure, order)
-    with _opened(store, classifier, settings) as opened:
-        found = opened.alarms(since=since, new=True, **rules)
-        if batch:
-            found = found[found["batch_id"].isin(batch)]
-        print(f"{opened.acknowledge(found, note=note)} alarms acknowledged")
+    note = acknowledgement.note
+    with _opened(source, memory) as monitor:
+        limits = _rules(rules, monitor.rules)
+        table = monitor.alarms(since=rules.since, new=True, **limits)
+        if acknowledgement.batch:
+            table = table[table["batch_id"].isin(acknowledgement.batch)]
+        acknowledgement.refuse_unread()
+        print(f"{monitor.acknowledge(table, note=note)} alarms acknowledged")
 
 
-def _opened(store, classifier, settings):
-    from bayescm.online import opened
+class Picture(Options):
+    """Where the picture goes."""
 
-    return opened(store, classifier, **settings)
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", callback=check_picture, help="A picture: .png, .svg or .pdf."),
+    ]
 
 
-@monitor.command()
+@command
 def plot(
-    store: Store,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A picture: .png, .svg or .pdf.")],
-    classifier: Classifier = "classifier",
-    measure: Measures = None,
-    prob: Prob = 0.95,
-    kind: KindOption = Kind.hdi,
-    rate: Rate = 0.05,
-    floor: Floors = None,
-    reference: Reference = None,
-    tolerance: Tolerances = None,
-    concentration: Concentration = None,
-    forgetting: Forgetting = 1.0,
-    window: Window = None,
-    order: Order = "at",
+    source: Classifier, memory: Memory, rules: Rules, interval: Interval, picture: Picture
 ) -> None:
     """Draw the history with its alarms."""
-    from bayescm.cli.output import check_picture, save_picture
+    from bayescm.cli.output import save_picture
 
-    check_picture(out)
-    settings = _settings(concentration, forgetting, window, measure, order)
-    rules = chosen(rate, floor, reference, tolerance)
-    with _opened(store, classifier, settings) as opened:
-        save_picture(opened.plot(prob=prob, kind=kind.value, **rules), out)
+    path = picture.out
+    with _opened(source, memory) as monitor:
+        figure = monitor.plot(**interval.keywords(), **_rules(rules, monitor.rules))
+    picture.refuse_unread()
+    save_picture(figure, path)
 
 
-for command in (challenge, notify, serve, verify, backup, restore, roll_up, export):
-    monitor.command()(command)
+class Challenge(Store):
+    """A challenge: what the challenger is to be better at."""
+
+    name: Annotated[str, typer.Option("--name", help="Of the challenge.")] = "challenge"
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", help="What the challenger is to be better at.")
+    ] = "accuracy"
+    margin: Annotated[float, typer.Option("--margin", help="By how much, at least.")] = 0.0
+    prob: Annotated[
+        float, typer.Option("--prob", help="The probability at which it is promoted.")
+    ] = 0.95
+    planned: Annotated[
+        int | None, typer.Option("--planned", help="The examples that there will be at most.")
+    ] = None
+
+
+class ChallengeBatch(BatchClasses, Batch):
+    """A new batch of a challenge, if there is one."""
+
+    file: Annotated[
+        str | None,
+        typer.Argument(help="CSV or Parquet file of a new batch; without it nothing is added."),
+    ] = None
+    batch_id: Annotated[
+        str | None, typer.Option("--batch", help="Name of the batch, taken once.")
+    ] = None
+    champion: Annotated[
+        str, typer.Option("--champion", help="Column of the champion's predictions.")
+    ] = "champion"
+    challenger: Annotated[
+        str, typer.Option("--challenger", help="Column of the challenger's predictions.")
+    ] = "challenger"
+
+
+@command
+def challenge(source: Challenge, columns: ChallengeBatch, output: Output) -> None:
+    """Add a batch of both, and say whether the challenger is to be promoted."""
+    from bayescm.cli import evidence
+    from bayescm.cli.output import show
+    from bayescm.online import Challenge
+    from bayescm.online.ledger import Ledger
+
+    name, file = source.name, columns.file
+    ledger = Ledger(source.store, create=file is not None)
+    rule = source.keywords("measure", "margin", "prob", "planned")
+    with Challenge(ledger, name, **rule) as monitor:
+        if file is not None:
+            if columns.batch_id is None:
+                todo = "add --batch monday"
+                raise fail("the batch has no name", ..., "a name, taken once", todo)
+            before = ledger.challenges().get(name, {})
+            columns.fill({k: before[k] for k in ("labels", "positive") if k in before})
+            predicted = [columns.champion, columns.challenger]
+            outcomes = evidence.outcomes(columns, predicted=predicted)
+            keywords = {"at": columns.at, "corrects": columns.corrects}
+            source.refuse_unread(later=output)
+            monitor.add(columns.batch_id, outcomes, **keywords)
+        table = monitor.history()
+    show(table, output, f"{name}: {table['decision'].iloc[-1]}")
+
+
+class Hooks(Options):
+    """To whom alarms are handed over."""
+
+    command: Annotated[
+        list[str] | None,
+        typer.Option("--command", help="Run this for each alarm, which is JSON on its input."),
+    ] = None
+    url: Annotated[
+        list[str] | None, typer.Option("--url", help="Post each alarm here, as JSON.")
+    ] = None
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            "--secret",
+            envvar="BAYESCM_HOOK_SECRET",
+            show_envvar=True,
+            help="Signs what is posted; better given in the environment.",
+        ),
+        BelongsWith("--url"),
+    ] = None
+    log: Annotated[bool, typer.Option("--log", help="Write each alarm to standard error.")] = False
+
+
+@command
+def notify(
+    source: Classifier, memory: Memory, rules: RulesSince, hooks: Hooks, output: Output
+) -> int:
+    """Hand new alarms over, each at most once; leave with status 1 where that failed."""
+    from bayescm.cli.output import show
+    from bayescm.online import notify, to_command, to_log, to_url
+
+    receivers = [to_command(text) for text in hooks.command or []]
+    receivers += [to_url(address, secret=hooks.secret) for address in hooks.url or []]
+    if hooks.log:
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+        receivers.append(to_log())
+    if not receivers:
+        todo = "add --url https://..., --command '...' or --log"
+        raise fail("nobody to hand alarms to", ..., "a URL, a command or the log", todo)
+    since = rules.since
+    with _opened(source, memory) as monitor:
+        limits = _rules(rules, monitor.rules)
+        rules.refuse_unread(later=output)
+        table = notify(monitor, *receivers, since=since, **limits)
+    failed = table["problem"] != ""
+    shown = table[["batch_id", "at", "rule", "measure", "hook", "problem"]]
+    show(shown, output, f"{len(table)} handed over, {failed.sum()} failed")
+    return int(failed.any())
+
+
+class Server(Options):
+    """Where the dashboard listens, and who may change something."""
+
+    host: Annotated[
+        str, typer.Option("--host", help="Where to listen; by default only this machine can ask.")
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option("--port")] = 8710
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="A further name of it, such as that of a proxy."),
+    ] = None
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            envvar="BAYESCM_TOKEN",
+            show_envvar=True,
+            help="What one must know to acknowledge alarms; better given in the environment.",
+        ),
+    ] = None
+
+
+class Promotion(Options):
+    """When challengers are promoted."""
+
+    measure: Annotated[
+        str, typer.Option("--challenge-measure", help="What challengers are to be better at.")
+    ] = "accuracy"
+    margin: Annotated[float, typer.Option("--challenge-margin", help="By how much.")] = 0.0
+    challenge_prob: Annotated[
+        float, typer.Option("--challenge-prob", help="The probability at which one is promoted.")
+    ] = 0.95
+    planned: Annotated[
+        int | None, typer.Option("--planned", help="Examples of a challenge, at most.")
+    ] = None
+
+
+@command
+def serve(
+    source: Store,
+    server: Server,
+    memory: Memory,
+    rules: Rules,
+    interval: Interval,
+    promotion: Promotion,
+) -> None:
+    """Serve a dashboard: classifiers, their alarms, challenges; /metrics, /healthz."""
+    from bayescm.online import serve
+    from bayescm.online.ledger import Ledger
+
+    with Ledger(source.store, create=False) as ledger:
+        settings = _settings(memory, ledger, ledger.classifiers())
+    rule = promotion.keywords("measure", "margin", "planned")
+    settings |= {"challenge": {**rule, "prob": promotion.challenge_prob}}
+    settings |= interval.keywords() | _rules(rules, rules.keywords()) | server.keywords()
+    server.refuse_unread()
+    serve(source.store, **settings)
+
+
+@command
+def verify(source: Store, output: Output) -> int:
+    """Check every entry against its hash; leave with status 1 where any is damaged."""
+    from bayescm.cli.output import show
+    from bayescm.online import verify
+
+    table = verify(source.store)
+    show(table, output)
+    return int(not table["whole"].all())
+
+
+class NewFile(Options):
+    """The file of a copy."""
+
+    path: Annotated[Path, typer.Argument(help="A new file, itself a ledger.")]
+
+
+@command
+def backup(source: Store, copy: NewFile) -> None:
+    """Copy the ledger as it is at this moment; others may go on writing."""
+    from bayescm.online import backup
+
+    table = backup(source.store, copy.path)
+    entries = f"{table['entries'].sum()} entries of {len(table)} classifiers"
+    print(f"{entries} in {copy.path}, each checked")
+
+
+class Backup(Options):
+    """The file of a copy that was made."""
+
+    path: Annotated[Path, typer.Argument(help="What backup wrote.")]
+
+
+@command
+def restore(copy: Backup, source: Store) -> None:
+    """Make a new ledger of a backup: a new file, or in an empty database of PostgreSQL."""
+    from bayescm.online import restore
+
+    table = restore(copy.path, source.store)
+    print(f"{table['entries'].sum()} entries of {len(table)} classifiers restored, each checked")
+
+
+class Period(Options):
+    """Which batches are summed."""
+
+    before: Annotated[str, typer.Option("--before", help="What is older is summed.")]
+    by: Annotated[str, typer.Option("--by", help="One batch a day, month or year.")] = "month"
+
+
+@command
+def roll_up(source: Store, copy: NewFile, period: Period) -> None:
+    """Make a new ledger that keeps the sums of early batches; the old one is not touched."""
+    from bayescm.online import roll_up
+
+    table = roll_up(source.store, copy.path, **period.keywords())
+    entries = f"{table['entries'].sum()} entries of {len(table)} classifiers"
+    print(f"{table['rolled_up'].sum()} batches summed, {entries} in {copy.path}, each checked")
+
+
+class Export(Output):
+    """How the entries are printed."""
+
+    style: FormatOption = Format.csv
+
+
+@command
+def export(source: Store, output: Export) -> None:
+    """Write every entry of the ledger, corrected ones too: counts, times, labels."""
+    from bayescm.cli.output import show
+    from bayescm.online.ledger import Ledger
+
+    with Ledger(source.store, create=False) as ledger:
+        show(ledger.table(), output)
+
+
+COMMANDS = (
+    *(add, status, history, alarms, acknowledge, plot, challenge, notify, serve),
+    *(verify, backup, restore, roll_up, export),
+)

@@ -1,59 +1,114 @@
-"""Tables and pictures as the commands print them."""
+"""What the commands print: what was evaluated, the table for people or programs, a picture."""
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-PICTURES = (".png", ".svg", ".pdf")
+from bayescm.cli.options import Format, Output
+
 # People are not shown how much smaller than this a number is.
 _NOTHING = 1e-9
 
 
 def show(
     frame: pd.DataFrame,
-    style: str,
+    output: Output | str,
     header: str = "",
     *,
     facts: Mapping[str, Any] | None = None,
-    safe: bool = False,
+    picture: Callable[[], Any] | None = None,
+    files: Callable[[], None] | None = None,
+    hidden: Iterable[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    closing: str = "",
 ) -> None:
     """
-    Print a table: for people (``table``, ``markdown``) or for programs (``csv``, ``json``).
+    Print the table of a command and write its picture, the last that a command does.
 
-    Programs get every digit and no header; people get four significant digits, and no character
-    that would steer their terminal. ``facts`` are the same in all rows, for JSON; ``safe`` CSV has
-    no cell that a spreadsheet would take for a formula. The table's ``caution`` goes to stderr.
+    Options that had no effect are refused before. Programs (``csv``, ``json``) get every digit and
+    no header; people (``table``, ``markdown``) get four significant digits, and no character that
+    would steer their terminal. The table's ``caution`` goes to stderr.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    output : Output or str
+        The options of printing, or only the format.
+    header, closing : str
+        What people read above and below the table.
+    facts : mapping, optional
+        What is the same in all rows, for JSON.
+    picture : callable, optional
+        Returns the figure of ``--plot``.
+    files : callable, optional
+        Writes what else the command writes.
+    hidden : iterable of str
+        Columns that people are not shown.
+    renamed : mapping, optional
+        What people read in the place of the name of a column.
     """
-    if said := frame.attrs.get("caution"):
-        print(f"bayescm: caution: {printable(said)}", file=sys.stderr)
-    frame = frame.assign(
-        **{str(name): _iso(frame[name]) for name in frame.select_dtypes("datetime")}
-    )
-    if style == "csv":
+    if isinstance(output, str):
+        output = Output(style=Format(output))
+    path = output.keywords("plot").get("plot") if picture is not None else None
+    figure = picture() if picture is not None and path is not None else None
+    safe = output.style == "csv" and bool(output.keywords("safe_csv"))
+    output.refuse_unread()
+    if files is not None:
+        files()
+    if path is not None:
+        save_picture(figure, path)
+    if caution := frame.attrs.get("caution"):
+        print(f"bayescm: caution: {printable(caution)}", file=sys.stderr)
+    times = {str(name): _iso(frame[name]) for name in frame.select_dtypes("datetime")}
+    frame = frame.assign(**times)
+    if output.style == "csv":
         print((safe_csv(frame) if safe else frame).to_csv(index=False), end="")
-    elif style == "json":
-        known = {name: value for name, value in (facts or {}).items() if name not in frame}
-        complete = frame.assign(**known)
+    elif output.style == "json":
+        constant = {name: value for name, value in (facts or {}).items() if name not in frame}
+        complete = frame.assign(**constant)
         print(complete.to_json(orient="records", double_precision=15, indent=2))
     else:
         if header:
             say(header)
-        console().print(
-            _rich_table(frame, box.MARKDOWN if style == "markdown" else box.SIMPLE_HEAD)
-        )
+        frame = frame.drop(columns=list(hidden), errors="ignore").rename(columns=renamed or {})
+        say_table(frame, markdown=output.style == "markdown")
+        if closing:
+            say(closing)
 
 
 def say(text: str) -> None:
     """Print text for people."""
     console().print(printable(text), highlight=False)
+
+
+def say_table(frame: pd.DataFrame, *, markdown: bool = False) -> None:
+    """Print a table for people."""
+    table = Table(box=box.MARKDOWN if markdown else box.SIMPLE_HEAD)
+    for column in frame.columns:
+        numeric = pd.api.types.is_numeric_dtype(frame[column])
+        table.add_column(_cell(column), justify="right" if numeric else "left", no_wrap=True)
+    for row in frame.itertuples(index=False):
+        table.add_row(*[_cell(value) for value in row])
+    console().print(table)
+
+
+def console() -> Console:
+    """
+    Return where text for people goes; a table cut to the width of a pipe would lose columns.
+
+    Labels are printed as they are: ``recall[cat]`` is not markup.
+    """
+    width = os.get_terminal_size().columns if os.isatty(1) else 0
+    return Console(width=max(500, width), soft_wrap=True, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
@@ -66,15 +121,16 @@ def printable(text: str) -> str:
     cat\x1b[31m
     """
     return "".join(
-        each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
-        for each in text
+        letter
+        if letter.isprintable() or letter == "\n"
+        else letter.encode("unicode_escape").decode()
+        for letter in text
     )
 
 
 def safe_csv(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with a ' before text (names of columns too) that looks like a formula."""
-    safe = frame.map(_no_formula)
-    return safe.rename(columns=_no_formula)
+    return frame.map(_no_formula).rename(columns=_no_formula)
 
 
 def _no_formula(value):
@@ -85,61 +141,6 @@ def _no_formula(value):
 def _iso(times):
     """Write times in UTC as ISO 8601; none where there is none."""
     return times.dt.strftime("%Y-%m-%dT%H:%M:%SZ").where(times.notna(), None)
-
-
-def console() -> Console:
-    """
-    Return where text for people goes; a table cut to the width of a pipe would lose columns.
-
-    Labels are printed as they are: ``recall[cat]`` is not markup.
-    """
-    return Console(width=max(500, _terminal_width()), soft_wrap=True, markup=False, emoji=False)
-
-
-def check_picture(path: Path | None) -> None:
-    """Refuse an unknown ending or a missing folder before any work is done."""
-    from bayescm import validate
-
-    if path is None:
-        return
-    if path.suffix not in PICTURES:
-        raise validate.fail(
-            "unknown picture format",
-            str(path),
-            f"a name ending in {', '.join(PICTURES)}",
-            "rename the file",
-        )
-    if not path.parent.is_dir():
-        raise validate.fail(
-            "no such folder", str(path.parent), "an existing folder", "create it first"
-        )
-
-
-def save_picture(figure, path: Path) -> None:
-    """Write a figure beside its final name first, so that no half picture is ever left."""
-    from matplotlib import pyplot as plt
-
-    from bayescm.evidence.files import replacing
-
-    try:
-        with replacing(path) as part:
-            figure.savefig(part, dpi=150, bbox_inches="tight")
-    finally:
-        plt.close(figure)
-
-
-def _terminal_width():
-    return os.get_terminal_size().columns if os.isatty(1) else 0
-
-
-def _rich_table(frame, style):
-    table = Table(box=style)
-    for column in frame.columns:
-        numeric = pd.api.types.is_numeric_dtype(frame[column])
-        table.add_column(_cell(column), justify="right" if numeric else "left", no_wrap=True)
-    for row in frame.itertuples(index=False):
-        table.add_row(*[_cell(value) for value in row])
-    return table
 
 
 def _cell(value):
@@ -153,3 +154,122 @@ def _number(value):
     if value and abs(value) < _NOTHING:
         return f"{'>-' if value < 0 else '<'}{_NOTHING:.0e}".replace("e-0", "e-")
     return f"{value:.4g}"
+
+
+def save_picture(figure: Any, path: Path) -> None:
+    """Write a figure beside its final name first, so that no half picture is ever left."""
+    from matplotlib import pyplot as plt
+
+    from bayescm.evidence.files import replacing
+
+    try:
+        with replacing(path) as part:
+            figure.savefig(part, dpi=150, bbox_inches="tight")
+    finally:
+        plt.close(figure)
+
+
+def rows(columns: Mapping[str, xr.DataArray], dims: Iterable[str] = ()) -> pd.DataFrame:
+    """
+    Return labelled arrays as the columns of a table, with a row for each place on their dims.
+
+    Parameters
+    ----------
+    columns : mapping of str to DataArray
+    dims : iterable of str
+        Which dims come first. Those of the arrays are columns before them.
+    """
+    data = xr.Dataset({name: array.reset_coords(drop=True) for name, array in columns.items()})
+    order = [dim for dim in dims if dim in data.dims]
+    order += [str(dim) for dim in data.dims if dim not in order]
+    if not order:
+        return pd.DataFrame({name: [array.item()] for name, array in columns.items()})
+    return data.to_dataframe(dim_order=order).reset_index()[[*order, *columns]]
+
+
+def bounds(interval: xr.DataArray) -> dict[str, xr.DataArray]:
+    """Return the two bounds of an interval as columns of a table."""
+    return {end: interval.sel(bound=end, drop=True) for end in ("lower", "upper")}
+
+
+def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
+    """Return one line that says what was evaluated: text labels in quotes, numbers without."""
+    counts = _counts(evidence)
+    none = counts["abstain"].item() if "abstain" in counts.coords else None
+    labels = [label for label in counts["actual"].values.tolist() if label != none]
+    shown = ", ".join(repr(label) for label in labels[:20]) + (", ..." if len(labels) > 20 else "")
+    positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
+    positive += f", no answer {none!r}" if none is not None else ""
+    number = f"{float(counts.sum()):.15g} examples"
+    if "unlabelled" in evidence.coords:
+        number += f" labelled of {float(counts.sum() + evidence['unlabelled'].sum()):.15g}"
+    if "effective" in counts.coords:
+        number = f"weighted examples worth {float(counts.sum()):.4g} (Kish)"
+    return f"{number}, {len(labels)} classes: {shown}{positive}; {prob:.4g} {kind}"
+
+
+def header_of_scores(evidence: xr.Dataset, prob: float) -> str:
+    """Return one line that says of which scores or probabilities a table is."""
+    number = evidence.sizes["example"]
+    folds = f", {len(set(evidence['fold'].values.tolist()))} folds" if "fold" in evidence else ""
+    if "class" in evidence.dims:
+        return f"{number} examples of {evidence.sizes['class']} classes{folds}; {prob:.4g} eti"
+    label = evidence["positive"].item()
+    positive = int((evidence["actual"] == label).sum())
+    return f"{number} examples, {positive} positive ({label}){folds}; {prob:.4g} eti"
+
+
+def header_of_results(evidence: xr.Dataset, prob: float, kind: str) -> str:
+    """Return one line that says of which table of results a table is."""
+    sizes, measure = evidence.sizes, evidence["measured"].item()
+    number = f"{sizes['classifier']} classifiers, {sizes['data_set']} data sets"
+    return f"{number}, {sizes['run']} runs of {measure}; {prob:.4g} {kind}"
+
+
+def facts_of_counts(
+    evidence: Any,
+    *,
+    model: str | None = None,
+    of: str = "parameter",
+    n: int | None = None,
+    concentration: Any = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return what a program needs to know beside the numbers; the prior is not among it."""
+    from bayescm.posterior.route import default_model
+
+    counts = _counts(evidence)
+    positive = counts["positive"].item() if "positive" in counts.coords else None
+    number = counts.sum().item()
+    number = int(number) if number == int(number) else number
+    facts = {**options, "of": of, "positive": positive, "n": number}
+    facts["model"] = model or default_model(evidence, options)
+    return facts if n is None else {**facts, "next": n}
+
+
+def facts_of_results(
+    evidence: xr.Dataset, *, of: str = "parameter", **options: Any
+) -> dict[str, Any]:
+    """Return what a program needs to know of a table of results beside the numbers."""
+    facts = {"measure": evidence["measured"].item(), "data_sets": evidence.sizes["data_set"]}
+    facts |= {"runs": evidence.sizes["run"], **options}
+    return {**facts, "of": of, "model": "hierarchical_differences"}
+
+
+def default_measures(evidence: Any) -> list[str]:
+    """Return the measures worth showing first for counts of this kind."""
+    from bayescm.measures import defaults
+
+    return defaults.default_measures(_counts(evidence), defaults.TABULATED)
+
+
+def _counts(evidence):
+    """Return the counts of one classifier: all of them were tested on the same examples."""
+    from bayescm.evidence.outcomes import matrices_of
+
+    if "votes" in evidence:
+        from bayescm.posterior.route import posterior_of
+
+        return posterior_of(evidence).counts.isel(classifier=0, drop=True)
+    counts = matrices_of(evidence)
+    return counts.isel(classifier=0, drop=True) if "classifier" in counts.dims else counts

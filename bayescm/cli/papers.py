@@ -5,34 +5,35 @@ from typing import Annotated
 
 import typer
 
-from bayescm.cli.options import Format, FormatOption
+from bayescm.cli.options import Options, Output, command
 
 
-def paper(
+class Simulation(Options):
+    """Which table of a paper is simulated, how often, where and from which data."""
+
     name: Annotated[
         str,
         typer.Argument(
             help="The work, such as wang-li or caelen; an unknown name lists all.",
             show_default=False,
         ),
-    ],
+    ]
     table: Annotated[
-        str | None,
-        typer.Option("--table", help="A table of the paper; default all."),
-    ] = None,
+        str | None, typer.Option("--table", help="A table of the paper; default all.")
+    ] = None
     case: Annotated[
         int | None, typer.Option("--case", help="One case of the table; default all.")
-    ] = None,
+    ] = None
     replications: Annotated[
         int, typer.Option("--replications", help="Number of simulated data sets in each case.")
-    ] = 300,
+    ] = 300
     jobs: Annotated[
         str,
         typer.Option("--jobs", help="Number of processes (-1: all cores), or a Dask scheduler."),
-    ] = "-1",
+    ] = "-1"
     data: Annotated[
         Path | None, typer.Option("--data", help="Folder with the data files that a table needs.")
-    ] = None,
+    ] = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -40,23 +41,19 @@ def paper(
             help="Write the table here (.csv or .parquet). Finished replications are kept in a "
             "folder beside it: the same command resumes where it stopped.",
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the simulation.")] = 0,
-    style: FormatOption = Format.table,
-) -> None:
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the simulation.")] = 0
+
+
+@command
+def paper(simulation: Simulation, output: Output) -> None:
     """Degree of confidence and length of intervals, simulated as in a paper."""
     from bayescm.cli.output import show
     from bayescm.papers import run_paper
 
-    frame = run_paper(
-        name,
-        table,
-        case,
-        replications=replications,
-        jobs=int(jobs) if jobs.lstrip("-").isdigit() else jobs,
-        seed=seed,
-        data=None if data is None else str(data),
-        out=out,
-        progress=True,
-    )
-    show(frame, style.value)
+    keywords = simulation.keywords()
+    jobs = keywords["jobs"]
+    keywords["jobs"] = int(jobs) if jobs.lstrip("-").isdigit() else jobs
+    if "data" in keywords:
+        keywords["data"] = str(keywords["data"])
+    show(run_paper(**keywords, progress=True), output)

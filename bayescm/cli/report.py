@@ -1,4 +1,4 @@
-"""``bayescm report``: from a file of predictions to a page for people to read."""
+"""``bayescm report``: from a file of predictions, or a monitor, to a page for people to read."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,161 +6,125 @@ from typing import Annotated, Any
 import typer
 
 from bayescm.cli.options import (
-    Abstain,
-    Actual,
-    Classifiers,
-    Concentration,
-    DataSet,
-    Fold,
-    Gold,
-    Group,
+    Abstentions,
+    BelongsWith,
+    Clip,
+    Estimand,
+    Folds,
+    Groups,
     Halves,
-    Judge,
-    Kind,
-    KindOption,
-    Labels,
-    MaybeFile,
+    Interval,
+    Judges,
     Measures,
-    Model,
-    NumericLabels,
-    Of,
-    Positive,
-    Prob,
+    OptionalSource,
+    Options,
+    Predictions,
+    Prior,
     Raters,
-    TestShare,
+    Results,
+    command,
 )
 from bayescm.validate import fail
 
 
-def report(
-    file: MaybeFile = None,
-    actual: Actual = None,
-    predicted: Classifiers = None,
+class Columns(
+    OptionalSource, Predictions, Folds, Groups, Halves, Judges, Raters, Abstentions, Clip
+):
+    """Every column that a report may be of, or the ledger of a monitor."""
+
     score: Annotated[
         list[str] | None, typer.Option("--score", help="Column of a classifier's scores.")
-    ] = None,
+    ] = None
     probability: Annotated[
         list[str] | None,
         typer.Option("--probability", help="Column of a classifier's probabilities."),
-    ] = None,
+    ] = None
     threshold: Annotated[
         list[float] | None,
         typer.Option("--threshold", help="Of net benefit, with --probability; may be repeated."),
-    ] = None,
-    raters: Raters = None,
-    gold: Gold = None,
-    fold: Fold = None,
-    group: Group = None,
-    halves: Halves = None,
-    data_set: DataSet = None,
-    test_share: TestShare = None,
+        BelongsWith("--probability without --fold and --group"),
+    ] = None
     store: Annotated[
         str | None, typer.Option("--store", help="Ledger of a monitor, instead of a file.")
-    ] = None,
+    ] = None
+
+
+class ResultsOrClassifier(Results):
+    """The columns of a table of results, or the classifier of a ledger."""
+
     classifier: Annotated[
         str | None,
         typer.Option(
             "--classifier", help="Which classifier in the store; with --data-set the column."
         ),
-    ] = None,
+        BelongsWith("--store or --data-set"),
+    ] = None
+
+
+class Document(Options):
+    """The document that is written."""
+
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Ends in .html, .md, .tex or .docx.")
-    ] = None,
+    ] = None
     style: Annotated[
         str | None, typer.Option("--format", help="html, md, tex or docx: report.html and so on.")
-    ] = None,
+    ] = None
     checklist: Annotated[
         str | None,
         typer.Option("--checklist", help="stard or tripod: where each item of it is."),
-    ] = None,
+    ] = None
     interactive: Annotated[
         bool, typer.Option("--interactive", help="HTML: numbers where a picture is pointed at.")
-    ] = False,
-    judge: Judge = None,
-    positive: Positive = None,
-    abstain: Abstain = None,
-    label: Labels = None,
-    numeric_labels: NumericLabels = False,
-    measure: Measures = None,
-    model: Model = None,
-    of: Of = "parameter",
-    concentration: Concentration = None,
-    title: Annotated[str | None, typer.Option("--title", help="The heading.")] = None,
+    ] = False
+    title: Annotated[str | None, typer.Option("--title", help="The heading.")] = None
     rope: Annotated[
-        float, typer.Option("--rope", help="Differences below this count as none.")
-    ] = 0.0,
-    prob: Prob = 0.95,
-    kind: KindOption = Kind.hdi,
+        float,
+        typer.Option("--rope", help="Differences below this count as none."),
+        BelongsWith("several classifiers"),
+    ] = 0.0
+
+
+@command
+def report(
+    columns: Columns,
+    results: ResultsOrClassifier,
+    document: Document,
+    measures: Measures,
+    question: Estimand,
+    prior: Prior,
+    interval: Interval,
 ) -> None:
     """Report with tables, sentences and pictures: HTML, Markdown, LaTeX or Word."""
-    from bayescm.cli import evidence, judged, rated
     from bayescm.cli.output import say
     from bayescm.reporting import report
+    from bayescm.reporting.monitors import monitor_report
     from bayescm.reporting.render import check_path
 
-    out = _out(out, style)
-    check_path(out, interactive=interactive)
-    settings: dict[str, Any] = {
-        "measures": measure,
-        "title": title,
-        "prob": prob,
-        "kind": kind.value,
-        "interactive": interactive,
-    }
-    known: Any
-    if store is not None:
-        from bayescm.reporting.monitors import monitor_report
-
-        if settings.pop("interactive"):
+    out = _path(document.out, document.style)
+    check_path(out, interactive=document.interactive)
+    if columns.store is not None:
+        if document.interactive:
             todo = "leave --interactive out; bayescm monitor serve has the pictures"
             raise fail("a monitor's report has none to point at", "--interactive", "a file", todo)
-        written = monitor_report(store, out, classifier=classifier, **settings)
-    elif file is None:
+        settings = {**interval.keywords(), **document.keywords("title"), **measures.keywords()}
+        settings |= results.keywords("classifier")
+        document.refuse_unread()
+        say(f"written to {monitor_report(columns.store, out, **settings)}")
+        return
+    if columns.file is None:
         todo = "bayescm report FILE --actual y --predicted yhat -o report.html"
         raise fail("nothing to report on", ..., "a file, or --store", todo)
-    elif data_set is not None:
-        from bayescm.cli.results import results
-
-        name = {"classifier": classifier or "classifier", "measure": measure}
-        known = results(file, data_set, test_share=test_share, **name)
-        settings |= {"measures": None, **evidence.asked(model, of)}
-        written = report(known, out, rope=rope, source=file, progressbar=True, **settings)
-    else:
-        labels = {"actual": actual, "positive": positive, "numeric_labels": numeric_labels}
-        of_scores = evidence.scores(file, score, fold=fold, **labels) if score else None
-        known = of_scores
-        more = {"labels": label, "abstain": abstain}
-        if probability:
-            from bayescm.evidence.scored.probabilities import from_probabilities
-
-            known = evidence.scores(
-                file, probability, kind=from_probabilities, group=group, **labels
-            )
-            settings |= {"thresholds": threshold} if threshold else {}
-        elif raters:
-            labels.pop("actual")
-            further = {"fold": fold, "score": score or None, "judge": judge, "abstain": abstain}
-            options = {"gold": gold, "group": group, "labels": label, **labels}
-            known = rated.ratings(file, raters, predicted, further, **options)
-        elif judge:
-            further = {"fold": fold, "group": group, "score": score or None}
-            labels.pop("actual")
-            known = judged.partly_labelled(
-                file, judge, predicted, actual, further, **labels, **more
-            )
-        elif predicted or not score:
-            columns = {"predicted": predicted, "fold": fold, "group": group}
-            known = evidence.from_file(file, **columns, **labels, **more)
-        if known is not of_scores and not (probability or raters):
-            settings |= {"scores": of_scores, **evidence.prior(concentration, known)}
-            settings |= evidence.halves(halves, actual, predicted, known)
-        settings |= evidence.asked(model, of)
-        settings |= {"rope": rope, "source": file, "checklist": checklist}
-        written = report(known, out, progressbar=True, **settings)
-    say(f"written to {written}")
+    data, settings = _evidence(columns, results, measures, question, prior, interval)
+    settings |= document.keywords("title", "checklist", "interactive") | interval.keywords("prob")
+    if max(each.sizes.get("classifier", 1) for each in (data, settings.get("scores", data))) > 1:
+        settings |= document.keywords("rope")
+    document.refuse_unread()
+    path = report(data, out, source=columns.file, progressbar=True, **settings)
+    say(f"written to {path}")
 
 
-def _out(out, style):
+def _path(out, style):
     """Return where to write: what is given, or report with the ending of the format."""
     if out is None:
         return Path(f"report.{style or 'html'}")
@@ -168,3 +132,29 @@ def _out(out, style):
         todo = "leave --format out, or rename the file"
         raise fail("two formats", f"{out.name}, --format {style}", "one format", todo)
     return out
+
+
+def _evidence(columns, results, measures, question, prior, interval) -> tuple[Any, dict[str, Any]]:
+    """Return the evidence that the options name, and the keywords that a report on it has."""
+    from bayescm.cli import evidence
+
+    if results.data_set is not None:
+        data = evidence.results(columns.file, results, measures.measures)
+        return data, question.keywords("of") | interval.keywords("kind")
+    if columns.probability:
+        # Intervals of probabilities and scores are equal-tailed.
+        data = evidence.probabilities(columns)
+        whole = not {"fold", "group", "class"} & {*data, *data.dims}  # has a net benefit
+        thresholds = {"thresholds": columns.threshold} if whole else {}
+        keywords = measures.keywords() | question.keywords() | thresholds
+        return data, {name: value for name, value in keywords.items() if value is not None}
+    beside: dict[str, Any] = {}
+    if not (columns.raters or columns.judge) and columns.score:
+        beside["scores"] = evidence.scores(columns, columns.score)
+        if not columns.predicted:
+            return beside["scores"], {}
+    keywords = measures.keywords() | question.keywords() | interval.keywords("kind") | beside
+    data = evidence.from_predictions_options(columns)
+    if not columns.raters:
+        keywords |= evidence.prior(prior, data) | evidence.halves(columns, data)
+    return data, keywords

@@ -80,7 +80,7 @@ def read(
     ['01', '1']
     """
     file = File(path)
-    if actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names):
+    if is_table(file, actual, predicted):
         if {name.lower() for name in file.names} >= _CELLS:
             return _from_studies(file, labels, positive)
         return _from_table(file, labels, positive)
@@ -111,6 +111,11 @@ def read(
         abstain=as_label(abstain, kind),
     )
     return counts
+
+
+def is_table(file: File, actual: str | None, predicted: str | None) -> bool:
+    """Return whether a file is a confusion table or one of studies, without a row per example."""
+    return actual is None and predicted is None and not {"actual", "predicted"} <= set(file.names)
 
 
 def read_columns(

@@ -318,7 +318,7 @@ def test_summary_takes_abstentions_and_weights(capsys, tmp_path):
     assert points["accuracy"] == pytest.approx(3 / 4)
     code, _, err = run(capsys, *given, "--weights", "w")
     assert code == 2
-    assert "weights_are" in err
+    assert "--weights-are" in err
     weighted = json.loads(run(capsys, *given, "--weights", "w", "--weights-are", "importance")[1])
     points = {each["measure"]: each["point"] for each in weighted}
     assert points["coverage"] == pytest.approx(4 / 7)

@@ -79,7 +79,7 @@ def test_halves_beside_folds(capsys, tmp_path):
     assert [row["lower"], row["upper"]] == pytest.approx(known)
     code, _, err = run(capsys, "summary", folds, "--halves", halves)
     assert code == 2
-    assert "halves are beside the folds" in err
+    assert "--halves has no effect here: it belongs with --fold" in err
 
 
 @pytest.mark.long

@@ -89,4 +89,4 @@ def test_raters_are_summarized(capsys, tmp_path):
     assert rows["yhat"]["mean"] == pytest.approx(exact["yhat"])
     status, _, err = run(capsys, "summary", file, *options, "--fold", "ann")
     assert status == 2
-    assert "raters go without" in err
+    assert "--fold has no effect with --raters" in err

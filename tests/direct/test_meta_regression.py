@@ -15,7 +15,7 @@ from validation.meta_analysis import bivariate_binomial
 
 import bayescm as bcm
 from bayescm import direct, models
-from bayescm.cli import app
+from bayescm.cli import application
 from bayescm.direct.groups.random_effects import Block
 
 RNG = np.random.default_rng(20)
@@ -164,8 +164,8 @@ def test_on_the_command_line(tmp_path):
     frame = pd.DataFrame({key: STUDIES.values[(..., *place)] for key, place in cells.items()})
     frame.assign(year=STUDIES["year"].values, test=list("ab") * 7).to_csv(path, index=False)
     asked = ["--covariate", "year=0", "--covariate", "test=a", "--format", "json"]
-    run = CliRunner().invoke(app, ["heterogeneity", str(path), *asked])
+    run = CliRunner().invoke(application(), ["heterogeneity", str(path), *asked])
     assert run.exit_code == 0, run.output
     assert {"year", "test=b"} <= {each.get("covariate") for each in json.loads(run.output)}
-    wrong = CliRunner().invoke(app, ["heterogeneity", str(path), "--covariate", "year"])
+    wrong = CliRunner().invoke(application(), ["heterogeneity", str(path), "--covariate", "year"])
     assert "no value of a covariate" in str(wrong.exception)

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import bayescm as bcm
-from bayescm.cli import app
+from bayescm.cli import application
 from bayescm.evidence.reading import read_columns
 
 RNG = np.random.default_rng(3)
@@ -74,7 +74,7 @@ def test_feather_files_are_counted_too(tmp_path, expected):
 def test_commands_take_folders_and_databases(folder, database, command):
     asked = ["--actual", "y", "--predicted", "yhat", "--group", "site", "-m", "accuracy"]
     one, other = (
-        CliRunner().invoke(app, [command, str(path), *asked, "--format", "csv"])
+        CliRunner().invoke(application(), [command, str(path), *asked, "--format", "csv"])
         for path in (folder, database)
     )
     assert one.exit_code == other.exit_code == 0

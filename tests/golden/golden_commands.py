@@ -70,8 +70,8 @@ COMMANDS = {
     ],
     "curve": [
         f"p.csv {PREDICTIONS} --score s",
-        f"p.csv {PREDICTIONS} --score s -m auc --format json",
-        f"p.csv {PREDICTIONS} --score s -m average_precision --format csv",
+        f"p.csv {PREDICTIONS} --score s --format json",
+        f"p.csv {PREDICTIONS} --score s --kind pr --format csv",
     ],
     "calibration": [
         f"p.csv {PREDICTIONS} --probability r",

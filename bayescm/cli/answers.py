@@ -1,0 +1,296 @@
+"""``bayescm interval``, ``prob-above``, ``summary``, ``compare`` and ``ranks``."""
+
+from typing import Annotated, Any
+
+import typer
+
+from bayescm.cli.options import (
+    Abstentions,
+    Estimand,
+    Folds,
+    Groups,
+    Halves,
+    Interval,
+    Judges,
+    Matrix,
+    Measures,
+    NextTestSet,
+    OptionalSource,
+    Options,
+    Predictions,
+    Prior,
+    PriorAndLabelErrors,
+    Probability,
+    Raters,
+    Results,
+    SafeOutput,
+    Source,
+    TableAndPlot,
+    Target,
+    Transfer,
+    Weights,
+    command,
+)
+from bayescm.validate import fail
+
+
+@command
+def interval(
+    matrix: Matrix,
+    measures: Measures,
+    interval: Interval,
+    prior: PriorAndLabelErrors,
+    target: Target,
+    question: NextTestSet,
+    output: SafeOutput,
+) -> None:
+    """Posterior interval of any measure from the counts of a confusion matrix."""
+    from bayescm.answers.summary import summary
+    from bayescm.cli import evidence
+    from bayescm.cli.output import default_measures, facts_of_counts, header_of_counts, show
+
+    counts = evidence.at_target(target, evidence.from_matrix_options(matrix))
+    header = header_of_counts(counts, interval.prob, interval.kind)
+    if matrix.matrix is None:
+        cells = f"tp={matrix.tp} fn={matrix.fn} fp={matrix.fp} tn={matrix.tn}"
+        header = f"{cells}, {interval.prob:.4g} {interval.kind}"
+    keywords = {**interval.keywords(), **question.keywords(), **evidence.prior(prior, counts)}
+    frame = summary(counts, measures.measures or default_measures(counts), **keywords)
+    show(frame, output, header, facts=facts_of_counts(counts, **keywords))
+
+
+class MatrixOrPredictions(OptionalSource, Matrix, Predictions, Folds, Groups):
+    """Counts, or the columns of a file of predictions."""
+
+
+class Thresholds(Options):
+    """The values that a measure is compared with."""
+
+    threshold: Annotated[
+        list[float], typer.Option("--threshold", help="A value of the measure. May be repeated.")
+    ]
+
+
+@command
+def prob_above(
+    columns: MatrixOrPredictions,
+    thresholds: Thresholds,
+    measures: Measures,
+    question: NextTestSet,
+    prior: Prior,
+    output: SafeOutput,
+) -> None:
+    """Posterior probability that a measure exceeds a value, from a file or from counts."""
+    import pandas as pd
+
+    from bayescm.answers.distribution import prob_above
+    from bayescm.cli import evidence
+    from bayescm.cli.output import default_measures, facts_of_counts, show
+
+    if columns.file is None:
+        counts = evidence.from_matrix_options(columns)
+    else:
+        counts = evidence.from_predictions_options(columns)
+    keywords = {**question.keywords(), **evidence.prior(prior, counts)}
+    parts = [
+        _probabilities(prob_above(counts, measure, threshold, **keywords), measure, threshold)
+        for measure in measures.measures or default_measures(counts)
+        for threshold in thresholds.threshold
+    ]
+    facts = facts_of_counts(counts, **question.keywords())
+    show(pd.concat(parts, ignore_index=True), output, facts=facts)
+
+
+def _probabilities(p_above, measure, threshold):
+    """Return one row for each place on the dims of an answer; a class is part of the measure."""
+    from bayescm.cli.output import rows
+
+    frame = rows({"p_above": p_above})
+    labels = frame.pop("class") if "class" in frame else None
+    p = frame.pop("p_above")
+    frame["measure"] = measure if labels is None else [f"{measure}[{label}]" for label in labels]
+    return frame.assign(threshold=threshold, p_above=p)
+
+
+class AllPredictions(
+    Source, Predictions, Folds, Groups, Halves, Judges, Transfer, Raters, Abstentions, Weights
+):
+    """Every column that a file of predictions, of a judge or of raters may have."""
+
+
+@command
+def summary(
+    columns: AllPredictions,
+    measures: Measures,
+    question: NextTestSet,
+    interval: Interval,
+    prior: PriorAndLabelErrors,
+    target: Target,
+    output: TableAndPlot,
+) -> None:
+    """Table of posterior summaries from a file with one row per example, or a confusion table."""
+    from bayescm.answers.summary import summary
+    from bayescm.cli import evidence
+    from bayescm.cli.output import default_measures, facts_of_counts, header_of_counts, show
+
+    data = evidence.at_target(target, evidence.from_predictions_options(columns))
+    header = header_of_counts(data, interval.prob, interval.kind)
+    keywords = {**interval.keywords(), **question.keywords(), **evidence.prior(prior, data)}
+    facts = facts_of_counts(data, **keywords)
+    keywords |= evidence.halves(columns, data)
+    names = measures.measures or default_measures(data)
+
+    def picture():
+        from bayescm.plots import plot_forest
+
+        return plot_forest(data, names, **keywords)
+
+    show(summary(data, names, **keywords), output, header, facts=facts, picture=picture)
+
+
+class ComparedPredictions(Source, Predictions, Folds, Groups, Judges, Abstentions):
+    """The columns of a file of predictions of several classifiers, or of one in several groups."""
+
+
+class Contrast(Options):
+    """What is compared with what, and which differences count."""
+
+    rope: Annotated[
+        str,
+        typer.Option("--rope", help="Differences below this, or within LOW,HIGH, count as none."),
+    ] = "0"
+    pool: Annotated[
+        bool,
+        typer.Option("--pool", help="Pool the groups partially: --model hierarchical_groups."),
+    ] = False
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", help="Compare all others with this classifier only."),
+    ] = None
+
+
+@command
+def compare(
+    columns: ComparedPredictions,
+    results: Results,
+    measures: Measures,
+    question: NextTestSet,
+    contrast: Contrast,
+    interval: Interval,
+    prior: PriorAndLabelErrors,
+    output: TableAndPlot,
+) -> None:
+    """Paired differences of measures: intervals, P(better), expected loss, a sentence each."""
+    from bayescm.answers.compare import compare
+    from bayescm.cli import evidence
+    from bayescm.cli.output import (
+        facts_of_counts,
+        facts_of_results,
+        header_of_counts,
+        header_of_results,
+        show,
+    )
+    from bayescm.measures.defaults import COMPARED
+
+    rope, reference = _rope(contrast.rope), contrast.reference
+    keywords: dict[str, Any] = interval.keywords()
+    if results.data_set is not None:
+        data: Any = evidence.results(columns.file, results, measures.measures)
+        names, header = None, header_of_results(data, **keywords)
+        keywords |= question.keywords("of", "n")
+        facts = facts_of_results(data, **keywords)
+    else:
+        names, pooled, dim = measures.measures or list(COMPARED), {}, {}
+        if columns.judge:
+            if len(columns.predicted or ()) < 2:
+                allowed, todo = "several --predicted", "name another --predicted"
+                raise fail("only one classifier to compare", "--judge", allowed, todo)
+            data = evidence.partly_labelled(columns)
+        else:
+            if contrast.pool:
+                pooled = {"model": "hierarchical_groups"}
+                if columns.group is None:
+                    allowed, todo = "--pool together with --group", "name the column of groups"
+                    raise fail("there are no groups to pool", "--pool", allowed, todo)
+            if (columns.predicted and len(columns.predicted) > 1) or columns.group is None:
+                data = evidence.outcomes(columns)
+            else:  # the groups of one classifier
+                data, dim = evidence.from_predictions_options(columns), {"dim": "group"}
+                groups: dict[Any, Any] = {str(g): g for g in data["group"].values.tolist()}
+                reference = groups.get(reference, reference)
+        header = header_of_counts(data, **keywords)
+        keywords |= question.keywords("of", "n") | pooled if pooled else question.keywords()
+        keywords |= dim | evidence.prior(prior, data)
+        facts = facts_of_counts(data, **keywords)
+    table = compare(data, names, rope=rope, reference=reference, random_seed=0, **keywords)
+
+    def picture():
+        from bayescm.plots import plot_differences
+
+        return plot_differences(table, rope=rope, **interval.keywords())
+
+    sentences = "\n".join(table["sentence"])
+    printing: dict[str, Any] = {"facts": facts, "picture": picture, "closing": sentences}
+    show(table, output, header, hidden=["sentence"], **printing)
+
+
+def _rope(text):
+    """Return one number, or the two ends; the library checks them."""
+    try:
+        ends = [float(end) for end in text.split(",")]
+    except ValueError:
+        todo = "write e.g. --rope 0.01"
+        raise fail("the rope must be one or two numbers", text, "WIDTH or LOW,HIGH", todo) from None
+    return ends[0] if len(ends) == 1 else tuple(ends)
+
+
+class RankedPredictions(Source, Predictions, Folds, Abstentions):
+    """The columns of a file of predictions of several classifiers."""
+
+
+@command
+def ranks(
+    columns: RankedPredictions,
+    results: Results,
+    measures: Measures,
+    question: Estimand,
+    interval: Probability,
+    prior: Prior,
+    output: TableAndPlot,
+) -> None:
+    """Ranks of classifiers: sets that hold jointly, tiers, P(best), expected rank and loss."""
+    from bayescm.answers.ranking.ranks import ranks
+    from bayescm.cli import evidence
+    from bayescm.cli.output import (
+        facts_of_counts,
+        facts_of_results,
+        header_of_counts,
+        header_of_results,
+        show,
+    )
+
+    prob = interval.prob
+    if results.data_set is not None:
+        keywords = question.keywords("of")
+        data = evidence.results(columns.file, results, measures.measures)
+        names, shown = None, [data["measured"].item()]
+        header = header_of_results(data, prob, "jointly")
+        facts = facts_of_results(data, prob=prob, kind="jointly", **keywords)
+    else:
+        keywords = question.keywords()
+        data = evidence.outcomes(columns)
+        names = shown = measures.measures or ["accuracy"]
+        header = header_of_counts(data, prob, "jointly")
+        facts = facts_of_counts(data, prob=prob, **keywords)
+        keywords |= evidence.prior(prior, data)
+    table = ranks(data, names, prob=prob, random_seed=0, **keywords)
+
+    def picture():
+        from bayescm.plots import plot_tiers
+
+        if len(shown) > 1:
+            raise fail("a picture of tiers is of one measure", shown, "one", "ask one by one")
+        return plot_tiers(data, shown[0], prob=prob, **keywords)
+
+    each_rank = [name for name in table if str(name).startswith("rank_")]
+    show(table, output, header, facts=facts, picture=picture, hidden=each_rank)

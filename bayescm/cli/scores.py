@@ -1,0 +1,325 @@
+"""``bayescm curve``, ``calibration`` and ``decide``: what scores and probabilities are worth."""
+
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import typer
+
+from bayescm.cli.options import (
+    BelongsWith,
+    Clip,
+    Folds,
+    Groups,
+    Options,
+    Probability,
+    Source,
+    TableAndPlot,
+    Target,
+    Truth,
+    Weights,
+    command,
+)
+from bayescm.validate import fail
+
+_TWO = ["auc", "calibration_slope", "calibration_intercept", "brier", "ece"]
+_MANY = ["auc_macro", "brier", "ece_macro", "ece_top_label", "ece_full"]
+_SITES = ["calibration_slope", "calibration_intercept", "calibration_in_the_large", "auc", "brier"]
+_ONE_SAMPLE = {"ece", "ece_macro", "ece_top_label", "ece_full"}  # that folds are not
+_THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+class ScoreColumns(Source, Truth, Folds, Weights):
+    """The columns of a file of scores."""
+
+    score: Annotated[
+        list[str], typer.Option("--score", help="Column of scores; repeat for each classifier.")
+    ]
+
+
+class Curve(Options):
+    """Which curve is asked for."""
+
+    kind: Annotated[
+        Literal["roc", "pr", "threshold"],
+        typer.Option("--kind", help="ROC curve, precision-recall curve, or measure by threshold."),
+    ] = "roc"
+    measure: Annotated[
+        str,
+        typer.Option("--measure", "-m", help="The measure by threshold: f1, mcc ..."),
+        BelongsWith("--kind threshold"),
+    ] = "f1"
+    pointwise: Annotated[
+        bool,
+        typer.Option("--pointwise", help="Pointwise band, not one for the whole curve."),
+        BelongsWith("--plot"),
+    ] = False
+
+
+@command
+def curve(
+    columns: ScoreColumns,
+    question: Curve,
+    target: Target,
+    interval: Probability,
+    output: TableAndPlot,
+) -> None:
+    """Curves with bands, their areas, and the best threshold, from a file of scores."""
+    from bayescm import curves, plots
+    from bayescm.cli import evidence
+    from bayescm.cli.output import header_of_scores, show
+
+    data, prob = evidence.scores(columns, columns.score), interval.prob
+    if target.prevalence is not None:
+        data = curves.at_prevalence(data, target.prevalence)
+    if question.kind == "threshold":
+        frame = _best_threshold(data, question.measure, prob)
+        draw: Any = partial(plots.plot_threshold, data, question.measure)
+    elif question.kind == "pr":
+        frame = _areas(data, "average_precision", prob)
+        draw = partial(plots.plot_precision_recall, data)
+    else:
+        frame, draw = _areas(data, "auc", prob), partial(plots.plot_roc, data)
+    facts = {"prob": prob, "kind": "eti", "of": "parameter", "n": data.sizes["example"]}
+    facts |= {"positive": data["positive"].item(), "model": "scores"}
+
+    def picture():
+        return draw(prob=prob, simultaneous=not question.pointwise)
+
+    show(frame, output, header_of_scores(data, prob), facts=facts, picture=picture)
+
+
+def _areas(evidence, measure, prob):
+    """Return the area under a curve of each classifier, and the differences of the areas."""
+    import pandas as pd
+
+    from bayescm import curves
+    from bayescm.cli.output import bounds, rows
+
+    area = {"auc": curves.auc, "average_precision": curves.average_precision}[measure]
+    columns = {
+        "estimate": curves.estimate(evidence, measure),
+        "mean": curves.number_draws(evidence, measure).mean("draw"),
+        **bounds(area(evidence, prob=prob)),
+    }
+    frame = rows(columns)
+    frame.insert(frame.columns.get_loc("estimate"), "measure", measure)
+    if "classifier" not in evidence.dims:
+        return frame
+    pairs = curves.compare(evidence, measure, prob=prob)
+    pairs["classifier"] = pairs["first"] + " - " + pairs["second"]
+    shared = [*frame.columns.drop("estimate"), "p_better"]
+    return pd.concat([frame, pairs[shared]], ignore_index=True)
+
+
+def _best_threshold(evidence, measure, prob):
+    from bayescm import curves
+    from bayescm.cli.output import bounds, rows
+
+    best = curves.best_threshold(evidence, measure, prob=prob)
+    columns = {name: best[name] for name in ("threshold", "apparent", "optimism")}
+    frame = rows({**columns, **bounds(best["value"]), "regret": best["regret"]})
+    frame.insert(frame.columns.get_loc("threshold"), "measure", best["measure"].item())
+    return frame
+
+
+class ProbabilityColumns(Source, Truth, Folds, Groups, Clip):
+    """The columns of a file of probabilities."""
+
+    probability: Annotated[
+        list[str],
+        typer.Option(
+            "--probability",
+            help="Column of probabilities; repeat for each classifier, or of more than two classes "
+            "CLASS=COLUMN for each class.",
+        ),
+    ]
+
+
+class Calibration(Options):
+    """What is asked of probabilities."""
+
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measure", "-m", help="Such as brier, log_loss, ece; may be repeated."),
+    ] = None
+    recalibrated: Annotated[
+        bool,
+        typer.Option("--recalibrated", help="By how much recalibration would improve the scores."),
+    ] = False
+    corp: Annotated[
+        bool,
+        typer.Option("--corp", help="The picture is the CORP reliability diagram."),
+        BelongsWith("--plot"),
+    ] = False
+
+
+@command
+def calibration(
+    columns: ProbabilityColumns,
+    question: Calibration,
+    target: Target,
+    interval: Probability,
+    output: TableAndPlot,
+) -> None:
+    """
+    Calibration and proper scores of probabilities, with the calibration curve as a picture.
+
+    With --group they are of all sites there may be, of a new one and of each at hand, and the
+    picture is of the first measure by site.
+    """
+    from bayescm import curves, plots
+    from bayescm.cli import evidence
+    from bayescm.cli.output import header_of_scores, show
+
+    data, prob = evidence.probabilities(columns), interval.prob
+    if target.prevalence is not None:
+        data = curves.at_prevalence(data, target.prevalence)
+    if question.recalibrated:
+        _check_one_sample("--recalibrated", data)
+        from bayescm.curves.calibration import recalibrated
+
+        frame = recalibrated(data, prob=prob)
+    else:
+        frame = _calibration(data, question.measures, prob)
+
+    def picture():
+        if question.corp:
+            _check_one_sample("--corp", data)
+            return plots.plot_corp(data, prob=prob)
+        if "group" in data:
+            first = (question.measures or _SITES)[0]
+            return plots.plot_forest(data, first, of="group", prob=prob, kind="eti")
+        _check_one_sample("--plot", data)
+        return plots.plot_calibration(data, prob=prob)
+
+    facts = {"prob": prob, "kind": "eti", "n": data.sizes["example"]}
+    show(frame, output, header_of_scores(data, prob), facts=facts, picture=picture)
+
+
+def _check_one_sample(option, evidence):
+    """Refuse groups and folds: a curve and what recalibration gains are of one sample."""
+    for dim in ("group", "fold"):
+        if dim in evidence:
+            what = f"{option} is of one sample, not of several {dim}s"
+            raise fail(what, ..., "", f"leave {option} or --{dim} out")
+
+
+def _calibration(evidence, measures, prob):
+    if "group" in evidence:
+        from bayescm.answers.groups.sites import by_site
+
+        return by_site(evidence, measures or _SITES, prob=prob)
+    from bayescm.answers.summary import summary
+
+    usual = _MANY if "class" in evidence.dims else _TWO
+    if "fold" in evidence:
+        usual = [name for name in usual if name not in _ONE_SAMPLE]
+    table = summary(evidence, measures or usual, prob=prob, kind="eti")
+    columns = ("measure", "classifier", "class", "point", "mean", "lower", "upper")
+    return table[[name for name in columns if name in table]]
+
+
+class DecisionColumns(Source, Truth):
+    """The columns of a file of probabilities."""
+
+    probability: Annotated[
+        list[str],
+        typer.Option("--probability", help="Column of probabilities; repeat for each classifier."),
+    ]
+
+
+class Decision(Options):
+    """From where on to act, what mistakes cost, and which risk is promised."""
+
+    threshold: Annotated[
+        list[float] | None,
+        typer.Option("--threshold", help="Act from here on; repeat. Default 0.1, 0.2, ..., 0.9."),
+    ] = None
+    false_alarm: Annotated[
+        float | None, typer.Option("--false-alarm", help="Cost of a false alarm.")
+    ] = None
+    miss: Annotated[float | None, typer.Option("--miss", help="Cost of a missed positive.")] = None
+    promise: Annotated[
+        float | None,
+        typer.Option("--promise", help="Answer only when sure: a risk to keep to, such as 0.05."),
+    ] = None
+
+
+@command
+def decide(
+    columns: DecisionColumns,
+    question: Decision,
+    target: Target,
+    interval: Probability,
+    output: TableAndPlot,
+) -> None:
+    """Net benefit of acting on probabilities; with costs the cost, with a promise the coverage."""
+    from bayescm import plots
+    from bayescm.cli import evidence
+    from bayescm.cli.output import header_of_scores, show
+    from bayescm.curves import at_prevalence
+    from bayescm.evidence.scored.probabilities import from_probabilities
+
+    data = evidence.scores(columns, columns.probability, from_probabilities)
+    prob, header = interval.prob, header_of_scores(data, interval.prob)
+    # A risk is promised of the sample as it was drawn.
+    if question.promise is None and target.prevalence is not None:
+        data = at_prevalence(data, target.prevalence)
+    if question.promise is not None:
+        promise = question.promise
+        frame, assurance = _risks(data, promise, prob)
+        header += f"; risk below {promise:g} with probability {assurance:g}"
+        picture = partial(plots.plot_risk_coverage, data, promise=promise, prob=prob)
+    else:
+        thresholds = list(question.threshold or _THRESHOLDS)
+        costs = {"fp": question.false_alarm, "fn": question.miss}
+        if costs == {"fp": None, "fn": None}:
+            frame = _net_benefits(data, thresholds, prob)
+            picture = partial(plots.plot_decision_curve, data, prob=prob)
+        else:
+            frame, implied = _costs(data, costs, thresholds, prob)
+            header += f"; costs imply the threshold {implied:.3g}"
+            picture = partial(plots.plot_expected_cost, data, costs, prob=prob)
+    facts = {"prob": prob, "kind": "eti", "n": data.sizes["example"]}
+    facts |= {"positive": data["positive"].item()}
+    show(frame, output, header, facts=facts, picture=picture)
+
+
+def _net_benefits(evidence, thresholds, prob):
+    from bayescm.cli.output import bounds, rows
+    from bayescm.curves.deciding.decisions import decision_curve
+
+    curve = decision_curve(evidence, thresholds=thresholds, prob=prob)
+    columns = {name: curve[name] for name in ("net_benefit", "mean")} | bounds(curve["interval"])
+    columns |= {name: curve[name] for name in ("treat_all", "avoided", "p_useful")}
+    if "classifier" in curve.dims:
+        best = curve["p_best"].sel(strategy=curve["classifier"].values)
+        columns["p_best"] = best.rename(strategy="classifier")
+    return rows(columns, ["classifier", "threshold"])
+
+
+def _costs(evidence, costs, thresholds, prob):
+    """Return the table of expected costs, and the threshold that the costs imply."""
+    from bayescm.cli.output import bounds, rows
+    from bayescm.curves.deciding.costs import expected_cost
+
+    if None in costs.values():
+        todo = "give the other one too: only their ratio matters for the threshold"
+        raise fail("one cost alone", costs, "--false-alarm and --miss", todo)
+    curve = expected_cost(evidence, costs, thresholds=thresholds, prob=prob)
+    columns = {"cost": curve["cost"], "mean": curve["mean"], **bounds(curve["interval"])}
+    columns |= {"p_best": curve["p_best"], "regret": curve["regret"]}
+    return rows(columns, ["classifier", "threshold"]), curve["implied"].item()
+
+
+def _risks(evidence, promise, prob):
+    """Return from where on to answer, how many that are and the area, and the assurance."""
+    from bayescm.cli.output import bounds, rows
+    from bayescm.curves.deciding.selective import risk_coverage
+
+    curve = risk_coverage(evidence, promise=promise, prob=prob)
+    columns = {name: curve[name] for name in ("promised_threshold", "promised_coverage", "area")}
+    columns |= bounds(curve["area_interval"])
+    if "p_best" in curve:
+        columns["p_best"] = curve["p_best"]
+    return rows(columns), curve["assurance"].item()
