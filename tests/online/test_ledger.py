@@ -5,12 +5,15 @@ import traceback
 from datetime import datetime, timedelta, timezone
 
 import numpy as np
+import pandas as pd
 import pytest
 import sqlalchemy as sa
 from stores_for_tests import POSTGRES, STORES, empty_store
 
 import bayescm as bcm
+from bayescm import online
 from bayescm.evidence import as_counts
+from bayescm.online import encoding
 from bayescm.online.database import parse, printable
 from bayescm.online.ledger import Ledger
 
@@ -182,6 +185,53 @@ def test_the_database_itself_refuses_to_change_an_entry(ledger, store, statement
     with pytest.raises(sa.exc.DBAPIError, match="append-only"):
         execute(store, statement.format(f"bayescm_{table}", column, column))
     assert len(ledger.table()) == 1
+
+
+def rows(store, table):
+    engine = sa.create_engine(parse(store), poolclass=sa.pool.NullPool)
+    with engine.connect() as connection:
+        found = connection.execute(sa.text(f"SELECT * FROM bayescm_{table}"))
+        return [dict(row) for row in found.mappings()]
+
+
+def test_every_entry_says_how_its_evidence_is_written(ledger, store):
+    forecasts = online.forecast_table([0, 0, 1], [0.1, 0.3, 0.8], edges=[0, 0.25, 0.5, 1])
+    answers = {"old": [0, 1, 1], "new": [0, 0, 1]}
+    ledger.record("spam", 1, MONDAY)
+    ledger.record("risk", 1, forecasts)
+    online.Challenge(ledger, "trial").add(1, bcm.from_classifiers([0, 0, 1], answers))
+    want = {"spam": "counts", "risk": "forecasts", "trial": "paired_outcomes"}
+    for table in ("classifiers", "batches"):
+        found = {each["classifier"]: each for each in rows(store, table)}
+        assert {name: each["encoding"] for name, each in found.items()} == want
+        assert {each["encoding_version"] for each in found.values()} == {1}
+    assert found["spam"]["payload"] == "[[30, 35], [15, 65]]"
+    assert found["risk"]["payload"] == "[[1, 1, 0], [0, 0, 1]]"
+
+
+def test_a_delivery_is_the_first_attempt_and_there_is_no_next(ledger, store):
+    ledger.record("spam", 1, MONDAY)
+    alarms = pd.DataFrame([{"batch_id": "1", "rule": "floor", "measure": "recall"}])
+    assert len(ledger.record_deliveries("spam", alarms, "log")) == 1
+    assert len(ledger.record_deliveries("spam", alarms, "log")) == 0
+    (row,) = rows(store, "deliveries")
+    assert (row["attempt"], row["outcome"], row["next_try"], row["incident"]) == (
+        1,
+        "started",
+        None,
+        None,
+    )
+
+
+def test_an_encoding_of_a_later_program_is_refused(ledger, monkeypatch):
+    ledger.record("spam", 1, MONDAY)
+    monkeypatch.setattr(encoding, "VERSION", 2)
+    ledger.record("ham", 1, MONDAY)
+    monkeypatch.undo()
+    for ask in (ledger.read, ledger.empty):
+        with pytest.raises(ValueError, match=r"unknown encoding of classifier 'ham'.*version 2"):
+            ask("ham")
+    assert ledger.read("spam").entry.tolist() == [1]
 
 
 def test_an_unknown_classifier_is_named_with_the_nearest(ledger):
