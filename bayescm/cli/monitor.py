@@ -1,7 +1,6 @@
 """``bayescm monitor``: an evaluation that goes on, batch after batch, kept in a ledger."""
 
 import contextlib
-import json
 import logging
 import shutil
 import sys

@@ -93,8 +93,8 @@ class MonitoredSeries:
     def before(self) -> np.ndarray:
         """The evidence in force before each batch that is judged, (n, C, C)."""
         if not self.is_all_counted:
-            in_force = discounted(self.counts, **self.memory).shift(step=1, fill_value=0).values
-            return (in_force * self.memory.get("forgetting", 1.0))[self.asked]
+            current = discounted(self.counts, **self.memory).shift(step=1, fill_value=0).values
+            return (current * self.memory.get("forgetting", 1.0))[self.asked]
         return self.sums[self.asked]
 
     @property
@@ -106,9 +106,9 @@ class MonitoredSeries:
         """Yield the recent evidence, (n, C, C), and where each begins; none from before `first`."""
         if not self.is_all_counted:
             later = discounted(self.counts[first:], **self.memory).values
-            in_force = np.concatenate([np.zeros_like(later[:1]).repeat(first, axis=0), later])
+            current = np.concatenate([np.zeros_like(later[:1]).repeat(first, axis=0), later])
             length = self.memory.get("window") or len(self.cells)
-            yield in_force[self.asked], np.maximum(self.asked + 1 - length, first)
+            yield current[self.asked], np.maximum(self.asked + 1 - length, first)
             return
         for window in WINDOWS:
             start = np.maximum(self.asked + 1 - window, first)

@@ -100,8 +100,8 @@ def history(
            [0.71, 0.97]])
     """
     counts = as_counts(counts)
-    in_force = accumulate(counts, **memory)
-    state = {"concentration": as_prior(concentration, counts), "counts": in_force}
+    current = accumulate(counts, **memory)
+    state = {"concentration": as_prior(concentration, counts), "counts": current}
     ends = intervals(xr.Dataset(state), measures, prob=prob, kind=kind, of=of, n=n)
     return ends.assign_coords(n=counts.sum(CELLS)).assign_attrs(prob=prob, kind=kind)
 

@@ -65,10 +65,10 @@ def update(
     counts = _fitted(counts, known)
     if counts.dims == old.dims and _same_members(counts, old):
         # The usual case, without xarray's alignment, which takes longer than all the rest.
-        total = _remembered(old.values, forgetting) + counts.values
+        total = _discounted(old.values, forgetting) + counts.values
         return known.copy(data={"concentration": known["concentration"].values, "counts": total})
     try:
-        new, old = xr.align(counts, _remembered(old, forgetting), join="exact", copy=False)
+        new, old = xr.align(counts, _discounted(old, forgetting), join="exact", copy=False)
     except ValueError as problem:
         what, todo = (
             "the batch has different members from the state",
@@ -79,7 +79,7 @@ def update(
     return xr.Dataset({"concentration": known["concentration"], "counts": total})
 
 
-def _remembered(counts, forgetting):
+def _discounted(counts, forgetting):
     return counts if forgetting == 1 else counts * float(forgetting)
 
 
