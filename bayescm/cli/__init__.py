@@ -102,11 +102,11 @@ def main(arguments: list[str] | None = None) -> None:
 
     printed = set()
 
-    def warn(message: Warning | str, *_: object) -> None:
+    def warn(message: str) -> None:
         # A table and its picture may compute the same numbers.
-        if str(message) not in printed:
-            printed.add(str(message))
-            say(str(message))
+        if message not in printed:
+            printed.add(message)
+            say(message)
 
     def complain(message: str) -> int:
         say(" ".join(message.split()))
@@ -114,7 +114,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = warn
+            warnings.showwarning = lambda message, *_: warn(str(message))
             code = app(arguments, standalone_mode=False)
     except TyperException as error:
         code = complain(error.format_message())
