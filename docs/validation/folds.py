@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 from bayescm.answers.compare import compare
-from bayescm.answers.distribution import mean
+from bayescm.answers.distribution import distribution
 from bayescm.answers.draws import draw_measures
 from bayescm.answers.interval import interval
 from bayescm.classical import fold_t
@@ -711,8 +711,8 @@ def centres(
     tables = np.round(EXAMPLES * _cells(hits[..., 0], hits[..., 1])).astype(int)
     counts = from_matrix(tables, positive=1, dims=("batch", "fold"))
     measures: Any = list(CENTRE_MEASURES)
-    ends = interval(counts, measures, model="hierarchical_folds", kind="eti")
-    means = mean(counts, measures, model="hierarchical_folds")
+    posterior = distribution(counts, measures, model="hierarchical_folds")
+    ends, means = posterior.interval(kind="eti"), posterior.mean()
     rows = []
     for measure in CENTRE_MEASURES:
         truth = float(resolve(measure)(cells).mean())

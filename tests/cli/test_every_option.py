@@ -174,7 +174,7 @@ QUICK |= {"monitor backup", "monitor restore", "monitor roll-up"}
 
 def functions():
     """Return every command by the words that call it, but for what runs for long or for ever."""
-    every = {name: cli.load(name) for name in cli.COMMANDS if name not in ("demo", "study")}
+    every = {name: cli.load(name) for name in cli.COMMANDS if name not in ("demo", "paper")}
     for function in cli.load_group("monitor"):
         every[f"monitor {function.__name__.replace('_', '-')}"] = function
     del every["monitor serve"]

@@ -22,7 +22,7 @@ def test_study_is_another_name_for_it(capsys):
         main(["study", "wang-2015", "--table", "2", "--format", "csv"])
     assert info.value.code == 0
     assert len(pd.read_csv(io.StringIO(capsys.readouterr().out))) == 30
-    assert "study" not in {command.__name__ for command in COMMANDS}
+    assert "study" not in COMMANDS
 
 
 @pytest.mark.long
