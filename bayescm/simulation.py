@@ -110,10 +110,7 @@ def run(
     [0.92, 0.251]
     """
     name = name or str(getattr(draw, "__name__", "experiment"))
-    if replications < 1:
-        raise validate.fail(
-            "too few replications", replications, "an integer >= 1", "ask for at least one"
-        )
+    _check_replications(replications)
     done = Journal(journal, name, seed, truth)
     missing = [index for index in range(replications) if done.lacks(index, methods)]
     tasks = [(name, draw, methods, seed, index, done.records.get(index)) for index in missing]
@@ -297,8 +294,9 @@ class Repeated:
         Raises
         ------
         ValueError
-            If there is no such case.
+            If there is no such case, or nothing to repeat.
         """
+        _check_replications(replications)
         tables = []
         for number in _cases(self, case):
             rows = self.simulate(Replications(replications, seed, number), *self.cases[number])
@@ -307,6 +305,13 @@ class Repeated:
         if "replications" not in table:
             table["replications"] = replications
         return table.assign(seed=seed, version=__version__)
+
+
+def _check_replications(replications):
+    if replications < 1:
+        raise validate.fail(
+            "too few replications", replications, "an integer >= 1", "ask for at least one"
+        )
 
 
 def _cases(experiment, case):

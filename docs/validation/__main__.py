@@ -14,40 +14,57 @@ from bayescm.simulation import Experiment
 from validation import experiments, result_name
 
 
-def main():
+def main(arguments: list[str] | None = None) -> None:
     """Run the experiments of a name and write their tables."""
     names = sorted({each.name for each in experiments()})
     parser = argparse.ArgumentParser(prog="python docs/validation", description=__doc__)
     parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument("--table", help="one table of the name; by default all")
-    parser.add_argument("--case", type=int, help="one case of the table; by default all")
+    parser.add_argument("--case", type=int, help="one case, whose table is printed alone")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replications", type=int, default=300, help="data sets in each case")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; -1: one for each core")
     parser.add_argument("--data", help="folder of the data files, for cases of real data")
-    parser.add_argument("--out", type=Path, default=HERE.parent / "results", help="folder")
-    arguments = parser.parse_args()
-    if arguments.data is not None:
-        os.environ["BAYESCM_DATA"] = arguments.data
-    for experiment in experiments(arguments.name, arguments.table):
-        path = arguments.out / f"{result_name(experiment)}.csv"
-        options = {"replications": arguments.replications, "seed": arguments.seed}
-        if isinstance(experiment, Experiment):
-            # Finished replications are kept beside the table: the same call resumes from there.
-            journal = path.with_name(path.name + ".journal")
-            options |= {"jobs": arguments.jobs, "journal": journal, "progress": True}
-        table = experiment.run(arguments.case, **options)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder of the tables; by default docs/results, and none for a case",
+    )
+    options = parser.parse_args(arguments)
+    if options.data is not None:
+        os.environ["BAYESCM_DATA"] = options.data
+    if options.out is None and options.case is None:
+        options.out = HERE.parent / "results"
+    if options.out is not None and not options.out.is_dir():
+        parser.error(f"there is no folder {options.out}")
+    try:
+        for experiment in experiments(options.name, options.table):
+            _run(experiment, options)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def _run(experiment, options):
+    """Run an experiment, print its table, and write it unless a single case is only looked at."""
+    path = None if options.out is None else options.out / f"{result_name(experiment)}.csv"
+    keywords = {"replications": options.replications, "seed": options.seed}
+    if isinstance(experiment, Experiment):
+        # Finished replications are kept beside the table: the same call resumes from there.
+        journal = None if path is None else path.with_name(path.name + ".journal")
+        keywords |= {"jobs": options.jobs, "journal": journal, "progress": True}
+    table = experiment.run(options.case, **keywords)
+    if path is not None:
         with replacing(path) as part, part.open("w", newline="") as file:
-            file.write(_origin(experiment, arguments))
+            file.write(_origin(experiment, options))
             table.to_csv(file, index=False, float_format="%.6g")
-        print(table.to_string(index=False))
+    print(table.to_string(index=False))
 
 
-def _origin(experiment, arguments):
+def _origin(experiment, options):
     """Return the comment that says by which call and versions a table was made."""
     call = f"python docs/validation {experiment.name}"
     for option in ("table", "case", "seed", "replications"):
-        value = experiment.table if option == "table" else getattr(arguments, option)
+        value = experiment.table if option == "table" else getattr(options, option)
         if value not in ("", None):
             call += f" --{option} {value}"
     versions = [f"{name} {version(name)}" for name in ("bayescm", "numpy", "scipy")]
