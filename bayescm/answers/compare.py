@@ -15,7 +15,7 @@ from bayescm.distributions.base import joined
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete, Empirical
-from bayescm.distributions.integrals.quadrature import Quadrature
+from bayescm.distributions.quadrature import FunctionOfShares
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 _COLUMNS = ["measure", "first", "second", "mean", "sd", "lower", "upper"]
@@ -184,8 +184,10 @@ def _distributions(drawn, kernel, place, dim, contrast, less):
         return known, None
     distributions = [] if drawn.paired else [drawn.distribution(kernel, each) for each in at]
     alone = not distributions or any(each is None for each in distributions)
-    if not alone and all(each.how == "closed form" for each in distributions):
-        return Independent(*distributions), None
+    if not alone:
+        apart = Independent(*distributions)
+        if apart.is_exact:
+            return apart, None
     first, second = _draws(drawn, kernel, at)
     return Empirical(first - second), None if alone else _tails(distributions)
 
@@ -216,7 +218,9 @@ def _tails(distributions):
     """Return exact probabilities where they are quick to have."""
     if all(isinstance(each, Discrete) for each in distributions):
         return Independent(*distributions)
-    quick = all(isinstance(each, Quadrature) or each.how == "closed form" for each in distributions)
+    quick = all(
+        isinstance(each, FunctionOfShares) or each.how == "closed form" for each in distributions
+    )
     return Independent(*distributions) if quick else None
 
 

@@ -16,7 +16,7 @@ import xarray as xr
 from bayescm.answers.asking import common_template, distributions_of
 from bayescm.direct.frames import Frame
 from bayescm.distributions.batches import LazyDraws, find_at_once, together
-from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.distributions.hdi import remark
 from bayescm.validate import check_choice, check_kind, check_prob, fail
 
 # A numerical error of a bound from which on it is warned of: of the length, and in all.
@@ -420,8 +420,8 @@ def _packed(distribution, prob, kind):
 
 
 def interval_how(distribution: Any, prob: float, kind: str) -> str:
-    """Say how the intervals of a distribution were computed, and why if equal-tailed instead."""
+    """Say how the intervals of a distribution were computed, and what is to be said of them."""
     if kind == "eti":
         return distribution.how
-    other = [each for each in np.unique(distribution.hdi_kind(prob)) if each not in ONE_INTERVAL]
-    return f"{distribution.how}, equal tails: {', '.join(other)}" if other else distribution.how
+    kinds = np.unique(distribution.hdi_kind(prob)).tolist()
+    return distribution.how + "".join(remark(kind) for kind in kinds)

@@ -33,8 +33,9 @@ def interval(
     prob : float in (0, 1), default 0.95
         Mass of the interval.
     kind : {"hdi", "eti"}
-        Highest-density or equal-tailed. Where the highest-density region is not one interval, the
-        answer falls back to the equal-tailed interval, and ``attrs["how"]`` says so.
+        Highest-density or equal-tailed. Where a density has more than one mode, the answer is the
+        shortest interval that has the mass, and ``attrs["how"]`` says so; where it is flat, or a
+        beta or F1 distribution rises to both ends, it is the equal-tailed one, and says that.
     **keywords
         ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed`` and ``positive``;
         ``accuracy``, the numerical error of a bound that is good enough (1e-6, and 1e-3 for more

@@ -13,7 +13,7 @@ from bayescm.answers.blockwise import in_blocks, is_lazy
 from bayescm.answers.tables.bars import Intervals
 from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import find_at_once
-from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.distributions.hdi import remark
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.measures.defaults import TABULATED, default_measures
@@ -162,9 +162,9 @@ def _rows(distribution, template, point, prob, kind, inner):
 
 
 def _with_kind(how, kinds):
-    """Say where equal tails stand in for the highest density, and why."""
-    odd = ~np.isin(kinds, ONE_INTERVAL)
-    how[odd] = how[odd] + ", equal tails: " + kinds[odd].astype(object)
+    """Say what is to be said of intervals of highest density that are not the only candidate."""
+    for kind in np.unique(kinds).tolist():
+        how[kinds == kind] += remark(kind)
     return how
 
 

@@ -166,7 +166,7 @@ class Distribution:
 
     def mode(self) -> np.ndarray:
         """Return the mode, NaN where no single point is one."""
-        return peak(Members(self)).reshape(self.shape)[()]
+        return peak(Members(self), self.hdi_kind(0.95).ravel()).reshape(self.shape)[()]
 
     def eti(self, prob: float) -> np.ndarray:
         """Return the equal-tailed interval, shape (..., 2)."""
@@ -180,7 +180,8 @@ class Distribution:
         """
         Return the interval of highest density, shape (..., 2).
 
-        Where the region of highest density is not one interval, falls back to the equal-tailed one.
+        Where the region of highest density is not one interval, it is the shortest interval that
+        has the mass; where the density is flat, the equal-tailed one.
         """
         return self._highest(prob)[0]
 
@@ -189,8 +190,8 @@ class Distribution:
         Return what kind of interval `hdi` is.
 
         ``interior``; ``one-sided lower``, which starts at the lower end of the support;
-        ``one-sided upper``; or why it is the equal-tailed interval: ``flat``, ``U-shaped``,
-        ``not unimodal``.
+        ``one-sided upper``; ``flat``, where it is the equal-tailed interval; or what the density is
+        where there are several candidates: ``U-shaped``, ``not unimodal``, ``more than one mode``.
         """
         return self._highest(prob)[1]
 

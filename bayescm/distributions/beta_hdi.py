@@ -3,7 +3,16 @@
 import numpy as np
 from scipy import special
 
-from bayescm.distributions.hdi import INTERIOR, LOWER, ONE_INTERVAL, UPPER, both_ends
+from bayescm.distributions.hdi import (
+    FLAT,
+    INTERIOR,
+    LOWER,
+    ONE_INTERVAL,
+    UPPER,
+    Members,
+    both_ends,
+    shortest,
+)
 from bayescm.distributions.incomplete import (
     betainc,
     betainccinv,
@@ -230,7 +239,10 @@ def highest_of(distribution, prob, kind, back, power):
         if len(chosen):
             end = distribution.take(chosen).quantile(q)
             flat[chosen] = np.stack([0 * end, end] if name == LOWER else [end, 0 * end + 1], -1)
-    rest = ~np.isin(kind, ONE_INTERVAL)
-    if rest.any():
-        flat[rest.ravel()] = distribution.take(np.flatnonzero(rest)).eti(prob)
+    even = np.flatnonzero(kind == FLAT)
+    if len(even):
+        flat[even] = distribution.take(even).eti(prob)
+    rest = np.flatnonzero(~np.isin(kind, (*ONE_INTERVAL, FLAT)))
+    if len(rest):
+        flat[rest] = shortest(Members(distribution.take(rest)), prob)
     return ends

@@ -13,8 +13,7 @@ from scipy.special import ndtr, stdtr, stdtrit
 from bayescm.distributions.base import Distribution, joined, near_normal
 from bayescm.distributions.discrete import Discrete
 from bayescm.distributions.hdi import INTERIOR
-from bayescm.distributions.integrals.pairs import ACCURACY, by_rays, odds
-from bayescm.distributions.integrals.quadrature import Quadrature
+from bayescm.distributions.quadrature import FunctionOfShares, difference
 
 # The trapezoidal rule for a standard normal variable: exponentially accurate for smooth functions.
 _NODES = np.linspace(-8.5, 8.5, 137)
@@ -64,17 +63,15 @@ class Independent(Distribution):
         return None if first is None or second is None else cls(first, second)
 
     @cached_property
-    def _rays(self):
-        """The same by rays, where both are made of beta variables: for the ends of intervals."""
-        one, two = self.first.image, self.second.image
-        if one is None or two is None:
-            return None
+    def _lines(self):
+        """The same as a function of two shares, where both are one each."""
+        return difference(self.first, self.second)
 
-        def scale(t, f):
-            (a, rest), (b, other) = one(odds(t)), two(odds(f))
-            return np.log(a + other) - np.log(rest + b)
-
-        return by_rays(self, scale, (self.first.a, self.first.b), (self.second.a, self.second.b))
+    @property
+    def is_exact(self) -> bool:
+        """Whether intervals are known to many digits: of closed forms and functions of shares."""
+        closed = all(each.how == "closed form" for each in (self.first, self.second))
+        return closed or self._lines is not None
 
     def take(self, index: Any) -> "Independent":
         return Independent(self.first.take(index), self.second.take(index))
@@ -84,7 +81,7 @@ class Independent(Distribution):
         """The points at which the second distribution is taken, and weights that sum to 1."""
         if isinstance(self.second, Discrete):
             return self.second.values, self.second.weights
-        if not any(isinstance(each, Quadrature) for each in (self.first, self.second)):
+        if not any(isinstance(each, FunctionOfShares) for each in (self.first, self.second)):
             mass = MASS.reshape(-1, *[1] * len(self.shape))
             return np.asarray(self.second.quantile(mass), float), WEIGHTS
         # Few points, since each is an integral of its own.
@@ -101,42 +98,29 @@ class Independent(Distribution):
         at = x + points.reshape(-1, *further, *points.shape[1:])
         return np.tensordot(weights, function(at), 1)
 
-    @cached_property
-    def _turned(self):
-        """B - A, and where that is better known, B being wider: a rule over wide points misses."""
-        if self._rays is None:
-            return None, False
-        return Independent(self.second, self.first), self.first.sd() < self.second.sd()
-
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        turned, better = self._turned
-        below: Any = 0.0 if np.all(better) else self._over(self.first.cdf, x)
-        if not np.any(better):
-            return below
-        return np.where(better, 1 - turned._over(turned.first.cdf, np.negative(x)), below)
+        return self._over(self.first.cdf, x) if self._lines is None else self._lines.cdf(x)
+
+    def sf(self, x: ArrayLike) -> np.ndarray:
+        return super().sf(x) if self._lines is None else self._lines.sf(x)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        turned, better = self._turned
-        density: Any = 0.0 if np.all(better) else self._density(x)
-        if not np.any(better):
-            return density
-        return np.where(better, turned._density(np.negative(x)), density)
-
-    def _density(self, x):
+        if self._lines is not None:
+            return self._lines.pdf(x)
         low, high = self.first.support
 
         def density(at):
             with np.errstate(divide="ignore", invalid="ignore"):
-                found = self.first.pdf(np.clip(at, low, high))
-            return np.where((at > low) & (at < high), found, 0.0)
+                inside = self.first.pdf(np.clip(at, low, high))
+            return np.where((at > low) & (at < high), inside, 0.0)
 
         return self._over(density, x)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        return super().quantile(q) if self._rays is None else self._rays.quantile(q)
+        return super().quantile(q) if self._lines is None else self._lines.quantile(q)
 
     def _highest(self, prob):
-        return super()._highest(prob) if self._rays is None else self._rays._highest(prob)
+        return super()._highest(prob) if self._lines is None else self._lines._highest(prob)
 
     def mass_at(self, x: ArrayLike) -> np.ndarray:
         # Ties are of atoms with atoms.
@@ -145,7 +129,12 @@ class Independent(Distribution):
         return self._over(self.first.mass_at, x)
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        return np.full(np.shape(x), 1e-9 if self._rays is None else ACCURACY)
+        return np.full(np.shape(x), 1e-9) if self._lines is None else self._lines.error_at(x)
+
+    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        return (
+            super().checked(prob, kind) if self._lines is None else self._lines.checked(prob, kind)
+        )
 
     def mean(self) -> np.ndarray:
         return self.first.mean() - self.second.mean()
@@ -154,9 +143,18 @@ class Independent(Distribution):
         return np.hypot(self.first.sd(), self.second.sd())
 
     def shortfall(self) -> np.ndarray:
-        if self._rays is None:
+        if self._lines is None:
             return self._rule[1] @ _shortfall(self.first, self._rule[0])
+        if isinstance(self.first, FunctionOfShares) or isinstance(self.second, FunctionOfShares):
+            return self._integral_below_zero()
         return _crossed(self.first, self.second)
+
+    def _integral_below_zero(self):
+        """Return E max(0, -x): the integral of the distribution function below 0, by asinh(x)."""
+        nodes, weights = (each.reshape(-1, *[1] * len(self.shape)) for each in _GAUSS)
+        low = np.arcsinh(np.minimum(self._lines.quantile(1e-10), 0))
+        at = low / 2 * (1 - nodes)
+        return (weights * -low / 2 * self._lines.cdf(np.sinh(at)) * np.cosh(at)).sum(0)
 
 
 def _crossed(first, second):

@@ -7,11 +7,23 @@ from scipy import special
 
 INTERIOR, LOWER, UPPER = "interior", "one-sided lower", "one-sided upper"
 FLAT, U_SHAPED, NOT_UNIMODAL = "flat", "U-shaped", "not unimodal"
+SEVERAL_MODES = "more than one mode"
 ONE_INTERVAL = (INTERIOR, LOWER, UPPER)
+
+
+def remark(kind: str) -> str:
+    """Return what is to be said of an interval of this kind, where it is not the only candidate."""
+    if kind in ONE_INTERVAL:
+        return ""
+    several = kind in (SEVERAL_MODES, U_SHAPED, NOT_UNIMODAL)
+    return f", {SEVERAL_MODES}" if several else f", equal tails: {kind}"
+
 
 _SHARES = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9])
 _AWAY = np.array([0.1, 1.0, 10.0, 1e3, 1e6])  # widths of the interval, where there is no end
 _INSIDE = np.r_[1e-6, 1e-3, 0.1:0.95:0.1, 1 - 1e-3, 1 - 1e-6]
+_SPLITS = np.linspace(-16, 16, 65)  # log odds of the mass below, among what an interval leaves
+_GOLDEN, _GOLDEN_STEPS = (5**0.5 - 1) / 2, 36
 _TOLERANCE = 0.01  # of the densities that are compared, on a rough grid
 _LIMIT = 600.0  # of the scale of a link: exp stays finite
 
@@ -46,6 +58,14 @@ class Link:
         if self.from_low and self.to_high:
             return (self.high - self.low) * special.expit(y) * special.expit(-y)
         return np.exp(y if self.from_low else -y) if self.from_low or self.to_high else np.cosh(y)
+
+    def log_slope(self, y):
+        """Return the log of dx/dy, which does not underflow."""
+        if self.from_low and self.to_high:
+            return np.log(self.high - self.low) - np.abs(y) - 2 * np.log1p(np.exp(-np.abs(y)))
+        if self.from_low or self.to_high:
+            return y if self.from_low else -y
+        return np.logaddexp(y, -y) - np.log(2)
 
     def bend(self, y):
         """Return the slope of the log of dx/dy."""
@@ -101,7 +121,8 @@ def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
     A candidate is taken where the density is nowhere lower inside and nowhere higher outside, on a
     grid that gets dense towards the ends. The candidates are the interval with equal levels at both
     ends, and those that start or stop at the end of the support. Where none will do, the density
-    is flat or has several humps, and the interval falls back to the equal-tailed one.
+    has several humps, and the interval is the shortest one that has the mass; where it is flat, it
+    is the equal-tailed one.
 
     Parameters
     ----------
@@ -125,11 +146,43 @@ def highest(rows: Any, prob: float) -> tuple[np.ndarray, np.ndarray]:
         right = _is_highest(some, found)
         ends[open_[right]], kinds[open_[right]] = found[right], kind
         open_ = open_[~right]
+    if len(open_):
+        ends[open_] = shortest(rows.take(open_), prob)
     return ends, kinds
 
 
-def peak(rows: Any) -> np.ndarray:
-    """Zoom in on the greatest density, (m,); NaN where the HDI is not one interval."""
+def shortest(rows: Any, prob: float) -> np.ndarray:
+    """
+    Return the shortest intervals of a mass, (m, 2), whatever the density.
+
+    With u below it an interval has the length Q(u + prob) - Q(u), of which the least is looked for
+    on a grid of u that is dense at both ends, and then between its neighbours by golden sections
+    (Kiefer 1953, doi:10.1090/S0002-9939-1953-0055639-3).
+    """
+    grid = (1 - prob) * np.r_[0.0, special.expit(_SPLITS), 1.0]
+
+    def ends_of(below):
+        return rows.quantiles(below), rows.quantiles(np.minimum(below + prob, 1.0))
+
+    def length_of(below):
+        low, high = ends_of(below)
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(high - low, nan=np.inf)
+
+    best = length_of(np.broadcast_to(grid, (len(rows.index), len(grid)))).argmin(-1)[:, None]
+    left, right = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]
+    for _ in range(_GOLDEN_STEPS):
+        inner, outer = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+        shorter = length_of(inner) <= length_of(outer)
+        left, right = np.where(shorter, left, inner), np.where(shorter, outer, right)
+    # At an end of the support nothing is left out.
+    candidates = np.concatenate([grid[best], (left + right) / 2], -1)
+    choice = length_of(candidates).argmin(-1)[:, None]
+    return np.concatenate(ends_of(np.take_along_axis(candidates, choice, -1)), -1)
+
+
+def peak(rows: Any, kinds: np.ndarray) -> np.ndarray:
+    """Zoom in on the greatest density, (m,); NaN where that has several humps, or none."""
     spread = rows.quantiles(np.array([[0.001, *np.linspace(0.05, 0.95, 10), 0.999]]))
     low, high = (np.broadcast_to(end, (len(spread), 1)) for end in (rows.link.low, rows.link.high))
     steps = np.linspace(0, 1, 4, endpoint=False)
@@ -145,7 +198,7 @@ def peak(rows: Any) -> np.ndarray:
         x = np.linspace(left, right, 9, axis=-1)
     mode, scale = x[:, 4:5], 1e-8 * (spread[:, -1:] - spread[:, :1])
     mode = np.where(mode - low < scale, low, np.where(high - mode < scale, high, mode))[:, 0]
-    return np.where(np.isin(highest(rows, 0.95)[1], ONE_INTERVAL), mode, np.nan)
+    return np.where(np.isin(kinds, ONE_INTERVAL), mode, np.nan)
 
 
 def _kinds_without(rows, central):
@@ -189,12 +242,6 @@ def _step(rows, y, prob, rough):
         excess, gap = below[:, 3] - below[:, 0] - prob, level[:, 3] - level[:, 0]
         move = np.stack(both_ends(gap, excess, masses, slopes), axis=-1)
     return y + np.clip(move, -0.4 * width[:, None], 0.4 * width[:, None])
-
-
-def left_to_go(rows: Any, ends: np.ndarray, prob: float) -> np.ndarray:
-    """Return how far from its ends, (m, 2), Newton's method would still move them."""
-    y = rows.link.to_y(ends)
-    return np.abs(rows.link.to_x(_step(rows, y, prob, False)) - ends)
 
 
 def both_ends(gap, excess, masses, slopes):

@@ -7,7 +7,7 @@ large counts go through the functions here, which agree with scipy's elsewhere.
 """
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -199,8 +199,8 @@ def _stirling(x):
 class Share(NamedTuple):
     """A probability and its complement, each with all its digits."""
 
-    v: np.ndarray
-    c: np.ndarray
+    v: Any
+    c: Any
 
 
 def share_between(a: np.ndarray, b: np.ndarray, under: np.ndarray, over: np.ndarray) -> Share:

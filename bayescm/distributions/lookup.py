@@ -1,50 +1,62 @@
 """
 Which measure has which distribution: read from what the measure says of its form.
 
-A beta or F1 distribution where the form is one, else an integral, where
-`bayescm.distributions.integrals.inverses` knows where the measure takes a given value; else None.
+A beta or F1 distribution where the form is one, else that of a function of independent shares
+(`bayescm.distributions.quadrature`); else None.
 """
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
-from bayescm.distributions.integrals import at_prevalence, inverses, scales
 from bayescm.distributions.integrals.averages import mean_of
 from bayescm.distributions.integrals.correlation import correlation
-from bayescm.distributions.integrals.inverses import Inverse, no_cuts
-from bayescm.distributions.integrals.quadrature import OfTables, Quadrature
+from bayescm.distributions.integrals.quadrature import OfTables
+from bayescm.distributions.quadrature import FunctionOfShares, by_log_odds
+from bayescm.measures import odds
 from bayescm.measures.forms import Cost, Function, MeanOverClasses, Overlap, Proportion
 from bayescm.measures.kernel import off_diagonal
 
 _CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}
 _ROWS = {Proportion(*pair) for pair in (("tp", "fn"), ("fn", "tp"), ("tn", "fp"), ("fp", "tn"))}
 _PREVALENCE = Proportion("tp+fn", "fp+tn")
-# The independent proportions that a function of two classes is one of: that which is solved for
-# first. Below, the cells that they make.
-_SHARES = {
-    "rates": [("tp", "fn"), ("fp", "tn")],
-    "columns": [("tp", "fp"), ("fn", "tn")],
-    "errors": [("tp", "fp+fn"), ("fn", "fp")],
-    "answers": [("fp+fn", "tp+tn"), ("fn", "fp"), ("tp", "tn")],
-    "table": [_PREVALENCE, ("tp", "fn"), ("fp", "tn")],
-}
 _HALF = Share(np.array(0.5), np.array(0.5))
 
 
-def _table(p, t, f):
-    return _square(p.c * f.c, p.c * f.v, p.v * t.c, p.v * t.v)
+def _of_rates(p, t, f):
+    """Return tp, fn, fp, tn of the prevalence, the recall and the false positive rate."""
+    return p.v * t.v, p.v * t.c, p.c * f.v, p.c * f.c
 
 
-_FORWARD: dict[str, Callable] = {
-    "rates": lambda t, f: _table(_HALF, t, f),
-    "columns": lambda t, f: _square(f.c, t.c, f.v, t.v),
-    "errors": lambda t, r: _square(np.zeros_like(t.v), t.c * r.c, t.c * r.v, t.v),
-    "answers": lambda e, r, s: _square(e.c * s.c, e.v * r.c, e.v * r.v, e.c * s.v),
-    "table": _table,
+# The independent shares that a table is made of, as cells against cells, and the cells that they
+# make. With cells left out the function does not depend on them.
+_SHARES = {
+    "rates": [("tp", "fn"), ("fp", "tn")],
+    "columns": [("tp", "fp"), ("fn", "tn")],
+    "positives": [("fp", "tp+fn"), ("tp", "fn")],
+    "cells": [("tn", "tp+fn+fp"), ("fp", "tp+fn"), ("tp", "fn")],
+    "errors": [("tp", "fp+fn"), ("fn", "fp")],
+    "table": [_PREVALENCE, ("tp", "fn"), ("fp", "tn")],
 }
+_NOT_MONOTONE = odds.mcc, odds.cohen_kappa, odds.markedness  # in the prevalence
+_MADE: dict[str, Callable] = {
+    "rates": lambda t, f: (t.v, t.c, f.v, f.c),
+    "columns": lambda t, f: (t.v, f.v, t.c, f.c),
+    "positives": lambda u, t: (u.c * t.v, u.c * t.c, u.v, 0.0),
+    "cells": lambda s, u, t: (s.c * u.c * t.v, s.c * u.c * t.c, s.c * u.v, s.v),
+    "errors": lambda t, r: (t.v, t.c * r.v, t.c * r.c, 0.0),
+    "table": _of_rates,
+}
+
+
+def _log_odds(*shares, odds, made):
+    """Return the log of the odds of the cells that shares make."""
+    above, below = odds(*made(*shares))
+    return np.log(above / below)
 
 
 def distribution(measure, weights):
@@ -64,12 +76,12 @@ def distribution(measure, weights):
     if form is None or weights.shape[-1] > 2 or isinstance(form, MeanOverClasses):
         return None
     if isinstance(form, Cost):
-        return _of_cost(form.matrix, weights)
+        return _of_cost(measure, weights)
     if form == Overlap(1, 1):
         return _beta(weights, ("tp", "fp+fn"))
     if form == Overlap(0.5, 0.5):
         return F1(_sum(weights, "tp"), _sum(weights, "fp+fn"))
-    return _integral(measure, weights)
+    return _function(measure, weights)
 
 
 def by_moments(measure, weights):
@@ -77,9 +89,9 @@ def by_moments(measure, weights):
     form, many = measure.form, weights.shape[-1] > 2
     if not (weights > 0).all():
         return None
-    if form == Function("answers", "correlation") and many:
+    if form == Function("table", odds.mcc) and many:
         return correlation(weights)
-    if form == Function("rates", "mean") and many:
+    if form == Function("rates", odds.informedness) and many:  # the mean recall
         form = MeanOverClasses(Proportion("tp", "fn"))
     if not isinstance(form, MeanOverClasses):
         return None
@@ -139,90 +151,120 @@ def distribution_at_prevalence(measure, weights, prevalence):
         return prevalence
     if form in _ROWS:
         return _beta(weights, form)
-    if isinstance(form, Function) and form.of == "rates":
-        return _integral(measure, weights)
-    inverse, scale = _at_prevalence(form)
-    if inverse is None:
+    if isinstance(form, Function) and form.shares == "rates":
+        return _function(measure, weights)
+    odds_of = _odds_of(form)
+    if odds_of is None:
         return None
-    recall, fpr = (_beta(weights, each) for each in _SHARES["rates"])
-    if isinstance(prevalence, PointMass):
-        prevalence = PointMass(np.broadcast_to(prevalence.at, fpr.a.shape))
-    outer = prevalence, fpr
-    return Quadrature(inverse, recall, outer, lambda t, p, f: measure(_table(p, t, f)), scale)
+    support = measure.range
+    if odds_of is odds.lift and isinstance(prevalence, PointMass):
+        # It ends at 1 / p, so it is the precision in another unit.
+        odds_of, support = odds.proportion("tp", "fp"), (0.0, 1 / prevalence.at)
+    shares = prevalence, *(_beta(weights, each) for each in _SHARES["rates"])
+    function = partial(_log_odds, odds=odds_of, made=_of_rates)
+    outer = 0 if odds_of in _NOT_MONOTONE else None
+    return FunctionOfShares(shares, function, support, outer=outer)
 
 
 def distribution_of_rates(measure, prevalence, recall, fpr):
     """Return the distribution of a measure of three independent rates, given as tables, or None."""
-    form = measure.form
-    outer: tuple = prevalence, fpr
-    inverse, scale = _at_prevalence(form)
-    if isinstance(form, Function) and form.of == "rates":
-        inverse, scale, outer = inverses.RATES[form.name], scales.FUNCTIONS[form], outer[1:]
-    if inverse is None:
+    odds_of = _odds_of(measure.form)
+    if odds_of is None:
         return None
-    # It is for betas that is known where the measure takes a value.
-    inverse = Inverse(no_cuts, support=inverse.support)
-    return OfTables(inverse, recall, outer, no_cuts, scale, accuracy=1e-3)
+    scale = by_log_odds(partial(_log_odds, odds=odds_of, made=_of_rates))
+    return OfTables((prevalence, recall, fpr), scale, measure.range)
 
 
-def _at_prevalence(form):
-    """Return the inverse and the scale of a form by prevalence, recall and false positive rate."""
+def _odds_of(form) -> Any:
+    """Return the odds of a form in the cells, or None where it has none."""
+    if isinstance(form, Function):
+        return form.odds
+    if isinstance(form, Proportion):
+        return odds.proportion(*form)
     if isinstance(form, Overlap) and any(form):
-        return at_prevalence.tversky(*form), scales.tversky_at_prevalence(*form)
-    if isinstance(form, Cost) and len(form.matrix) == 2:
-        matrix = np.array(form.matrix)
-        return at_prevalence.cost(matrix), scales.cost_at_prevalence(matrix)
-    return at_prevalence.TABLE.get(form), scales.TABLE.get(form)
+        return odds.tversky(*form)
+    if isinstance(form, Cost) and len(form.matrix) == 2 and np.ptp(form.matrix):
+        return odds.cost(form.matrix)
+    return None
 
 
-def _integral(measure, weights):
-    """Return the distribution of a function of independent shares, or None."""
-    form = measure.form
-    if isinstance(form, Overlap):
-        if not any(form):
-            return None
-        of, inverse, scale = "errors", inverses.tversky_of_errors(*form), scales.tversky(*form)
-    else:
-        of, inverse = form.of, inverses.FUNCTIONS[form.of][form.name]
-        scale = scales.FUNCTIONS[form]
-    inner, *outer = (_beta(weights, each) for each in _SHARES[of])
-    forward = _FORWARD[of]
-    return Quadrature(
-        inverse, inner, tuple(outer), lambda *shares: measure(forward(*shares)), scale
+def _function(measure, weights):
+    """Return the distribution of a function of the cells of a table, or None."""
+    form, odds_of = measure.form, _odds_of(measure.form)
+    if odds_of is None:
+        return None
+    kind = form.shares if isinstance(form, Function) else "positives"
+    shares = tuple(_beta(weights, each) for each in _SHARES[kind])
+    return FunctionOfShares(
+        shares,
+        partial(_log_odds, odds=odds_of, made=_MADE[kind]),
+        measure.range,
+        outer=0 if kind == "table" else None,
+        kinked=1 if kind == "errors" else None,
+        power_moment=_POWER_MOMENTS.get(odds_of),
     )
 
 
-def _of_cost(matrix, weights):
-    """Return the distribution of a cost, by the share of the two dear cells."""
+def _of_cost(measure, weights):
+    """Return the distribution of a cost, by sticks: the dearest cells, then the next."""
+    matrix = measure.form.matrix
     if len(matrix) != 2:
         return None
-    each = {cell: matrix[row][column] for cell, (row, column) in _CELLS.items()}
-    cells = sorted(each, key=each.__getitem__)
-    low, high = cells[:2], cells[2:]
-    costs = [(each[a], each[b]) for a, b in (low, high)]
-    if costs[0][0] == costs[1][1]:
-        return PointMass(np.full(weights.shape[:-2], costs[0][0]))
+    if not np.ptp(matrix):
+        return PointMass(np.full(weights.shape[:-2], matrix[0][0]))
+    costs = {cell: matrix[row][column] for cell, (row, column) in _CELLS.items()}
+    alike = [
+        [cell for cell in _CELLS if costs[cell] == each]
+        for each in sorted(set(costs.values()), reverse=True)
+    ]
+    shares = []
+    for place, cells in enumerate(alike[:-1]):
+        rest = [cell for same in alike[place + 1 :] for cell in same]
+        shares.append(_beta(weights, ("+".join(cells), "+".join(rest))))
 
-    def forward(t, r, s):
-        dear = costs[1][0] * r.v + costs[1][1] * r.c
-        return t.v * dear + t.c * (costs[0][0] * s.v + costs[0][1] * s.c)
+    def made(*sticks):
+        """Return the cells, all of those that cost the same in one."""
+        cells, left = dict.fromkeys(_CELLS, 0.0), 1.0
+        for place, same in enumerate(alike):
+            last = place == len(sticks)
+            cells[same[0]] = left if last else left * sticks[place].v
+            left = left if last else left * sticks[place].c
+        return cells["tp"], cells["fn"], cells["fp"], cells["tn"]
 
-    outer = tuple(
-        _beta(weights, pair) if cost[0] != cost[1] else PointMass(np.full(weights.shape[:-2], 0.5))
-        for pair, cost in [(high, costs[1]), (low, costs[0])]
-    )
-    return Quadrature(
-        inverses.cost_of_shares(*costs),
-        _beta(weights, ("+".join(high), "+".join(low))),
-        outer,
-        forward,
-        scales.cost_of_shares(*costs),
-    )
+    log_odds = partial(_log_odds, odds=odds.cost(matrix), made=made)
+    return FunctionOfShares(tuple(shares), log_odds, measure.range)
 
 
-def _square(tn, fp, fn, tp):
-    tn, fp, fn, tp = np.broadcast_arrays(tn, fp, fn, tp)
-    return np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
+def _power(a, b, k):
+    """Return E v**k for v ~ Beta(a, b), infinite where a + k <= 0."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    steps = np.arange(abs(k)) if k > 0 else -1.0 - np.arange(abs(k))
+    value = np.ones(np.broadcast_shapes(a.shape, b.shape))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for step in steps:
+            ratio = (a + step) / (a + b + step)
+            value = value * (ratio if k > 0 else 1 / ratio)
+    return np.where(a + k > 0, value, np.inf)
+
+
+def _odds_power(a, b, k):
+    """Return E (v / (1 - v))**k for v ~ Beta(a, b), infinite where it is."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    value = np.ones(np.broadcast_shapes(a.shape, b.shape))
+    for step in range(k):
+        with np.errstate(divide="ignore"):
+            value = value * (a + step) / (b - 1 - step)
+    return np.where(b > k, value, np.inf)
+
+
+# E x**k of ratios, of which it may be infinite. Lift is at most one over the prevalence, and goes
+# there where the negatives are few.
+_POWER_MOMENTS: dict[Callable, Callable] = {
+    odds.lift: lambda k, s, u, t: np.where(t.a + t.b > k, np.nan, np.inf),
+    odds.positive_likelihood_ratio: lambda k, t, f: _power(t.a, t.b, k) * _power(f.a, f.b, -k),
+    odds.negative_likelihood_ratio: lambda k, t, f: _power(t.b, t.a, k) * _power(f.b, f.a, -k),
+    odds.diagnostic_odds_ratio: lambda k, t, f: _odds_power(t.a, t.b, k) * _odds_power(f.b, f.a, k),
+}
 
 
 def _beta(weights, form):

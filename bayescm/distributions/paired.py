@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from bayescm.distributions.base import Distribution, near_normal
 from bayescm.distributions.beta import Beta, PointMass
-from bayescm.distributions.differences import MASS, WEIGHTS
-from bayescm.distributions.integrals.pairs import ACCURACY, by_rays, odds
+from bayescm.distributions.quadrature import FunctionOfShares
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,46 +52,31 @@ class Discordant(Distribution):
         return Discordant(*(each.ravel()[index] for each in (self.wins, self.losses, self.rest)))
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
-        x, even = np.asarray(x, float) + np.zeros(self.shape), Beta(self.wins, self.losses).cdf(0.5)
-        if not x.any():
-            return np.broadcast_to(even, x.shape)
-        one, scaled, _ = self._given(x)
-        below = np.tensordot(WEIGHTS, one.cdf(scaled), 1)
-        return np.select([x > 0, x < 0], [below, 1 - below], even)
+        if not np.any(x):  # then only the discordant examples count
+            even = Beta(self.wins, self.losses).cdf(0.5)
+            return np.broadcast_to(even, np.broadcast_shapes(np.shape(x), self.shape))
+        return self._lines.cdf(x)
+
+    def sf(self, x: ArrayLike) -> np.ndarray:
+        return 1 - self.cdf(x) if not np.any(x) else self._lines.sf(x)
 
     def pdf(self, x: ArrayLike) -> np.ndarray:
-        one, scaled, left = self._given(np.asarray(x, float) + np.zeros(self.shape))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            density = one.pdf(np.clip(scaled, 1e-300, 1 - 1e-16)) / left
-        return np.tensordot(WEIGHTS, np.where(scaled < 1, density, 0.0), 1)
-
-    def _given(self, x):
-        """
-        Return the distribution of the share that x is added to, and points of it.
-
-        They are relative to what the other share leaves, which is returned too: W given L where x
-        is positive, and L given W where it is negative.
-        """
-        won, lost = (
-            each.reshape(-1, *[1] * (x.ndim - self.wins.ndim), *self.shape) for each in self._points
-        )
-        other = np.where(x < 0, won, lost)
-        one = Beta(np.where(x < 0, self.losses, self.wins), self.rest)
-        return one, np.minimum((np.abs(x) + other) / (1 - other), 1), 1 - other
+        return self._lines.pdf(x)
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        return self._rays.quantile(q)
+        return self._lines.quantile(q)
 
     def _highest(self, prob):
-        return self._rays._highest(prob)
+        return self._lines._highest(prob)
 
     @cached_property
-    def _rays(self):
-        def scale(w, b):  # of the losses b among what the wins leave
-            (won, left), (lost, rest) = odds(w), odds(b)
-            return np.log(2 * won + left * rest) - np.log(left) - np.log1p(lost)
+    def _lines(self):
+        """The same as a function of the wins, and of the losses among what the wins leave."""
+        shares = Beta(self.wins, self.losses + self.rest), Beta(self.losses, self.rest)
+        return FunctionOfShares(shares, _log_odds, self.support)
 
-        return by_rays(self, scale, (self.wins, self.losses + self.rest), (self.losses, self.rest))
+    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        return self._lines.checked(prob, kind)
 
     def mean(self) -> np.ndarray:
         return np.asarray((self.wins - self.losses) / self._total)
@@ -102,7 +86,7 @@ class Discordant(Distribution):
         return np.sqrt(square / (self._total + 1))
 
     def error_at(self, x: ArrayLike) -> np.ndarray:
-        return np.full(np.shape(x), ACCURACY)
+        return self._lines.error_at(x)
 
     def shortfall(self) -> np.ndarray:
         half = Beta(self.losses, self.wins)
@@ -116,12 +100,10 @@ class Discordant(Distribution):
     def _total(self):
         return self.wins + self.losses + self.rest
 
-    @cached_property
-    def _points(self):
-        mass = MASS.reshape(-1, *[1] * len(self.shape))
-        won = Beta(self.wins, self.losses + self.rest).quantile(mass)
-        lost = Beta(self.losses, self.wins + self.rest).quantile(mass)
-        return np.minimum(won, 1 - 1e-16), np.minimum(lost, 1 - 1e-16)
+
+def _log_odds(won, lost):
+    """Return log((1 + x) / (1 - x)) of the difference x."""
+    return np.log((2 * won.v + won.c * lost.c) / (won.c * (1 + lost.v)))
 
 
 def discordant(wins: float, losses: float, rest: float) -> Any:

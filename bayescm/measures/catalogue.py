@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayescm.measures import attempts, probabilities
+from bayescm.measures import attempts, odds, probabilities
 from bayescm.measures.chosen import of_classes
 from bayescm.measures.forms import Cost, Function, Overlap, Proportion
 from bayescm.measures.kernel import (
@@ -89,7 +89,7 @@ def error_rate(cells):
 @whole(
     aliases=("balanced_accuracy_score",),
     average="macro",
-    form=Function("rates", "mean"),
+    form=Function("rates", odds.informedness),
 )
 def balanced_accuracy(cells):
     """Mean recall over the classes that occur."""
@@ -99,7 +99,7 @@ def balanced_accuracy(cells):
 @whole(
     aliases=("matthews_corrcoef", "correlation", "phi"),
     range=SIGNED,
-    form=Function("answers", "correlation"),
+    form=Function("table", odds.mcc),
 )
 def mcc(cells):
     """Matthews correlation coefficient; Gorodkin's R_K for more than two classes."""
@@ -110,7 +110,9 @@ def mcc(cells):
     return difference / (np.sqrt(predicted) * np.sqrt(actual))
 
 
-@whole(aliases=("kappa", "cohen_kappa_score"), range=SIGNED, form=Function("answers", "agreement"))
+@whole(
+    aliases=("kappa", "cohen_kappa_score"), range=SIGNED, form=Function("table", odds.cohen_kappa)
+)
 def cohen_kappa(cells):
     """Cohen's kappa: agreement beyond what is expected by chance."""
     tp, fn, fp, tn = one_of_two(cells)
@@ -147,13 +149,13 @@ def f1_of_all(tp, fn, fp, tn):
     return 2 * tp / (2 * tp + fn + fp)
 
 
-@whole(range=SIGNED, form=Function("answers", "agreement"))
+@whole(range=SIGNED, form=Function("table", odds.cohen_kappa))
 def cohen_kappa_linear(cells):
     """Cohen's kappa of ordered classes: an error weighs as many classes as it is off."""
     return _weighted_kappa(cells, 1)
 
 
-@whole(range=SIGNED, form=Function("answers", "agreement"))
+@whole(range=SIGNED, form=Function("table", odds.cohen_kappa))
 def cohen_kappa_quadratic(cells):
     """Cohen's kappa of ordered classes: an error weighs the square of the classes it is off."""
     return _weighted_kappa(cells, 2)
@@ -242,19 +244,19 @@ def jaccard(tp, fn, fp, tn):
     return tp / (tp + fn + fp)
 
 
-@one_class(aliases=("cosine", "g_score"), form=Function("errors", "geometric mean"))
+@one_class(aliases=("cosine", "g_score"), form=Function("positives", odds.fowlkes_mallows))
 def fowlkes_mallows(tp, fn, fp, tn):
     """Geometric mean of precision and recall."""
     return tp / (np.sqrt(tp + fn) * np.sqrt(tp + fp))
 
 
-@one_class(form=Function("errors", "larger"))
+@one_class(form=Function("errors", odds.overlap))
 def overlap(tp, fn, fp, tn):
     """Overlap coefficient: the larger of precision and recall."""
     return tp / (tp + np.minimum(fn, fp))
 
 
-@one_class(range=ANY, form=Function("table", "lift"))
+@one_class(range=ANY, form=Function("cells", odds.lift))
 def lift(tp, fn, fp, tn):
     """Precision divided by prevalence."""
     return tp / (tp + fp) * ((tp + fn + fp + tn) / (tp + fn))
@@ -264,20 +266,20 @@ def lift(tp, fn, fp, tn):
     aliases=("youden", "youden_j"),
     needs_positive=False,
     range=SIGNED,
-    form=Function("rates", "difference"),
+    form=Function("rates", odds.informedness),
 )
 def informedness(tp, fn, fp, tn):
     """Youden's J: recall + specificity - 1."""
     return (tp * tn - fp * fn) / ((tp + fn) * (fp + tn))
 
 
-@one_class(needs_positive=False, range=SIGNED, form=Function("columns", "difference"))
+@one_class(needs_positive=False, range=SIGNED, form=Function("columns", odds.markedness))
 def markedness(tp, fn, fp, tn):
     """Precision + negative predictive value - 1."""
     return (tp * tn - fp * fn) / ((tp + fp) * (fn + tn))
 
 
-@one_class(aliases=("lr_plus",), range=ANY, form=Function("rates", "ratio"))
+@one_class(aliases=("lr_plus",), range=ANY, form=Function("rates", odds.positive_likelihood_ratio))
 def positive_likelihood_ratio(tp, fn, fp, tn):
     """Recall divided by the false positive rate."""
     return tp / (tp + fn) / (fp / (fp + tn))
@@ -287,14 +289,19 @@ def positive_likelihood_ratio(tp, fn, fp, tn):
     aliases=("lr_minus",),
     lower_is_better=True,
     range=ANY,
-    form=Function("rates", "ratio of complements"),
+    form=Function("rates", odds.negative_likelihood_ratio),
 )
 def negative_likelihood_ratio(tp, fn, fp, tn):
     """Ratio of the false negative rate to specificity."""
     return fn / (tp + fn) / (tn / (fp + tn))
 
 
-@one_class(aliases=("dor",), needs_positive=False, range=ANY, form=Function("rates", "odds ratio"))
+@one_class(
+    aliases=("dor",),
+    needs_positive=False,
+    range=ANY,
+    form=Function("rates", odds.diagnostic_odds_ratio),
+)
 def diagnostic_odds_ratio(tp, fn, fp, tn):
     """Odds of being predicted positive among positives, divided by those among negatives."""
     return tp / fn * (tn / fp)

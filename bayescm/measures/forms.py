@@ -4,7 +4,10 @@ What a measure is in terms of the cells, from which its posterior distribution i
 `bayescm.distributions` reads the forms; nothing is computed here.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
+
+from bayescm.measures import odds
 
 
 class Proportion(NamedTuple):
@@ -53,16 +56,17 @@ class Curved(NamedTuple):
 
 class Function(NamedTuple):
     """
-    The form of a function of independent proportions, with two classes.
+    The form of a function of the cells of two classes, by its odds.
 
-    ``of`` says which: ``"rates"`` (recall and false positive rate), ``"columns"`` (precision and
-    false omission rate), ``"errors"`` (tp among tp and errors, misses among errors), ``"answers"``
-    (errors among all, misses among errors, tp among the right) or ``"table"`` (prevalence and both
-    rates). ``name`` says which function.
+    ``shares`` says of which independent shares it is made, in all of which it is monotone:
+    ``"rates"`` (recall and false positive rate), ``"columns"`` (precision and false omission rate),
+    ``"positives"`` (fp among all but tn, tp among the positives), ``"cells"`` (tn among all, fp
+    among the rest, tp among the positives), ``"errors"`` (tp among tp and errors, fn among errors)
+    or ``"table"`` (prevalence and both rates). ``odds`` is a function of `bayescm.measures.odds`.
     """
 
-    of: str
-    name: str
+    shares: str
+    odds: Callable
 
 
 class Repeated(NamedTuple):
@@ -90,5 +94,5 @@ def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
         return Proportion(sums[form.part], sums[form.rest])
     overlap = isinstance(form, Overlap) and sum(form) == 1
     # A mean of precision and recall, or the larger one, where both are the same.
-    mean = isinstance(form, Function) and form.of == "errors"
+    mean = isinstance(form, Function) and form.odds in (odds.fowlkes_mallows, odds.overlap)
     return Proportion("right", "wrong") if overlap or mean else None

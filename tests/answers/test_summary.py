@@ -52,10 +52,10 @@ def test_sentences_agree_with_the_numbers():
     assert "95%" in said
 
 
-def test_equal_tails_that_stand_in_are_said():
+def test_that_a_density_has_several_modes_is_said():
     empty = bcm.from_cells(tp=0, fn=5, fp=0, tn=7)
     table = bcm.summary(empty, ["precision"])
-    assert "U-shaped" in table["how"][0]
+    assert table["how"][0] == "closed form, more than one mode"
     assert np.isnan(table["point"][0])
 
 

@@ -101,13 +101,11 @@ def test_uncertain_prevalence_without_false_positives(name, prevalence):
 
 
 def test_an_end_of_the_support_is_no_quantile_unless_the_mass_says_so():
-    rungs = distribution("precision", [[83, 2], [4, 31]], 0.05)._few
-    levels = np.array([[0.025, 0.975]])
-    right = rungs.integral.quantiles(levels)
-    assert rungs.check_by_nodes(right, levels)[1]
-    assert not rungs.check_by_nodes(np.array([[right[0, 0], 1.0]]), levels)[1]
-    assert not rungs.check_by_nodes(np.array([[0.0, right[0, 1]]]), levels)[1]
-    assert rungs.check_by_nodes(np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]))[1]
+    of_precision = distribution("precision", [[83, 2], [4, 31]], 0.05)
+    low, high = of_precision.quantile([0.025, 0.975])
+    assert 0 < low < high < 1
+    assert of_precision.cdf(np.nextafter(1, 0)) == pytest.approx(1, abs=1e-12)
+    np.testing.assert_array_equal(of_precision.quantile([0.0, 1.0]), [0, 1])
 
 
 def test_a_quantile_that_is_rounded_to_an_end_stands_there():

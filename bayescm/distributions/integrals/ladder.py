@@ -1,11 +1,11 @@
 """
-The ladder of a quadrature: rays, finer rays, the integral, draws, and how it is climbed.
+The ladder of rays: rays, finer rays, and of tables in the end draws, and how it is climbed.
 
-What fails on one rung goes on to the next.
+For shares that are tables, and for a first try of more than ten thousand distributions of betas:
+what rays fail at is left to the lattice of `bayescm.distributions.quadrature`.
 """
 
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,88 +15,37 @@ from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.hdi import Link
 from bayescm.distributions.integrals import curves
 from bayescm.distributions.integrals.drawn import Drawn
-from bayescm.distributions.integrals.inverses import Inverse, no_cuts
 from bayescm.distributions.integrals.rays import ENOUGH, LEVELS, Rays, Tables
-from bayescm.distributions.integrals.rows import Rows
 
-INTEGRAL, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the rungs after the rays
+FINEST, DRAWS = len(LEVELS) - 1, len(LEVELS)  # the last rays, which check others; draws
 _NUMBERS = 2**16  # of a temporary array
 _NODES, _FEW_NODES = (9, 25, 81, 225, 2500, 10000), (3, 5, 9, 15, 900, 500)  # of 3 shares; of 2
 _SPARSE = 3.0  # parameter of a share, below which two levels of rays may agree by chance
 
 
 class Parts(NamedTuple):
-    """What a quadrature is made of; see `quadrature.Quadrature`."""
+    """
+    What rays go through: the support, the shares, and the function of their log odds.
 
-    inverse: Any
-    inner: Any
-    outer: tuple
-    forward: Any
+    The function is in the scale of the link of the support.
+    """
+
+    support: tuple
+    shares: tuple
     scale: Any
-    nodes: Any = None
 
     def levels(self, start):
-        """Return the rungs from a first one on; a smooth integral is faster than many rays."""
-        if self.tabled:
-            return [*range(start, INTEGRAL - 1), DRAWS]  # still finer rays take longer
-        most = INTEGRAL if self.inverse.turned is None else 2
-        return [*range(start, most), INTEGRAL, DRAWS]
+        """Return the rungs from a first one on; still finer rays of tables take longer."""
+        return [*range(start, FINEST - 1), DRAWS] if self.tabled else range(start, FINEST)
 
     def take(self, index):
         """Return some of the rows."""
-        inner, *outer = (each.take(index) for each in (self.inner, *self.outer))
-        nodes = None if self.nodes is None else self.nodes.take(index)
-        return self._replace(inner=inner, outer=tuple(outer), nodes=nodes)
+        return self._replace(shares=tuple(each.take(index) for each in self.shares))
 
     @property
     def tabled(self):
-        """Whether the shares are tables, of which there are rays and draws only."""
-        return isinstance(self.inner, Tables)
-
-    @property
-    def shares(self):
-        """Every share, that which is solved for first."""
-        return self.inner, *self.outer
-
-
-class Several(Parts):
-    """Parts of several measures, some rows of each, that are not asked beyond rays."""
-
-    def levels(self, start):
-        return range(start, INTEGRAL)
-
-    def take(self, index):
-        """Return some of the rows."""
-        return super().take(index)._replace(scale=self.scale.take(index))
-
-
-class _Scales:
-    """The scales of several measures, each of its own rows (m, ...): ``which`` of them, rising."""
-
-    def __init__(self, scales, which):
-        self.scales, self.which = scales, which
-
-    def take(self, index):
-        """Return those of some of the rows."""
-        return _Scales(self.scales, self.which[index])
-
-    def __call__(self, *logs):
-        ends = np.searchsorted(self.which, np.arange(len(self.scales) + 1))
-        parts = [slice(*pair) for pair in pairwise(ends)]
-        found = [
-            scale(*(log[part] for log in logs))
-            for scale, part in zip(self.scales, parts, strict=True)
-            if part.start < part.stop
-        ]
-        return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def several(members, support):
-    """Return the parts of quadratures over beta variables, each of one row, with one support."""
-    shares = zip(*((each.inner, *each.outer) for each in members), strict=True)
-    inner, *outer = (type(same[0]).joined(same) for same in shares)
-    scales = _Scales([each.scale for each in members], np.arange(len(members)))
-    return Several(Inverse(no_cuts, support=support), inner, tuple(outer), None, scales)
+        """Whether the shares are tables, which can be drawn."""
+        return isinstance(self.shares[0], Tables)
 
 
 class Ladder:
@@ -115,8 +64,8 @@ class Ladder:
 
     def __init__(self, parts, accuracy, rung=None):
         self.parts, self.accuracy = parts, accuracy
-        self.link = Link(*parts.inverse.support)
-        self.rung = np.full(parts.inner.shape, -1) if rung is None else rung
+        self.link = Link(*parts.support)
+        self.rung = np.full(parts.shares[0].shape, -1) if rung is None else rung
         self._made = {}
         self._log_odds = {}
 
@@ -138,7 +87,7 @@ class Ladder:
 
     def finer(self, level):
         """Return the rays that check those of a level: the next, or the one after if `sparse`."""
-        return self.rays(min(level + 1 + self.sparse.any(), INTEGRAL))
+        return self.rays(min(level + 1 + self.sparse.any(), FINEST))
 
     @cached_property
     def smallest(self):
@@ -161,25 +110,6 @@ class Ladder:
             )
             self._made[key] = curves.Curves(self.rays(level).quantiles(q)[0], self.link)
         return self._made[key]
-
-    @cached_property
-    def integral(self):
-        """The integral over nodes of all variables but one."""
-        parts = self.parts
-        if self.turned.any():  # then all rows are, by `alike`
-            forward = lambda outer, inner: parts.forward(inner, outer)  # noqa: E731
-            return Rows(parts.inverse.turned, parts.outer[0], (parts.inner,), forward)
-        return Rows(*self.parts[:4]) if self.parts.nodes is None else self.parts.nodes
-
-    @cached_property
-    def turned(self):
-        """Say of each row whether the outer variable is solved for, (m,)."""
-        parts = self.parts
-        spread = parts.inverse.spread
-        if spread is None or not isinstance(parts.outer[0], Beta):
-            return np.zeros(len(self.rung), bool)
-        inner, outer = (spread(each.a, each.b) for each in (parts.inner, parts.outer[0]))
-        return outer > inner
 
     def drawn(self):
         """Yield the draws of one row after the other."""
@@ -214,14 +144,11 @@ class Ladder:
 
     def alike(self, index, points, level):
         """Cut an index into parts whose rows are alike, not too large for `points`."""
-        each, turned = self.sparse[index], self.turned[index]
+        each = self.sparse[index]
         return [
             part
             for sparse in (False, True)
-            for way in (False, True)
-            for part in _parts(
-                index[(each == sparse) & (turned == way)], points * self.nodes(level + sparse)
-            )
+            for part in _parts(index[each == sparse], points * self.nodes(level + sparse))
         ]
 
     def nodes(self, level):

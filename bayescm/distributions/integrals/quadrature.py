@@ -1,8 +1,7 @@
-"""Distributions by quadrature over one or two beta variables, with an estimate of the error."""
+"""Distributions of functions of shares that are tables, by rays, with an estimate of the error."""
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,56 +9,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayescm.distributions.base import Distribution, held
-from bayescm.distributions.beta import Beta, PointMass
-from bayescm.distributions.integrals.inverses import Inverse
-from bayescm.distributions.integrals.ladder import DRAWS, INTEGRAL, Parts, several
+from bayescm.distributions.integrals.ladder import DRAWS, Parts
 from bayescm.distributions.integrals.rays import Tables
 from bayescm.distributions.integrals.rungs import Rungs
 
-_MANY = 10_000  # distributions from which on a coarser accuracy is the default
-_ACCURACY = {False: 1e-6, True: 1e-3}
 _PART = 2**14  # rows at a time
 _KNOWN_TO = 5e-5  # part of the length of an interval by tables
-_UNIT, _SIGNED = (0.0, 1.0), (-1.0, 1.0)  # supports
 
 
 @dataclass(frozen=True, eq=False)
-class Quadrature(Distribution):
+class OfTables(Distribution):
     """
-    The distribution of a measure that is monotone in a beta variable t, given other beta variables.
+    The distribution of a function of independent shares whose log odds are tabulated.
+
+    A bound is good to 2e-4 by default and to 5e-5 at best; and to what its shares are good to.
 
     Attributes
     ----------
-    inverse : Inverse
-        Where the measure takes a value.
-    inner : Beta, shape (...)
-        The distribution of t.
-    outer : tuple of Beta or PointMass, shape (...)
-        The distributions of the other variables.
-    forward : callable
-        ``forward(t, *outer)``, shares in, the measure out.
+    shares : tuple of Tables, shape (...)
     scale : callable
-        ``scale(t, *outer)``, log odds of the shares in, the measure in the scale of its link out.
-    accuracy : float, optional
+        ``scale(*shares)``, log odds of the shares in, the measure in the scale of its link out.
+    support : pair of float
+    accuracy : float
         The numerical error that is good enough for the bound of an interval, in parts of it where
-        it is above 1; by default 1e-6, and 1e-3 for more than 10,000 distributions.
-
-    Examples
-    --------
-    >>> from bayescm.direct import dirichlet_multinomial
-    >>> from bayescm.measures.catalogue import mcc
-    >>> posterior = dirichlet_multinomial([[35, 30], [30, 50]], concentration=0)
-    >>> distribution = posterior.distribution(mcc)
-    >>> round(float(distribution.sf(0)), 7), distribution.how
-    (0.9762949, 'quadrature')
+        it is above 1.
     """
 
-    inverse: Inverse
-    inner: Beta | Tables
-    outer: tuple[Beta | PointMass | Tables, ...]
-    forward: Callable
+    shares: tuple[Tables, ...]
     scale: Callable
-    accuracy: float | None = None
+    support: tuple[float, float] = (0.0, 1.0)
+    accuracy: float = 1e-3
 
     @property
     def how(self) -> str:  # type: ignore[override]
@@ -74,18 +53,13 @@ class Quadrature(Distribution):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.inner.shape
+        return self.shares[0].shape
 
-    @property
-    def support(self) -> tuple[float, float]:
-        return self.inverse.support
+    def take(self, index: np.ndarray) -> "OfTables":
+        return replace(self, shares=tuple(each.take(index) for each in self.shares))
 
-    def take(self, index: np.ndarray) -> "Quadrature":
-        outer = tuple(each.take(index) for each in self.outer)
-        return replace(self, inner=self.inner.take(index), outer=outer)
-
-    def to(self, accuracy: float) -> "Quadrature":
-        return replace(self, accuracy=accuracy)
+    def to(self, accuracy: float) -> "OfTables":
+        return replace(self, accuracy=max(accuracy, 5e-5))
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         return self._elementwise(lambda rows, x: rows.probabilities(x)[0], x)
@@ -102,24 +76,12 @@ class Quadrature(Distribution):
 
         return self._elementwise(errors, x)
 
-    @classmethod
-    def at_once(cls, members: Sequence, prob: float, kind: str, moments: bool) -> None:
-        alike = defaultdict(list)
-        for each in members:
-            if all(isinstance(share, Beta) for share in (each.inner, *each.outer)):
-                support = _UNIT if each.support == _SIGNED else each.support
-                alike[len(each.outer), support, each.accuracy or _ACCURACY[False]].append(each)
-        for (_, support, accuracy), same in alike.items():
-            if len(same) > 1:
-                rows = Rungs(several(same, support), accuracy / (2 if support == _UNIT else 1))
-                closed = all(each.inverse.moment for each in same)
-                _remember(same, rows, prob, kind, moments and not closed)
-
     def eti(self, prob: float) -> np.ndarray:
         return self.checked(prob, "eti")[0]
 
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        return held(*self._interval(prob, kind)[:2])
+        ends, errors = held(*self._interval(prob, kind)[:2])
+        return ends, errors + _KNOWN_TO * np.diff(ends)
 
     def mode(self) -> np.ndarray:
         return self._by_rows(lambda rows: rows.modes())
@@ -157,11 +119,6 @@ class Quadrature(Distribution):
             own = np.concatenate(kinds).reshape(self.shape)
             self._found[prob, kind] = found[..., :2], found[..., 2:], own
         return self._found[prob, kind]
-
-    @property
-    def _nodes(self):
-        """What to ask instead of the integral over nodes of all variables but one."""
-        return None
 
     @cached_property
     def _rung(self):
@@ -201,39 +158,5 @@ class Quadrature(Distribution):
         return self._some(slice(None))
 
     def _some(self, part):
-        parts = Parts(self.inverse, self.inner, self.outer, self.forward, self.scale, self._nodes)
-        accuracy = self.accuracy or _ACCURACY[self._rung.size > _MANY]
-        return Rungs(parts.take(part), accuracy, self._rung[part])
-
-
-class OfTables(Quadrature):
-    """
-    The same of shares that are tables, of which rays and draws are taken only.
-
-    A bound is good to 2e-4 by default and to 5e-5 at best; and to what its shares are good to.
-    """
-
-    def to(self, accuracy: float) -> Quadrature:
-        return replace(self, accuracy=max(accuracy, 5e-5))
-
-    def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        ends, errors = super().checked(prob, kind)
-        return ends, errors + _KNOWN_TO * np.diff(ends)
-
-
-def _remember(members, rows, prob, kind, moments):
-    """Ask several members at once; they remember what rays are good enough for."""
-    ends, errors, kinds = rows.interval(prob, kind)
-    numbers = np.full((len(members), 3), np.nan)
-    known = np.flatnonzero((rows.rung >= 0) & (rows.rung < INTEGRAL - 1))
-    if moments and len(known):
-        numbers[known] = rows.take(known).moments()
-    for row, each in enumerate(members):
-        # One that goes from -1 to 1 was asked for as if it went from 0 to 1.
-        low, width = (-1.0, 2.0) if each.support == _SIGNED else (0.0, 1.0)
-        found = np.isfinite(errors[row]).all()
-        each._rung[:] = rows.rung[row] if found else INTEGRAL
-        if found:
-            each._found[prob, kind] = low + width * ends[row], width * errors[row], kinds[row]
-        if each.inverse.moment is None and np.isfinite(numbers[row]).all():
-            each._found["moments"] = numbers[row] * [width, width, 1.0] + [low, 0.0, 0.0]
+        parts = Parts(self.support, self.shares, self.scale)
+        return Rungs(parts.take(part), self.accuracy, self._rung[part])

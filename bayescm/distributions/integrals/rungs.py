@@ -8,20 +8,11 @@ that is that of a rung coarser than its own.
 import numpy as np
 from scipy import special
 
-from bayescm.distributions.hdi import (
-    INTERIOR,
-    LOWER,
-    NOT_UNIMODAL,
-    ONE_INTERVAL,
-    UPPER,
-    highest,
-    left_to_go,
-)
+from bayescm.distributions.hdi import INTERIOR, LOWER, NOT_UNIMODAL, ONE_INTERVAL, UPPER
 from bayescm.distributions.integrals import curves
 from bayescm.distributions.integrals.drawn import TAIL
-from bayescm.distributions.integrals.ladder import DRAWS, INTEGRAL, Ladder
+from bayescm.distributions.integrals.ladder import DRAWS, FINEST, Ladder
 
-_THIN = 0.3  # pseudo-counts below which log odds run over hundreds, and nodes may miss a peak
 _MASS = {False: 1e-7, True: 2e-4}  # that of a distribution function, and by tables
 _PROBED = np.array([[0.005, 0.5, 0.995]])
 _ROUNDING = 1e-13  # of a bound
@@ -49,7 +40,7 @@ class Rungs(Ladder):
             size,
             self.start,
         )
-        low, high = self.parts.inverse.support
+        low, high = self.parts.support
         ends = np.where(q <= 0, low, np.where(q >= 1, high, found[:, :size]))
         return ends, np.where((q <= 0) | (q >= 1), 0.0, found[:, size:])
 
@@ -61,12 +52,10 @@ class Rungs(Ladder):
                 for each, own in zip(self.drawn(), q, strict=True)
             ]
             return np.array(found), np.ones(len(q), bool)
-        if level == INTEGRAL:
-            return self.check_by_nodes(self.integral.quantiles(q), q)
         rays = self.rays(level)
         y, scores = rays.quantiles(q)
         # The finest rays go by tables, and turn a little differently.
-        near = (scores, rays.nodes) if level < INTEGRAL - 2 else None
+        near = (scores, rays.nodes) if level < FINEST - 2 else None
         return self.check(y, q, level, near=near)[:2]
 
     def check(self, y, q, level, exactly=False, near=None):
@@ -84,47 +73,6 @@ class Rungs(Ladder):
             good &= np.abs(below - q) <= TAIL * np.minimum(q, 1 - q)
             good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) >= 0).all(-1)
         return np.concatenate([x, error], -1), good, y + move, density
-
-    def check_by_nodes(self, x, q):
-        """
-        Return bounds and errors, (m, 2P), and whether they have their mass by another grid.
-
-        Two grids may fail in the same way where a share is next to unknown, so draws have to agree
-        there too.
-        """
-        error, mass = self.integral.checked(x, q)
-        right = self.is_end(x, q)
-        error, mass = np.where(right, 0.0, error), np.where(right, 0.0, mass)
-        with np.errstate(invalid="ignore"):
-            good = (mass <= TAIL * np.minimum(q, 1 - q)) & np.isfinite(error)
-            good = good.all(-1) & (np.diff(x[:, np.argsort(q[0])]) >= 0).all(-1)
-        tried = np.flatnonzero(good & self.thin)
-        drawn = zip(self.take(tried).drawn(), x[tried], q[tried], strict=True)
-        good[tried] = [each.agree(*own) for each, *own in drawn]
-        return np.concatenate([x, error], -1), good
-
-    def is_end(self, x, q):
-        """
-        Say which bounds are rightly an end of the support, (m, P).
-
-        An end has no mass beyond it, and is a quantile of 0 or 1. It is that of another level q
-        where the quantile is rounded to it: then the next float inside is already beyond it.
-        """
-        low, high = self.parts.inverse.support
-        right = ((x <= low) & (q <= 0)) | ((x >= high) & (q >= 1))
-        rest = np.flatnonzero((((x <= low) | (x >= high)) & ~right).any(-1))
-        if len(rest):
-            next_ = np.clip(x[rest], np.nextafter(low, high), np.nextafter(high, low))
-            below, level = self.integral.take(rest).probabilities(next_)[0], q[rest]
-            right[rest] |= ((x[rest] <= low) & (below >= level)) | (
-                (x[rest] >= high) & (below <= level)
-            )
-        return right
-
-    @property
-    def thin(self):
-        """Say of each row whether a share of it is next to unknown, (m,)."""
-        return self.smallest < _THIN
 
     # Intervals
 
@@ -151,8 +99,6 @@ class Rungs(Ladder):
         if level == DRAWS:
             found = [np.concatenate(each.highest(prob)) for each in self.drawn()]
             return np.array(found), np.ones(len(found), bool), np.full(len(found), INTERIOR)
-        if level == INTEGRAL:
-            return self.highest_by_nodes(prob)
         curve = self.curves(level)
         kinds, tail = curve.shapes(), special.ndtri((1 - prob) / 2)
         z = np.where((kinds == INTERIOR)[:, None], curve.highest(prob), [tail, -tail])
@@ -168,7 +114,7 @@ class Rungs(Ladder):
         if len(again):
             rows, near = self.take(again), curve.take(again)
             values[again], good[again] = rows.confirmed(y[again], z[again], level, near)
-        low, high = self.parts.inverse.support
+        low, high = self.parts.support
         values[kinds == LOWER, 0], values[kinds == LOWER, 2] = low, 0.0
         values[kinds == UPPER, 1], values[kinds == UPPER, 3] = high, 0.0
         single = np.flatnonzero(good & np.isin(kinds, (LOWER, UPPER)))
@@ -217,26 +163,11 @@ class Rungs(Ladder):
             good &= (values[:, 2:] <= self.accuracy * np.maximum(1, np.abs(x))).all(-1)
         return values, good
 
-    def highest_by_nodes(self, prob):
-        """Return what `try_highest` does, by the integral over nodes."""
-        ends, kinds = highest(self.integral, prob)
-        ends = np.clip(ends, *self.parts.inverse.support)
-        q = self.integral.probabilities(ends)[0]
-        goal = np.where((kinds == INTERIOR)[:, None], q, [(1 - prob) / 2, (1 + prob) / 2])
-        goal[kinds == LOWER], goal[kinds == UPPER] = (0, prob), (1 - prob, 1)
-        values, good = self.check_by_nodes(ends, goal)
-        inner = np.flatnonzero(kinds == INTERIOR)
-        if len(inner):
-            values[inner, 2:] += left_to_go(self.integral.take(inner), ends[inner], prob)
-        tail = np.minimum(q[:, 0], 1 - q[:, 1])
-        held = np.abs(q[:, 1] - q[:, 0] - prob) <= TAIL * np.maximum(tail, (1 - prob) / 2)
-        return values, held & good, kinds
-
     # Distribution function, density, moments
 
     def probabilities(self, x, rough=False):
         """Return the distribution function and the density at x, (m, P), infinite ends allowed."""
-        low, high = self.parts.inverse.support
+        low, high = self.parts.support
         inside = (x > low) & (x < high)
         safe = np.where(inside, x, self.link.to_x(np.zeros(1)))
         size = x.shape[1]
@@ -253,9 +184,6 @@ class Rungs(Ladder):
                 np.concatenate(each.masses(own)) for each, own in zip(self.drawn(), x, strict=True)
             ]
             return np.array(found), np.ones(len(x), bool)
-        if level == INTEGRAL:
-            values = np.concatenate(self.integral.probabilities(x), -1)
-            return values, np.isfinite(values).all(-1)
         y = self.link.to_y(x)
         rough = self.rays(level).masses(y)[0]
         below, _, density = self.finer(level).masses(y)
@@ -265,14 +193,7 @@ class Rungs(Ladder):
 
     def moments(self):
         """Return mean, standard deviation and skewness, (m, 3)."""
-        found, missing = self._closed()
-        open_ = np.flatnonzero(missing.any(-1))
-        if len(open_):
-            rows = self.take(open_)
-            rest = rows.climb(lambda some, _, level: some.try_moments(level), 3, 15, self.start)
-            found[open_] = np.where(missing[open_], rest, found[open_])
-            self.rung[open_] = rows.rung
-        return found
+        return self.climb(lambda rows, _, level: rows.try_moments(level), 3, 15, self.start)
 
     def try_moments(self, level):
         """Return the moments by one rung, and whether the rung will do."""
@@ -280,33 +201,16 @@ class Rungs(Ladder):
             return np.array([each.moments() for each in self.drawn()]), np.ones(
                 len(self.rung), bool
             )
-        if (
-            level >= INTEGRAL - 1 and not self.parts.tabled
-        ):  # still finer rays take longer than the integral
-            return self.integral.moments(), np.ones(len(self.rung), bool)
         good = self.rung == level
         if not good.all():
             good |= self.try_quantiles(np.broadcast_to(_PROBED, (len(good), 3)), level)[1]
         values = self.rays(level + 1).moments(self.link)
         return values, good & np.isfinite(values).all(-1)
 
-    def _closed(self):
-        """Return moments in closed form, some infinite, and where digits would cancel, (m, 3)."""
-        if self.parts.inverse.moment is None:
-            return np.full((len(self.rung), 3), np.nan), np.full((len(self.rung), 3), True)
-        raw = [self.parts.inverse.moment(k, self.parts.inner, *self.parts.outer) for k in (1, 2, 3)]
-        with np.errstate(invalid="ignore"):
-            second = np.where(np.isinf(raw[1]), np.inf, raw[1] - raw[0] ** 2)
-            third = raw[2] - 3 * raw[1] * raw[0] + 2 * raw[0] ** 3
-            closed = np.stack([raw[0], np.sqrt(second), third / second**1.5], -1)
-            narrow = second < 1e-4 * raw[0] ** 2
-        by_nodes = np.stack([np.isnan(moment) for moment in raw], -1)
-        return closed, narrow[:, None] | by_nodes
-
     def modes(self):
         """Return the modes, (m,), NaN where no single point is one."""
         _, _, kinds = self.highest(0.95)
-        low, high = self.parts.inverse.support
+        low, high = self.parts.support
         found = np.select([kinds == LOWER, kinds == UPPER], [low, high], np.nan)
         inner = np.flatnonzero(kinds == INTERIOR)
         for level in np.unique(self.rung[inner]):
@@ -317,5 +221,5 @@ class Rungs(Ladder):
 
     def peak_of_curves(self, level):
         """Return where the densities of numbers that rise and then fall are greatest."""
-        curve = self.curves(min(level, INTEGRAL - 1))
+        curve = self.curves(min(level, FINEST - 1))
         return self.link.to_x(curve.y(curve.modes()[:, None]))[:, 0]
