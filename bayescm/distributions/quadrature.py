@@ -612,10 +612,18 @@ class _QuantileFunction:
         self.score = np.maximum.accumulate(np.where(known, score, wide), 1)
         self.y, self.rate = y, np.where(known, rate, 0.0)
 
+    def _left(self, z):
+        """Return the last points at or below scores (m, Q)."""
+        left = (self.score[:, None, :] <= z[:, :, None]).sum(-1) - 1
+        return np.clip(left, 0, self.y.shape[1] - 2)
+
+    def neighbours(self, z):
+        """Return y at the points below and above scores (m, Q)."""
+        return [np.take_along_axis(self.y, self._left(z) + k, 1) for k in (0, 1)]
+
     def __call__(self, z):
         """Return y and dy/dz at scores (m, Q)."""
-        left = (self.score[:, None, :] <= z[:, :, None]).sum(-1) - 1
-        left = np.clip(left, 0, self.y.shape[1] - 2)
+        left = self._left(z)
         (z0, z1), (y0, y1), (r0, r1) = (
             [np.take_along_axis(each, left + k, 1) for k in (0, 1)]
             for each in (self.score, self.y, self.rate)
@@ -639,6 +647,9 @@ _STEPS_AT_START, _STEPS_LATER = 4, 2
 _AGAIN = 2, 4, 6  # levels, after the first, at which the kind of an interval is looked at anew
 _SURE = 0.01  # a move, in scores, after which the kind of an interval need not be looked at anew
 _LOST = 1.0  # a move, in scores, that says that Newton's method has lost its way
+_FEW, _STEPS_OF_FEW = 8, 30  # rows up to which steps go on until they have settled
+_NEARLY_SETTLED = 1e-5  # a move after which they need not
+_UNSETTLED = 0.1  # a last step, in scores, after which the ends are looked for anew
 _SETTLED = 1e-9  # a move that need not be followed by another
 _SMALL = 0.02  # the largest move, in scores, at which an error is known
 _FLOOR = {False: 1e-9, True: 1e-5}  # of an error, in parts of the length
@@ -1023,7 +1034,27 @@ class _Rows:
                 rest.append(part[~good])
             open_ = np.concatenate(rest)
             level += 1
+        lost = open_[~np.isfinite(state.error[open_]).all(-1)] if len(open_) else open_
+        if together and len(open_):
+            lost = open_[
+                ~np.isfinite(state.error[open_]).all(-1) | (state.y[open_, 0] > state.y[open_, -1])
+            ]
+        for row in lost:
+            here = state.take([row])
+            self.take(np.array([row]))._read_off(goal.take([row]), here, level - 1)
+            state.put([row], here)
         return state
+
+    def _read_off(self, goal, state, level):
+        """Take the ends of one row from the quantile functions of two lattices, as they differ."""
+        ends = []
+        with np.errstate(all="ignore"):
+            for each in (level - 2, level):
+                goal.begin(
+                    state, self.values(each).quantile_function(), self.link, np.ones(1, bool)
+                )
+                ends.append(self.link.to_x(state.y))
+            state.error = 2 * np.abs(ends[1] - ends[0]).max() + np.spacing(np.abs(ends[1]))
 
     def _improve(self, goal, state, level, together):
         """Move the ends on the lattice of one level; say which rows are good enough."""
@@ -1034,19 +1065,27 @@ class _Rows:
             if goal.is_shortest and level in _AGAIN:
                 doubtful = doubtful | (state.kind > 0) | state.several
                 doubtful = doubtful | (state.moved > _SURE).any(-1)
+            state.low[:], state.high[:] = -np.inf, np.inf
             if doubtful.any():
                 goal.begin(state, values.quantile_function(), self.link, lost | (level == 0))
             before = state.y.copy()
-            for _ in range(_STEPS_AT_START if level == 0 else _STEPS_LATER):
+            most = _STEPS_AT_START if level == 0 else _STEPS_LATER
+            few = self.size <= _FEW
+            for taken in range(_STEPS_OF_FEW if few else most):
                 move, rate = goal.step(state, values.masses(state.y), self.link)
                 limit = 2 * rate
                 move = np.clip(move, -limit, limit)
-                state.y = np.where(np.isfinite(state.y), state.y + np.nan_to_num(move), state.y)
+                new = np.where(np.isfinite(state.y), state.y + np.nan_to_num(move), state.y)
+                inside = (new >= state.low) & (new <= state.high)
+                new = np.where(inside | ~np.isfinite(new), new, (state.low + state.high) / 2)
                 state.failed = (~np.isfinite(move) & np.isfinite(state.y)).any(-1)
-                score = np.where(np.isfinite(state.y), np.abs(move / rate), 0.0)
-                if not (score > _SETTLED).any():
+                score = np.where(np.isfinite(state.y), np.abs(new - state.y) / rate, 0.0)
+                state.y = new
+                if not (score > (_SETTLED if taken < most else _NEARLY_SETTLED)).any():
                     break
-            moved = np.abs(state.y - before) / rate
+            # A last step that is large says that the net one is small by chance.
+            moved = np.maximum(np.abs(state.y - before) / rate, score)
+            state.failed |= (score > _UNSETTLED).any(-1)
             moved = np.where(np.isfinite(state.y), moved, 0.0)
             moved = np.where(
                 (moved > _LOST) | state.failed[:, None] | np.isnan(moved), np.inf, moved
@@ -1085,12 +1124,13 @@ _DEGREES = 15, 11  # of the polynomial that log odds are read off where that is 
 
 
 class _State:
-    """What is known of the ends of m rows: y (m, Q), how far they moved last, and the kind."""
+    """What is known of the ends of m rows: y (m, Q) between two others, how far it moved, kinds."""
 
-    _NAMES = "y", "moved", "error", "kind", "several", "fresh", "failed"
+    _NAMES = "y", "low", "high", "moved", "error", "kind", "several", "fresh", "failed"
 
     def __init__(self, size, count):
         self.y = np.zeros((size, count))
+        self.low, self.high = np.full((2, size, count), np.inf)
         self.moved = np.full((size, count), np.inf)
         self.error = np.full((size, count), np.inf)
         self.kind = np.zeros(size, int)
@@ -1121,12 +1161,20 @@ class _Quantiles:
     def begin(self, state, curve, link, chosen):
         """Read them off the quantile function."""
         state.y = np.where(chosen[:, None], curve(self.z)[0], state.y)
+        low, high = curve.neighbours(self.z)
+        state.low = np.where(chosen[:, None], low, state.low)
+        state.high = np.where(chosen[:, None], high, state.high)
         state.fresh = chosen.copy()
 
     def step(self, state, masses, link):
         """Return Newton's step in the normal scale, and how far y moves with the score."""
-        rate = masses.rate
-        return (self.z - masses.score) * rate, rate
+        score, rate = masses.score, masses.rate
+        bracketed = np.isfinite(state.low) & np.isfinite(state.high)
+        state.low = np.where(bracketed & (score < self.z), state.y, state.low)
+        state.high = np.where(bracketed & (score > self.z), state.y, state.high)
+        # Without a density it goes to the middle.
+        step = (self.z - score) * rate
+        return np.where(bracketed & ~np.isfinite(step), np.inf, step), rate
 
 
 class _Highest:

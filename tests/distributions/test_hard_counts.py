@@ -151,3 +151,22 @@ def test_a_density_far_out_is_not_that_of_rounding(prob, accuracy):
     above = special.betainc(0.3, 15.3, special.expit(-recall))
     low, high = np.where(recall < 0, below, 1 - above) @ weights / weights.sum()
     assert low <= prob <= high
+
+
+def test_newton_does_not_go_back_and_forth_across_a_kink():
+    """Once a quantile of .9 had .107 below it: steps across 0, where the density falls, undone."""
+    posterior = dirichlet_multinomial([[0, 3], [1, 903]], concentration=0.01612)
+    distribution = posterior.distribution(measures.informedness)
+    ends, error = distribution.checked(0.8, "eti")
+    _check_tails("informedness", posterior.weights, ends, [0.1, 0.1], 0.004)
+    assert (error <= 1e-6).all()
+
+
+@pytest.mark.parametrize("kind", ["eti", "hdi"])
+def test_what_no_lattice_finds_is_read_off_and_its_error_is_stated(kind):
+    """Kappa of next to no agreement, nor prior: ends were once reversed, or their error unknown."""
+    posterior = dirichlet_multinomial([[0, 1], [32, 0]], concentration=0.02555)
+    ends, error = posterior.distribution(measures.cohen_kappa).checked(0.999, kind)
+    assert ends[0] < ends[1]
+    assert np.isfinite(error).all()
+    assert (error > 1e-6).any()
