@@ -1068,56 +1068,55 @@ class _Rows:
             state.low[:], state.high[:] = -np.inf, np.inf
             if doubtful.any():
                 goal.begin(state, values.quantile_function(), self.link, lost | (level == 0))
-            before = state.y.copy()
-            most = _STEPS_AT_START if level == 0 else _STEPS_LATER
-            few = self.size <= _FEW
-            for taken in range(_STEPS_OF_FEW if few else most):
-                move, rate = goal.step(state, values.masses(state.y), self.link)
-                limit = 2 * rate
-                move = np.clip(move, -limit, limit)
-                new = np.where(np.isfinite(state.y), state.y + np.nan_to_num(move), state.y)
-                inside = (new >= state.low) & (new <= state.high)
-                new = np.where(inside | ~np.isfinite(new), new, (state.low + state.high) / 2)
-                state.failed = (~np.isfinite(move) & np.isfinite(state.y)).any(-1)
-                score = np.where(np.isfinite(state.y), np.abs(new - state.y) / rate, 0.0)
-                state.y = new
-                if not (score > (_SETTLED if taken < most else _NEARLY_SETTLED)).any():
-                    break
-            # A last step that is large says that the net one is small by chance.
-            moved = np.maximum(np.abs(state.y - before) / rate, score)
-            state.failed |= (score > _UNSETTLED).any(-1)
-            moved = np.where(np.isfinite(state.y), moved, 0.0)
-            moved = np.where(
-                (moved > _LOST) | state.failed[:, None] | np.isnan(moved), np.inf, moved
-            )
-            if level == 0:
-                moved = np.where(np.isfinite(moved), 0.0, moved)
-            fresh = state.fresh[:, None] & (level > 0)
-            error = np.maximum(
-                2 * moved, np.where(np.isfinite(state.moved), state.moved / 8, np.inf)
-            )
-            error = np.where(fresh | (level == 0), np.inf, error)
-            if together:
-                error = np.broadcast_to(error.max(-1, keepdims=True), error.shape)
-            state.moved = moved
-            slope = np.exp(self.link.log_slope(np.where(np.isfinite(state.y), state.y, 0.0)))
-            x = self.link.to_x(state.y)
-            length = np.ptp(x, -1)[:, None] if together else np.inf
-            size = np.minimum(length, np.maximum(1, np.abs(x)))
-            in_x = np.where(np.isfinite(state.y), error * rate * slope, 0.0)
-            in_x = np.where(np.isnan(in_x), np.inf, in_x)
-            floor = _FLOOR[self.rough] * (size if together else rate * slope)
-            # What is rounded to an end of the support is there.
-            there = ((x <= self.link.low) | (x >= self.link.high)) & (in_x < np.spacing(1.0))
-            there |= np.isinf(x)
-            state.error = np.where(there | ~np.isfinite(state.y), 0.0, in_x + floor)
-            good = (state.error <= self.accuracy * size) & (
-                (error < _SMALL) | ~np.isfinite(state.y)
-            )
-            state.error = np.where(
-                state.error > 0, np.maximum(state.error, np.spacing(np.abs(x))), 0.0
-            )
-            return good.all(-1)
+            moved, rate = self._newton(goal, state, values, level)
+            last, state.moved = state.moved, np.where(np.isfinite(moved) | (level > 0), moved, 0.0)
+            return self._accept(state, last, rate, level, together)
+
+    def _newton(self, goal, state, values, level):
+        """Take Newton's steps; return how far the ends moved, in scores, and y with the score."""
+        before = state.y.copy()
+        most = _STEPS_AT_START if level == 0 else _STEPS_LATER
+        few = self.size <= _FEW
+        for taken in range(_STEPS_OF_FEW if few else most):
+            move, rate = goal.step(state, values.masses(state.y), self.link)
+            limit = 2 * rate
+            move = np.clip(move, -limit, limit)
+            new = np.where(np.isfinite(state.y), state.y + np.nan_to_num(move), state.y)
+            inside = (new >= state.low) & (new <= state.high)
+            new = np.where(inside | ~np.isfinite(new), new, (state.low + state.high) / 2)
+            state.failed = (~np.isfinite(move) & np.isfinite(state.y)).any(-1)
+            score = np.where(np.isfinite(state.y), np.abs(new - state.y) / rate, 0.0)
+            state.y = new
+            if not (score > (_SETTLED if taken < most else _NEARLY_SETTLED)).any():
+                break
+        # A last step that is large says that the net one is small by chance.
+        moved = np.maximum(np.abs(state.y - before) / rate, score)
+        state.failed |= (score > _UNSETTLED).any(-1)
+        moved = np.where(np.isfinite(state.y), moved, 0.0)
+        moved = np.where((moved > _LOST) | state.failed[:, None] | np.isnan(moved), np.inf, moved)
+        return moved, rate
+
+    def _accept(self, state, last, rate, level, together):
+        """State the errors, from this move and the last one; say which rows are good enough."""
+        fresh = state.fresh[:, None] & (level > 0)
+        error = np.maximum(2 * state.moved, np.where(np.isfinite(last), last / 8, np.inf))
+        error = np.where(fresh | (level == 0), np.inf, error)
+        if together:
+            error = np.broadcast_to(error.max(-1, keepdims=True), error.shape)
+        slope = np.exp(self.link.log_slope(np.where(np.isfinite(state.y), state.y, 0.0)))
+        x = self.link.to_x(state.y)
+        length = np.ptp(x, -1)[:, None] if together else np.inf
+        size = np.minimum(length, np.maximum(1, np.abs(x)))
+        in_x = np.where(np.isfinite(state.y), error * rate * slope, 0.0)
+        in_x = np.where(np.isnan(in_x), np.inf, in_x)
+        floor = _FLOOR[self.rough] * (size if together else rate * slope)
+        # What is rounded to an end of the support is there.
+        there = ((x <= self.link.low) | (x >= self.link.high)) & (in_x < np.spacing(1.0))
+        there |= np.isinf(x)
+        state.error = np.where(there | ~np.isfinite(state.y), 0.0, in_x + floor)
+        good = (state.error <= self.accuracy * size) & ((error < _SMALL) | ~np.isfinite(state.y))
+        state.error = np.where(state.error > 0, np.maximum(state.error, np.spacing(np.abs(x))), 0.0)
+        return good.all(-1)
 
 
 _DEGREES = 15, 11  # of the polynomial that log odds are read off where that is near enough
