@@ -15,7 +15,7 @@ import xarray as xr
 from bayescm.direct.frames import Frame
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, classes
-from bayescm.measures.kernel import average, by_class
+from bayescm.measures.measure import average, by_class
 from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import fail
 

@@ -27,7 +27,7 @@ from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.integrals.averages import Guarded
 from bayescm.evidence.counts import abstains
-from bayescm.measures.kernel import one_vs_rest
+from bayescm.measures.measure import one_vs_rest
 
 _COARSE = 1e-3  # the accuracy that may be asked for
 _TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations

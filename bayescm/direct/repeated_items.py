@@ -32,7 +32,7 @@ from bayescm.direct.shares import NARROW, SUPPORT, WIDE, Mixture, gibbs, maximis
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.attempts import as_attempts
 from bayescm.measures.attempts import Rates
-from bayescm.measures.forms import Repeated
+from bayescm.measures.measure import Repeated
 from bayescm.validate import fail
 
 _DRAWS, _HELD = 1000, 2e6  # the latter: numbers in memory at once, 16 MB of each array

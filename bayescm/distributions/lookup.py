@@ -18,8 +18,14 @@ from bayescm.distributions.integrals.correlation import correlation
 from bayescm.distributions.integrals.quadrature import OfTables
 from bayescm.distributions.quadrature import FunctionOfShares, by_log_odds
 from bayescm.measures import odds
-from bayescm.measures.forms import Cost, Function, MeanOverClasses, Overlap, Proportion
-from bayescm.measures.kernel import off_diagonal
+from bayescm.measures.measure import (
+    Cost,
+    Function,
+    MeanOverClasses,
+    Overlap,
+    Proportion,
+    off_diagonal,
+)
 
 _CELLS = {"tn": (0, 0), "fp": (0, 1), "fn": (1, 0), "tp": (1, 1)}
 _ROWS = {Proportion(*pair) for pair in (("tp", "fn"), ("fn", "tp"), ("tn", "fp"), ("fp", "tn"))}

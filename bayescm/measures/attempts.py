@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayescm.measures.forms import Repeated
-from bayescm.measures.kernel import Measure
+from bayescm.measures.measure import Measure, Repeated
 from bayescm.validate import fail
 
 _MOST_VOTES = 300  # whose chances are worked out in a few seconds

@@ -10,7 +10,7 @@ class whose value is undefined is left out of the average.
 
 An entry says all that is known of its measure: the formula, the sentence that explains it, its
 other names, whether lower is better, its range, and its form in terms of the cells where that gives
-it a posterior distribution that need not be drawn (`bayescm.measures.kernel` has the forms).
+it a posterior distribution that need not be drawn (`bayescm.measures.measure` has the forms).
 
 0/0 is NaN. Complements have a formula of their own and are never ``1 - x``, so that they keep
 their digits near 0.
@@ -38,13 +38,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayescm.measures import attempts, odds, probabilities
-from bayescm.measures.chosen import of_classes
-from bayescm.measures.forms import Cost, Function, Overlap, Proportion
-from bayescm.measures.kernel import (
+from bayescm.measures.measure import (
     AVERAGES,
+    Cost,
+    Function,
     Measure,
+    Overlap,
+    Proportion,
     average,
     averaged,
+    of_classes,
     off_diagonal,
     one_class,
     one_of_two,

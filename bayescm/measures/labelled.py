@@ -10,9 +10,8 @@ import xarray as xr
 from bayescm.evidence.counts import CELLS, abstains, as_counts, classes, positive
 from bayescm.evidence.matrices import known_shares, with_shares
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.measures.abstention import with_abstentions
 from bayescm.measures.catalogue import Measure, among, names, resolve
-from bayescm.measures.chosen import bound
+from bayescm.measures.measure import bound, with_abstentions
 from bayescm.measures.trees import cells_of, extra_dims, group_of, predicted_of, told, variable_of
 from bayescm.validate import fail, suggest
 

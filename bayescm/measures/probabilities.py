@@ -17,8 +17,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from bayescm.measures.forecasts import ClassForecasts, Forecasts, area, recalibration
-from bayescm.measures.forms import Curved
-from bayescm.measures.kernel import Measure
+from bayescm.measures.measure import Curved, Measure
 from bayescm.validate import fail
 
 _BINS, _MOST = 15, 1000  # of the expected calibration error as it is printed in the literature

@@ -15,7 +15,7 @@ from bayescm import measures
 from bayescm.direct import fixed_totals
 from bayescm.distributions.lookup import distribution
 from bayescm.measures.catalogue import among
-from bayescm.measures.forms import MeanOverClasses
+from bayescm.measures.measure import MeanOverClasses
 
 RNG = np.random.default_rng(20240607)
 PARAMETRISED = ["fbeta(0.5)", "fbeta(2)", "tversky(0.3,0.7)"]
@@ -554,7 +554,7 @@ def test_weighted_kappa_is_that_of_scikit_learn(how):
 
 
 def test_true_negatives_are_made_where_they_are_used():
-    from bayescm.measures.kernel import every_class
+    from bayescm.measures.measure import every_class
 
     cells = np.random.default_rng(0).random((20, 20))
     for name in measures.names():

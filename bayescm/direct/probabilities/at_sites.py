@@ -10,7 +10,7 @@ from scipy.special import expit
 from bayescm.direct.probabilities.population import draw_shares
 from bayescm.direct.probabilities.sites import Sites
 from bayescm.measures.forecasts import Forecasts
-from bayescm.measures.forms import Curved
+from bayescm.measures.measure import Curved
 from bayescm.validate import fail
 
 type Asked = Sequence[Callable]

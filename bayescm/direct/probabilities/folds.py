@@ -13,7 +13,7 @@ from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.direct.folds.correlated_t import correlated_draws
 from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.distributions.differences import StudentT
-from bayescm.measures.forms import Curved
+from bayescm.measures.measure import Curved
 from bayescm.validate import fail
 
 _FEW = 20  # examples of a class in a fold

@@ -13,7 +13,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.frames import Frame
 from bayescm.direct.probabilities.distance import Distance
 from bayescm.distributions.discrete import Empirical
-from bayescm.measures.forms import Curved
+from bayescm.measures.measure import Curved
 from bayescm.validate import fail
 
 _SOME = 500  # draws that tell whether the sample's value is one

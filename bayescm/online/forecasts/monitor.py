@@ -8,8 +8,8 @@ import xarray as xr
 
 from bayescm.answers.tables.bars import Intervals
 from bayescm.evidence.counts import positive
-from bayescm.measures.forms import Curved
 from bayescm.measures.labelled import of_variable
+from bayescm.measures.measure import Curved
 from bayescm.online.forecasts import estimates
 from bayescm.online.forecasts.cautions import cautions
 from bayescm.online.forecasts.rules import evaluate_rules

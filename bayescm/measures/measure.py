@@ -1,0 +1,548 @@
+"""
+What a measure is: a function of cells (..., C, C) that knows its own facts.
+
+``Measure`` comes first, and after it the forms, which state a measure in terms of the cells so that
+`bayescm.distributions` finds its posterior distribution. Then the ways in which a formula becomes a
+measure: of the positive class of two, of each class against the rest, as an average over the
+classes, of chosen classes by name, and where the last label is an abstention. The measures
+themselves are in ``catalogue``.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayescm.measures import odds
+from bayescm.validate import fail, suggest
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measure:
+    """
+    A measure: a function of cells (..., C, C), and what is known of it.
+
+    Attributes
+    ----------
+    compute : callable
+        From an array of cells to values, without checks.
+    formula : callable
+        The function that was written down: of the cells, or of tp, fn, fp and tn of one class.
+    __name__ : str
+        What it is called in answers: the name that was asked for, which may be an alias.
+    canonical : str
+        Its name in the catalogue, whatever it is called; "" for a function of one's own.
+    aliases : tuple of str
+        Its other names.
+    one_class : bool
+        Whether it is about one class, and so has a value for each of more than two.
+    needs_positive : bool
+        Whether swapping two classes changes the value.
+    lower_is_better : bool
+        Whether it is a loss; comparisons, ranks, thresholds and alarms go by this.
+    symmetry_assumed : bool
+        Whether ``needs_positive`` is False only because nothing was said; it is tried then.
+    ideal : float, optional
+        The best value, where neither the highest nor the lowest is: nearer to it is better.
+    direction_assumed : bool
+        Whether higher is taken to be better only because nothing was said.
+    range : tuple of two floats
+        Smallest and largest value, infinite where there is none.
+    unit : str, optional
+        What the size of a test set counts if it is one proportion, such as "positives".
+    form : Proportion, Overlap, Cost, Function or Curved, optional
+        What it is in terms of the cells, from which `bayescm.distributions` finds its posterior
+        distribution. Without a form the posterior is drawn.
+    takes : str
+        The variable of a posterior that it is a function of: the cells, unless it says otherwise.
+    average : {"", "macro", "micro", "weighted"}
+        How it averages over the classes, if it does.
+    abstentions : {"left out", "errors", "all"}
+        Whether it is of the answered examples, counts abstentions as errors, or is about them.
+    part : tuple of a function and a Measure, optional
+        Where some labels are abstentions: from all cells to those that count, and the measure of
+        these. Sums of cells, so that of a Dirichlet distribution they have one too.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> recall = bcm.measures.recall
+    >>> recall.canonical, recall.range, recall.lower_is_better
+    ('recall', (0.0, 1.0), False)
+    >>> recall([[30, 35], [15, 65]])
+    np.float64(0.8125)
+    """
+
+    compute: Callable
+    formula: Callable
+    __name__: str
+    canonical: str = ""
+    aliases: tuple[str, ...] = ()
+    one_class: bool = False
+    needs_positive: bool = False
+    lower_is_better: bool = False
+    ideal: float | None = None
+    symmetry_assumed: bool = False
+    direction_assumed: bool = False
+    range: tuple[float, float] = (0.0, 1.0)
+    unit: str | None = None
+    form: "Form | None" = None
+    takes: str = "cells"
+    average: str = ""
+    abstentions: str = "left out"
+    part: "tuple[Callable, Measure] | None" = None
+    chosen: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        """Take over the sentence that explains the formula."""
+        formula = self.formula.func if isinstance(self.formula, partial) else self.formula
+        object.__setattr__(self, "__doc__", formula.__doc__)
+
+    def __call__(self, cells: Any) -> np.ndarray:
+        """Return the measure, shape (...) or, per class, (..., C)."""
+        cells = floats(cells) if self.takes == "cells" else cells
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return self.compute(cells)
+
+    def __repr__(self):
+        """Show the name."""
+        return f"<measure {self.__name__}>"
+
+    def worth(self, values: Any) -> Any:
+        """Return values turned such that higher is better."""
+        if self.ideal is not None:
+            return -abs(values - self.ideal)
+        return -values if self.lower_is_better else values
+
+    def called(self, name: str) -> "Measure":
+        """Return the same measure under another name."""
+        if name == self.__name__:
+            return self
+        return replace(self, **cast(Any, {"__name__": name}))
+
+    def same_as(self, other: "Measure") -> bool:
+        """Tell whether two measures are the same one, whatever they are called."""
+        if self.canonical or other.canonical:
+            return self.canonical == other.canonical
+        return self.formula is other.formula
+
+
+@lru_cache(maxsize=128)
+def by_class(measure: Callable, size: int) -> bool:
+    """Say whether a measure of this many classes has a value for each."""
+    return np.ndim(measure(np.ones((size, size)))) > 0
+
+
+def floats(cells: ArrayLike) -> np.ndarray:
+    """Return cells as float64, or complex where they are."""
+    cells = np.asarray(cells)
+    return cells if cells.dtype.kind == "c" else cells.astype(np.float64, copy=False)
+
+
+# Forms: what a measure is in terms of the cells. `bayescm.distributions` reads them; nothing is
+# computed here.
+
+
+type Form = Proportion | Overlap | Cost | Function | MeanOverClasses | Curved | Repeated
+
+
+class Proportion(NamedTuple):
+    """
+    The form of a proportion: of some cells among these and the rest.
+
+    Cells are ``tp``, ``fn``, ``fp`` and ``tn``, joined by ``+``; or ``right`` and ``wrong``, those
+    on and off the diagonal for any number of classes.
+    """
+
+    part: str
+    rest: str
+
+
+class Overlap(NamedTuple):
+    """The form tp / (tp + fn_weight * fn + fp_weight * fp)."""
+
+    fn_weight: float
+    fp_weight: float
+
+
+class Cost(NamedTuple):
+    """The form of the mean of a number per cell, rows = actual."""
+
+    matrix: tuple[tuple[float, ...], ...]
+
+
+class MeanOverClasses(NamedTuple):
+    """The form of the mean over the classes of a measure of one class of a form of its own."""
+
+    form: "Proportion | Overlap"
+
+
+class Curved(NamedTuple):
+    """
+    The form of a function of the calibration curve.
+
+    ``zero`` says whether it is a distance, 0 where the forecasts are right: no two-sided interval
+    holds that 0, and the lower limit is 0 where the band of the curve holds it. ``whole`` says
+    whether it is of the chances of all classes given the whole forecast.
+    """
+
+    zero: bool
+    whole: bool = False
+
+
+class Function(NamedTuple):
+    """
+    The form of a function of the cells of two classes, by its odds.
+
+    ``shares`` says of which independent shares it is made, in all of which it is monotone:
+    ``"rates"`` (recall and false positive rate), ``"columns"`` (precision and false omission rate),
+    ``"positives"`` (fp among all but tn, tp among the positives), ``"cells"`` (tn among all, fp
+    among the rest, tp among the positives), ``"errors"`` (tp among tp and errors, fn among errors)
+    or ``"table"`` (prevalence and both rates). ``odds`` is a function of `bayescm.measures.odds`.
+    """
+
+    shares: str
+    odds: Callable
+
+
+class Repeated(NamedTuple):
+    """
+    The form of a function of so many answers to one item.
+
+    ``votes`` says whether it goes by which answers are equal, where that is known.
+    """
+
+    answers: int
+    votes: bool = False
+
+
+def over_all_classes(form: Form | None, how: str = "micro") -> Form | None:
+    """Return the form of an average; of a micro one misses and false alarms are the same number."""
+    if how == "macro" and isinstance(form, Proportion | Overlap):
+        return MeanOverClasses(form)
+    if how != "micro":
+        return None
+    sums = {"tp": "right", "fn": "wrong", "fp": "wrong"}
+    if isinstance(form, Proportion) and form.part in sums and form.rest in sums:
+        return Proportion(sums[form.part], sums[form.rest])
+    overlap = isinstance(form, Overlap) and sum(form) == 1
+    # A mean of precision and recall, or the larger one, where both are the same.
+    mean = isinstance(form, Function) and form.odds in (odds.fowlkes_mallows, odds.overlap)
+    return Proportion("right", "wrong") if overlap or mean else None
+
+
+# From a formula to a measure
+
+
+def one_class(**facts: Any) -> Callable[[Callable], Measure]:
+    """Make a measure of a formula of tp, fn, fp and tn of one class."""
+    facts.setdefault("needs_positive", True)
+
+    def make(formula):
+        return _entry(partial(per_class, formula=formula), formula, one_class=True, **facts)
+
+    return make
+
+
+def whole(**facts: Any) -> Callable[[Callable], Measure]:
+    """Make a measure of a formula of all the cells."""
+    return lambda formula: _entry(formula, formula, **facts)
+
+
+def _entry(compute, formula, **facts):
+    name = formula.__name__
+    # The measure takes the formula's place in its module; so pickle finds the formula.
+    formula.__qualname__ = f"{name}.formula"
+    return Measure(compute, formula, name, canonical=name, **facts)
+
+
+def per_class(cells: np.ndarray, formula: Callable) -> np.ndarray:
+    """Apply the formula to the positive class of two, or to every class of more."""
+    return formula(*one_of_two(cells, formula))
+
+
+# Cells: tp, fn, fp and tn of one class against the rest, and sums
+
+
+def one_of_two(cells: np.ndarray, formula: Callable | None = None) -> tuple:
+    """Return tp, fn, fp, tn: of two classes the positive one's, (...), else of every class."""
+    if cells.shape[-1] > 2:
+        return every_class(cells, formula)
+    return cells[..., 1, 1], cells[..., 1, 0], cells[..., 0, 1], cells[..., 0, 0]
+
+
+def every_class(cells: np.ndarray, formula: Callable | None = None) -> tuple:
+    """
+    Return tp, fn, fp, tn of each class against the rest, (..., C) each, by additions only.
+
+    True negatives that a formula does not use are 0.
+    """
+    other = 1 - np.eye(cells.shape[-1])
+    tp = np.einsum("...ii->...i", cells)
+    fn = np.einsum("...ij,ij->...i", cells, other)
+    fp = np.einsum("...ij,ij->...j", cells, other)
+    if formula is not None and not _counts_true_negatives(formula):
+        return tp, fn, fp, np.zeros_like(tp)
+    # Not the total less the rest, which would lose small cells.
+    without = other @ cells if len(other) <= 16 else _without_each_row(cells)
+    tn = np.einsum("...ij,ij->...i", without, other)
+    return tp, fn, fp, tn
+
+
+@lru_cache(maxsize=256)
+def _counts_true_negatives(formula):
+    """Say whether a formula of tp, fn, fp and tn gives other numbers for other true negatives."""
+    tp, fn, fp, tn = np.reshape(np.meshgrid(*[[0.0, 0.3, 2.7]] * 3, [0.0, 0.4, 1.9, 31.0]), (4, -1))
+    with np.errstate(all="ignore"):
+        values = np.reshape(formula(tp, fn, fp, tn), (-1, 4))
+    return not np.array_equal(values, np.broadcast_to(values[:, :1], values.shape), equal_nan=True)
+
+
+def _without_each_row(cells):
+    """Return the sums over all rows but each, in C^2 steps: those above it and those below."""
+    sums = np.zeros_like(cells)
+    np.cumsum(cells[..., :-1, :], axis=-2, out=sums[..., 1:, :])
+    sums[..., :-1, :] += np.cumsum(cells[..., :0:-1, :], axis=-2)[..., ::-1, :]
+    return sums
+
+
+def one_vs_rest(cells: ArrayLike) -> np.ndarray:
+    """
+    Return each class against the rest.
+
+    Parameters
+    ----------
+    cells : array_like, shape (..., C, C)
+        Counts or probabilities >= 0.
+
+    Returns
+    -------
+    ndarray, shape (..., C, 2, 2)
+        ``[[tn, fp], [fn, tp]]`` of every class.
+
+    Examples
+    --------
+    >>> one_vs_rest([[5, 1, 0], [2, 7, 0], [0, 0, 4]])[0]
+    array([[11.,  2.],
+           [ 1.,  5.]])
+    """
+    tp, fn, fp, tn = every_class(floats(cells))
+    return np.stack([np.stack([tn, fp], -1), np.stack([fn, tp], -1)], -2)
+
+
+def over_classes(values: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Sum what `one_of_two` gave over the classes, or leave it where it is the same for both."""
+    return values if cells.shape[-1] == 2 else np.einsum("...i->...", values)
+
+
+def off_diagonal(cells: np.ndarray) -> np.ndarray:
+    """Return the sum of the cells off the diagonal, (...)."""
+    return np.einsum("...ij,ij->...", cells, 1 - np.eye(cells.shape[-1]))
+
+
+def total(cells: np.ndarray) -> np.ndarray:
+    """Return the sum of all cells, (...)."""
+    return np.einsum("...ij->...", cells)
+
+
+# Averages over the classes: of their values (macro; weighted by the class totals), or of their
+# cells (micro)
+
+
+def averaged(measure: Measure, how: str) -> Measure:
+    """Return the average over the classes of a measure of one class."""
+    if not measure.one_class or measure.takes != "cells":
+        todo = f"use {measure.__name__} itself"
+        allowed = "a measure of one class, e.g. f1_macro"
+        raise fail("this measure has no average over classes", measure.__name__, allowed, todo)
+    mean = replace(
+        measure,
+        canonical=f"{measure.canonical}_{how}",
+        compute=partial(over_all, formula=measure.formula, how=how),
+        average=how,
+        aliases=tuple(f"{alias}_{how}" for alias in measure.aliases),
+        one_class=False,
+        needs_positive=False,
+        unit=None,
+        form=over_all_classes(measure.form, how),
+    )
+    return mean.called(f"{measure.__name__}_{how}")
+
+
+def over_all(cells: np.ndarray, formula: Callable, how: str) -> np.ndarray:
+    """Average the formula over all classes."""
+    return AVERAGES[how](formula, *every_class(cells, formula))
+
+
+def average(values: np.ndarray, weights: ArrayLike = 1.0) -> np.ndarray:
+    """Average over the last axis, leaving out NaN; plain where all the weights are zero."""
+    seen = ~np.isnan(values)
+    weights = seen * weights
+    weights = np.where((weights == 0).all(axis=-1, keepdims=True), seen, weights)
+    values = np.where(weights != 0, values, 0)
+    return np.einsum("...i,...i->...", values, weights) / np.einsum("...i->...", weights)
+
+
+def _macro(formula, tp, fn, fp, tn):
+    return average(formula(tp, fn, fp, tn))
+
+
+def _weighted(formula, tp, fn, fp, tn):
+    return average(formula(tp, fn, fp, tn), tp + fn)
+
+
+def _micro(formula, *parts):
+    return formula(*(np.einsum("...i->...", part) for part in parts))
+
+
+AVERAGES = {"macro": _macro, "micro": _micro, "weighted": _weighted}
+
+# Measures of reduced cells
+
+
+def _of(measure, reduce, base):
+    """Return the measure as a base measure of reduced cells; its form is that of the base."""
+    compute = partial(_reduced, reduce=reduce, base=base)
+    return replace(measure, compute=compute, form=None, part=(reduce, base))
+
+
+def _reduced(cells, reduce, base):
+    return base.compute(reduce(cells))
+
+
+# Chosen classes by name, such as ``recall[cat]``, and averages over some of them
+
+
+def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
+    """
+    Return the measure of one chosen class, or the average over several.
+
+    Parameters
+    ----------
+    measure : Measure
+        Of one class; of the whole matrix, which is then that of the class and the rest; or an
+        average.
+    chosen : sequence of str
+        The labels, as texts; `bound` finds them among those of the evidence.
+    """
+    if len(chosen) > 1 and not measure.average:
+        todo = f"name one, or average: {measure.__name__}_macro[{','.join(chosen)}]"
+        raise fail("several classes of a measure that is no average", chosen, "one class", todo)
+    if measure.takes != "cells":
+        todo = "ask for the measure and select the class of the answer"
+        raise fail("classes by name are of counts", measure.__name__, "a measure of cells", todo)
+    if measure.abstentions != "left out":
+        todo = "take the measure of the answered examples"
+        raise fail("a measure of all examples has no chosen classes", measure.__name__, "", todo)
+    written = f"[{','.join(chosen)}]"
+    made = replace(
+        measure,
+        canonical=measure.canonical and measure.canonical + written,
+        compute=_not_bound,
+        one_class=False,
+        needs_positive=False,
+        symmetry_assumed=False,
+        form=None,
+        unit=None,
+        part=(_not_bound, measure),
+        chosen=tuple(chosen),
+    )
+    return made.called(measure.__name__ + written)
+
+
+def _not_bound(cells):
+    raise fail("classes by name", ..., "evidence with labels", "ask labelled counts for it")
+
+
+def bound(measure: Measure, labels: Iterable) -> Measure:
+    """Return the measure of the classes that it names, by the labels of the cells."""
+    if not measure.chosen or measure.part is None:
+        return measure
+    names = [str(label) for label in labels]
+    for each in measure.chosen:
+        if each not in names:
+            raise fail("no such class", each, names, suggest(each, names))
+    base, places = measure.part[1], [names.index(each) for each in measure.chosen]
+    if base.average:
+        of_some = partial(_average_of, formula=base.formula, how=base.average, places=places)
+        base, reduce = replace(base, compute=of_some, form=None), partial(_table, size=len(names))
+    else:
+        reduce = partial(_one_table, place=places[0], size=len(names))
+    return replace(
+        measure, compute=partial(_reduced, reduce=reduce, base=base), part=(reduce, base)
+    )
+
+
+def _average_of(cells, formula, how, places):
+    return AVERAGES[how](formula, *(each[..., places] for each in every_class(cells)))
+
+
+def _table(cells, size):
+    """Return the cells of the classes, without the row and column of an abstention."""
+    return cells[..., :size, :size]
+
+
+def _one_table(cells, place, size):
+    """Return [[tn, fp], [fn, tp]] of one of the classes."""
+    return one_vs_rest(_table(cells, size))[..., place, :, :]
+
+
+# Abstentions: by default measures are of the answered examples, whose cells are those without the
+# last row and column. All that is done to the cells is to leave out or to add up, so that the
+# distribution of the measure of a Dirichlet distribution is one of a Dirichlet distribution again.
+
+
+def with_abstentions(measure: Measure) -> Measure:
+    """
+    Return the measure of cells whose last row and column are an abstention.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import recall, recall_of_all
+    >>> cells = np.array([[50, 10, 5], [5, 25, 10], [0, 0, 0]])
+    >>> values = [with_abstentions(each)(cells) for each in (recall, recall_of_all)]
+    >>> [round(float(each), 3) for each in values]
+    [0.833, 0.625]
+    """
+    if measure.part is not None:
+        return measure  # it knows
+    if measure.abstentions == "left out":
+        return _of(measure, _answered, measure)
+    if measure.abstentions == "all":
+        answered = replace(measure, compute=_first_cell, form=Proportion("right", "wrong"))
+        return _of(measure, _whether_answered, answered)
+    if measure.average:
+        mean = partial(_mean_of_tables, formula=measure.formula, how=measure.average)
+        return _of(measure, _each_class, replace(measure, compute=mean, form=None))
+    return _of(measure, _each_class, measure) if measure.one_class else measure
+
+
+def _answered(cells):
+    return cells[..., :-1, :-1]
+
+
+def _whether_answered(cells):
+    """Return [[answered, not], [0, 0]]."""
+    answered = np.einsum("...ij->...", cells[..., :-1])
+    without = np.einsum("...i->...", cells[..., -1])
+    none = np.zeros_like(answered)
+    return np.stack([np.stack([answered, without], -1), np.stack([none, none], -1)], -2)
+
+
+def _first_cell(cells):
+    """Return the share of the answered."""
+    return cells[..., 0, 0] / total(cells)
+
+
+def _each_class(cells):
+    """Return the table of each class against the rest; of two the positive one's."""
+    tables = one_vs_rest(cells)[..., :-1, :, :]
+    return tables[..., 1, :, :] if tables.shape[-3] == 2 else tables
+
+
+def _mean_of_tables(tables, formula, how):
+    tn, fp, fn, tp = (tables[..., i, j] for i in (0, 1) for j in (0, 1))
+    return AVERAGES[how](formula, tp, fn, fp, tn)
