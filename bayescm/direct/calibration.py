@@ -28,8 +28,8 @@ from bayescm.direct.probabilities.steps import log_bayes_factors
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import as_probabilities
-from bayescm.measures.forecasts import Forecasts, log_odds
 from bayescm.measures.measure import Curved
+from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.validate import fail
 
 _END = 0.5  # examples at each end of the forecasts, in each class

@@ -33,7 +33,7 @@ from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.evidence.scored.probabilities import as_forecasts
 from bayescm.evidence.scored.rescored import one_vs_rest, top_label
-from bayescm.measures.forecasts import ClassForecasts, Forecasts, log_odds
+from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.validate import fail
 
 _END = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone

@@ -18,7 +18,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.frames import Frame
 from bayescm.direct.groups.pair import Pair
 from bayescm.distributions.mixtures import Gridded, StudentMixture
-from bayescm.evidence.scored.results import as_results
+from bayescm.evidence.results import as_results
 from bayescm.measures.catalogue import is_loss, own
 from bayescm.validate import fail
 

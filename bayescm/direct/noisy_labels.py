@@ -26,7 +26,7 @@ from bayescm.direct.groups.importance import Weighted, explore
 from bayescm.direct.strata.votes import Votes, dependence_of
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS
-from bayescm.evidence.judged.raters import as_ratings
+from bayescm.evidence.raters import as_ratings
 from bayescm.validate import fail
 
 _FEW, _FAR = 400.0, 12.0

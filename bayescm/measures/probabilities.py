@@ -6,19 +6,165 @@ value for every draw and classifier. Of more than two classes (`ClassForecasts`)
 class against the rest, (S, K, C); proper scores are of all classes, and ``_full`` measures of the
 whole forecast. ``_macro`` is the mean over the classes, ``_top_label`` that of the highest
 probability.
+
+With p the forecast, y the outcome, c(p) the share that comes true where p is forecast, and q the
+share of the positive class, Brier's score falls into three parts::
+
+    E(p - y)^2  =  q (1 - q)  -  E(c(p) - q)^2  +  E(p - c(p))^2
+    brier       =  uncertainty - discrimination + miscalibration
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr
+from scipy.special import expit, rel_entr
 
-from bayescm.measures.forecasts import ClassForecasts, Forecasts, area, recalibration
 from bayescm.measures.measure import Curved, Measure
 from bayescm.validate import fail
+
+# Populations of forecasts and outcomes, of two classes and of more
+
+
+@dataclass(frozen=True, eq=False)
+class Forecasts:
+    """
+    Draws of a population of forecasts and outcomes.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (K, u)
+        The forecasts of each classifier.
+    outcome : ndarray of float, shape (u,)
+        1 for the positive class.
+    weight : ndarray, shape (S, u)
+        The share of each forecast and outcome in the population; each row sums to 1.
+    curve : callable
+        Draws (S, K, u) of the probability of the positive class given each forecast.
+    pseudo : int, default 0
+        How many of the u are pseudo-examples of the prior, the last ones.
+    """
+
+    probability: np.ndarray
+    outcome: np.ndarray
+    weight: np.ndarray
+    curve: Callable[[], np.ndarray]
+    pseudo: int = 0
+
+    @cached_property
+    def truth(self) -> np.ndarray:
+        """The probability of the positive class given each forecast, (S, K, u)."""
+        return self.curve()
+
+    @cached_property
+    def prevalence(self) -> np.ndarray:
+        """The share of the positive class, (S, 1)."""
+        return (self.weight @ self.outcome)[:, None]
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean over the population of values (K, u), or (S, K, u)."""
+        if values.ndim == 2:
+            return self.weight @ values.T
+        return np.einsum("su,sku->sk", self.weight, values)
+
+    def mean_score(self, score: np.ndarray) -> np.ndarray:
+        """Return the mean (S, K) of a proper score (K, u) of single forecasts."""
+        wrong = (self.probability > 0.5) != (self.outcome == 1)
+        return _mean_score(self.weight, score, wrong, self.pseudo)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassForecasts:
+    """
+    Draws of a population of forecasts and outcomes of more than two classes.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (K, u, C)
+        The forecasts of each classifier.
+    code : ndarray of int, shape (u,)
+        The place of the class that came true.
+    weight : ndarray, shape (S, u)
+        As of `Forecasts`.
+    one_vs_rest : callable
+        Gives the `Forecasts` of a class, by its place, against the rest; with ``averaged=True``
+        those that a mean over the classes is taken of, whose prior is that of all classes together.
+    top : tuple of Forecasts
+        For each classifier its highest probability, and whether that class came true.
+    recalibrated : callable
+        Draws (S, K, u, C) of the probability of every class given the whole forecast.
+    pseudo : int, default 0
+        As of `Forecasts`.
+    """
+
+    probability: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+    one_vs_rest: Callable[..., Forecasts]
+    top: tuple[Forecasts, ...]
+    recalibrated: Callable[[], np.ndarray]
+    pseudo: int = 0
+
+    @cached_property
+    def each(self) -> tuple[Forecasts, ...]:
+        """Every class against the rest."""
+        return tuple(map(self.one_vs_rest, range(self.probability.shape[-1])))
+
+    @cached_property
+    def averaged(self) -> tuple[Forecasts, ...]:
+        """Every class against the rest, to be averaged over the classes; the same curves."""
+
+        def to_average(place):
+            return replace(
+                self.one_vs_rest(place, averaged=True), curve=lambda: self.each[place].truth
+            )
+
+        return tuple(map(to_average, range(self.probability.shape[-1])))
+
+    @cached_property
+    def truth(self) -> np.ndarray:
+        """The probability of every class given the whole forecast, (S, K, u, C)."""
+        return self.recalibrated()
+
+    @cached_property
+    def prevalence(self) -> np.ndarray:
+        """The share of each class, (S, C)."""
+        return self.weight @ np.eye(self.probability.shape[-1])[self.code]
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Return the mean over the population of values (S, K, u)."""
+        return np.einsum("su,sku->sk", self.weight, values)
+
+    def mean_score(self, score: np.ndarray) -> np.ndarray:
+        """Return the mean (S, K) of a proper score (K, u) of whole forecasts."""
+        wrong = self.probability.argmax(axis=-1) != self.code
+        return _mean_score(self.weight, score, wrong, self.pseudo)
+
+
+def _mean_score(weight, score, wrong, pseudo):
+    """
+    Return means (S, K) of scores (K, u), those of pseudo-examples held within the examples'.
+
+    Pseudo-examples stand at the lowest and the highest forecast, where a loss without a bound would
+    outweigh the sample: they count as the worst and the best score that an example has. Two kinds
+    keep their own. Where no example is ``wrong`` (K, u), by the most probable class, nothing shows
+    what a mistake costs; and if a loss is infinite the mean is, as a forecast of exactly 0 may come
+    true.
+    """
+    if not pseudo:
+        return weight @ score.T
+    examples, prior = score[:, :-pseudo], score[:, -pseudo:]
+    low, high = examples.min(axis=1, keepdims=True), examples.max(axis=1, keepdims=True)
+    mistaken = wrong[:, :-pseudo].any(axis=1, keepdims=True)
+    prior = np.where(mistaken & np.isfinite(prior), np.clip(prior, low, high), prior)
+    infinite = np.isinf(prior).any(axis=1) | np.isinf(examples).any(axis=1)
+    finite = np.nan_to_num(np.concatenate([examples, prior], axis=1), posinf=0.0)
+    return np.where(infinite, np.inf, weight @ finite.T)
+
+
+# The measures, each a formula of a population
 
 _BINS, _MOST = 15, 1000  # of the expected calibration error as it is printed in the literature
 
@@ -278,3 +424,151 @@ def _averages():
 
 AVERAGES = _averages()
 FACTORIES = {"ece_binned": of_bins}
+
+# The area under the ROC curve, and the logistic regression of outcomes on the forecasts' log odds
+
+_CACHED = 30_000  # numbers that a processor's cache holds several arrays of
+_STEPS = 12  # of a logistic regression before it is looked after
+_HALVINGS = 12  # of one of its steps at most
+
+
+def area(forecasts: Forecasts, row: np.ndarray) -> np.ndarray:
+    """Return the area under the ROC curve of one classifier with forecasts (u,), (S,)."""
+    order = np.argsort(row)
+    starts = np.flatnonzero(np.diff(row[order], prepend=-1))
+    outcome = forecasts.outcome[order]
+
+    def of(weight):
+        sides = [weight[:, order] * each for each in (1 - outcome, outcome)]
+        negative, positive = (np.add.reduceat(each, starts, axis=1) for each in sides)
+        below = np.cumsum(negative, axis=1)
+        pairs = below[:, -1] * positive.sum(axis=1)
+        return (positive * (below - negative / 2)).sum(axis=1) / pairs
+
+    return in_blocks(of, forecasts.weight, len(row))
+
+
+def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
+    """Return intercept and slope of the logistic regression on the forecasts' log odds, (S, K)."""
+    weight, outcome = forecasts.weight, forecasts.outcome
+    mean, found = weight.mean(axis=0, keepdims=True), []
+    for odds in log_odds(forecasts.probability):
+        if not fixed and np.ptp(odds) == 0:
+            todo = "ask for brier, log_loss or calibration_in_the_large"
+            raise fail("a slope needs forecasts that differ", ..., "two different ones", todo)
+        given = outcome, odds, fixed
+        start = _logistic(mean, np.array([[0.0], [1.0]]), *given)
+        near = _near(weight, start[:, 0], *given)
+
+        def fit(rows, near=near, given=given):
+            some = slice(rows[0], rows[-1] + 1)
+            return _logistic(weight[some], near[:, some], *given)
+
+        found.append(in_blocks(fit, np.arange(len(weight)), len(odds)))
+    return np.moveaxis(np.array(found), 0, -1)
+
+
+def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
+    """Apply a function to so many rows (S, ...) at a time as a cache holds arrays (s, width) of."""
+    step = max(1, _CACHED // width)
+    parts = [function(rows[first : first + step]) for first in range(0, len(rows), step)]
+    return np.concatenate(parts, axis=-1)
+
+
+def _logistic(weight, start, outcome, odds, fixed):
+    """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
+    given = outcome, odds, fixed
+    at = start
+    for _ in range(_STEPS):
+        step = _step(weight, at, *given)
+        at = at + step
+        if np.abs(step).max() < 1e-3:  # the next one would be its square
+            return at
+    # Of few examples a whole step may go too far, and the next too far back, for ever.
+    far = ~(np.abs(step).max(axis=0) < 1e-3)
+    at[:, far] = _damped(weight[far], np.broadcast_to(start, at.shape)[:, far], *given)
+    return at
+
+
+def _step(weight, at, outcome, odds, fixed):
+    """Return Newton's step of level and slope (2, S)."""
+    truth = expit(at[0][:, None] + at[1][:, None] * odds)
+    rest, spread = weight * (outcome - truth), weight * truth
+    spread -= spread * truth
+    score = np.stack([rest.sum(axis=1), rest @ odds])
+    return _newton(score, (spread @ odds[:, None] ** np.arange(3)).T, fixed)
+
+
+def _damped(weight, at, outcome, odds, fixed):
+    """Return level and slope (2, S) by steps that are halved until they make the fit better."""
+
+    def fit(at):
+        linear = at[0][:, None] + at[1][:, None] * odds
+        return (weight * (outcome * linear - np.logaddexp(0, linear))).sum(axis=1)
+
+    reached = fit(at)
+    for _ in range(3 * _STEPS):
+        step = _step(weight, at, outcome, odds, fixed)
+        for _ in range(_HALVINGS):
+            found = fit(at + step)
+            worse = ~(found >= reached)
+            if not worse.any():
+                break
+            step[:, worse] /= 2
+        better = found > reached
+        at, reached = np.where(better, at + step, at), np.where(better, found, reached)
+        if np.abs(step).max() < 1e-3:
+            break
+    return at
+
+
+def _near(weight, start, outcome, odds, fixed):
+    """Return level and slope (2, S) near those of a logistic regression, by a series at a start."""
+    truth = expit(start[0] + start[1] * odds)
+    first = truth * (1 - truth)
+    terms = [outcome - truth, first, first * (1 - 2 * truth), first * (1 - 6 * first)]
+    columns = [each * odds**power for place, each in enumerate(terms) for power in range(2 + place)]
+    score, first, second, third = np.split((weight @ np.stack(columns, axis=1)).T, [2, 5, 9])
+    step = np.zeros((2, len(weight)))
+
+    def along(moments):
+        return step[0] * moments[:-1] + step[1] * moments[1:]
+
+    for _ in range(4):
+        bent, twice = along(second), along(along(third))
+        rest = score - along(first) - along(bent) / 2 - along(twice) / 6
+        step = step + _newton(rest, first + bent + twice / 2, fixed)
+    close = np.abs(step).max(axis=0) < 1  # else the series is not to be trusted, or none (NaN)
+    return start[:, None] + np.where(close, step, 0.0)
+
+
+def _newton(score, info, fixed):
+    """Return a step of level and slope (2, S), no longer than 2."""
+    if fixed:
+        step = np.clip(score[0] / info[0], -2, 2)
+        return np.stack([step, np.zeros_like(step)])
+    scale = info[0] * info[2] - info[1] ** 2
+    level = (info[2] * score[0] - info[1] * score[1]) / scale
+    slope = (info[0] * score[1] - info[1] * score[0]) / scale
+    return np.stack([level, slope]) / np.maximum(1, np.maximum(np.abs(level), np.abs(slope)) / 2)
+
+
+def log_odds(probability: np.ndarray) -> np.ndarray:
+    """
+    Return the log odds of forecasts (K, u), finite.
+
+    An exact 0 or 1 lies one standard deviation of the others beyond the most extreme of them.
+    """
+    with np.errstate(divide="ignore"):
+        odds = np.log(probability) - np.log1p(-probability)
+    finite = np.isfinite(odds)
+    kept = np.where(finite, odds, 0.0)
+    number = np.maximum(finite.sum(axis=-1, keepdims=True), 1)
+    mean = kept.sum(axis=-1, keepdims=True) / number
+    spread = np.sqrt((finite * (kept - mean) ** 2).sum(axis=-1, keepdims=True) / number)
+    spread = np.where(spread > 0, spread, 1.0)
+    low = np.where(finite, odds, np.inf).min(axis=-1, keepdims=True)
+    high = np.where(finite, odds, -np.inf).max(axis=-1, keepdims=True)
+    none = ~finite.any(axis=-1, keepdims=True)
+    low, high = np.where(none, 0.0, low), np.where(none, 0.0, high)
+    return np.clip(odds, low - spread, high + spread)

@@ -15,7 +15,7 @@ from bayescm.direct.calibration import calibration
 from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.evidence.scored.probabilities import from_probabilities
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.forecasts import ClassForecasts, Forecasts
+from bayescm.measures.probabilities import ClassForecasts, Forecasts
 from bayescm.simulation import Experiment, generator
 
 # All measures of three and of six classes. The logs of the forecasts are normal with standard

@@ -14,8 +14,8 @@ from bayescm.direct import drifting
 from bayescm.evidence import from_cells, from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.defaults import WATCHED
-from bayescm.measures.forecasts import Forecasts
 from bayescm.measures.labelled import of_variable
+from bayescm.measures.probabilities import Forecasts
 from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses
 from bayescm.online.forecasts import estimates
 from bayescm.online.forecasts.rules import TOLERANCE, evaluate_rules

@@ -14,7 +14,7 @@ from bayescm.classical.probabilities import isotonic_band
 from bayescm.direct.calibration import calibration
 from bayescm.evidence.scored.probabilities import from_probabilities
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.forecasts import Forecasts
+from bayescm.measures.probabilities import Forecasts
 from bayescm.simulation import Experiment, generator
 
 # Proper scores, recalibration and the curve. The log odds of the forecasts are normal with standard

@@ -7,7 +7,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 import bayescm as bcm
 from bayescm.measures import resolve
-from bayescm.measures.forecasts import Forecasts, recalibration
+from bayescm.measures.probabilities import Forecasts, recalibration
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 from bayescm.direct.probabilities.population import draw_shares
 from bayescm.direct.probabilities.sites import Sites
-from bayescm.measures.forecasts import Forecasts
 from bayescm.measures.measure import Curved
+from bayescm.measures.probabilities import Forecasts
 from bayescm.validate import fail
 
 type Asked = Sequence[Callable]

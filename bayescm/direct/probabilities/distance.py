@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from bayescm.distributions.discrete import Empirical
-from bayescm.measures.forecasts import Forecasts
+from bayescm.measures.probabilities import Forecasts
 
 _PLACES, _GROUPS = 50, 400  # of a band; of neighbouring forecasts
 _CERTAIN, _DRAWS = 2.0, 2000

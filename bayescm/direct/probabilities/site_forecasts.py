@@ -21,7 +21,7 @@ from bayescm.direct.probabilities.population import neighbours
 from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.probabilities.sites import SPREAD, Sites
 from bayescm.distributions.discrete import Empirical
-from bayescm.measures.forecasts import Forecasts, log_odds
+from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.validate import fail
 
 _FEW_SITES, _FEW = 5, 10

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from bayescm.direct.probabilities.nodes import nodes
-from bayescm.measures.forecasts import in_blocks
+from bayescm.measures.probabilities import in_blocks
 
 # Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'
 # log odds; and of the scale of the walk (Rayleigh).

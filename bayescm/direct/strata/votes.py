@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import log_ndtr, logsumexp, ndtri
 
-from bayescm.evidence.judged.raters import FEW_GOLD
+from bayescm.evidence.raters import FEW_GOLD
 from bayescm.validate import fail
 
 _ROUNDS, _NODES = 200, 15

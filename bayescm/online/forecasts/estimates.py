@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from bayescm.measures.forecasts import Forecasts
+from bayescm.measures.probabilities import Forecasts
 
 _STEP = 1e-3  # of the numerical derivative
 _PRIOR = 1.0  # examples, over all bins
