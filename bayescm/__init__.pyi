@@ -36,10 +36,10 @@ from .evidence import read as read
 from .evidence.cross_validation import cross_confusion as cross_confusion
 from .evidence.learners.pairs import cross_outcomes as cross_outcomes
 from .evidence.outcomes import from_classifiers as from_classifiers
+from .evidence.results import from_results as from_results
 from .evidence.scored.attempts import from_attempts as from_attempts
 from .evidence.scored.frames import from_scored_frame as from_scored_frame
 from .evidence.scored.probabilities import from_probabilities as from_probabilities
-from .evidence.scored.results import from_results as from_results
 from .evidence.scored.scores import from_scores as from_scores
 from .integrations import mlflow as mlflow
 from .integrations import sklearn as sklearn

@@ -27,7 +27,7 @@ from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.paired_areas import placement_covariance
 from bayescm.direct.scores import arrays
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.evidence.scored.slices import slice_name
+from bayescm.evidence.slices import slice_name
 from bayescm.validate import (
     check_choice,
     check_is,

@@ -20,7 +20,7 @@ from scipy.special import chdtrc, fdtrc
 from scipy.stats import rankdata, studentized_range
 
 from bayescm.distributions.decision import check_rope
-from bayescm.evidence.scored.results import as_results
+from bayescm.evidence.results import as_results
 from bayescm.measures.catalogue import is_loss
 from bayescm.validate import check_prob, check_seed, check_whole, fail
 

@@ -261,7 +261,7 @@ def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
     """Return the results in a file: one measure of every classifier on every data set."""
     from bayescm.evidence.files import File
     from bayescm.evidence.reading import read_columns
-    from bayescm.evidence.scored.results import from_results
+    from bayescm.evidence.results import from_results
 
     if measures is not None and len(measures) > 1:
         raise fail("results are of one measure", measures, "one --measure", "ask one by one")

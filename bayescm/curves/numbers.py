@@ -12,7 +12,7 @@ from bayescm.direct.roc import curve
 from bayescm.direct.scores import arrays
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.scores import as_scores
-from bayescm.evidence.scored.slices import slice_name
+from bayescm.evidence.slices import slice_name
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 # Blocks that a number needs; the area corrects for what is inside a block, the others do not.

@@ -10,9 +10,9 @@ from bayescm.evidence.judged.partly_labelled import (
     from_partly_labelled,
     from_partly_labelled_counts,
 )
-from bayescm.evidence.judged.raters import from_raters
 from bayescm.evidence.matrices import combine, from_cells, from_matrix
 from bayescm.evidence.predictions import from_predictions
+from bayescm.evidence.raters import from_raters
 from bayescm.evidence.reading import read
 from bayescm.evidence.scored.rescored import at_prevalence
 

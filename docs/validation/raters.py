@@ -16,8 +16,8 @@ from bayescm.answers.interval import interval
 from bayescm.answers.raters.agreement import agreement
 from bayescm.direct.noisy_labels import noisy_labels
 from bayescm.evidence import at_prevalence, from_matrix, from_raters
-from bayescm.evidence.judged.raters import tabulated
 from bayescm.evidence.outcomes import from_classifiers
+from bayescm.evidence.raters import tabulated
 from bayescm.measures.agreement import EVERY, Labelled
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment

@@ -13,7 +13,7 @@ from bayescm.answers.learners.best import best
 from bayescm.answers.ranking.ranks import ranks
 from bayescm.evidence.matrices import from_matrix
 from bayescm.evidence.outcomes import from_classifiers
-from bayescm.evidence.scored.results import from_results
+from bayescm.evidence.results import from_results
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Repeated, Replications
 

@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.judged.raters import as_ratings, tabulated
+from bayescm.evidence.raters import as_ratings, tabulated
 from bayescm.measures.agreement import AMONG_ALL, EVERY, Labelled
 from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
 

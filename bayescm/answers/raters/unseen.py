@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.answers.summary import summary
 from bayescm.direct.noisy_labels import noisy_labels
-from bayescm.evidence.judged.raters import as_ratings
+from bayescm.evidence.raters import as_ratings
 from bayescm.validate import check_seed, fail
 
 _DRAWS = 2000

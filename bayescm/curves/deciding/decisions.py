@@ -13,7 +13,7 @@ from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scored.probabilities import check_chances
 from bayescm.evidence.scored.rescored import at_prevalence
-from bayescm.evidence.scored.slices import check_one_sample
+from bayescm.evidence.slices import check_one_sample
 from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
 
 _DEFAULT = np.arange(1, 100) / 100

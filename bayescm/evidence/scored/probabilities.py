@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.scored.scores import as_scores, scored
-from bayescm.evidence.scored.slices import check_one_sample
+from bayescm.evidence.slices import check_one_sample
 from bayescm.validate import check_reals, fail
 
 # By how much the probabilities of an example may miss 1: what two or three printed digits leave.

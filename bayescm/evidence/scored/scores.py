@@ -22,7 +22,7 @@ from bayescm.evidence.labels import (
     columns_in_order,
     obvious,
 )
-from bayescm.evidence.scored.slices import check_classes, slices_of
+from bayescm.evidence.slices import check_classes, slices_of
 from bayescm.evidence.tabulate import check_weights
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
