@@ -33,11 +33,11 @@ from .evidence import from_partly_labelled as from_partly_labelled
 from .evidence import from_predictions as from_predictions
 from .evidence import from_raters as from_raters
 from .evidence import read as read
+from .evidence.attempts import from_attempts as from_attempts
 from .evidence.cross_validation import cross_confusion as cross_confusion
 from .evidence.learners.pairs import cross_outcomes as cross_outcomes
 from .evidence.outcomes import from_classifiers as from_classifiers
 from .evidence.results import from_results as from_results
-from .evidence.scored.attempts import from_attempts as from_attempts
 from .evidence.scored.frames import from_scored_frame as from_scored_frame
 from .evidence.scored.probabilities import from_probabilities as from_probabilities
 from .evidence.scored.scores import from_scores as from_scores

@@ -283,9 +283,8 @@ def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
 
 def attempts(options: Any) -> Any:
     """Return the attempts in a file with one row per answer, those of several systems together."""
+    from bayescm.evidence.attempts import from_attempts, together, truth_by_item
     from bayescm.evidence.reading import read_columns
-    from bayescm.evidence.scored.answers import truth_by_item
-    from bayescm.evidence.scored.attempts import from_attempts, together
 
     item, system, by = options.item, options.get("system"), options.keywords("attempt", "group")
     places = [*by.values(), *([] if system is None else [system])]

@@ -30,7 +30,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.frames import Frame
 from bayescm.direct.shares import NARROW, SUPPORT, WIDE, Mixture, gibbs, maximised, of_items
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.scored.attempts import as_attempts
+from bayescm.evidence.attempts import as_attempts
 from bayescm.measures.attempts import Rates
 from bayescm.measures.measure import Repeated
 from bayescm.validate import fail

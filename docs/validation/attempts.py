@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.special import ndtr
 from scipy.stats import beta
 
-from bayescm.evidence.scored.attempts import from_attempts
+from bayescm.evidence.attempts import from_attempts
 from bayescm.measures.attempts import Rates
 from bayescm.measures.catalogue import resolve
 from bayescm.posterior.route import posterior_of

@@ -7,6 +7,7 @@ Attempts are an ``xr.Dataset`` with ``correct`` ([classifier,] item, attempt): 1
 Items that come in clusters have a coord ``group`` (item).
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,8 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.labels import check_no_missing_text
-from bayescm.evidence.scored.answers import check_answers, codes_of, objects, truth_of
+from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
 from bayescm.validate import check_row_order, fail, no_numbers, unmasked
 
@@ -112,48 +112,7 @@ def from_attempts(
     )
 
 
-def _grouped(table, groups):
-    """Return a table whose items know their group."""
-    if groups is None:
-        return table
-    items, names = groups
-    check_sizes({"item": len(items), "group": len(names)})
-    known = pd.DataFrame({"item": items, "group": names})
-    if known["group"].isna().any():
-        todo = "give items that stand by themselves a group of their own"
-        raise fail("an item has no group", known[known["group"].isna()]["item"].iloc[0], "", todo)
-    pairs = known.drop_duplicates()
-    todo = "give items that stand by themselves a group of their own, or rename it"
-    check_no_missing_text(pairs["group"], "a group", todo)
-    twice = pairs[pairs["item"].duplicated(keep=False)]
-    if len(twice):
-        where, *_ = twice["item"]
-        both = twice[twice["item"] == where]["group"].tolist()
-        todo = "name the larger of groups that are nested, or give the items labels of their own"
-        raise fail(f"item {where} is in several groups", both, "one group", todo)
-    own = pairs.set_index("item")["group"].loc[table["item"].values].to_numpy()
-    return table.assign_coords(group=("item", own))
-
-
-def together(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
-    """Return the attempts of several systems at the same items."""
-    if not parts:
-        raise fail("no systems", {}, "one or more", 'pass {"a": table}')
-    items = [set(each["item"].values.tolist()) for each in parts.values()]
-    if any(each != items[0] for each in items):
-        todo = "give all systems the same items, in rows of the same labels"
-        strange = next(name for name, own in zip(parts, items, strict=True) if own != items[0])
-        raise fail(f"{strange} answered other items than {next(iter(parts))}", ..., "", todo)
-    index = pd.Index(list(parts), name="classifier")
-    return as_attempts(xr.concat(list(parts.values()), index, join="outer"))
-
-
-def _check_same_order(parts):
-    """Raise where the right answers would be laid beside items in another order."""
-    orders = [each["item"].values.tolist() for each in parts.values()]
-    if any(each != orders[0] for each in orders):
-        todo = "pass truth by item: truth={'a': 4, 'b': 7}"
-        raise fail("the systems have their items in different orders", ..., "", todo)
+# Tables of right and wrong answers, from tables and from rows
 
 
 def _table(values, passing, truth):
@@ -259,6 +218,171 @@ def _grades(passing):
     return list(passing)
 
 
+# Groups of items, and several systems
+
+
+def _grouped(table, groups):
+    """Return a table whose items know their group."""
+    if groups is None:
+        return table
+    items, names = groups
+    check_sizes({"item": len(items), "group": len(names)})
+    known = pd.DataFrame({"item": items, "group": names})
+    if known["group"].isna().any():
+        todo = "give items that stand by themselves a group of their own"
+        raise fail("an item has no group", known[known["group"].isna()]["item"].iloc[0], "", todo)
+    pairs = known.drop_duplicates()
+    todo = "give items that stand by themselves a group of their own, or rename it"
+    check_no_missing_text(pairs["group"], "a group", todo)
+    twice = pairs[pairs["item"].duplicated(keep=False)]
+    if len(twice):
+        where, *_ = twice["item"]
+        both = twice[twice["item"] == where]["group"].tolist()
+        todo = "name the larger of groups that are nested, or give the items labels of their own"
+        raise fail(f"item {where} is in several groups", both, "one group", todo)
+    own = pairs.set_index("item")["group"].loc[table["item"].values].to_numpy()
+    return table.assign_coords(group=("item", own))
+
+
+def together(parts: Mapping[Any, xr.Dataset]) -> xr.Dataset:
+    """Return the attempts of several systems at the same items."""
+    if not parts:
+        raise fail("no systems", {}, "one or more", 'pass {"a": table}')
+    items = [set(each["item"].values.tolist()) for each in parts.values()]
+    if any(each != items[0] for each in items):
+        todo = "give all systems the same items, in rows of the same labels"
+        strange = next(name for name, own in zip(parts, items, strict=True) if own != items[0])
+        raise fail(f"{strange} answered other items than {next(iter(parts))}", ..., "", todo)
+    index = pd.Index(list(parts), name="classifier")
+    return as_attempts(xr.concat(list(parts.values()), index, join="outer"))
+
+
+def _check_same_order(parts):
+    """Raise where the right answers would be laid beside items in another order."""
+    orders = [each["item"].values.tolist() for each in parts.values()]
+    if any(each != orders[0] for each in orders):
+        todo = "pass truth by item: truth={'a': 4, 'b': 7}"
+        raise fail("the systems have their items in different orders", ..., "", todo)
+
+
+# Answers and their truth: 0 for the right one, 1, 2, ... for the wrong ones, NaN for none
+
+
+def objects(values: Any) -> np.ndarray:
+    """Return answers as they are; of a list of texts and NaN numpy would make texts alone."""
+    return np.asarray(values if hasattr(values, "__array__") else np.array(values, object), object)
+
+
+def truth_of(truth: Any, items: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    """
+    Return the right answer of every item.
+
+    Parameters
+    ----------
+    truth : mapping of item to answer, Series or array_like
+        By item a mapping, or a Series that is labelled; otherwise one for every item, or with rows
+        one beside every answer.
+    items : ndarray, shape (I,)
+        The labels of the items.
+    rows : ndarray, shape (n,), optional
+        The place of the item of every answer.
+    """
+    if isinstance(truth, str) or not isinstance(truth, Iterable):
+        todo = "pass one for each item, or a mapping from items to right answers"
+        raise fail("truth is one answer", truth, "a sequence or a mapping", todo, TypeError)
+    labelled = isinstance(truth, pd.Series) and (
+        not isinstance(truth.index, pd.RangeIndex) or set(truth.index) == set(items)
+    )
+    beside = np.arange(len(items)) if rows is None else rows
+    if isinstance(truth, Mapping) or (labelled and rows is None):
+        known = pd.Series(truth, dtype=object)
+        if (twice := known.index.duplicated()).any():
+            raise _twice(known.index[twice][0], known[known.index[twice][0]].tolist())
+        right, beside = known.reindex(pd.Index(items)).to_numpy(), np.arange(len(items))
+    else:
+        right = objects(unmasked(truth, "truth"))
+        if right.ndim != 1:
+            todo = "pass the right answer of each item, or one beside every answer and item="
+            raise fail("truth is a table", right.shape, "one axis", todo)
+        check_sizes({"truth": len(right), "items" if rows is None else "item": len(beside)})
+    if (missing := pd.isna(right)).any():
+        todo = "leave the item out, or give its right answer"
+        raise fail("an item has no truth", items[beside[missing][0]], "one for each item", todo)
+    pairs = pd.DataFrame({"item": beside, "code": factorize("truth", right)[0]}).drop_duplicates()
+    if (more := pairs["item"].duplicated()).any():
+        place = pairs["item"][more].iloc[0]
+        raise _twice(items[place], right[pairs.index[pairs["item"] == place]].tolist())
+    return right[pairs.sort_values("item").index]
+
+
+def truth_by_item(truth: Any, item: Any) -> dict:
+    """Return the right answer by item of columns that hold it beside every answer."""
+    codes, labels = factorize("item", np.asarray(item, object))
+    return dict(zip(labels, truth_of(truth, np.array(labels, object), codes), strict=True))
+
+
+def _twice(item, both):
+    todo = "give each item one right answer; map answers that mean the same to one of them first"
+    return fail(f"item {item} has several truths", both, "one right answer", todo)
+
+
+def codes_of(answers: np.ndarray, item: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """
+    Return 0 for answers (n,) that are right, 1, 2, ... for wrong ones by item, NaN for none.
+
+    Parameters
+    ----------
+    answers : ndarray of object, shape (n,)
+    item : ndarray of int, shape (n,)
+    truth : ndarray of object, shape (I,)
+    """
+    made = ~pd.isna(answers)
+    _check_alike(answers[made], truth)
+    codes, _ = factorize("answers", np.concatenate([truth, answers[made]]))
+    right, codes = codes[: len(truth)], codes[len(truth) :]
+    frame = pd.DataFrame({"item": item[made], "code": codes})
+    wrong = frame[codes != right[item[made]]]
+    kinds = wrong.drop_duplicates()
+    kinds = kinds.assign(number=kinds.groupby("item").cumcount() + 1.0)
+    found = np.full(len(answers), np.nan)
+    number = frame.merge(kinds, how="left", on=["item", "code"])["number"]
+    found[made] = number.fillna(0).to_numpy()
+    return found
+
+
+def _check_alike(answers, truth):
+    """Raise or warn where equality would say what is not so: of texts and numbers, or rounded."""
+    large = [x for x in [*answers, *truth] if _is_large(x)]
+    rounded = [x for x in large if isinstance(x, (float, np.floating))]
+    if 0 < len(rounded) < len(large):
+        got = next((x, rounded[0]) for x in large if not isinstance(x, (float, np.floating)))
+        todo = "keep all of them as integers, or as text"
+        what = "answers and truth are whole numbers and floats beyond 2**53, which skip some"
+        raise fail(what, got, "one type", todo)
+    blank = [x for x in answers if isinstance(x, str) and x in MISSING_TEXTS]
+    if blank and not any(isinstance(x, str) and x in MISSING_TEXTS for x in truth):
+        warnings.warn(
+            f"{len(blank)} of {len(answers)} answers are the text {blank[0]!r}, which a missing "
+            "value becomes as text, and are taken for wrong ones. Pass None for attempts that were "
+            "not made.",
+            stacklevel=4,
+        )
+    texts = [{isinstance(each, str) for each in values} for values in (answers, truth)]
+    if texts[0] and not texts[0] & texts[1]:
+        todo = "bring both to the same type, such as answers.astype(str) and truth.astype(str)"
+        got = (answers[0], truth[0])
+        raise fail("answers and truth are texts and numbers", got, "both the same", todo)
+
+
+def _is_large(x: Any) -> bool:
+    """Say whether a number is so large that a float64 skips whole numbers."""
+    number = isinstance(x, (int, float, np.integer, np.floating))
+    return number and 2**53 <= abs(x) < np.inf
+
+
+# The check on entry
+
+
 def is_attempts(evidence: Any) -> bool:
     """Say whether evidence is repeated answers."""
     return isinstance(evidence, xr.Dataset) and "attempt" in evidence.dims
@@ -291,3 +415,16 @@ def as_attempts(evidence: xr.Dataset) -> xr.Dataset:
             todo = "give all systems the same groups: from_attempts({...}, group=group)"
             raise fail("systems disagree on the groups of items", ..., "one for each item", todo)
     return evidence
+
+
+def check_answers(evidence: xr.Dataset) -> None:
+    """Raise where the answers of attempts and what is right of them disagree."""
+    right, answer = evidence["correct"], evidence["answer"]
+    if answer.dims == right.dims:
+        code = answer.values
+        known = np.where(np.isnan(code), np.nan, code == 0)
+        whole = np.isnan(code) | ((code >= 0) & (code == np.round(code)))
+        if whole.all() and np.array_equal(known, right.values, equal_nan=True):
+            return
+    todo = 'use from_attempts(answers, truth=truth), or leave them out: drop_vars("answer")'
+    raise fail("correct and answer disagree", ..., "answer 0 where correct is 1", todo)
