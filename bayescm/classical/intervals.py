@@ -21,9 +21,8 @@ import xarray as xr
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from bayescm.classical.max_z import max_abs_z
-from bayescm.evidence.counts import as_counts, classes
+from bayescm.evidence.counts import as_counts, classes, known_shares, with_shares
 from bayescm.evidence.joint_cells import arrays, pour
-from bayescm.evidence.matrices import known_shares, with_shares
 from bayescm.evidence.outcomes import as_outcomes, counts_of
 from bayescm.measures.labelled import check_pairs
 from bayescm.measures.labelled import kernels as as_kernels

@@ -18,7 +18,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.predictive import enumerated
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.beta import Beta, PointMass
-from bayescm.evidence.matrices import with_shares
+from bayescm.evidence.counts import with_shares
 from bayescm.validate import fail
 
 

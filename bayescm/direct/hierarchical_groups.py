@@ -25,8 +25,7 @@ from bayescm.direct.groups.covariates import design_of
 from bayescm.direct.groups.grouped_outcomes import grouped_outcomes
 from bayescm.direct.groups.plug_in import at_reference, average_cells, typical_cells
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.evidence.counts import CELLS
-from bayescm.evidence.matrices import with_shares
+from bayescm.evidence.counts import CELLS, with_shares
 from bayescm.validate import fail
 
 _FEWEST, _MOST = 500, 1e6  # draws of all groups; draws times groups

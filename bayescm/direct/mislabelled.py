@@ -20,9 +20,8 @@ from bayescm.direct.groups.importance import explore
 from bayescm.direct.strata.label_errors import HALF, LabelErrors, Shares, label_errors, unit
 from bayescm.direct.strata.tables import Strata
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import abstains, is_outcomes
+from bayescm.evidence.counts import abstains, is_outcomes, known_shares
 from bayescm.evidence.joint_cells import arrays
-from bayescm.evidence.matrices import known_shares
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import fail
 

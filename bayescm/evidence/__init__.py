@@ -4,13 +4,12 @@ Evidence: labelled counts from cells, matrices, predictions, tables and files.
 What counts are, and the check that every public function makes on entry, is in ``counts``.
 """
 
-from bayescm.evidence.counts import align, as_counts, positive
+from bayescm.evidence.counts import align, as_counts, combine, from_cells, from_matrix, positive
 from bayescm.evidence.frames import from_frame
 from bayescm.evidence.judged.partly_labelled import (
     from_partly_labelled,
     from_partly_labelled_counts,
 )
-from bayescm.evidence.matrices import combine, from_cells, from_matrix
 from bayescm.evidence.predictions import from_predictions
 from bayescm.evidence.raters import from_raters
 from bayescm.evidence.reading import read

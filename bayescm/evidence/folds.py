@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from bayescm.evidence.counts import CELLS, DESIGN
+from bayescm.evidence.counts import CELLS, DESIGN, with_design
 from bayescm.validate import fail
 
 # The dims of a cross-validation: its models have one posterior for all of their members.
@@ -170,20 +170,3 @@ def check_series(counts: xr.DataArray, *, batches: bool = True) -> None:
             f"two classes and dims {('step', *CELLS)}",
             "name the axis of time: from_matrix(tables, dims=('step',)), or by={'step': week}",
         )
-
-
-def with_design(counts: xr.DataArray) -> xr.DataArray:
-    """Add what the folds of one cross-validation say about its design, where it is not given."""
-    if counts.sizes.get("fold", 1) < 2:
-        return counts
-    totals = counts.transpose("fold", ..., *CELLS).values.sum(axis=-1)
-    sizes = totals.sum(axis=-1)
-    if (sizes == 0).any():
-        todo = "give every repeat the same folds, or drop incomplete ones"
-        raise fail("ragged folds: some have no examples", sizes, "examples in every fold", todo)
-    design = {
-        "n_folds": counts.sizes["fold"],
-        "test_share": 1 / counts.sizes["fold"],
-        "fixed_totals": bool((np.ptp(totals, axis=0) <= 1).all()),
-    }
-    return counts.assign_coords({k: v for k, v in design.items() if k not in counts.coords})

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import is_outcomes, make_counts
-from bayescm.evidence.folds import with_design
+from bayescm.evidence.counts import is_outcomes, make_counts, with_design
 from bayescm.evidence.joint_cells import arrays, pour
 from bayescm.evidence.labels import as_labels, default_labels, obvious
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize

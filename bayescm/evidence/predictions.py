@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import DESIGN, as_counts, make_counts
-from bayescm.evidence.folds import with_design
+from bayescm.evidence.counts import DESIGN, as_counts, make_counts, with_design
 from bayescm.evidence.tabulate import check_weights, tabulate
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.counts import from_cells, from_matrix
 from bayescm.evidence.engines import NUMBER
 from bayescm.evidence.files import Columns, File, as_numbers, as_places
 from bayescm.evidence.frames import check_labels, from_frame
-from bayescm.evidence.matrices import from_cells, from_matrix
 from bayescm.evidence.predictions import column_of
 from bayescm.validate import fail
 

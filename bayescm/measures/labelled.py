@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, abstains, as_counts, classes, positive
-from bayescm.evidence.matrices import known_shares, with_shares
+from bayescm.evidence.counts import (
+    CELLS,
+    abstains,
+    as_counts,
+    classes,
+    known_shares,
+    positive,
+    with_shares,
+)
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.measures.catalogue import Measure, among, names, resolve
 from bayescm.measures.measure import bound, with_abstentions

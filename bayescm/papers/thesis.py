@@ -24,7 +24,7 @@ from bayescm.answers.interval import interval
 from bayescm.classical.clusters import effective_counts
 from bayescm.classical.intervals import proportion
 from bayescm.direct import hierarchical_groups
-from bayescm.evidence.matrices import from_matrix
+from bayescm.evidence.counts import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.papers import run_experiment
 from bayescm.simulation import Experiment, Method

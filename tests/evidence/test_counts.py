@@ -17,7 +17,7 @@ from bayescm.evidence import (
     from_matrix,
     positive,
 )
-from bayescm.evidence.folds import with_design
+from bayescm.evidence.counts import with_design
 from bayescm.posterior.route import default_model
 
 distributions = settings(deadline=None, derandomize=True, max_examples=50)

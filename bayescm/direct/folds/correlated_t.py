@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from bayescm.direct.base import Posterior
 from bayescm.distributions.differences import StudentT
-from bayescm.evidence.counts import CELLS
+from bayescm.evidence.counts import CELLS, known_shares, with_shares
 from bayescm.evidence.folds import FOLDS, overlap, stack
-from bayescm.evidence.matrices import known_shares, with_shares
 from bayescm.validate import fail
 
 
