@@ -22,8 +22,7 @@ from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from bayescm.classical.max_z import max_abs_z
 from bayescm.evidence.counts import as_counts, classes, known_shares, with_shares
-from bayescm.evidence.joint_cells import arrays, pour
-from bayescm.evidence.outcomes import as_outcomes, counts_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, counts_of, pour
 from bayescm.measures.labelled import check_pairs
 from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.validate import (

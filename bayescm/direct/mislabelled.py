@@ -21,8 +21,7 @@ from bayescm.direct.strata.label_errors import HALF, LabelErrors, Shares, label_
 from bayescm.direct.strata.tables import Strata
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import abstains, is_outcomes, known_shares
-from bayescm.evidence.joint_cells import arrays
-from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.validate import fail
 
 # Rates of errors drawn, each with several shares; points that find them, on a coarser grid.

@@ -17,8 +17,7 @@ from bayescm.direct.groups.joint_table import base_measure, draw_hits, draw_prio
 from bayescm.distributions import dirichlet
 from bayescm.distributions.paired import discordant
 from bayescm.evidence.counts import abstains
-from bayescm.evidence.joint_cells import added, arrays, pour
-from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.evidence.outcomes import added, arrays, as_outcomes, pour, tables_of
 from bayescm.measures.next_tables import next_counts
 from bayescm.validate import fail
 

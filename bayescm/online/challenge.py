@@ -17,8 +17,7 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 
 from bayescm.direct.paired_outcomes import paired_outcomes
-from bayescm.evidence.joint_cells import arrays
-from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.measures.labelled import kernels
 from bayescm.online.encoding import check_name
 from bayescm.online.ledger import Ledger, LedgerClient

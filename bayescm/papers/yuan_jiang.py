@@ -36,7 +36,7 @@ from bayescm.classical.max_z import max_abs_z
 from bayescm.direct.arguments import labelled
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
-from bayescm.evidence.joint_cells import pour
+from bayescm.evidence.outcomes import pour
 from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import SOURCES, find_file
 from bayescm.simulation import Repeated, Replications

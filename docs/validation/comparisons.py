@@ -14,8 +14,7 @@ from bayescm.answers.joint import joint_interval
 from bayescm.classical.paired import tango, wald
 from bayescm.direct import hierarchical_rows
 from bayescm.distributions.paired import discordant
-from bayescm.evidence.joint_cells import pour
-from bayescm.evidence.outcomes import counts_of
+from bayescm.evidence.outcomes import counts_of, pour
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment, Method, Repeated
 from validation.counts import (

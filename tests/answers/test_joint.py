@@ -12,7 +12,7 @@ from bayescm.answers.joint import envelope
 from bayescm.classical import delta
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
-from bayescm.evidence.joint_cells import pour
+from bayescm.evidence.outcomes import pour
 from bayescm.measures import resolve
 
 MEASURES = ["f1", "accuracy", "precision", "recall"]

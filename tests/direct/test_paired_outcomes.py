@@ -11,7 +11,7 @@ import bayescm as bcm
 from bayescm import direct
 from bayescm.direct.groups import joint_table
 from bayescm.direct.paired_outcomes import PairedOutcomes
-from bayescm.evidence.joint_cells import pour
+from bayescm.evidence.outcomes import pour
 from bayescm.measures import resolve
 
 SIZE = 20_000

@@ -12,8 +12,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.joint_table import base_measure, own_priors
 from bayescm.direct.groups.plug_in import average_cells
-from bayescm.evidence.joint_cells import arrays, pour
-from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, pour, tables_of
 from bayescm.validate import fail
 
 _MOST = 100
