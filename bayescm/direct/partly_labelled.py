@@ -21,8 +21,8 @@ from bayescm.direct.strata.even import even_betas
 from bayescm.direct.strata.tables import Strata
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, abstains, is_outcomes
-from bayescm.evidence.judged.classifiers import by_stratum
 from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.evidence.partly_labelled import by_stratum
 from bayescm.validate import check_counts, fail
 
 _STEP = 1e-5  # of a numerical derivative

@@ -6,7 +6,7 @@ What counts are, and the check that every public function makes on entry, is in 
 
 from bayescm.evidence.counts import align, as_counts, combine, from_cells, from_matrix, positive
 from bayescm.evidence.frames import from_frame
-from bayescm.evidence.judged.partly_labelled import (
+from bayescm.evidence.partly_labelled import (
     from_partly_labelled,
     from_partly_labelled_counts,
 )

@@ -18,9 +18,9 @@ from uuid import uuid4
 import numpy as np
 import pandas as pd
 
+from bayescm.evidence.addresses import at_hand
 from bayescm.evidence.engines import NUMBER, TYPED, plain, stored
 from bayescm.evidence.labels import check_exact
-from bayescm.evidence.stored.addresses import at_hand
 from bayescm.validate import fail
 
 # Rows in memory at a time; labels that a column may hold; bytes that a line of text may have.

@@ -10,8 +10,8 @@ import bayescm as bcm
 from bayescm.answers.asking import ASKED
 from bayescm.evidence.attempts import is_attempts
 from bayescm.evidence.counts import CELLS, as_counts, positive
-from bayescm.evidence.judged.as_classifier import judge_as_classifier, of_classifiers
 from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers
 from bayescm.evidence.results import is_results
 from bayescm.planning.labels import labels_worth
 from bayescm.posterior.route import default_model, members_of, posterior_of

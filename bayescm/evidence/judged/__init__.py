@@ -1,1 +1,0 @@
-"""Evidence whose truth is known in part: judges, and several people who label."""

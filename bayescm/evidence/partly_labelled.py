@@ -1,0 +1,706 @@
+"""
+Evidence of which people labelled a part, and a judge all of it.
+
+Of one classifier these are counts (..., judge, actual, predicted) of the labelled examples by
+stratum, that is what the judge said and the examples were chosen by; the coord ``unlabelled``
+(..., judge, predicted) counts the others. Of several classifiers they are outcomes by stratum,
+``counts`` (..., judge, outcome), with the coords ``unlabelled`` (..., judge, answers) and
+``answered`` (classifier, answers) beside those of outcomes.
+"""
+
+import math
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import CELLS, abstains, as_counts, make_counts
+from bayescm.evidence.labels import (
+    as_labels,
+    check_exact,
+    check_no_dates,
+    check_no_missing_text,
+    default_labels,
+)
+from bayescm.evidence.outcomes import as_outcomes, from_classifiers
+from bayescm.evidence.tabulate import (
+    Axis,
+    axes_of,
+    check_one_axis,
+    check_sizes,
+    column,
+    factorize,
+    in_a_row,
+    tabulate,
+)
+from bayescm.validate import check_choice, check_counts, check_row_order, fail
+
+
+def from_partly_labelled(
+    actual: Any,
+    predicted: Any = None,
+    judge: Any = None,
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    abstain: Hashable | None = None,
+    design: Any = None,
+    transfer: Literal["errors"] | None = None,
+    by: Mapping[str, Any] | None = None,
+) -> xr.DataArray | xr.Dataset:
+    """
+    Return counts of examples that a judge has seen, and of which people labelled some.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,)
+        True labels; missing (None, NaN, NA) where nobody labelled.
+    predicted : array_like, shape (n,), or mapping of these, optional
+        What the classifier said; of several, by name, to `compare` them. Without it the judge's
+        labels take its place (the scalar coord ``classified`` says so), and the measure to ask for
+        is a rate: ``"prevalence"``, how common the positive class truly is.
+    judge : array_like, shape (n,), or mapping of these, optional
+        What a judge said of every example: labels of any kind, or a score, which is cut at its
+        quantiles into two to five parts, of ten labels each or more. Of several judges each
+        combination is a stratum.
+    labels : sequence, optional
+        All classes; by default those in ``actual`` and ``predicted``.
+    positive : label, optional
+        The positive class; obvious for the labels {0, 1} and {False, True}.
+    abstain : label, optional
+        The answer that is none, as in `bayescm.from_predictions`.
+    design : array_like, shape (n,), or mapping of these, optional
+        What else the examples to be labelled were chosen by, such as the site or the month:
+        within each of its values, too, the labelled ones are taken for a random choice.
+    transfer : {"errors"}, optional
+        Where the labelled examples come from elsewhere, with another prevalence: only the error
+        rates of judge and classifier carry over, and the default model is ``transferred_errors``.
+        The answers are of the population of the unlabelled examples. Of one classifier, at most.
+    by : mapping of str to array_like (n,), optional
+        Leading dims: ``{"sex": sex}``. Each slice has its own labels and its own answer.
+
+    Returns
+    -------
+    DataArray, dims (..., judge, actual, predicted), or Dataset for a mapping of classifiers
+        The labelled examples. The coord ``unlabelled`` (judge, predicted) counts the others. Of
+        several classifiers outcomes as `bayescm.from_classifiers` returns them, of which
+        ``unlabelled`` (stratum) counts the examples without a label. The default model of both is
+        ``partly_labelled``; it takes the labelled examples for a random choice among those of the
+        same judgement and prediction.
+
+    Raises
+    ------
+    ValueError
+        If nothing is labelled, lengths differ, or neither predictions nor a judge are given.
+
+    Warns
+    -----
+    UserWarning
+        If the judge never varies or does not help, many examples are where nobody labelled, or
+        nobody labelled in a slice.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> human = [1, 0, 1, 1] + [None] * 6
+    >>> judge = [1, 0, 1, 0, 1, 1, 0, 1, 0, 1]
+    >>> counts = from_partly_labelled(human, judge=judge)
+    >>> int(counts.sum()), int(counts.unlabelled.sum())
+    (4, 6)
+    >>> bool(0 < bcm.interval(counts, "prevalence", of="finite").values[0])
+    True
+    """
+    if transfer is not None:
+        _check_transfer(transfer, predicted, abstain)
+    if predicted is None and judge is None:
+        todo = "pass predicted=, judge= or both; labels alone go to bcm.answers.proportion"
+        raise fail("nothing but labels", None, "what a classifier or a judge said", todo)
+    said = {"actual": actual, "predicted": predicted, "judge": judge}
+    check_row_order(said | {"design": design, "by": by})
+    values, seen = _by_people(actual)
+    if not seen.any():
+        raise fail("nobody labelled anything", len(seen), "some labels", "label some examples")
+    options = {"labels": labels, "positive": positive, "abstain": abstain}
+    axes = axes_of(by, TAKEN)
+    check_sizes({"actual": len(seen)} | {name: len(axis.codes) for name, axis in axes.items()})
+    if isinstance(predicted, Mapping):
+        place, names = strata(judge, design, len(seen), seen.sum())
+        found = outcomes_of(values, seen, predicted, (place, names), axes, **options)
+        warn_of_slices(found["counts"], axes)
+        if judge is not None:
+            warn_of_judge(*strata_of(found), varies=len(names) > 1)
+        return found
+    answers, other, classified = _classified(predicted, judge, values, len(seen), labels, abstain)
+    place, names = strata(other, design, len(seen), seen.sum())
+    given = column("predicted", answers)
+    check_sizes({"actual": len(seen), "predicted": len(given), "judge": len(place)})
+    counts = _counted(values, seen, given, (place, names), axes, **options)
+    warn_of_slices(counts, axes)
+    counts = counts.assign_coords(classified=classified)
+    as_counts(counts)  # says so where the abstention is a class
+    if transfer is not None:
+        return counts.assign_coords(transfer=transfer)
+    if other is not None or predicted is None:
+        varies = len(names) > 1 or (other is None and len(pd.unique(np.asarray(given))) > 1)
+        warn_of_judge(*strata_of(counts), varies=varies)
+    return counts
+
+
+def from_partly_labelled_counts(
+    labelled: Any,
+    unlabelled: Any,
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    judge: Sequence | None = None,
+) -> xr.DataArray:
+    """
+    Return the same evidence as `from_partly_labelled` from counts.
+
+    Parameters
+    ----------
+    labelled : array_like, shape (C, C) or (J, C, C)
+        The confusion matrix of the labelled examples, rows = actual classes; of each answer of the
+        judge, where there is one beside the classifier.
+    unlabelled : array_like, shape (C,) or (J, C)
+        How many further examples there are of each prediction.
+    labels, positive
+        See `bayescm.from_matrix`.
+    judge : sequence, optional
+        The judge's answers.
+
+    Returns
+    -------
+    DataArray, dims (judge, actual, predicted)
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not belong together, or nothing is labelled.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = from_partly_labelled_counts([[18, 4], [3, 25]], [880, 1070])
+    >>> bool(bcm.interval(counts, "prevalence").values[0] > 0.4)
+    True
+    """
+    # A table that is labelled has the predictions across, as unlabelled has them down.
+    across = labelled.T if isinstance(labelled, pd.DataFrame) else None
+    check_row_order({"labelled": labelled, "labelled.T": across, "unlabelled": unlabelled})
+    table = check_counts(labelled)
+    table = table[None] if table.ndim == 2 else table
+    rest = np.atleast_2d(check_counts(unlabelled, name="a number of unlabelled examples"))
+    if table.ndim != 3 or table.shape[-1] != table.shape[-2] or rest.shape != table.shape[::2]:
+        got = {"labelled": table.shape, "unlabelled": rest.shape}
+        todo = "count the labelled by actual and predicted, the others by predicted"
+        raise fail("these counts do not belong together", got, "(J, C, C) and (J, C)", todo)
+    if not table.any():
+        raise fail("nobody labelled anything", 0, "some labels", "label some examples")
+    names = [f"judge {place}" for place in range(len(table))] if judge is None else list(judge)
+    check_sizes({"labelled": len(table), "judge": len(names)})
+    known = as_labels(range(table.shape[-1]) if labels is None else labels)
+    counts = make_counts(table, known, positive, ("judge",), {"judge": names})
+    return counts.assign_coords(unlabelled=(("judge", "predicted"), rest))
+
+
+def said_of(
+    actual: Any, predicted: Any = None, judge: Any = None, *, design: Any = None, **options: Any
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """
+    Return what was said of every example, and which ones have a label.
+
+    Parameters
+    ----------
+    actual, predicted, judge, design
+        As of `from_partly_labelled`.
+    **options
+        Its ``labels`` and ``abstain``.
+
+    Returns
+    -------
+    said : DataFrame
+        ``judge``, the name of the stratum of judge and design, and ``predicted``, or
+        ``predicted_`` and the name for every one of several classifiers.
+    seen : ndarray of bool, shape (n,)
+    """
+    columns = {"actual": actual, "predicted": predicted, "judge": judge, "design": design}
+    check_row_order(columns)
+    values, seen = _by_people(actual)
+    several = isinstance(predicted, Mapping)
+    if not several:
+        known = options.get("labels"), options.get("abstain")
+        predicted, judge, _ = _classified(predicted, judge, values, len(seen), *known)
+    place, names = strata(judge, design, len(seen), seen.sum())
+    given = {f"predicted_{name}": each for name, each in predicted.items()} if several else None
+    answers = {name: np.asarray(each) for name, each in (given or {"predicted": predicted}).items()}
+    check_sizes({"judge": len(place)} | {name: len(each) for name, each in answers.items()})
+    return pd.DataFrame({"judge": np.array(names, object)[place]} | answers), seen
+
+
+# What people, classifier and judge said
+
+
+def _check_transfer(transfer, predicted, abstain):
+    check_choice("transfer", transfer, ["errors"])
+    if isinstance(predicted, Mapping):
+        todo = "take them one by one; to compare them, pass labels of these examples, no transfer="
+        raise fail("transferred errors of several classifiers", list(predicted), "one", todo)
+    if abstain is not None:
+        todo = "leave out the examples without an answer, or name it as a class in labels="
+        raise fail("transferred errors with abstentions", abstain, "abstain=None", todo)
+
+
+def _by_people(actual):
+    """Return the labels that people gave, and which examples have one (n,)."""
+    actual = in_a_row(actual)
+    check_one_axis("actual", actual)
+    truth = pd.Series(actual).reset_index(drop=True)
+    seen = truth.notna().to_numpy()
+    return column("actual", _typed(truth[seen].infer_objects())), seen
+
+
+def _typed(values):
+    """Return labels that a missing value made floats as what they are."""
+    whole = pd.api.types.is_float_dtype(values.dtype) and (values % 1 == 0).all()
+    if whole:
+        check_exact("actual", values.to_numpy(float))
+    return (values.astype("int64") if whole else values).to_numpy()
+
+
+def _classified(predicted, judge, values, n, labels, abstain):
+    """Return the predictions, the judge beside them, and whose predictions these are."""
+    if predicted is not None:
+        return predicted, judge, "classifier"
+    if _is_labels(judge, values, labels, abstain):
+        return judge, None, "judge"
+    return np.full(n, values[0]), judge, "nothing"  # what is predicted does not matter to a rate
+
+
+def _is_labels(judge, values, labels, abstain):
+    """Say whether a judge's answers are classes, so that they can be right or wrong."""
+    if isinstance(judge, Mapping) or is_score(judge) or pd.isna(pd.Series(judge)).any():
+        return False
+    answers = set(pd.unique(np.asarray(column("judge", judge)))) - {abstain}
+    if labels is not None:
+        return answers <= set(labels)
+    seen = set(pd.unique(values))
+    unknown = sorted(map(str, answers - seen))
+    if len(unknown) == len(answers):  # another language: 0 and 1 where people say yes and no
+        return False
+    if unknown and len(seen) > 1:
+        said = f"The judge says {unknown}, which no label is: taken for classes."
+        todo = "Pass labels= with all classes, or abstain= if it is no answer."
+        warnings.warn(f"{said} {todo}", stacklevel=3)
+    return True
+
+
+# Counts of one classifier, and outcomes of several
+
+
+def _counted(values, seen, given, strata, axes, *, labels, positive, abstain):
+    """Return the labelled examples by stratum, the others in the coord ``unlabelled``."""
+    place, names = strata
+    known = _all_classes(values, given, labels, abstain)
+    place, lead, coords = sliced(place, names, axes)
+    size = math.prod(lead)
+    table, _, _ = tabulate(values, given[seen], labels=known, by={"judge": place[seen]})
+    full = np.zeros((size, len(known), len(known)), np.int64)
+    full[np.unique(place[seen])] = table
+    every, _, _ = tabulate(given, given, labels=known, by={"judge": place})
+    others = np.zeros((size, len(known)), np.int64)
+    others[np.unique(place)] = np.einsum("jpp->jp", every)
+    others = (others - full.sum(axis=1)).reshape(*lead, -1)
+    full = full.reshape(*lead, *full.shape[1:])
+    counts = make_counts(full, known, positive, tuple(coords), coords, abstain)
+    return counts.assign_coords(unlabelled=((*coords, "predicted"), others))
+
+
+def _all_classes(values, given, labels, abstain):
+    """Return the labels of all classes, the abstention behind them."""
+    if labels is None:
+        present = {*factorize("actual", values)[1], *factorize("predicted", given)[1]} - {abstain}
+        labels = default_labels(sorted(present, key=str), present, values)
+    known = as_labels(labels)
+    if abstain is not None and abstain not in known.tolist():
+        known = as_labels([*known.tolist(), abstain])
+    return known
+
+
+# Names that a leading dim of such evidence cannot have.
+TAKEN = ("fold", "repeat", "classifier", "judge", "outcome", "label", "answers")
+
+
+def outcomes_of(
+    values: Any,
+    seen: np.ndarray,
+    predicted: Mapping[str, Any],
+    strata: tuple[np.ndarray, list[str]],
+    axes: Mapping[str, Axis],
+    *,
+    labels: Any = None,
+    **options: Any,
+) -> xr.Dataset:
+    """
+    Return the outcomes of the labelled examples by stratum, and how many others answered alike.
+
+    Parameters
+    ----------
+    values : array
+        The labels of the examples that have one.
+    seen : ndarray of bool, shape (n,)
+        Which these are.
+    predicted : mapping of str to array_like (n,)
+    strata : (ndarray of int (n,), list of str)
+    axes : mapping of str to Axis
+        Where the examples lie on leading dims.
+    labels, **options
+        As of `bayescm.from_classifiers`.
+
+    Returns
+    -------
+    Dataset
+        ``counts`` (..., judge, outcome); the coords ``unlabelled`` (..., judge, answers) and
+        ``answered`` (classifier, answers) beside those of outcomes.
+    """
+    place, names = strata
+    given = {name: column(f"predicted by {name}", each) for name, each in predicted.items()}
+    check_sizes({"actual": len(seen), "judge": len(place)} | {k: len(v) for k, v in given.items()})
+    if labels is None:
+        present = set(pd.unique(values)).union(*(set(pd.unique(each)) for each in given.values()))
+        present -= {options.get("abstain")}
+        labels = default_labels(sorted(present, key=str), present, values)
+    place, lead, slices = sliced(place, names, axes)
+    size, dims = math.prod(lead), tuple(slices)
+    by = {"judge": place[seen]}
+    chosen = {name: each[seen] for name, each in given.items()}
+    listed = as_labels(labels).tolist()
+    known = from_classifiers(values, chosen, labels=listed, by=by, **options)
+    full = np.zeros((size, known.sizes["outcome"]), np.int64)
+    full[np.unique(place[seen])] = known["counts"].values
+    answers, others = _answers(given, place, ~seen, known["label"].values, size)
+    kept = known.drop_vars(["counts", "judge"])
+    coords = slices | {
+        "unlabelled": ((*dims, "answers"), others.reshape(*lead, -1)),
+        "answered": (("classifier", "answers"), answers),
+    }
+    counts = ((*dims, "outcome"), full.reshape(*lead, -1))
+    return as_outcomes(kept.assign(counts=counts).assign_coords(coords))
+
+
+def _answers(given, place, rest, labels, judges):
+    """Return the answers (J, A) that occur, and how many unlabelled examples have them."""
+    parts = [pd.Categorical(each[rest], categories=labels).codes for each in given.values()]
+    codes = np.stack(parts).astype(np.int64)
+    if not rest.any():
+        return labels[codes], np.zeros((judges, 0), np.int64)
+    answers, which = np.unique(codes, axis=1, return_inverse=True)
+    number = answers.shape[1]
+    index = place[rest] * number + which.ravel()
+    return labels[answers], np.bincount(index, minlength=judges * number).reshape(judges, number)
+
+
+def sliced(
+    place: np.ndarray, names: Sequence[str], axes: Mapping[str, Axis]
+) -> tuple[np.ndarray, tuple[int, ...], dict[str, Any]]:
+    """Return the place (n,) of slice and stratum, the shape of both, and their coords."""
+    code, lead = np.zeros(len(place), np.intp), [len(axis.values) for axis in axes.values()]
+    for axis in axes.values():
+        code = code * len(axis.values) + axis.codes
+    coords = {name: axis.values for name, axis in axes.items()} | {"judge": list(names)}
+    return code * len(names) + place, (*lead, len(names)), coords
+
+
+# Strata: what the judge said, and what the examples to be labelled were chosen by
+
+
+# A score is cut into so many parts at most, of no fewer labels each.
+BINS, LABELS_A_BIN = 5, 10
+
+
+def strata(
+    judge: Any, design: Any, size: int, labels: int | None = None
+) -> tuple[np.ndarray, list[str]]:
+    """
+    Return the stratum (n,) of every example, and the names of the strata.
+
+    Parameters
+    ----------
+    judge : array_like (n,), mapping of these, or None
+        Answers or scores; of several judges each combination is a stratum.
+    design : array_like (n,), mapping of these, or None
+        What the examples to be labelled were chosen by.
+    size, labels : int
+        The number of examples, and of those labelled.
+    """
+    parts = []
+    for name, given in {"judge": judge, "design": design}.items():
+        columns = given.values() if isinstance(given, Mapping) else [given]
+        for each in columns:
+            if each is not None:
+                parts.append(_part(name, each, size, labels or size))
+    if not parts:
+        return np.zeros(size, int), ["all"]
+    codes = np.unique(np.stack([each.codes for each in parts]), axis=1, return_inverse=True)
+    rows, place = codes
+    names = [
+        " ".join(str(each.categories[code]) for each, code in zip(parts, row, strict=True))
+        for row in rows.T
+    ]
+    return place.ravel(), names
+
+
+def _part(name, values, size, labels):
+    """Return one judge's answers as a categorical, or raise where some are missing."""
+    values = in_a_row(values)
+    check_one_axis(name, values)
+    if is_score(values):
+        array = _numbers(values).astype(float)
+        if np.isnan(array).any():
+            raise _missing(name, np.isnan(array).sum())
+        found = pd.Categorical(_cut(array, int(np.clip(labels // LABELS_A_BIN, 2, BINS))))
+    else:
+        array = pd.Series(values).reset_index(drop=True)
+        if array.dtype == object and len(array) and np.ndim(array.iloc[0]):
+            todo = "pass a label of each example; several judges go into a mapping, by name"
+            raise fail(f"{name} holds whole columns", len(array), "labels", todo, TypeError)
+        if array.isna().any():
+            raise _missing(name, array.isna().sum())
+        found = pd.Categorical(column(name, array))
+        _check_answers(name, found.categories)
+    check_sizes({name: len(found), "actual": size})
+    return found
+
+
+def _check_answers(name, answers):
+    """Raise where what a judge said, or examples were chosen by, is no label but looks like one."""
+    todo = f"give examples without one a {name} of their own, such as 'none'"
+    check_no_missing_text(answers, f"a value of {name}", todo)
+    if name == "judge":
+        check_no_dates(answers, "the judge's answers")
+    texts = [each for each in answers if isinstance(each, str)]
+    numbers = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce")
+    if texts and numbers.notna().all() and (numbers % 1 > 0).any():
+        todo = "make them numbers first, such as by pandas.to_numeric"
+        raise fail(f"the {name} holds scores as texts", texts[:4], "numbers, or labels", todo)
+
+
+def _missing(name, number):
+    todo = "give what is missing a label of its own"
+    return fail(f"the {name} has missing values", number, "an answer each", todo)
+
+
+def is_score(values: Any) -> bool:
+    """Say whether a judge's answers are numbers between the whole ones."""
+    array = _numbers(values)
+    with np.errstate(invalid="ignore"):
+        return array.dtype.kind == "f" and bool((array % 1 > 0).any())
+
+
+def _numbers(values):
+    """Return answers as an array, as numbers also where a table holds these as objects."""
+    array = np.asarray(values)
+    if array.dtype.kind != "O":
+        return array
+    blank = pd.isna(array)
+    whole = all(isinstance(each, Real | Decimal) for each in array[~blank].tolist())
+    return np.where(blank, np.nan, array).astype(float) if whole else array
+
+
+def _cut(scores, bins):
+    """Return the part of every score; one that many share, such as 0, stays apart from others."""
+    edges = np.quantile(scores, np.linspace(0, 1, bins + 1))
+    if (np.diff(edges) > 0).all():
+        return pd.qcut(scores, bins, labels=False)
+    # The middle of those that tie says which part they are in.
+    middle = (pd.Series(scores).rank(method="average").to_numpy() - 0.5) / len(scores)
+    return np.unique(np.floor(bins * middle), return_inverse=True)[1]
+
+
+# Labelled and other examples by stratum, and what a judge is worth
+
+
+def by_stratum(evidence: xr.Dataset) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """
+    Return the strata of outcomes in canonical form: what the judge and all classifiers said.
+
+    Returns
+    -------
+    known : ndarray, shape (..., K, C)
+        Labelled examples by true class.
+    others : ndarray, shape (..., K)
+        Unlabelled ones.
+    answers : ndarray of int, shape (J, K)
+        What every classifier said.
+    judged : ndarray of int, shape (K,)
+        The place of what the judge said.
+    """
+    labels = evidence["label"].values.tolist()
+    place = {label: index for index, label in enumerate(labels)}
+    given = evidence["answered"]
+    if "classifier" not in given.dims:
+        given = given.expand_dims("classifier")
+    rows = [
+        each.transpose("classifier", dim).values.tolist()
+        for each, dim in ((evidence["predicted"], "outcome"), (given, "answers"))
+    ]
+    codes = [np.array([[place[x] for x in row] for row in rows_], np.int64) for rows_ in rows]
+    answers, which = np.unique(np.concatenate(codes, axis=1), axis=1, return_inverse=True)
+    which, size = which.ravel(), codes[0].shape[1]
+    truth = np.array([place[x] for x in evidence["actual"].values.tolist()], np.int64)
+    counts = evidence["counts"].transpose(..., "judge", "outcome").values.astype(float)
+    rest = evidence["unlabelled"].transpose(..., "judge", "answers").values.astype(float)
+    lead, judges, number = counts.shape[:-2], counts.shape[-2], answers.shape[1]
+    known = np.zeros((*lead, judges, number, len(labels)))
+    for outcome in range(size):
+        known[..., which[outcome], truth[outcome]] += counts[..., outcome]
+    others = np.zeros((*lead, judges, number))
+    for column_ in range(rest.shape[-1]):
+        others[..., which[size + column_]] += rest[..., column_]
+    known = known.reshape(*lead, -1, len(labels))
+    others = others.reshape(*lead, -1)
+    every = np.tile(answers, judges)
+    kept = (known.sum(-1) + others).reshape(-1, others.shape[-1]).any(axis=0)
+    judged = np.repeat(np.arange(judges), number)
+    return known[..., kept, :], others[..., kept], every[:, kept], judged[kept]
+
+
+def strata_of(evidence: xr.DataArray | xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labelled examples (K, C) and the others (K,) of each stratum, all slices."""
+    if isinstance(evidence, xr.Dataset):
+        known, others = by_stratum(evidence)[:2]
+        slices = tuple(range(others.ndim - 1))
+        return known.sum(slices), others.sum(slices)
+    cells = ("judge", "predicted", "actual")
+    rest = [dim for dim in evidence.dims if dim not in cells]
+    table = evidence.sum(rest).transpose(*cells).values
+    return table.reshape(-1, table.shape[-1]), evidence["unlabelled"].sum(rest).values.ravel()
+
+
+def warn_of_judge(known: np.ndarray, others: np.ndarray, *, varies: bool) -> None:
+    """
+    Warn where a judge does not help, or where the labels lie elsewhere than the examples.
+
+    Parameters
+    ----------
+    known : ndarray, shape (K, C)
+        Labelled examples of each stratum by their true class.
+    others : ndarray, shape (K,)
+        How many further ones it has.
+    varies : bool
+        Whether the judge ever says another thing.
+    """
+    seen, size = known.sum(-1), known.sum(-1) + others
+    if not varies:
+        said = "The judge says the same of every example, and nothing is learned from that."
+        warnings.warn(f"{said} Pass a judge that varies, or the labels alone.", stacklevel=4)
+        return
+    blank = (seen == 0) & (size > 0)
+    if size[blank].sum() > 0.1 * size.sum():
+        share = f"{100 * size[blank].sum() / size.sum():.0f} %"
+        many = "1 stratum" if blank.sum() == 1 else f"{blank.sum()} strata"
+        said = f"{share} of the examples are in {many} without a label: what is true "
+        warnings.warn(f"{said}there is left to the prior. Label some of these.", stacklevel=4)
+        return
+    worth = labels_worth(known, others)
+    if others.any() and worth < seen.sum():
+        said = f"The judge does not help: {seen.sum():.0f} labels are worth {worth:.0f} without it."
+        todo = "It tells too little of the truth, or the labels are few where the examples are many"
+        warnings.warn(f"{said} {todo}; pass a better judge or label more.", stacklevel=4)
+
+
+def labels_worth(known: np.ndarray, others: np.ndarray) -> float:
+    """
+    Return how many labels of random examples would tell as much of the classes' shares.
+
+    The variance of a stratified estimate against that of a simple one, each stratum being taken
+    for half a label more than it has, of the classes as they are throughout. One label for each
+    stratum goes into knowing what is true there, so that a useless judge is worth nothing.
+    """
+    seen, size = known.sum(-1), known.sum(-1) + others
+    share = size / size.sum()
+    guess = (known + 0.5 / known.shape[-1]) / (seen[:, None] + 0.5)
+    whole = share @ guess
+    spread = (guess * (1 - guess)).sum(-1)
+    worth = (whole * (1 - whole)).sum() / (share**2 * spread / (seen + 0.5)).sum()
+    return max(0.0, float(worth - (seen > 0).sum()))
+
+
+def warn_of_slices(counts: xr.DataArray, axes: Mapping[str, Axis]) -> None:
+    """Warn where nobody labelled in a slice."""
+    number = counts.transpose(*axes, ...).values
+    number = number.reshape(*number.shape[: len(axes)], -1).sum(-1)
+    blank = np.argwhere(number == 0)
+    if axes and len(blank):
+        first = zip(axes.items(), blank[0], strict=True)
+        where = ", ".join(f"{name} {axis.values[place]}" for (name, axis), place in first)
+        said = f"Nobody labelled in {len(blank)} of {number.size} slices, such as {where}: the "
+        warnings.warn(f"{said}answers there are the prior's. Label some of these.", stacklevel=3)
+
+
+# One classifier out of several, and the judge looked at as a classifier
+
+
+def of_classifiers(evidence: xr.DataArray | xr.Dataset, place: int = 0) -> xr.DataArray:
+    """
+    Return partly labelled counts of one classifier, as they are where there is but one.
+
+    Parameters
+    ----------
+    evidence : DataArray or Dataset
+    place : int
+        Which of several classifiers; what the others said is forgotten.
+
+    Returns
+    -------
+    DataArray, dims (..., judge, actual, predicted)
+    """
+    if isinstance(evidence, xr.DataArray):
+        return evidence
+    outcomes = as_outcomes(evidence)
+    labels, judges = outcomes["label"].values, outcomes["judge"].values
+    index = {label: at for at, label in enumerate(labels.tolist())}
+    lead = [dim for dim in outcomes["counts"].dims if dim not in ("judge", "outcome")]
+    counts = outcomes["counts"].transpose(*lead, "judge", "outcome").values
+    rest = outcomes["unlabelled"].transpose(*lead, "judge", "answers").values
+    table = np.zeros((*counts.shape[:-1], len(labels), len(labels)), counts.dtype)
+    others = np.zeros((*counts.shape[:-1], len(labels)), rest.dtype)
+    said = np.atleast_2d(outcomes["predicted"].values)[place].tolist()
+    for at, (truth, answer) in enumerate(
+        zip(outcomes["actual"].values.tolist(), said, strict=True)
+    ):
+        table[..., index[truth], index[answer]] += counts[..., at]
+    for at, answer in enumerate(np.atleast_2d(outcomes["answered"].values)[place].tolist()):
+        others[..., index[answer]] += rest[..., at]
+    coords = {k: v for k, v in outcomes.coords.items() if set(v.dims) <= {*lead}}
+    coords |= {dim: labels for dim in CELLS} | {"judge": judges}
+    found = xr.DataArray(table, dims=(*lead, "judge", *CELLS), coords=coords, name="counts")
+    return found.assign_coords(unlabelled=((*lead, "judge", "predicted"), others))
+
+
+def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | None:
+    """Return partly labelled counts with the judge's answers as predictions, or None."""
+    counts = of_classifiers(evidence)
+    labels, names = counts["actual"].values.tolist(), counts["judge"].values.tolist()
+    if names == ["all"] or len(names) == 1:
+        return counts  # the judge took the place of a classifier
+    known = {str(label): label for label in labels}
+    if abstains(counts) or not set(names) <= set(known):
+        return None
+    full = counts.reindex(judge=list(known), fill_value=0)
+    rest = counts["unlabelled"].reindex(judge=list(known), fill_value=0)
+    swapped = full.drop_vars(["unlabelled", "judge", "predicted"]).rename(
+        judge="predicted", predicted="judge"
+    )
+    rest = rest.drop_vars(["judge", "predicted", "unlabelled"], errors="ignore")
+    rest = rest.rename(judge="predicted", predicted="judge")
+    swapped = swapped.transpose(..., "judge", *CELLS)
+    lead = [dim for dim in swapped.dims if dim not in ("judge", *CELLS)]
+    rest = rest.transpose(*lead, "judge", "predicted")
+    swapped = swapped.assign_coords(judge=[str(each) for each in labels], predicted=labels)
+    return swapped.assign_coords(unlabelled=(rest.dims, rest.values))

@@ -1,1 +1,0 @@
-"""Tables in folders and databases, counted where they are."""
