@@ -38,9 +38,9 @@ from .evidence.cross_validation import cross_confusion as cross_confusion
 from .evidence.learners.pairs import cross_outcomes as cross_outcomes
 from .evidence.outcomes import from_classifiers as from_classifiers
 from .evidence.results import from_results as from_results
-from .evidence.scored.frames import from_scored_frame as from_scored_frame
-from .evidence.scored.probabilities import from_probabilities as from_probabilities
-from .evidence.scored.scores import from_scores as from_scores
+from .evidence.scores import from_probabilities as from_probabilities
+from .evidence.scores import from_scored_frame as from_scored_frame
+from .evidence.scores import from_scores as from_scores
 from .integrations import mlflow as mlflow
 from .integrations import sklearn as sklearn
 from .measures.labelled import measure as measure

@@ -26,7 +26,7 @@ from bayescm.curves.whole import points
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.paired_areas import placement_covariance
 from bayescm.direct.scores import arrays
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import slice_name
 from bayescm.validate import (
     check_choice,

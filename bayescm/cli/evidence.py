@@ -202,7 +202,7 @@ def scores(
         What makes evidence of them; by default `bayescm.from_scores`, to which groups are nothing.
     """
     from bayescm.evidence.reading import as_label, kind_of, read_columns
-    from bayescm.evidence.scored.scores import from_scores
+    from bayescm.evidence.scores import from_scores
 
     actual, dims = (
         options.get("actual") or "actual",
@@ -232,7 +232,7 @@ def scores(
 
 def probabilities(options: Any) -> xr.Dataset:
     """Return the probabilities of ``--probability COLUMN``, or of ``CLASS=COLUMN`` of classes."""
-    from bayescm.evidence.scored.probabilities import from_probabilities
+    from bayescm.evidence.scores import from_probabilities
 
     constructor: Any = partial(from_probabilities, **options.keywords("clip"))
     pairs = [text.partition("=") for text in options.probability]

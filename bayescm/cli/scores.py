@@ -258,7 +258,7 @@ def decide(
     from bayescm.cli import evidence
     from bayescm.cli.output import header_of_scores, show
     from bayescm.curves import at_prevalence
-    from bayescm.evidence.scored.probabilities import from_probabilities
+    from bayescm.evidence.scores import from_probabilities
 
     data = evidence.scores(columns, columns.probability, from_probabilities)
     prob, header = interval.prob, header_of_scores(data, interval.prob)

@@ -13,7 +13,7 @@ from bayescm.curves.intervals import auc, average_precision, max_f1, partial_auc
 from bayescm.curves.numbers import estimate, number_draws
 from bayescm.curves.thresholds import at_threshold, threshold, threshold_draws
 from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
-from bayescm.evidence.scored.rescored import at_prevalence, one_vs_rest, pool_folds, top_label
+from bayescm.evidence.scores import at_prevalence, one_vs_rest, pool_folds, top_label
 
 __all__ = [
     "at_prevalence",

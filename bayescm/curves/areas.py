@@ -8,7 +8,7 @@ import xarray as xr
 from bayescm.curves.drawing import NUMBERS, DrawnCurves, labels, samples
 from bayescm.direct.scores import areas
 from bayescm.distributions.integrals.near_beta import NearBeta
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import check_kind, check_prob
 
 _LEAST = 2.7 / NUMBERS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations

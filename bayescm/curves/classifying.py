@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.outcomes import from_classifiers
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import fail
 
 

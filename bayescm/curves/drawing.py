@@ -14,7 +14,7 @@ from bayescm.direct.roc.micro import micro
 from bayescm.direct.roc.prevalence import known_prevalence
 from bayescm.direct.roc.slots import View
 from bayescm.direct.scores import arrays, scores
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import slice_name
 from bayescm.validate import check_choice, check_seed, check_whole
 

@@ -11,7 +11,7 @@ from bayescm.curves.tied import tied_areas
 from bayescm.direct.roc import curve
 from bayescm.direct.scores import arrays
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import slice_name
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 

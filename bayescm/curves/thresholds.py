@@ -11,7 +11,7 @@ from bayescm.curves.bands import band
 from bayescm.curves.numbers import interval_of
 from bayescm.direct.roc.curve import Curve, cells_at
 from bayescm.direct.roc.slots import View
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.measures.labelled import one_number, several
 from bayescm.validate import check_kind, check_prob, fail
 

@@ -9,7 +9,7 @@ from bayescm.curves.drawing import DrawnCurves, samples
 from bayescm.direct.roc import curve
 from bayescm.direct.roc.paired_areas import couple
 from bayescm.direct.scores import arrays
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 
 
 def tied_areas(

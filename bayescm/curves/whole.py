@@ -12,7 +12,7 @@ from bayescm.direct.roc import curve
 from bayescm.direct.roc.empirical import empirical
 from bayescm.direct.roc.prevalence import known_prevalence
 from bayescm.direct.scores import arrays
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import fail
 
 _RESOLUTION = 256  # blocks, where the examples make more slots

@@ -14,7 +14,7 @@ from scipy.special import betaln, gammaln, ndtr, ndtri
 from bayescm.direct.base import Posterior
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.prevalence import prevalence_distribution
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import fail
 
 # Points of a drawn curve: quantiles of either class, far into its tails.

@@ -27,7 +27,7 @@ from bayescm.direct.probabilities.smooth import SCALE, Smooth
 from bayescm.direct.probabilities.steps import log_bayes_factors
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.scored.probabilities import as_probabilities
+from bayescm.evidence.scores import as_probabilities
 from bayescm.measures.measure import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.validate import fail

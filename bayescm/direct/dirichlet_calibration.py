@@ -31,8 +31,7 @@ from bayescm.direct.probabilities.linear import SCALE, Linear, logs_of
 from bayescm.direct.probabilities.population import draw_gammas
 from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.direct.roc.prevalence import class_weights
-from bayescm.evidence.scored.probabilities import as_forecasts
-from bayescm.evidence.scored.rescored import one_vs_rest, top_label
+from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.validate import fail
 

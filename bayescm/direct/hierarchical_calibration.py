@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.probabilities.site_forecasts import SiteForecasts
-from bayescm.evidence.scored.probabilities import as_sites
+from bayescm.evidence.scores import as_sites
 from bayescm.validate import fail
 
 

@@ -13,7 +13,7 @@ from bayescm.evidence.partly_labelled import (
 from bayescm.evidence.predictions import from_predictions
 from bayescm.evidence.raters import from_raters
 from bayescm.evidence.reading import read
-from bayescm.evidence.scored.rescored import at_prevalence
+from bayescm.evidence.scores import at_prevalence
 
 __all__ = [
     "align",

@@ -17,7 +17,7 @@ from bayescm.evidence.counts import align, as_counts, is_outcomes
 from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
 from bayescm.evidence.raters import as_ratings
 from bayescm.evidence.results import as_results, is_results
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.measures.trees import told
 from bayescm.posterior.fitted import Fitted
 from bayescm.validate import check_keywords, fail, suggest

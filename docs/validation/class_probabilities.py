@@ -13,7 +13,7 @@ from scipy.stats import t as student_t
 from bayescm.answers.asking import answers_of
 from bayescm.direct.calibration import calibration
 from bayescm.direct.dirichlet_calibration import dirichlet_calibration
-from bayescm.evidence.scored.probabilities import from_probabilities
+from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import ClassForecasts, Forecasts
 from bayescm.simulation import Experiment, generator

@@ -16,7 +16,7 @@ from bayescm.curves import drawing
 from bayescm.curves.numbers import interval_of
 from bayescm.curves.whole import GRID
 from bayescm.direct.roc import curve
-from bayescm.evidence.scored.scores import from_scores
+from bayescm.evidence.scores import from_scores
 from bayescm.measures.catalogue import cost, resolve
 from bayescm.simulation import Experiment, Method
 

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from bayescm.answers.asking import answers_of
 from bayescm.classical.probabilities import isotonic_band
 from bayescm.direct.calibration import calibration
-from bayescm.evidence.scored.probabilities import from_probabilities
+from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import Forecasts
 from bayescm.simulation import Experiment, generator

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from bayescm.answers.asking import answers_of
 from bayescm.direct import calibration, hierarchical_calibration
-from bayescm.evidence.scored.probabilities import from_probabilities
+from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment
 

@@ -8,7 +8,7 @@ import xarray as xr
 from sklearn import metrics as skm
 
 import bayescm as bcm
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 
 ACTUAL, SCORE = [0, 1, 1, 0, 1, 0], [0.1, 0.9, 0.4, 0.4, -np.inf, np.inf]
 PROBA = np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]])

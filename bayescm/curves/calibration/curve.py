@@ -10,7 +10,7 @@ import xarray as xr
 from bayescm.curves.calibration.views import in_views, views
 from bayescm.direct.calibration import calibration
 from bayescm.direct.probabilities.bands import few_values
-from bayescm.evidence.scored.probabilities import check_chances
+from bayescm.evidence.scores import check_chances
 from bayescm.validate import check_prob, fail
 
 _PLACES = 50

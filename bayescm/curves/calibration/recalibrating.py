@@ -6,7 +6,7 @@ import xarray as xr
 
 from bayescm.direct.calibration import calibration
 from bayescm.direct.dirichlet_calibration import dirichlet_calibration
-from bayescm.evidence.scored.probabilities import as_forecasts
+from bayescm.evidence.scores import as_forecasts
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed
 

@@ -4,9 +4,8 @@ from collections.abc import Callable, Hashable
 
 import xarray as xr
 
-from bayescm.evidence.scored.probabilities import as_forecasts
-from bayescm.evidence.scored.rescored import one_vs_rest
-from bayescm.evidence.scored.rescored import top_label as highest
+from bayescm.evidence.scores import as_forecasts, one_vs_rest
+from bayescm.evidence.scores import top_label as highest
 
 type View = tuple[dict[str, Hashable], xr.Dataset]
 

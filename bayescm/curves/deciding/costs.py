@@ -13,7 +13,7 @@ from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.curves.numbers import interval_of
 from bayescm.evidence.counts import align, make_counts
 from bayescm.evidence.labels import numbered
-from bayescm.evidence.scored.probabilities import check_chances
+from bayescm.evidence.scores import check_chances
 from bayescm.validate import check_prob, check_seed, fail
 
 _DEFAULT = np.arange(0, 101) / 100

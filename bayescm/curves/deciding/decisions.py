@@ -11,8 +11,7 @@ from bayescm.curves import drawing
 from bayescm.curves.bands import band
 from bayescm.curves.deciding.rates import rates_at, rates_seen
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.scored.probabilities import check_chances
-from bayescm.evidence.scored.rescored import at_prevalence
+from bayescm.evidence.scores import at_prevalence, check_chances
 from bayescm.evidence.slices import check_one_sample
 from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 
 from bayescm.evidence.parallel import parallel
-from bayescm.evidence.scored.scores import from_scores
+from bayescm.evidence.scores import from_scores
 from bayescm.evidence.splits import as_mapping, design, labels_of, splits_of
 from bayescm.validate import fail
 

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.labels import check_no_dates, check_no_missing_text, obvious
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import check_choice, check_reals, check_row_order, fail, unmasked
 
 _LOW = [0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175]

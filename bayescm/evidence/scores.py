@@ -1,0 +1,837 @@
+"""
+Scores as evidence: the truth and one or more classifiers' scores of every example.
+
+An ``xr.Dataset`` over the dim ``example`` with ``score`` (also over ``classifier``, and over
+``class`` where there are more than two), ``actual``, and where given ``weight`` (how many examples
+a row is worth), ``importance`` (its importance weight) and ``fold`` or ``group``. The
+scalar coords ``positive`` and ``prevalence`` say what is positive and, if known, how common it is.
+
+Probabilities are scores that claim to be chances: the same Dataset, with the scalar coord
+``probabilities``; whatever takes scores takes it too.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.evidence.counts import abstains, as_counts, positive
+from bayescm.evidence.frames import counted, named
+from bayescm.evidence.labels import (
+    as_labels,
+    check_exact,
+    check_no_dates,
+    check_no_missing_text,
+    columns_in_order,
+    in_label_order,
+    obvious,
+)
+from bayescm.evidence.predictions import column_of
+from bayescm.evidence.slices import check_classes, check_one_sample, slices_of
+from bayescm.evidence.tabulate import check_weights
+from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
+
+# Scores
+
+
+def from_scores(
+    actual: Any,
+    scores: Any,
+    *,
+    positive: Hashable | None = None,
+    labels: Sequence | None = None,
+    weights: Any = None,
+    weights_are: str | None = None,
+    fold: Any = None,
+    by: Mapping[str, Any] | None = None,
+) -> xr.Dataset:
+    """
+    Return the scores of one or more classifiers as evidence.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,)
+        True labels.
+    scores : array_like or mapping of str to array_like
+        Higher means more likely positive: probabilities, logits or anything else; ties and
+        infinite scores are fine. Shape (n,) for two classes, (n, C) for more, one column per class.
+        A mapping holds the scores of several classifiers on the same examples.
+    positive : label, optional
+        The positive class, for two classes; obvious for {0, 1} and {False, True}.
+    labels : sequence, optional
+        The classes in the order of the columns of the scores; by default sorted.
+    weights : array_like, shape (n,), optional
+        Weight >= 0 of every example.
+    weights_are : {"counts", "importance"}, optional
+        What weights stand for, and needed where they are not whole numbers: how many examples each
+        row stands for; or the inverse of the probability with which an example was drawn, whose
+        scale does not matter. Then the examples of a class are worth fewer than they are (Kish's
+        effective number), and the classes count by their weights.
+    fold : array_like, shape (n,), optional
+        The fold of a cross-validation in which an example was tested. Curves are then drawn fold by
+        fold, since scores of different models need not be comparable; see `pool_folds`.
+    by : mapping of str to array_like (n,), optional
+        ``{"group": site}``: each group has its curves, areas and comparisons, by itself. Or
+        ``{"fold": fold}``, the same as ``fold``.
+
+    Returns
+    -------
+    Dataset, dim ``example``
+
+    Raises
+    ------
+    ValueError
+        If a score is NaN, lengths differ, indexes of pandas have the same labels in another order,
+        a weight is negative, a class or the positive class is missing, or a group lacks a class.
+    TypeError
+        If scores are no numbers: texts, booleans or dates.
+
+    Examples
+    --------
+    >>> evidence = from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> dict(evidence.sizes), evidence.positive.item()
+    ({'example': 4}, 1)
+    """
+    keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
+    keywords |= {"weights_are": weights_are, "fold": fold, "by": by}
+    return as_scores(scored(actual, scores, **keywords))
+
+
+def scored(
+    actual: Any,
+    scores: Any,
+    *,
+    positive: Hashable | None = None,
+    labels: Sequence | None = None,
+    weights: Any = None,
+    weights_are: str | None = None,
+    name: str = "scores",
+    **slices: Any,
+) -> xr.Dataset:
+    """Return scores of examples in slices (`slices_of`), before `as_scores` has checked them."""
+    check_row_order({"actual": actual, name: scores, "weights": weights, **slices})
+    truth = _truth(actual)
+    classes = as_labels(_found(truth) if labels is None else labels)
+    missing = sorted(set(truth.tolist()) - set(classes.tolist()), key=str)
+    if missing:
+        todo = f"{suggest(missing[0], classes.tolist())} add it to labels"
+        raise fail("actual has a label that is not a class", missing[0], classes, todo)
+    columns = {"actual": ("example", truth)}
+    dims, coords = ("example", "class")[: 1 if len(classes) == 2 else 2], {}
+    if isinstance(scores, Mapping):
+        _check_mapping(scores)
+        values = np.stack([_matrix(each, len(truth), classes, name) for each in scores.values()])
+        dims, coords["classifier"] = ("classifier", *dims), np.array(list(scores))
+    else:
+        values = _matrix(scores, len(truth), classes, name)
+    if len(classes) > 2:
+        coords["class"] = classes
+    columns["score"] = (dims, values)  # type: ignore[assignment]
+    found = slices_of(len(truth), **slices)
+    columns |= {name: ("example", each) for name, each in found.items()}
+    if weights is not None:
+        given = np.asarray(unmasked(weights, "weight"))
+        given = _same_length("weight", given, len(truth))
+        kind = check_weights(given.ravel(), weights_are)
+        columns["weight"] = ("example", given if kind == "counts" else _worth(given, truth))
+        if kind == "importance":
+            columns["importance"] = ("example", given / given.max())
+    coords |= _positive(positive, classes)
+    _check_name(scores, coords, classes)
+    return xr.Dataset(columns, coords)
+
+
+def _worth(weights, truth):
+    """
+    Return what every example is worth.
+
+    Of two classes the examples of each sum to its effective number: curves never mix the classes.
+    Of more, where the rest are several classes, all examples sum to theirs.
+    """
+    worth, labels = weights.astype(float), np.unique(truth)
+    for label in labels if len(labels) == 2 else [...]:
+        own = truth == label if label is not ... else np.ones(len(truth), bool)
+        if worth[own].any():
+            worth[own] *= worth[own].sum() / (worth[own] ** 2).sum()
+    return worth
+
+
+def _truth(actual):
+    truth = np.asarray(unmasked(actual, "actual"))
+    if truth.ndim != 1 or not len(truth):
+        todo = "pass one true label per example"
+        raise fail("actual must be one column of labels", truth.shape, "shape (n,), n > 0", todo)
+    if pd.isna(truth).any():
+        at = int(np.argmax(pd.isna(truth)))
+        what = f"actual has missing values, the first at position {at}"
+        raise fail(what, ..., "a label for every example", "drop these examples")
+    if truth.dtype.kind in "OmM":
+        check_no_dates(pd.unique(truth), "the labels of actual")
+    if truth.dtype.kind == "f" and (truth == truth.astype(int)).all():
+        check_exact("actual", truth)
+        return truth.astype(int)
+    if truth.dtype.kind == "f":
+        todo = "pass the truth first: from_scores(actual, scores)"
+        raise fail("actual holds fractions instead of labels", truth[:4].tolist(), "labels", todo)
+    return truth.astype(str) if truth.dtype.kind == "O" else truth
+
+
+def _found(truth):
+    found = np.unique(truth).tolist()
+    check_no_missing_text(found)
+    if len(found) < 2:
+        todo = "add examples of the other class, or name more classes in labels=[...]"
+        raise fail("only one class in actual", found, "two or more classes", todo)
+    return found
+
+
+def _check_mapping(scores):
+    if not scores:
+        raise fail("no classifiers", {}, "at least one", "pass {'name': scores}")
+    for name in scores:
+        if not isinstance(name, str):
+            todo = "pass {'name': scores}"
+            raise fail("a classifier's name must be a string", name, "a string", todo, TypeError)
+
+
+def _matrix(scores, n, classes, name):
+    unmasked(scores, "a score")
+    scores = columns_in_order(scores, classes.tolist())
+    todo = "pass the output of decision_function or predict_proba; of a tensor a numpy array"
+    values = check_reals(scores, name, todo)
+    _same_length("scores", values, n)
+    if len(classes) == 2 and values.shape == (n, 1):  # a network's single output
+        values = values[:, 0]
+    wanted = (n,) if len(classes) == 2 else (n, len(classes))
+    if values.shape != wanted:
+        todo = "take the positive class's column: proba[:, 1]"
+        if len(classes) > 2:
+            todo = f"pass a column for each of {classes.tolist()}, or make actual one class or not"
+        raise fail("scores have the wrong shape", values.shape, str(wanted), todo)
+    return values
+
+
+def _same_length(name, values, n):
+    if values.ndim < 1 or len(values) != n:
+        todo = "align the columns first"
+        raise fail(f"{name} and actual differ in length", values.shape, f"{n} rows", todo)
+    return values
+
+
+def _check_name(scores, coords, classes):
+    """Raise where a column is named as the class that is not the positive one."""
+    for each in scores.values() if isinstance(scores, Mapping) else [scores]:
+        frame = each.to_frame() if isinstance(each, pd.Series) else each
+        if "positive" not in coords or not isinstance(frame, pd.DataFrame):
+            continue
+        name = frame.columns[0]
+        if isinstance(name, str) and name in classes.tolist() and name != coords["positive"]:
+            todo = f"pass the column of {coords['positive']!r}, or positive={name!r}"
+            raise fail("scores of the other class", name, f"those of {coords['positive']!r}", todo)
+
+
+def _positive(positive, classes):
+    if len(classes) > 2:
+        if positive is not None:
+            todo = "leave it out, or take one class against the rest: one_vs_rest(evidence, label)"
+            raise fail("positive is for two classes only", positive, "None", todo)
+        return {}
+    positive = obvious(classes.tolist()) if positive is None else positive
+    if positive is None:
+        got = classes.tolist()
+        raise fail(
+            "the positive class is ambiguous",
+            got,
+            "positive to be one of them",
+            f"pass positive={got[-1]!r}",
+        )
+    for label in classes.tolist():
+        if label == positive:
+            return {"positive": label}
+    todo = suggest(positive, classes.tolist())
+    raise fail("the positive class is not among the labels", positive, classes.tolist(), todo)
+
+
+# Scores in tables of any engine: the engine counts how often each occurs, or each bin of them
+
+
+def from_scored_frame(
+    frame: Any,
+    scores: str | Sequence[str] | Mapping[str, str],
+    *,
+    actual: str = "actual",
+    edges: Sequence[float] | None = None,
+    weights: str | None = None,
+    fold: str | None = None,
+    by: str | Sequence[str] | Mapping[str, str] = (),
+    positive: Hashable | None = None,
+) -> xr.Dataset:
+    """
+    Return the scores in a table with one row per example, of two classes.
+
+    The table's engine counts how often each score occurs, so that few distinct ones are exact
+    whatever the number of rows. Many are put into bins.
+
+    Parameters
+    ----------
+    frame : DataFrame or LazyFrame
+        See `bayescm.from_frame`.
+    scores : str, sequence of str, or mapping of classifier to column
+        Columns of scores.
+    actual : str
+        Column of true labels.
+    edges : sequence of float, optional
+        Where one bin ends and the next begins, increasing. A score stands for all from it up to the
+        next edge, so that rates at thresholds among the edges are exact; those below all edges are
+        taken for minus infinity. An area is known up to half the pairs that share a bin, which the
+        coord ``area_error`` states.
+    weights : str, optional
+        Column of how many examples each row stands for.
+    fold : str, optional
+        Column of folds.
+    by : str, sequence of str, or mapping of dim to column, optional
+        ``{"group": column}``, or ``{"fold": column}``, see `bayescm.from_scores`.
+    positive : label, optional
+        The positive class; obvious for {0, 1} and {False, True}.
+
+    Returns
+    -------
+    Dataset, dim ``example``
+        As `bayescm.from_scores` returns it, an example for each combination, with weights.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or has missing values, there are too many distinct scores, or the
+        edges do not increase.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"y": [0, 0, 1, 1, 1], "p": [0.12, 0.31, 0.35, 0.77, 0.79]})
+    >>> evidence = from_scored_frame(frame, "p", actual="y", edges=[0.25, 0.5, 0.75])
+    >>> evidence.score.values.tolist(), evidence.weight.values.tolist()
+    ([-inf, 0.25, 0.25, 0.75], [1, 1, 1, 2])
+    >>> evidence.area_error.item()
+    0.08333333333333333
+    """
+    names, parts = named(scores), named(by)
+    folds = [] if fold is None else [fold]
+    keys = list(dict.fromkeys([actual, *names.values(), *folds, *parts.values()]))
+    starts = None if edges is None else _starts(edges)
+    counts, number = counted(
+        _binned(frame, keys, set(names.values()), starts), keys, weights, "counts"
+    )
+    counts = counts.sort_values(keys, ignore_index=True)
+    values = {name: _scores(counts[column], starts) for name, column in names.items()}
+    evidence = from_scores(
+        column_of(counts, actual).to_numpy(),
+        *(values.values() if isinstance(scores, str) else [values]),
+        weights=counts[number].to_numpy(),
+        weights_are="counts",
+        fold=None if fold is None else counts[fold].to_numpy(),
+        by={dim: counts[column].to_numpy() for dim, column in parts.items()},
+        positive=positive,
+    )
+    if starts is None:
+        return evidence
+    return evidence.assign_coords(area_error=_area_error(evidence))
+
+
+def _binned(frame, columns, scores, starts):
+    """Return the engine's table, with the numbers of bins in the place of scores."""
+    import narwhals as nw  # nothing else needs it
+
+    table = nw.from_native(frame, pass_through=True)
+    if not isinstance(table, nw.DataFrame | nw.LazyFrame):
+        todo = "from_scores takes arrays"
+        raise fail("not a table", type(frame).__name__, "a table of pandas or another engine", todo)
+    known = table.collect_schema()
+    for name in columns:
+        if name not in known:
+            raise fail("no such column", name, list(known), suggest(name, known))
+        if name in scores and not known[name].is_numeric():
+            todo = "name a column of scores"
+            raise fail(f"{name} holds no scores", str(known[name]), "numbers", todo, TypeError)
+    if starts is None:
+        return table
+    return table.with_columns(
+        *[_bin(nw, name, starts, known[name].is_float()).alias(name) for name in scores]
+    )
+
+
+def _bin(nw, name, starts, floats):
+    """Return the number of the bin of a score, from 1; 0 where it is missing."""
+    score = nw.col(name)
+    missing = score.is_null() | score.is_nan() if floats else score.is_null()
+
+    # Halved again and again: engines recurse into expressions, and some stop where one is settled.
+    def among(low, high):
+        if low == high:
+            return nw.lit(low)
+        middle = (low + high + 1) // 2
+        above = nw.when(score >= float(starts[middle - 1])).then(among(middle, high))
+        return above.otherwise(among(low, middle - 1))
+
+    return nw.when(missing).then(nw.lit(0)).otherwise(among(1, len(starts)))
+
+
+def _starts(edges):
+    """Return where the bins begin; the first has no lower end."""
+    ends = np.asarray(edges, float)
+    if ends.ndim != 1 or not ends.size or not (np.diff(ends) > 0).all() or np.isnan(ends).any():
+        todo = "pass edges=np.linspace(0, 1, 1001)[1:-1]"
+        raise fail("edges of bins", edges, "increasing numbers", todo)
+    return np.r_[-np.inf, ends]
+
+
+def _scores(column, starts):
+    """Return the scores, or where their bins begin: a missing one has reached none."""
+    if starts is None:
+        return column.to_numpy()
+    if (column == 0).any():
+        raise fail(f"{column.name} has missing values", ..., "a score per row", "drop these rows")
+    return starts[column.to_numpy().astype(int) - 1]
+
+
+def _area_error(evidence):
+    """Return half the share of pairs of a positive and a negative that share a score."""
+    scores, weight = evidence["score"], evidence["weight"].values.astype(float)
+    cases = evidence["actual"].values == evidence["positive"].item()
+    errors = []
+    for each in np.atleast_2d(scores.values):
+        _, place = np.unique(each, return_inverse=True)
+        cells = [np.bincount(place, weight * who) for who in (cases, ~cases)]
+        errors.append(cells[0] @ cells[1] / (2 * cells[0].sum() * cells[1].sum()))
+    return scores.dims[:-1], errors if scores.ndim > 1 else errors[0]
+
+
+# The check of scores on entry
+
+
+def as_scores(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check scores on entry and return them with dims in order; examples of weight 0 are left out.
+
+    Raises
+    ------
+    TypeError
+        If they are not a Dataset.
+    ValueError
+        If something is missing or impossible.
+    """
+    if not isinstance(evidence, xr.Dataset) or not {"score", "actual"} <= set(evidence.variables):
+        got = type(evidence).__name__
+        allowed, todo = "scores as from_scores returns them", "pass from_scores(actual, scores)"
+        raise fail("not evidence of scores", got, allowed, todo, TypeError)
+    evidence = evidence.transpose("classifier", "example", "class", missing_dims="ignore")
+    missing = np.isnan(evidence["score"].values)
+    if missing.any():
+        at = tuple(int(i) for i in np.argwhere(missing)[0])
+        todo = "drop these examples, or score them"
+        raise fail(
+            f"a score is missing (NaN) at position {at}", ..., "numbers, possibly infinite", todo
+        )
+    if "weight" in evidence:
+        evidence = _weighted(evidence)
+    share = evidence.coords.get("prevalence")
+    if share is not None:
+        check_share(share.values)
+    check_classes(evidence)
+    return evidence
+
+
+def _weighted(evidence):
+    weight = evidence["weight"].values
+    if weight.dtype.kind not in "iufb" or not (np.isfinite(weight) & (weight >= 0)).all():
+        bad = weight.dtype if weight.dtype.kind not in "iufb" else weight[~(weight >= 0)][:1]
+        raise fail(
+            "weights must not be negative or missing", bad, "finite numbers >= 0", "correct it"
+        )
+    if 0 < weight.sum() < 1e-6:
+        todo = "scale them, or pass weights_are='importance'"
+        raise fail("the weights are worth no example", weight.sum(), "counts of examples", todo)
+    if not (weight > 0).any():
+        raise fail("every weight is 0", ..., "some weights > 0", "leave weights out")
+    return evidence.isel(example=weight > 0) if (weight == 0).any() else evidence
+
+
+def check_share(prevalence: Any) -> None:
+    """Raise unless it is a number inside (0, 1)."""
+    share = np.asarray(prevalence)
+    if share.ndim or share.dtype.kind not in "iuf" or not 0 < share < 1:
+        todo = "pass the proportion of positives, e.g. 0.01"
+        raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
+
+
+# Probabilities
+
+
+# By how much the probabilities of an example may miss 1: what two or three printed digits leave.
+_ROUNDING = 0.01
+
+
+def from_probabilities(
+    actual: Any,
+    probabilities: Any,
+    *,
+    positive: Hashable | None = None,
+    labels: Sequence | None = None,
+    weights: Any = None,
+    weights_are: str | None = None,
+    fold: Any = None,
+    group: Any = None,
+    by: Mapping[str, Any] | None = None,
+    clip: float | None = None,
+) -> xr.Dataset:
+    """
+    Return the probabilities that one or more classifiers gave as evidence.
+
+    Parameters
+    ----------
+    actual : array_like, shape (n,)
+        True labels.
+    probabilities : array_like or mapping of str to array_like
+        Of the positive class, shape (n,) in [0, 1]; or for more classes (n, C), rows summing to 1.
+        A mapping holds those of several classifiers on the same examples.
+    positive, labels, weights, weights_are, fold
+        As in `from_scores`.
+    group : array_like, shape (n,), optional
+        The site, patient or year that an example comes from. Calibration by group is partially
+        pooled, see :func:`bayescm.models.hierarchical_calibration`.
+    by : mapping of str to array_like (n,), optional
+        ``{"group": site}`` or ``{"fold": fold}``, the same as ``group`` and ``fold``.
+    clip : float, optional
+        Moves probabilities into [clip, 1 - clip]. By default they stay as they are: the log loss of
+        an exact 0 or 1 is infinite where it may be wrong.
+
+    Returns
+    -------
+    Dataset, dim ``example``
+        Evidence of scores with the scalar coord ``probabilities``.
+
+    Raises
+    ------
+    ValueError
+        If a probability is missing or outside [0, 1], or those of an example do not sum to 1; or
+        a group is missing, or there are folds too.
+    TypeError
+        If probabilities are no numbers: texts, booleans or dates.
+
+    Examples
+    --------
+    >>> evidence = from_probabilities([0, 0, 1, 1], {"a": [0.1, 0.4, 0.35, 0.8]})
+    >>> evidence["score"].dims, evidence.probabilities.item()
+    (('classifier', 'example'), True)
+    """
+    if clip is not None and not 0 < clip < 0.5:
+        raise fail("clip must be a small probability", clip, "0 < clip < 0.5", "pass clip=1e-6")
+    keywords: dict[str, Any] = {"positive": positive, "labels": labels, "weights": weights}
+    keywords |= {"weights_are": weights_are, "fold": fold, "group": group, "by": by}
+    evidence = scored(actual, probabilities, name="probabilities", **keywords)
+    evidence = as_scores(evidence.assign_coords(probabilities=True))
+    values = evidence["score"]
+    name = "" if not isinstance(probabilities, Mapping) else f" of {_worst(values)}"
+    outside = values.values[(values.values < 0) | (values.values > 1)]
+    if outside.size:
+        todo = "pass predict_proba, or decision values as scores: from_scores(actual, scores)"
+        if values.min() >= 0 and 2 < values.max() <= 100:
+            todo = "divide percentages by 100"
+        raise fail(f"a probability{name} is outside [0, 1]", outside[0], "[0, 1]", todo)
+    if "class" in values.dims:
+        total = values.sum("class").values.ravel()
+        worst = np.abs(total - 1).argmax()
+        if abs(total[worst] - 1) > _ROUNDING:
+            todo = "pass one probability per class, e.g. the softmax of the logits"
+            got = round(float(total[worst]), 6)
+            raise fail("the probabilities of an example do not sum to 1", got, "a sum of 1", todo)
+    if clip is not None:
+        evidence["score"] = values.clip(clip, 1 - clip)
+    return evidence
+
+
+def _worst(values):
+    """Return the classifier whose probabilities reach furthest out of [0, 1]."""
+    others = [dim for dim in values.dims if dim != "classifier"]
+    reach = np.maximum(-values, values - 1).max(others)
+    return repr(reach["classifier"].values[reach.values.argmax()].item())
+
+
+def check_chances(given: Any, what: str, todo: str, *, inside: bool = False) -> np.ndarray:
+    """Return probabilities (T,), or raise where they are none, or 0 or 1 but have to lie inside."""
+    try:
+        at = np.atleast_1d(check_reals(given, "probabilities", todo))
+    except (TypeError, ValueError):
+        at = np.array([np.nan])
+    held = (at > 0) & (at < 1) if inside else (at >= 0) & (at <= 1)
+    if at.ndim != 1 or not len(at) or not held.all():
+        raise fail(what, given, f"numbers in {'(0, 1)' if inside else '[0, 1]'}", todo)
+    return at
+
+
+# The check of probabilities on entry
+
+
+def as_probabilities(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check probabilities of two classes, one sample, on entry.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not probabilities, of more than two classes, in folds, or at a set prevalence.
+    """
+    evidence = as_forecasts(evidence)
+    _check_two(evidence)
+    return evidence
+
+
+def as_forecasts(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check probabilities of two classes or more, one sample, on entry.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not probabilities, or in folds or groups.
+    """
+    evidence = _chances(evidence)
+    check_one_sample(evidence, "probabilities")
+    return evidence
+
+
+def as_sites(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Check probabilities of two classes in two or more groups on entry.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are not probabilities, have no groups or only one, are of more than two classes, of
+        importance weights or at a set prevalence.
+    """
+    evidence = _chances(evidence)
+    if "group" not in evidence:
+        todo = "pass the site of each example: from_probabilities(..., group=site)"
+        raise fail("no groups", ..., "a group for every example", todo)
+    _check_two(evidence)
+    found = np.unique(evidence["group"].values)
+    if len(found) < 2:
+        todo = "take them for one sample: drop_vars('group')"
+        raise fail("fewer than two groups", found, "two or more", todo)
+    if "prevalence" in evidence.coords or "importance" in evidence:
+        what = "importance weights" if "importance" in evidence else "a prevalence"
+        todo = "ask group by group: drop_vars('group') of a selection"
+        raise fail(f"groups and {what}", ..., "each site as it is", todo)
+    return evidence
+
+
+def _chances(evidence):
+    evidence = as_scores(evidence)
+    if "probabilities" not in evidence.coords:
+        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+    return evidence
+
+
+def _check_two(evidence):
+    if "class" in evidence.dims:
+        todo = "take one class against the rest: curves.one_vs_rest(evidence, label)"
+        raise fail("more than two classes", evidence["class"].values, "two classes", todo)
+
+
+# Scores seen differently: at another prevalence, one class against the rest, folds as one
+
+
+def at_prevalence(evidence: Any, prevalence: Any) -> Any:
+    """
+    Return counts or scores as evidence about the same classifier at a different prevalence.
+
+    Precision, accuracy and F1 change; recall, specificity and the ROC curve do not. The default
+    model of counts becomes ``fixed_totals`` with this prevalence.
+
+    Parameters
+    ----------
+    evidence : DataArray or Dataset
+        Counts, or scores of two classes.
+    prevalence : float, or mapping or array_like of C floats
+        Proportion of positives, between 0 and 1. Of counts of more than two classes the proportion
+        of each, by label (a mapping, a Series) or in the order of the labels; they sum to 1. Scores
+        and probabilities of more than two classes are refused: take one against the rest first.
+
+    Returns
+    -------
+    DataArray or Dataset
+        The same numbers with the coord ``prevalence``: a scalar, or one number for each class.
+
+    Raises
+    ------
+    ValueError
+        If it is not a proportion, or two classes have no positive one.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> rare = at_prevalence(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), 0.01)
+    >>> rare.prevalence.item(), round(float(bcm.measure(rare, "precision")["precision"]), 4)
+    (0.01, 0.015)
+    >>> three = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=["a", "b", "c"])
+    >>> at_prevalence(three, {"a": 0.7, "b": 0.2, "c": 0.1}).prevalence.values
+    array([0.7, 0.2, 0.1])
+    """
+    if not (isinstance(evidence, xr.Dataset) and "score" in evidence):
+        return _counts_at_prevalence(as_counts(evidence), prevalence)
+    evidence = as_scores(evidence)
+    if "class" in evidence.dims:
+        todo = "take one class against the rest first: one_vs_rest(evidence, label)"
+        raise fail("a prevalence needs two classes", evidence["class"].values, "two classes", todo)
+    check_share(prevalence)
+    return evidence.assign_coords(prevalence=float(prevalence))
+
+
+def _counts_at_prevalence(counts, prevalence):
+    labels = counts.indexes["actual"].tolist()
+    if abstains(counts) or "effective" in counts.coords:
+        what = "an abstention" if abstains(counts) else "importance weights"
+        allowed, todo = "plain counts of the classes", "weight the examples to that population"
+        raise fail(f"counts with {what} take no prevalence", prevalence, allowed, todo)
+    if len(labels) == 2:
+        if positive(counts) is None:
+            allowed = "two classes with a positive one"
+            raise fail("a prevalence needs a positive class", labels, allowed, "pass positive=...")
+        number = isinstance(prevalence, (int, float, np.number))
+        if not number or not 0 < prevalence < 1:
+            todo = "pass the proportion of positives, e.g. 0.01"
+            allowed = "0 < prevalence < 1"
+            raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
+        return counts.assign_coords(prevalence=float(prevalence))
+    if isinstance(prevalence, xr.DataArray) and set(prevalence.coords) == set(prevalence.dims):
+        prevalence = prevalence.to_series()
+    prevalence = in_label_order(prevalence, labels)
+    shares = np.array(np.nan)
+    if np.ndim(prevalence) == 1:
+        shares = check_reals(prevalence, "proportions of the classes", "pass numbers")
+    if shares.shape != (len(labels),) or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
+        todo = "pass a proportion for each class, such as {'a': 0.7, 'b': 0.2, 'c': 0.1}"
+        allowed = f"numbers > 0 that sum to 1, one for each of {labels}"
+        raise fail("prevalence is not a proportion of each class", prevalence, allowed, todo)
+    return counts.assign_coords(prevalence=("actual", shares / shares.sum()))
+
+
+def one_vs_rest(evidence: xr.Dataset, label: Hashable) -> xr.Dataset:
+    """
+    Return the scores of one of many classes against the rest.
+
+    Examples
+    --------
+    >>> from bayescm import from_scores
+    >>> proba = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]]
+    >>> evidence = from_scores(["a", "b", "c", "b"], proba)
+    >>> one_vs_rest(evidence, "b").actual.values
+    array([False,  True, False,  True])
+    """
+    evidence = as_scores(evidence)
+    if "class" not in evidence.dims:
+        raise fail(
+            "there are only two classes",
+            label,
+            "scores for three classes or more",
+            "use the scores as they are",
+        )
+    classes = evidence["class"].values.tolist()
+    if label not in classes:
+        raise fail("no such class", label, classes, suggest(label, classes))
+    chosen = evidence.sel({"class": label}, drop=True)
+    return chosen.assign(actual=evidence["actual"] == label).assign_coords(positive=True)
+
+
+def top_label(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Return the highest probability of each example as that of being right, of one classifier.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of more than two classes, see `from_probabilities`.
+
+    Returns
+    -------
+    Dataset
+        Probabilities of two classes: positive is an example whose class had the highest
+        probability (the first one of those that tie).
+
+    Raises
+    ------
+    ValueError
+        If there are two classes, several classifiers, or every example is right, or wrong.
+
+    Examples
+    --------
+    >>> from bayescm import from_probabilities
+    >>> proba = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]]
+    >>> found = top_label(from_probabilities(["a", "b", "c", "b"], proba))
+    >>> found.score.values, found.actual.values
+    (array([0.7, 0.4, 0.6, 0.5]), array([ True,  True,  True, False]))
+    """
+    evidence = as_scores(evidence)
+    if "class" not in evidence.dims:
+        todo = "take them as they are: both classes have one curve"
+        raise fail("there are only two classes", ..., "three classes or more", todo)
+    if "classifier" in evidence.dims:
+        got = evidence["classifier"].values.tolist()
+        todo = f"select one: evidence.sel(classifier={got[0]!r})"
+        raise fail("each classifier has a highest probability of its own", got, "one", todo)
+    score = evidence["score"]
+    right = score["class"].values[score.values.argmax(axis=-1)] == evidence["actual"].values
+    if right.all() or not right.any():
+        got = f"{'right' if right.all() else 'wrong'} in all {len(right)} examples"
+        todo = "ask for measures of each class, or collect more examples"
+        raise fail("nothing to tell forecasts by", got, "some of both", todo)
+    chosen = evidence.drop_dims("class").assign(score=score.max("class"))
+    told = chosen.assign(actual=("example", right)).assign_coords(positive=True)
+    return as_scores(told)
+
+
+def pool_folds(evidence: xr.Dataset, *, ranks: bool) -> xr.Dataset:
+    """
+    Pool the scores of all folds into one sample.
+
+    Each fold was scored by its own model. If these share a scale (calibrated probabilities), pool
+    the scores as they are; if not, pool their ranks within the fold. Ranks treat every fold as a
+    random sample of one population, so the folds should be stratified.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores with folds.
+    ranks : bool
+        Whether to replace each score by its mid-rank within the fold, over the fold's size.
+
+    Examples
+    --------
+    >>> from bayescm import from_scores
+    >>> evidence = from_scores([0, 1, 0, 1], [0.1, 0.4, 5, 8], fold=[0, 0, 1, 1])
+    >>> pool_folds(evidence, ranks=True).score.values
+    array([0.25, 0.75, 0.25, 0.75])
+    """
+    evidence = as_scores(evidence)
+    if "fold" not in evidence:
+        raise fail("no folds", list(evidence), "a variable named fold", "pass fold= to from_scores")
+    if not ranks:
+        return evidence.drop_vars("fold")
+    score, fold = evidence["score"], evidence["fold"].values
+    values = np.empty(score.shape)
+    axis = score.dims.index("example")
+    for each in pd.unique(fold):
+        part = [slice(None)] * score.ndim
+        part[axis] = fold == each
+        values[tuple(part)] = _mid_ranks(score.values[tuple(part)], axis)
+    return evidence.assign(score=score.copy(data=values)).drop_vars("fold")
+
+
+def _mid_ranks(values, axis):
+    from scipy.stats import rankdata
+
+    return (rankdata(values, axis=axis) - 0.5) / values.shape[axis]
