@@ -35,7 +35,7 @@ from .evidence import from_raters as from_raters
 from .evidence import read as read
 from .evidence.attempts import from_attempts as from_attempts
 from .evidence.cross_validation import cross_confusion as cross_confusion
-from .evidence.learners.pairs import cross_outcomes as cross_outcomes
+from .evidence.cross_validation import cross_outcomes as cross_outcomes
 from .evidence.outcomes import from_classifiers as from_classifiers
 from .evidence.results import from_results as from_results
 from .evidence.scores import from_probabilities as from_probabilities

@@ -1,4 +1,10 @@
-"""From classifiers and data to out-of-fold predictions and a confusion matrix per fold."""
+"""
+Cross-validation: what classifiers say of the examples that they were not trained on, as evidence.
+
+Confusion matrices fold by fold (`cross_confusion`, from `cross_predictions`), the joint answers of
+several classifiers (`cross_outcomes`), scores (`cross_scores`), and matrices of classifiers trained
+on disjoint halves (`cross_halves`), which show how far another training set moves them.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -8,12 +14,73 @@ import xarray as xr
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
 
-from bayescm.evidence import from_predictions
-from bayescm.evidence.counts import DESIGN
+from bayescm.evidence.counts import CELLS, DESIGN
 from bayescm.evidence.folds import group_effects
+from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.parallel import parallel, progress_bar
+from bayescm.evidence.predictions import from_predictions
+from bayescm.evidence.scores import from_scores
 from bayescm.evidence.splits import as_mapping, design, labels_of, places, slices_by, splits_of
 from bayescm.validate import fail
+
+
+def cross_confusion(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any = 10,
+    *,
+    labels: Sequence | None = None,
+    positive: Hashable | None = None,
+    by: Mapping[str, Any] | None = None,
+    **keywords: Any,
+) -> xr.DataArray:
+    """
+    Cross-validate classifiers and return the confusion matrix of every fold.
+
+    Parameters
+    ----------
+    estimator : estimator or mapping of str to estimator
+        Scikit-learn classifiers; those in a mapping all see the same splits.
+    X : array_like, shape (n, ...)
+        Features.
+    y : array_like, shape (n,)
+        True labels.
+    cv : int, splitter or iterable of (train, test)
+        A number K >= 2 means stratified K folds, shuffled.
+    labels : sequence, optional
+        All labels in their order; by default those of `y`, sorted.
+    positive : label, optional
+        The positive class.
+    by : mapping of str to array_like (n,), optional
+        Further dims: ``{"sex": sex}`` counts every fold slice by slice. Not beside ``groups``.
+    **keywords
+        ``groups``, ``n_jobs``, ``random_state`` and ``progress`` of `cross_predictions`.
+
+    Returns
+    -------
+    DataArray
+        Counts, dims ``(fold, actual, predicted)``; ``(repeat, fold, ...)`` where the splitter
+        repeats; ``(classifier, ...)`` first for a mapping; those of ``by`` behind the folds. The
+        scalar coords ``n_folds``, ``test_share`` and ``train_size`` (the proportion of examples in
+        a test and a training set) and ``fixed_totals`` (whether folds are stratified) describe the
+        design; of groups ``design_effect`` and ``totals_effect`` say how few examples these equal.
+
+    See Also
+    --------
+    cross_predictions : Keeps the out-of-fold predictions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> counts = cross_confusion(GaussianNB(), *load_breast_cancer(return_X_y=True), cv=5)
+    >>> counts.dims, counts.sum("fold").values.tolist(), bool(counts.fixed_totals)
+    (('fold', 'actual', 'predicted'), [[188, 24], [11, 346]], True)
+    """
+    slices = slices_by(by, X, y, keywords.get("groups"))
+    predictions = cross_predictions(estimator, X, y, cv, **keywords)
+    return count_folds(predictions, labels=labels, positive=positive, by=slices)
 
 
 def cross_predictions(
@@ -98,65 +165,6 @@ def cross_predictions(
     )
 
 
-def cross_confusion(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    cv: Any = 10,
-    *,
-    labels: Sequence | None = None,
-    positive: Hashable | None = None,
-    by: Mapping[str, Any] | None = None,
-    **keywords: Any,
-) -> xr.DataArray:
-    """
-    Cross-validate classifiers and return the confusion matrix of every fold.
-
-    Parameters
-    ----------
-    estimator : estimator or mapping of str to estimator
-        Scikit-learn classifiers; those in a mapping all see the same splits.
-    X : array_like, shape (n, ...)
-        Features.
-    y : array_like, shape (n,)
-        True labels.
-    cv : int, splitter or iterable of (train, test)
-        A number K >= 2 means stratified K folds, shuffled.
-    labels : sequence, optional
-        All labels in their order; by default those of `y`, sorted.
-    positive : label, optional
-        The positive class.
-    by : mapping of str to array_like (n,), optional
-        Further dims: ``{"sex": sex}`` counts every fold slice by slice. Not beside ``groups``.
-    **keywords
-        ``groups``, ``n_jobs``, ``random_state`` and ``progress`` of `cross_predictions`.
-
-    Returns
-    -------
-    DataArray
-        Counts, dims ``(fold, actual, predicted)``; ``(repeat, fold, ...)`` where the splitter
-        repeats; ``(classifier, ...)`` first for a mapping; those of ``by`` behind the folds. The
-        scalar coords ``n_folds``, ``test_share`` and ``train_size`` (the proportion of examples in
-        a test and a training set) and ``fixed_totals`` (whether folds are stratified) describe the
-        design; of groups ``design_effect`` and ``totals_effect`` say how few examples these equal.
-
-    See Also
-    --------
-    cross_predictions : Keeps the out-of-fold predictions.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> counts = cross_confusion(GaussianNB(), *load_breast_cancer(return_X_y=True), cv=5)
-    >>> counts.dims, counts.sum("fold").values.tolist(), bool(counts.fixed_totals)
-    (('fold', 'actual', 'predicted'), [[188, 24], [11, 346]], True)
-    """
-    slices = slices_by(by, X, y, keywords.get("groups"))
-    predictions = cross_predictions(estimator, X, y, cv, **keywords)
-    return count_folds(predictions, labels=labels, positive=positive, by=slices)
-
-
 def count_folds(
     predictions: xr.Dataset,
     *,
@@ -232,6 +240,9 @@ def _with_groups(counts, predictions):
     )
 
 
+# Every fit, and what its failure says
+
+
 def _fit_all(tasks, n_jobs, progress):
     """Return the predictions (or the failure) of every fit, in the order of the tasks."""
     answers = {}
@@ -296,3 +307,296 @@ def _check_failures(estimators, rows, place, parts):
     )
     error.predictions = dict(zip(estimators, parts, strict=True))  # type: ignore[attr-defined]
     raise error from cause
+
+
+# Disjoint halves: two trainings that share no example
+
+
+def cross_halves(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    repeats: int = 8,
+    *,
+    groups: Any = None,
+    random_state: int = 0,
+    **keywords: Any,
+) -> xr.DataArray:
+    """
+    Train on disjoint halves, test each on the other, and return the confusion matrices.
+
+    Folds share most of their training data, so that how far another training set would move the
+    classifier is hidden from them. Two halves share none. Give the counts to
+    ``interval(counts, measure, halves=halves)``.
+
+    Parameters
+    ----------
+    estimator : estimator or mapping of str to estimator
+        Scikit-learn classifiers; those in a mapping all see the same halves.
+    X : array_like, shape (n, ...)
+        Features.
+    y : array_like, shape (n,)
+        True labels.
+    repeats : int, default 8
+        How often the examples are halved, class by class: two trainings each.
+    groups : array_like, shape (n,), optional
+        The group of each example; groups are kept together.
+    random_state : int, default 0
+        Seed of the halvings.
+    **keywords
+        ``labels``, ``positive``, ``n_jobs`` and ``progress`` of `cross_confusion`.
+
+    Returns
+    -------
+    DataArray
+        Counts, dims ``([classifier,] repeat, half, actual, predicted)``.
+
+    Raises
+    ------
+    ValueError
+        If ``repeats`` is not a number of halvings, a half has no example of a class, or an
+        estimator fails.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> stump = DecisionTreeClassifier(max_depth=1)
+    >>> halves = cross_halves(stump, *load_breast_cancer(return_X_y=True), repeats=3)
+    >>> dict(halves.sizes)
+    {'repeat': 3, 'half': 2, 'actual': 2, 'predicted': 2}
+    """
+    splits = halvings(X, y, repeats, groups, random_state)
+    counts = cross_confusion(estimator, X, y, splits, groups=groups, **keywords)
+    counts = counts if "repeat" in counts.dims else counts.expand_dims(repeat=1)
+    counts = counts.rename(fold="half").transpose(..., "repeat", "half", *CELLS)
+    return counts.drop_vars(DESIGN, errors="ignore")
+
+
+def halvings(X: Any, y: Any, repeats: int, groups: Any, random_state: int) -> list:
+    """Return train and test of every half, one halving after the other, class by class."""
+    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
+        raise fail("repeats must be a number of halvings", repeats, "1 or more", "pass repeats=8")
+    seeds = np.random.default_rng(random_state).integers(2**31, size=repeats)
+    labels = labels_of(y)
+    classes, totals = np.unique(labels, return_counts=True)
+    if len(totals) and totals.min() < 2:
+        _missing(classes[totals.argmin()])
+    splits = [split for seed in seeds for split in splits_of(2, X, y, groups, int(seed))]
+    for train, _ in splits:
+        absent = np.setdiff1d(classes, labels[train])
+        if len(absent):
+            _missing(absent[0])
+    return splits
+
+
+def _missing(label):
+    allowed = "every class in both halves"
+    todo = "collect more of it, in more groups, or leave the halves out"
+    raise fail("a half has no example of a class", np.asarray(label).item(), allowed, todo)
+
+
+# Classifiers side by side: what each said of every example
+
+
+def cross_outcomes(
+    estimators: Any,
+    X: Any,
+    y: Any,
+    cv: Any = 10,
+    *,
+    halves: int = 0,
+    positive: Any = None,
+    by: Any = None,
+    random_state: int = 0,
+    **keywords: Any,
+) -> xr.Dataset:
+    """
+    Cross-validate classifiers on the same folds and keep their joint answers to every example.
+
+    Parameters
+    ----------
+    estimators : mapping of str to estimator
+        Scikit-learn classifiers; all see the same splits.
+    X : array_like, shape (n, ...)
+        Features.
+    y : array_like, shape (n,)
+        True labels.
+    cv : int, splitter or iterable of (train, test)
+        A number K >= 2 means stratified K folds, shuffled. One pass over the data.
+    halves : int, default 0
+        How often the classifiers are trained on disjoint halves besides, each tested on the other,
+        as `cross_halves` does it; 8 are plenty. They show how far other training sets move each.
+    positive : label, optional
+        The positive class.
+    by : mapping of str to array_like (n,), optional
+        Further dims: ``{"sex": sex}`` counts every fold slice by slice. Not beside ``halves``.
+    random_state : int, default 0
+        Seed of the folds and of the halvings.
+    **keywords
+        ``n_jobs`` and ``progress`` of `cross_confusion`.
+
+    Returns
+    -------
+    Dataset
+        Outcomes, dims ``(fold, ..., outcome)``, as `from_classifiers` returns them with
+        ``by={"fold": fold}``; with halves also the variable ``halves``, dims
+        ``(halving, half, outcome)``. `compare` takes them with ``model="paired_folds"``, which is
+        the default where there are halves.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two classifiers, groups, repeats, or an estimator fails.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> two = {"stump": DecisionTreeClassifier(max_depth=1), "bayes": GaussianNB()}
+    >>> both = cross_outcomes(two, *load_breast_cancer(return_X_y=True), cv=5, halves=2)
+    >>> both["counts"].dims, both["halves"].dims, int(both["counts"].sum())
+    (('fold', 'outcome'), ('halving', 'half', 'outcome'), 569)
+    """
+    if not hasattr(estimators, "items") or len(estimators) < 2:
+        todo = 'pass {"a": one, "b": other}'
+        raise fail("too few classifiers to compare", estimators, "a mapping of two or more", todo)
+    if keywords.get("groups") is not None:
+        todo = "cross_confusion(..., groups=) and compare()"
+        raise fail("pairs know no groups", "groups", "examples drawn one by one", todo)
+    slices = slices_by(by, X, y)
+    if slices and halves:
+        todo = "leave halves= out, or select the examples of a slice"
+        raise fail("halves of slices", list(slices), "halves=, or by=", todo)
+    known = {"random_state": random_state, **keywords}
+    parts = [cross_predictions(estimators, X, y, cv, **known)]
+    if int(parts[0]["repeat"].max()) > 0:
+        repeats = int(parts[0]["repeat"].max()) + 1
+        raise fail("pairs take one pass over the data", repeats, "one repeat", "pass cv=10")
+    folds = int(parts[0]["fold"].max()) + 1
+    if halves:
+        splits = halvings(X, y, halves, None, random_state)
+        parts.append(cross_predictions(estimators, X, y, splits, **known))
+    place = [part["repeat"].values * 2 + part["fold"].values for part in parts]
+    place[1:] = [each + folds for each in place[1:]]
+    example = parts[0]["example"].values
+    told = np.concatenate([part["predicted"].values for part in parts], axis=1)
+    outcomes = from_classifiers(
+        np.concatenate([part["actual"].values for part in parts]),
+        dict(zip(estimators, told, strict=True)),
+        positive=positive,
+        by={"fold": np.concatenate(place)} | {name: each[example] for name, each in slices.items()},
+    )
+    found = outcomes.isel(fold=slice(folds))
+    if halves:
+        shape = (halves, 2, outcomes.sizes["outcome"])
+        table = outcomes["counts"].values[folds:].reshape(shape)
+        found["halves"] = (("halving", "half", "outcome"), table)
+    known = {name: parts[0].coords[name].item() for name in DESIGN}
+    return found.assign_coords(known | ({"fixed_totals": False} if slices else {}))
+
+
+# Scores of every test example
+
+
+def cross_scores(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    cv: Any = 10,
+    *,
+    positive: Hashable | None = None,
+    groups: Any = None,
+    n_jobs: int = 1,
+    random_state: int = 0,
+) -> xr.Dataset:
+    """
+    Train on every split and keep the scores of its test examples.
+
+    Parameters
+    ----------
+    estimator : estimator or mapping of str to estimator
+        Scikit-learn classifiers with ``decision_function`` or ``predict_proba``; those in a mapping
+        all see the same splits. They are cloned.
+    X : array_like, shape (n, ...)
+    y : array_like, shape (n,)
+    cv : int, splitter or iterable of (train, test)
+        A number K >= 2 means stratified K folds, shuffled.
+    positive : label, optional
+        The positive class, for two classes.
+    groups : array_like, shape (n,), optional
+        For splitters that keep groups together.
+    n_jobs : int, default 1
+        Number of processes; -1 for one per core.
+    random_state : int, default 0
+        Seed of the shuffling where `cv` is a number.
+
+    Returns
+    -------
+    Dataset
+        Scores with a ``fold`` for every split, and the scalar coords ``test_share``
+        and ``train_size``. Where the splitter repeats, an example occurs once per repeat.
+
+    Raises
+    ------
+    ValueError
+        If an estimator provides no scores or fails.
+
+    See Also
+    --------
+    bayescm.curves.fold_auc : The mean area over the folds.
+    bayescm.curves.pool_folds : All folds as one sample.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> evidence = cross_scores(GaussianNB(), *load_breast_cancer(return_X_y=True), cv=3)
+    >>> evidence.score.dims, sorted(set(evidence.fold.values.tolist()))
+    (('example',), [0, 1, 2])
+    """
+    estimators = as_mapping(estimator)
+    X, y, groups = indexable(X, y, groups)
+    labels = labels_of(y)
+    classes = np.unique(labels)
+    splits = splits_of(cv, X, y, groups, random_state)
+    tasks = [
+        (index, name, each, X, y, *split)
+        for index, (name, each, split) in enumerate(
+            (name, each, split) for name, each in estimators.items() for split in splits
+        )
+    ]
+    found = dict(parallel(_score, tasks, n_jobs))
+    tests = [test for _, test in splits]
+    scores = {}
+    for row, name in enumerate(estimators):
+        parts = [found[row * len(splits) + index] for index in range(len(splits))]
+        scores[name] = np.concatenate([_toward(part, classes, positive) for part in parts])
+    evidence = from_scores(
+        labels[np.concatenate(tests)],
+        scores if isinstance(estimator, Mapping) else next(iter(scores.values())),
+        positive=positive,
+        fold=np.repeat(np.arange(len(splits)), [len(test) for test in tests]),
+    )
+    known = design(splits, labels)
+    return evidence.assign_coords({name: known[name] for name in ("test_share", "train_size")})
+
+
+def _score(index, name, estimator, X, y, train, test):
+    """Return the scores of one split, (n,) for the last of two classes or (n, C)."""
+    inside = _safe_indexing(X, test)
+    fitted = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+    for method in ("decision_function", "predict_proba"):
+        if hasattr(fitted, method):
+            values = np.asarray(getattr(fitted, method)(inside))
+            return index, values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values
+    todo = "use one with decision_function or predict_proba, e.g. SVC(probability=True)"
+    raise fail(
+        f"{name} gives no scores", type(estimator).__name__, "a classifier with scores", todo
+    )
+
+
+def _toward(values, classes, positive):
+    """Turn the scores of the last of two classes around where the first one is positive."""
+    return -values if len(classes) == 2 and positive == classes[0] else values

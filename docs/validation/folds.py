@@ -28,8 +28,7 @@ from bayescm.answers.interval import interval
 from bayescm.classical import fold_t
 from bayescm.direct import hierarchical_folds, pooled_folds
 from bayescm.evidence import from_matrix
-from bayescm.evidence.cross_validation import cross_confusion
-from bayescm.evidence.learners.pairs import cross_outcomes
+from bayescm.evidence.cross_validation import cross_confusion, cross_outcomes
 from bayescm.evidence.outcomes import tables_of
 from bayescm.measures.catalogue import resolve
 from bayescm.papers import wang_li

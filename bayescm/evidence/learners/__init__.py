@@ -1,1 +1,0 @@
-"""What learners show when they are trained more than once, or side by side."""

@@ -1,1 +1,0 @@
-"""Evidence of more than a label: scores and probabilities of every example."""
