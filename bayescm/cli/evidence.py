@@ -71,8 +71,7 @@ def counts(
     options: Any, *, predicted: str | None = None, by: Mapping[str, str] | None = None
 ) -> xr.DataArray:
     """Return the counts of a file of predictions of one classifier, or of its confusion table."""
-    from bayescm.evidence.files import File
-    from bayescm.evidence.reading import is_table, read
+    from bayescm.evidence.files import File, is_table, read
 
     classes = options.keywords("labels", "positive")
     if is_table(File(options.file), options.get("actual"), predicted):
@@ -88,8 +87,8 @@ def outcomes(
     options: Any, *, predicted: list[str] | None = None, by: Mapping[str, str] | None = None
 ) -> xr.Dataset:
     """Return the outcomes of one or more classifiers on the examples of a file."""
+    from bayescm.evidence.files import kind_of, read_columns
     from bayescm.evidence.outcomes import from_classifiers
-    from bayescm.evidence.reading import kind_of, read_columns
 
     actual, predicted = (
         options.get("actual") or "actual",
@@ -109,7 +108,7 @@ def outcomes(
 
 def _labels(options, kind):
     """Return the classes, the positive one and the answer that is none as labels of the file."""
-    from bayescm.evidence.reading import as_label
+    from bayescm.evidence.files import as_label
 
     labels = options.keywords("labels", "positive", "abstain")
     return {
@@ -133,7 +132,7 @@ def partly_labelled_columns(options: Any) -> tuple[tuple[Any, Any, Any], dict[st
     """Return the columns of a file as `from_partly_labelled` takes them, and its keywords."""
     import pandas as pd
 
-    from bayescm.evidence.reading import kind_of, read_columns
+    from bayescm.evidence.files import kind_of, read_columns
 
     actual, predicted = options.get("actual") or "actual", options.get("predicted") or []
     judges, numeric = options.get("judge") or [], options.get("numeric_labels")
@@ -165,7 +164,7 @@ def _one_or_several(frame, names):
 def _ratings(options):
     """Return the labels of the raters, and of the classifiers, in a file."""
     from bayescm.evidence import from_raters
-    from bayescm.evidence.reading import kind_of, read_columns
+    from bayescm.evidence.files import kind_of, read_columns
 
     raters = [name.strip() for name in options.raters.split(",") if name.strip()]
     predicted = options.get("predicted") or []
@@ -201,7 +200,7 @@ def scores(
     constructor : callable, optional
         What makes evidence of them; by default `bayescm.from_scores`, to which groups are nothing.
     """
-    from bayescm.evidence.reading import as_label, kind_of, read_columns
+    from bayescm.evidence.files import as_label, kind_of, read_columns
     from bayescm.evidence.scores import from_scores
 
     actual, dims = (
@@ -259,8 +258,7 @@ def probabilities(options: Any) -> xr.Dataset:
 
 def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
     """Return the results in a file: one measure of every classifier on every data set."""
-    from bayescm.evidence.files import File
-    from bayescm.evidence.reading import read_columns
+    from bayescm.evidence.files import File, read_columns
     from bayescm.evidence.results import from_results
 
     if measures is not None and len(measures) > 1:
@@ -284,7 +282,7 @@ def results(file: Path, options: Any, measures: list[str] | None) -> xr.Dataset:
 def attempts(options: Any) -> Any:
     """Return the attempts in a file with one row per answer, those of several systems together."""
     from bayescm.evidence.attempts import from_attempts, together, truth_by_item
-    from bayescm.evidence.reading import read_columns
+    from bayescm.evidence.files import read_columns
 
     item, system, by = options.item, options.get("system"), options.keywords("attempt", "group")
     places = [*by.values(), *([] if system is None else [system])]

@@ -260,7 +260,7 @@ def _counts(columns, template):
 
 def _forecasts(columns, template):
     """Return the table of the probabilities in a file, by the bins of the batches before."""
-    from bayescm.evidence.reading import as_label, kind_of, read_columns
+    from bayescm.evidence.files import as_label, kind_of, read_columns
     from bayescm.online import forecast_table
 
     actual, probability = columns.actual, columns.probability

@@ -187,8 +187,7 @@ def label(columns: LabelColumns, budget: Budget, interval: Probability, output: 
 def _write_rows(file, places, out, *, safe):
     """Write rows of a file as they are, with the column ``row``, their number from 1."""
     from bayescm.cli.output import safe_csv
-    from bayescm.evidence.files import File, replacing
-    from bayescm.evidence.reading import read_columns
+    from bayescm.evidence.files import File, read_columns, replacing
 
     rows = read_columns(file, File(file).names).iloc[places]
     if "row" not in rows:

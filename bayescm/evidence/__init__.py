@@ -5,6 +5,7 @@ What counts are, and the check that every public function makes on entry, is in 
 """
 
 from bayescm.evidence.counts import align, as_counts, combine, from_cells, from_matrix, positive
+from bayescm.evidence.files import read
 from bayescm.evidence.frames import from_frame
 from bayescm.evidence.partly_labelled import (
     from_partly_labelled,
@@ -12,7 +13,6 @@ from bayescm.evidence.partly_labelled import (
 )
 from bayescm.evidence.predictions import from_predictions
 from bayescm.evidence.raters import from_raters
-from bayescm.evidence.reading import read
 from bayescm.evidence.scores import at_prevalence
 
 __all__ = [

@@ -19,10 +19,8 @@ from bayescm.evidence.tabulate import RESERVED
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
-
 # Of examples in groups, how much more the rates (one value for each classifier) and totals vary.
 CLUSTERED = ("design_effect", "totals_effect")
-
 # What the folds of a cross-validation know of its design, scalar coords.
 DESIGN = ("n_folds", "test_share", "train_size", "fixed_totals")
 

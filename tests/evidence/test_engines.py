@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import bayescm as bcm
 from bayescm.cli import application
-from bayescm.evidence.reading import read_columns
+from bayescm.evidence.files import read_columns
 
 RNG = np.random.default_rng(3)
 FRAME = pd.DataFrame(
