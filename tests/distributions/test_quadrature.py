@@ -14,7 +14,7 @@ from bayescm.distributions.incomplete import log_odds, near_log_odds
 from bayescm.distributions.integrals import rays
 from bayescm.distributions.lookup import distribution_at_prevalence
 from bayescm.distributions.quadrature import FunctionOfShares, LogNumber, lattice
-from bayescm.measures.forms import Function
+from bayescm.measures.measure import Function
 
 CELLS = [[30.0, 35.0], [15.0, 65.0]]
 NAMES = [*measures.names(), "fbeta(0.5)", "tversky(0.3,0.9)", "cost([[0,1],[5,0]])"]
