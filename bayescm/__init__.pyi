@@ -41,6 +41,14 @@ from .evidence.results import from_results as from_results
 from .evidence.scores import from_probabilities as from_probabilities
 from .evidence.scores import from_scored_frame as from_scored_frame
 from .evidence.scores import from_scores as from_scores
+from .evidence.scored.attempts import from_attempts as from_attempts
+from .evidence.scored.frames import from_scored_frame as from_scored_frame
+from .evidence.scored.probabilities import from_probabilities as from_probabilities
+from .evidence.scored.results import from_results as from_results
+from .evidence.scored.scores import from_scores as from_scores
+from .fitting.files import load as load
+from .fitting.files import save as save
+from .fitting.fit import fit as fit
 from .integrations import mlflow as mlflow
 from .integrations import sklearn as sklearn
 from .measures.labelled import measure as measure
@@ -53,9 +61,6 @@ from .plots import plot_matrix as plot_matrix
 from .plots import plot_posterior as plot_posterior
 from .plots import plot_ranks as plot_ranks
 from .plots import plot_roc as plot_roc
-from .posterior.files import load as load
-from .posterior.files import save as save
-from .posterior.fit import fit as fit
 from .reporting import report as report
 
 __version__: str

@@ -17,8 +17,8 @@ import xarray as xr
 from bayescm.direct.base import Posterior
 from bayescm.direct.frames import Frame
 from bayescm.distributions.batches import LazyDraws
+from bayescm.fitting.route import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
-from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_seed, check_whole, fail
 
 _LARGE = 2**22  # numbers of all draws that may be in memory at once

@@ -14,8 +14,8 @@ from bayescm.answers.draws import labelled_draws
 from bayescm.answers.requirements import Requirement, Term, parse
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
+from bayescm.fitting.route import posterior_of
 from bayescm.measures.catalogue import resolve
-from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_prob, check_seed, fail, suggest
 
 MET, FAILED, UNKNOWN = "met", "failed", "not yet known"

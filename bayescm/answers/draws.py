@@ -14,7 +14,7 @@ import xarray as xr
 from bayescm.answers.asking import Wanted, check_draws, check_room, check_size, template, wanted
 from bayescm.direct.base import Posterior
 from bayescm.evidence.counts import as_counts, positive
-from bayescm.posterior.route import comparison_of
+from bayescm.fitting.route import comparison_of
 from bayescm.validate import check_seed, fail
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
@@ -108,7 +108,7 @@ def draw_measures(
     dim : str, default "classifier"
         The dim that will be compared; the name of the dim that the members of a mapping get.
     model : str or callable, optional
-        See `bayescm.interval`; by default that of `posterior.route.comparison_of`.
+        See `bayescm.interval`; by default that of `fitting.route.comparison_of`.
     draws : int, optional
         Default 50,000 for up to 64 cells (16 classifiers of two classes), 10,000 for more.
     random_seed : int, default 0

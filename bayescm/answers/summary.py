@@ -16,8 +16,8 @@ from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
+from bayescm.fitting.route import posterior_of
 from bayescm.measures.defaults import TABULATED, default_measures
-from bayescm.posterior.route import posterior_of
 from bayescm.validate import check_kind, check_prob, fail
 
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")

@@ -16,12 +16,12 @@ from bayescm.answers.asking import (
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order
+from bayescm.fitting.route import default_model, posterior_of
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
 from bayescm.measures.trees import told as with_positive_class
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import bare, canvas, rows
-from bayescm.posterior.route import default_model, posterior_of
 from bayescm.validate import check_choice, check_kind, check_number, check_prob, check_seed, fail
 
 if TYPE_CHECKING:

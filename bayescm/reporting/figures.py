@@ -3,10 +3,10 @@
 import bayescm as bcm
 from bayescm.answers.asking import ASKED, member_by_member
 from bayescm.evidence.counts import classes, positive
+from bayescm.fitting.route import default_model
 from bayescm.measures.trees import told as with_positive_class
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS
-from bayescm.posterior.route import default_model
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section
 

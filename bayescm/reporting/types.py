@@ -13,8 +13,10 @@ from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers
 from bayescm.evidence.results import is_results
+from bayescm.evidence.scored.attempts import is_attempts
+from bayescm.evidence.scored.results import is_results
+from bayescm.fitting.route import default_model, members_of, posterior_of
 from bayescm.planning.labels import labels_worth
-from bayescm.posterior.route import default_model, members_of, posterior_of
 from bayescm.reporting import cautions, figures, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sample_size_advice import open_questions, uncertain

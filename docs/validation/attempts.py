@@ -12,9 +12,10 @@ from scipy.special import ndtr
 from scipy.stats import beta
 
 from bayescm.evidence.attempts import from_attempts
+from bayescm.evidence.scored.attempts import from_attempts
+from bayescm.fitting.route import posterior_of
 from bayescm.measures.attempts import Rates
 from bayescm.measures.catalogue import resolve
-from bayescm.posterior.route import posterior_of
 from bayescm.simulation import Experiment
 
 SIZES = ((30, 8), (164, 10), (500, 3))

@@ -17,8 +17,8 @@ from bayescm.answers.groups.slices import worst_slices
 from bayescm.answers.interval import interval
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence import from_matrix
+from bayescm.fitting.route import members_of
 from bayescm.measures.catalogue import resolve
-from bayescm.posterior.route import members_of
 from bayescm.simulation import Experiment, Method, Repeated
 
 # Coverage of the four estimands of groups: the mean over the population of groups, the typical

@@ -3,8 +3,8 @@
 import arviz as az
 import numpy as np
 
+from bayescm.fitting.nuts import nuts
 from bayescm.measures import resolve
-from bayescm.posterior.nuts import nuts
 
 LEVELS = (0.025, 0.5, 0.975)
 DRAWN = ("chain", "draw")

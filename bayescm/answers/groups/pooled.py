@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 
 from bayescm.direct.base import Members, Posterior
-from bayescm.posterior.route import members_of
+from bayescm.fitting.route import members_of
 from bayescm.validate import fail
 
 GROUP = "group"

@@ -7,7 +7,7 @@ from importlib.metadata import version
 import numpy as np
 import xarray as xr
 
-from bayescm.posterior import compiled
+from bayescm.fitting import compiled
 from bayescm.validate import fail
 
 # The samplers of `pymc.sample`; each but PyMC's own is a package by its name.

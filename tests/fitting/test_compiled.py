@@ -6,7 +6,7 @@ import pymc as pm
 import pytest
 
 import bayescm as bcm
-from bayescm.posterior import compiled
+from bayescm.fitting import compiled
 
 COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
 OTHER = bcm.from_matrix([[5, 1], [2, 900]], labels=["x", "y"], positive="y")

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS
-from bayescm.posterior import nuts as sampling
-from bayescm.posterior import route, tree
+from bayescm.fitting import nuts as sampling
+from bayescm.fitting import route, tree
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
 # Numbers in one variable of a tree: 1.6 GB.

@@ -18,8 +18,11 @@ from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
 from bayescm.evidence.raters import as_ratings
 from bayescm.evidence.results import as_results, is_results
 from bayescm.evidence.scores import as_scores
+from bayescm.evidence.scored.attempts import as_attempts, is_attempts
+from bayescm.evidence.scored.results import as_results, is_results
+from bayescm.evidence.scored.scores import as_scores
+from bayescm.fitting.fitted import Fitted
 from bayescm.measures.trees import told
-from bayescm.posterior.fitted import Fitted
 from bayescm.validate import check_keywords, fail, suggest
 
 # The models that share strength between the members of a dim, the default where it is there.

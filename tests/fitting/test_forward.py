@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 
-from bayescm.posterior import forward
+from bayescm.fitting import forward
 
 DRAWS = 2000
 

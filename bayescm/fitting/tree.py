@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm.direct.base import Posterior
-from bayescm.posterior import forward
-from bayescm.posterior.forward import labelled
+from bayescm.fitting import forward
+from bayescm.fitting.forward import labelled
 
 ORDER = [
     "posterior",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.posterior import compiled
+from bayescm.fitting import compiled
 
 # Up to this many numbers all draws are made at once, by numpy; of more, one after the other.
 _FEW = 5e6

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.posterior import compiled, tree
-from bayescm.posterior import nuts as sampling
+from bayescm.fitting import compiled, tree
+from bayescm.fitting import nuts as sampling
 
 COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
 THREE = bcm.from_matrix([[9, 1, 0], [2, 7, 3], [0, 0, 5]], labels=list("abc"))

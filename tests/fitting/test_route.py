@@ -6,7 +6,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.posterior import route
+from bayescm.fitting import route
 
 COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
 THREE = bcm.from_matrix(np.arange(1, 10).reshape(3, 3), labels=list("abc"))
