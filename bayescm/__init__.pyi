@@ -16,13 +16,13 @@ from .answers.classification_report import classification_report as classificati
 from .answers.compare import compare as compare
 from .answers.distribution import distribution as distribution
 from .answers.distribution import prob_above as prob_above
-from .answers.groups.gaps import gap as gap
-from .answers.groups.slices import worst_slices as worst_slices
+from .answers.gaps import gap as gap
 from .answers.interval import interval as interval
 from .answers.joint import joint_interval as joint_interval
-from .answers.ranking.ranks import ranks as ranks
+from .answers.ranks import ranks as ranks
+from .answers.slices import worst_slices as worst_slices
 from .answers.summary import summary as summary
-from .answers.tables.bars import table as table
+from .answers.tables import table as table
 from .curves import calibration as calibration
 from .evidence import at_prevalence as at_prevalence
 from .evidence import combine as combine

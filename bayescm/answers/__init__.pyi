@@ -3,7 +3,7 @@ from .joint import conclusions as conclusions
 from .proportions import proportion as proportion
 from .regions import correlation as correlation
 from .regions import region as region
-from .tables.great import great_table as great_table
-from .tables.metrics import as_metrics as as_metrics
+from .summary import as_metrics as as_metrics
+from .tables import great_table as great_table
 
 __all__: list[str]

@@ -1,7 +1,14 @@
-"""Requirements on a classifier: met, failed, or not yet known."""
+"""
+Requirements on a classifier: met, failed, or not yet known.
 
+A requirement ``MEASURE > NUMBER @ LEVEL`` is met where the posterior probability that it holds is
+at least the level, failed where that of its contrary is, and not yet known in between. What more
+evidence would bring is found by asking the same of the counts multiplied.
+"""
+
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +18,6 @@ from scipy.special import ndtri
 from bayescm.answers.asking import wanted
 from bayescm.answers.distribution import prob_above
 from bayescm.answers.draws import labelled_draws
-from bayescm.answers.requirements import Requirement, Term, parse
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.fitting.route import posterior_of
@@ -26,7 +32,7 @@ _KEPT = (*CELLS, "outcome", "classifier", *_EFFECTS)
 # Dims of answers, which a posterior of all members has.
 _OF_ANSWERS = ("classifier", "class")
 # Beyond this many times the evidence nobody will collect more.
-_MOST = 1024
+_MOST_TIMES = 1024
 
 
 def check(
@@ -48,7 +54,7 @@ def check(
         `bayescm.prob_above` takes; a measure without ``[classifier=...]`` is that of the first one.
     requirements : str or sequence of str
         ``"recall > 0.9 @ 0.95"``, ``"f1 - f1[classifier=old] > -0.01 @ 0.9"``,
-        ``"recall[site=B] > 0.8"``; see `bayescm.answers.requirements.parse`.
+        ``"recall[site=B] > 0.8"``; see `bayescm.answers.check.parse`.
     by : str, optional
         A dim of the evidence: each requirement is asked of each of its members, but for those that
         name one.
@@ -109,6 +115,99 @@ def _outcome(probability, level):
     return MET if probability >= level else FAILED if probability <= 1 - level else UNKNOWN
 
 
+# The language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
+# The language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_TERM = r"\s*(\w+(?:\([^()]*\))?)\s*(?:\[([^\[\]]*)\])?\s*"
+_LEVEL = rf"(?:@\s*({_NUMBER})\s*(%?)\s*)?"
+_WHOLE = re.compile(rf"{_TERM}(?:-{_TERM})?(>=|<=|>|<)\s*({_NUMBER})\s*(%?)\s*{_LEVEL}")
+_EXAMPLE = 'write e.g. "recall > 0.9 @ 0.95" or "f1 - f1[classifier=old] > -0.01"'
+
+
+class Term(NamedTuple):
+    """A measure, and the part of the evidence that it is of."""
+
+    measure: str
+    where: dict[str, str]
+
+
+class Requirement(NamedTuple):
+    """That a measure, or a difference of two, exceeds a threshold (or stays below it)."""
+
+    text: str
+    first: Term
+    second: Term | None
+    above: bool
+    threshold: float
+    level: float
+
+    def members(self, by: str | None) -> list[dict[str, str]]:
+        """Return the member of a dim that all its terms name: it is asked of no other."""
+        terms = [self.first] if self.second is None else [self.first, self.second]
+        if by is None or not all(by in term.where for term in terms):
+            return []
+        return [{by: ", ".join(dict.fromkeys(term.where[by] for term in terms))}]
+
+    def of(self, member: dict[str, Any]) -> "Requirement":
+        """Return the requirement of one member; a part that a term names itself stays."""
+        first = self.first._replace(where=member | self.first.where)
+        second = self.second and self.second._replace(where=member | self.second.where)
+        return self._replace(first=first, second=second)
+
+
+def parse(text: str, level: float = 0.95) -> Requirement:
+    """
+    Return what a requirement says.
+
+    Parameters
+    ----------
+    text : str
+        ``MEASURE > NUMBER``, ``MEASURE - MEASURE > NUMBER`` (or ``<``, ``>=``, ``<=``), with
+        ``@ LEVEL`` for the probability that is asked for. A measure may name its part:
+        ``recall[site=B]``, ``f1[classifier=old]``, ``recall[class=cat]``, several parted by commas.
+        Numbers may be given in per cent.
+    level : float, default 0.95
+        The level where the text gives none.
+
+    Raises
+    ------
+    ValueError
+        If the text is no requirement, or its level does not lie between .5 and 1.
+
+    Examples
+    --------
+    >>> parse("f1 - f1[classifier=old] > -0.01 @ 0.9")[1:]
+    (Term(measure='f1', where={}), Term(measure='f1', where={'classifier': 'old'}),
+     True, -0.01, 0.9)
+    """
+    found = _WHOLE.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise fail("not a requirement", text, "MEASURE > NUMBER @ LEVEL", _EXAMPLE)
+    one, where, two, other, sign, threshold, percent, asked, percents = found.groups()
+    wanted = level if asked is None else float(asked) / (100 if percents else 1)
+    if not 0.5 < wanted < 1:
+        raise fail(f"the level of {text!r}", wanted, "a probability between 0.5 and 1", _EXAMPLE)
+    second = None if two is None else Term(two, _named_part(other, text))
+    limit = float(threshold) / (100 if percent else 1)
+    return Requirement(
+        text, Term(one, _named_part(where, text)), second, sign[0] == ">", limit, wanted
+    )
+
+
+def _named_part(text, whole):
+    """Return the dims and labels in brackets."""
+    pairs = [each.partition("=") for each in (text or "").split(",") if each.strip()]
+    unread = [each for each in pairs if not all(part.strip() for part in each)]
+    if unread or (text is not None and not pairs):
+        todo = 'write e.g. "recall[site=B] > 0.8"'
+        raise fail(f"cannot read the part in {whole!r}", text, "[NAME=LABEL]", todo)
+    return {name.strip(): label.strip() for name, _, label in pairs}
+
+
+# The probability that a requirement holds: of one measure its distribution, of a difference
+# draws.
+
+
 def _probability(evidence, asked: Requirement, seed, keywords) -> float:
     """Return the posterior probability that the requirement holds."""
     if asked.second is None:
@@ -123,7 +222,7 @@ def _probability(evidence, asked: Requirement, seed, keywords) -> float:
 def _single(part, asked, keywords):
     counts = matrices_of(part) if _adds_up(part) else part
     found = prob_above(counts, asked.first.measure, asked.threshold, **keywords)
-    return _one(found, asked.first, part).item()
+    return _value_of_term(found, asked.first, part).item()
 
 
 def _difference(evidence, asked, seed, keywords):
@@ -131,24 +230,24 @@ def _difference(evidence, asked, seed, keywords):
     one, two = asked.first, asked.second
     rng = np.random.default_rng(seed)
     if not _adds_up(evidence) or _apart(one) == _apart(two):
-        first, second = _draws(_part(evidence, one.where), (one, two), rng, keywords)
+        first, second = _draws_of_terms(_part(evidence, one.where), (one, two), rng, keywords)
     else:
-        (first,) = _draws(_part(evidence, one.where), (one,), rng, keywords)
-        (second,) = _draws(_part(evidence, two.where), (two,), rng, keywords)
+        (first,) = _draws_of_terms(_part(evidence, one.where), (one,), rng, keywords)
+        (second,) = _draws_of_terms(_part(evidence, two.where), (two,), rng, keywords)
     return first - second
 
 
-def _draws(part, terms, rng, keywords):
+def _draws_of_terms(part, terms, rng, keywords):
     """Return joint draws of the measures of one part."""
     posterior = posterior_of(part, **keywords)
     names = list(dict.fromkeys(term.measure for term in terms))
     kernels, of = wanted(posterior, names, "parameter")
     drawn = labelled_draws(posterior, kernels, _DRAWS, rng, of=of)
     values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
-    return [_one(values[term.measure], term, part).values for term in terms]
+    return [_value_of_term(values[term.measure], term, part).values for term in terms]
 
 
-def _one(found, term, part):
+def _value_of_term(found, term, part):
     """Return the number that a term stands for: of the part that it names, or the first one."""
     where = {k: v for k, v in term.where.items() if k in _OF_ANSWERS or not _adds_up(part)}
     for dim in [each for each in found.dims if each != "draw"]:
@@ -161,6 +260,9 @@ def _one(found, term, part):
     for dim in where:
         _labels(found, dim)  # says that there is no such part
     return found
+
+
+# The part of the evidence that a term names.
 
 
 def _adds_up(evidence):
@@ -208,12 +310,15 @@ def _labels(evidence, dim):
     return evidence[dim].values.tolist()
 
 
+# How much more evidence would decide.
+
+
 def _needed(evidence, asked, seed, keywords):
     """Say how much more evidence would decide, if it went on in the same proportions."""
     if not _adds_up(evidence):
         return ""
     if asked.second is not None:
-        return _needed_of_both(evidence, asked, seed, keywords)
+        return _needed_of_difference(evidence, asked, seed, keywords)
     counts = _table(evidence, asked.first)
     known = {k: v for k, v in asked.first.where.items() if k != "classifier"}
     asked = asked._replace(first=Term(asked.first.measure, known))
@@ -225,10 +330,10 @@ def _needed(evidence, asked, seed, keywords):
         # Beyond eight deviations probabilities are not told apart.
         return float(abs(np.clip(ndtri(above), -8, 8)) - ndtri(asked.level))
 
-    return _more(total, unit, _enough(spare, float(ndtri(asked.level))))
+    return _more(total, unit, _deciding_factor(spare, float(ndtri(asked.level))))
 
 
-def _needed_of_both(evidence, asked, seed, keywords):
+def _needed_of_difference(evidence, asked, seed, keywords):
     """Say the same of a difference, whose variance falls as examples come."""
     parts = {}
     for term in (asked.first, asked.second):
@@ -240,7 +345,7 @@ def _needed_of_both(evidence, asked, seed, keywords):
     gap = _difference(evidence, asked, seed, keywords)
     away = abs(np.nanmean(gap) - asked.threshold) / np.nanstd(gap)
     times = float((ndtri(asked.level) / max(away, 1e-9)) ** 2)
-    return _more(sum(parts.values()), "examples", times if times <= _MOST else None)
+    return _more(sum(parts.values()), "examples", times if times <= _MOST_TIMES else None)
 
 
 def _table(evidence, term):
@@ -252,11 +357,11 @@ def _table(evidence, term):
 
 def _more(total, unit, times):
     if times is None:
-        return f"more than {_MOST} times as many {unit}"
+        return f"more than {_MOST_TIMES} times as many {unit}"
     return f"{max(1, round(total * (times - 1))):,} more {unit}"
 
 
-def _enough(spare, level) -> float | None:
+def _deciding_factor(spare, level) -> float | None:
     """
     Return the factor from which on deviations are to spare, or None if that is beyond the most.
 
@@ -265,10 +370,10 @@ def _enough(spare, level) -> float | None:
     """
     low = high = (1.0, spare(1.0))
     while not high[1] >= 0:
-        if high[0] >= _MOST:
+        if high[0] >= _MOST_TIMES:
             return None
         away = level / max(level + high[1], level / 8) if np.isfinite(high[1]) else 8
-        factor = min(max(1.05 * away**2, 1.2) * high[0], _MOST)
+        factor = min(max(1.05 * away**2, 1.2) * high[0], _MOST_TIMES)
         low, high = high, (factor, spare(factor))
     for _ in range(12):
         if high[0] < 1.003 * low[0]:

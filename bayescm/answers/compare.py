@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.blockwise import in_blocks, is_lazy
+from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.draws import Evidence, Joint, draw_measures
-from bayescm.answers.tables.bars import Intervals
+from bayescm.answers.tables import Intervals
 from bayescm.distributions.base import joined
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import Independent

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from bayescm.answers.blockwise import is_lazy, lazily
+from bayescm.answers.dask import is_lazy, lazily
 from bayescm.answers.distribution import distribution
 from bayescm.validate import check_kind, check_prob
 

@@ -1,4 +1,9 @@
-"""Summaries as tables: what is known about each measure, and how it was computed."""
+"""
+Summaries as tables: what is known about each measure, and how it was computed.
+
+Beside `summary` itself: the same in sentences, as flat numbers for trackers of experiments
+(`as_metrics`), and of groups by site, with all there may be and a new one (`by_site`).
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,8 +14,8 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.asking import ASKED, answers_of, member_by_member, wanted
-from bayescm.answers.blockwise import in_blocks, is_lazy
-from bayescm.answers.tables.bars import Intervals
+from bayescm.answers.dask import in_blocks, is_lazy
+from bayescm.answers.tables import Intervals
 from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
@@ -21,6 +26,8 @@ from bayescm.measures.defaults import TABULATED, default_measures
 from bayescm.validate import check_kind, check_prob, fail
 
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")
+_SITES = {"population": "mean of all", "new": "a new one"}
+_SITE_COLUMNS = ("measure", "group", "classifier", "point", "mean", "lower", "upper")
 
 
 def summary(
@@ -86,7 +93,7 @@ def nested_summary(
     """
     check_prob(prob), check_kind(kind)
     if measures is None:
-        measures = _usual(evidence)
+        measures = _default_measures(evidence)
     if is_lazy(evidence):
         asked = {"prob": prob, "kind": kind, "inner": inner, **keywords}
         return in_blocks(partial(nested_summary, measures=measures, **asked), evidence)
@@ -118,7 +125,7 @@ def table_of(
         for (distribution, template), point in zip(found, points, strict=True)
     ]
     names = dict.fromkeys(name for part in parts for name in part)
-    table = Intervals({name: _joined(parts, name) for name in names})
+    table = Intervals({name: _column(parts, name) for name in names})
     said = posterior.says(of)
     if said != "parameter":
         table.insert(list(table).index("point"), "of", said)
@@ -127,7 +134,7 @@ def table_of(
     return table
 
 
-def _usual(evidence):
+def _default_measures(evidence):
     if isinstance(evidence, xr.DataArray) or is_outcomes(evidence):
         return default_measures(matrices_of(evidence), TABULATED)
     if isinstance(evidence, xr.Dataset) and "actual" in evidence.dims:  # raters, and no counts
@@ -136,6 +143,9 @@ def _usual(evidence):
         as_counts(evidence)  # says what evidence is
     todo = 'name them, such as ["f1", "mcc"] of a fit, ["brier", "ece"] of probabilities'
     raise fail("no measures are usual here", type(evidence).__name__, "counts or outcomes", todo)
+
+
+# The rows of one measure, and the columns of all.
 
 
 def _rows(distribution, template, point, prob, kind, inner):
@@ -168,14 +178,6 @@ def _with_kind(how, kinds):
     return how
 
 
-def _joined(parts, name):
-    """Return a column of all measures; those that have no classes have none there."""
-    if all(name in part for part in parts):
-        return np.concatenate([part[name] for part in parts])
-    blank = [np.full(len(part["measure"]), np.nan, object) for part in parts]
-    return np.concatenate([part.get(name, each) for part, each in zip(parts, blank, strict=True)])
-
-
 def _columns(template, columns):
     index = [
         template.coords[dim].values if dim in template.coords else range(size)
@@ -188,6 +190,17 @@ def _columns(template, columns):
         name: np.broadcast_to(values, template.shape).ravel() for name, values in columns.items()
     }
     return found
+
+
+def _column(parts, name):
+    """Return a column of all measures; those that have no classes have none there."""
+    if all(name in part for part in parts):
+        return np.concatenate([part[name] for part in parts])
+    blank = [np.full(len(part["measure"]), np.nan, object) for part in parts]
+    return np.concatenate([part.get(name, each) for part, each in zip(parts, blank, strict=True)])
+
+
+# In sentences.
 
 
 def sentences(table: pd.DataFrame, *, prob: float = 0.95) -> list[str]:
@@ -226,3 +239,101 @@ def _sentence(row, dims, prob):
     if row["undefined"] > 0.001:
         text += f", where it is defined (it is undefined in {100 * row['undefined']:.2g}% of cases)"
     return text + "."
+
+
+# By site, and as flat numbers.
+
+
+def by_site(
+    evidence: xr.Dataset,
+    measures: Sequence[str | Callable],
+    *,
+    prob: float = 0.95,
+    random_seed: Any = 0,
+) -> pd.DataFrame:
+    """
+    Return equal-tailed intervals of measures of evidence with groups.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities with a ``group``, see :func:`bayescm.from_probabilities`.
+    measures : sequence of str or callable
+    prob : float, default 0.95
+    random_seed : int, default 0
+
+    Returns
+    -------
+    DataFrame
+        For each measure (and classifier) the mean of all the groups there may be, a new group, and
+        each of those at hand: ``point``, ``mean``, ``lower`` and ``upper``.
+    """
+    asked = {"prob": prob, "kind": "eti", "random_seed": random_seed}
+    tables = [
+        summary(evidence, measures, of=of, **asked).assign(group=name)
+        for of, name in _SITES.items()
+    ]
+    tables.append(summary(evidence, measures, of="group", **asked))
+    table = pd.concat(map(pd.DataFrame, tables), ignore_index=True)
+    order = {name: place for place, name in enumerate(dict.fromkeys(table["measure"]))}
+    placed = table.sort_values("measure", key=lambda names: names.map(order), kind="stable")
+    return placed[[name for name in _SITE_COLUMNS if name in placed]].reset_index(drop=True)
+
+
+def as_metrics(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree | pd.DataFrame,
+    measures: Any = None,
+    *,
+    prob: float = 0.95,
+    kind: str = "hdi",
+    **keywords: Any,
+) -> dict[str, float]:
+    """
+    Return point estimates and intervals as a flat dict of floats, for trackers of experiments.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset, DataTree or DataFrame
+        Anything that `bayescm.summary` takes, or the table that it returned; with a table there is
+        nothing else to choose.
+    measures : str, callable or a sequence of these, optional
+        By default those of `bayescm.summary`.
+    prob : float, default 0.95
+        Mass of the intervals.
+    kind : {"hdi", "eti"}
+        Highest density or equal tails.
+    **keywords
+        ``model``, ``of`` and others; see `bayescm.summary`.
+
+    Returns
+    -------
+    dict of str to float
+        ``"f1/point"``, ``"f1/mean"``, ``"f1/lower"`` and ``"f1/upper"``; of several parts
+        ``"site=A/f1/lower"``. NaN where a measure is not defined.
+
+    Examples
+    --------
+    Weights & Biases takes it as it is: ``run.log(as_metrics(counts, "f1"))``.
+
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> {name: round(value, 3) for name, value in as_metrics(counts, "f1").items()}
+    {'f1/point': 0.722, 'f1/mean': 0.719, 'f1/lower': 0.644, 'f1/upper': 0.791}
+    """
+    if isinstance(evidence, pd.DataFrame) and "measure" in evidence:
+        if measures is not None or keywords:
+            extra = [*([] if measures is None else ["measures"]), *keywords]
+            todo = "ask summary for what the table is to hold"
+            raise fail("a table is what it is", extra, "nothing beside it", todo)
+        table = evidence
+    else:
+        names = {} if measures is None else {"measures": measures}
+        table = summary(evidence, **names, prob=prob, kind=kind, **keywords)
+    numbers = [name for name in ("point", "mean", "lower", "upper") if name in table]
+    dims = list(table.columns[1 : table.columns.get_loc(numbers[0])])
+    metrics: dict[str, float] = {}
+    for row in table.to_dict("records"):
+        labels = [f"{dim}={row[dim]}" for dim in dims if row[dim] == row[dim] and row[dim] != ""]
+        path = "/".join([*labels, str(row["measure"])])
+        metrics |= {f"{path}/{name}": float(row[name]) for name in numbers}
+    return metrics

@@ -259,7 +259,7 @@ def ranks(
     output: TableAndPlot,
 ) -> None:
     """Ranks of classifiers: sets that hold jointly, tiers, P(best), expected rank and loss."""
-    from bayescm.answers.ranking.ranks import ranks
+    from bayescm.answers.ranks import ranks
     from bayescm.cli import evidence
     from bayescm.cli.output import (
         facts_of_counts,

@@ -91,7 +91,7 @@ def _values(path) -> dict[str, Any]:
 
 def _evidence(columns, required):
     """Read the columns that the requirements speak of, beside those of the classifiers."""
-    from bayescm.answers.requirements import parse
+    from bayescm.answers.check import parse
     from bayescm.cli import evidence
 
     parsed = [parse(text) for text in required.require]

@@ -74,7 +74,7 @@ def gap(
     """How far groups are apart in a measure, or by fairlearn's names: equalized_odds_difference."""
     import pandas as pd
 
-    from bayescm.answers.groups.gaps import gap
+    from bayescm.answers.gaps import gap
     from bayescm.cli import evidence
     from bayescm.cli.output import facts_of_counts, header_of_counts, show
 
@@ -151,7 +151,7 @@ def slices(
     output: TableAndPlot,
 ) -> None:
     """Which of many slices are bad, the worst first, with the false discoveries to expect."""
-    from bayescm.answers.groups.slices import worst_slices
+    from bayescm.answers.slices import worst_slices
     from bayescm.cli import evidence
     from bayescm.cli.output import facts_of_counts, header_of_counts, show
 
@@ -200,7 +200,7 @@ def heterogeneity(
     source: Source, question: Studies, interval: Interval, output: SafeOutput
 ) -> None:
     """How much studies of a test differ beyond chance (I2), and what goes with it."""
-    from bayescm.answers.groups.heterogeneity import heterogeneity, study_covariates
+    from bayescm.answers.heterogeneity import heterogeneity, study_covariates
     from bayescm.cli.output import facts_of_counts, header_of_counts, show
     from bayescm.evidence import read
     from bayescm.evidence.files import File

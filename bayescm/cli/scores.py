@@ -206,7 +206,7 @@ def _check_one_sample(option, evidence):
 
 def _calibration(evidence, measures, prob):
     if "group" in evidence:
-        from bayescm.answers.groups.sites import by_site
+        from bayescm.answers.summary import by_site
 
         return by_site(evidence, measures or _SITES, prob=prob)
     from bayescm.answers.summary import summary

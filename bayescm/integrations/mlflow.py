@@ -8,7 +8,7 @@ from typing import Any
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.answers.tables.metrics import as_metrics
+from bayescm.answers.summary import as_metrics
 from bayescm.validate import fail
 
 __all__ = ["log"]

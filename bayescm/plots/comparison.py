@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from bayescm.answers.ranking.ranks import ranks
+from bayescm.answers.ranks import ranks
 from bayescm.distributions.decision import chance, check_rope
 from bayescm.plots import style
 from bayescm.plots.canvas import bare, canvas, name_rows, rows, write_beside

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.groups.slices import worst_slices
+from bayescm.answers.slices import worst_slices
 from bayescm.answers.summary import COLUMNS, nested_summary
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import canvas, name_rows, rows, write_beside

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.answers.groups.sites import by_site
+from bayescm.answers.summary import by_site
 from bayescm.fitting.route import default_model
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress

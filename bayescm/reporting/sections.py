@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.answers.groups.gaps import gap_of
+from bayescm.answers.gaps import gap_of
 from bayescm.answers.summary import sentences, summary
 from bayescm.distributions.decision import chance
 from bayescm.evidence.counts import CELLS, abstains, classes, positive

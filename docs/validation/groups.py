@@ -12,9 +12,9 @@ from scipy.special import digamma, expit, logit
 from scipy.stats import binom, false_discovery_control
 
 from bayescm import direct
-from bayescm.answers.groups.gaps import statistic_of
-from bayescm.answers.groups.slices import worst_slices
+from bayescm.answers.gaps import statistic_of
 from bayescm.answers.interval import interval
+from bayescm.answers.slices import worst_slices
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence import from_matrix
 from bayescm.fitting.route import members_of

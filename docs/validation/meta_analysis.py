@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from bayescm.answers.groups.heterogeneity import shares_beyond_chance, study_covariates
+from bayescm.answers.heterogeneity import shares_beyond_chance, study_covariates
 from bayescm.direct import hierarchical_groups
 from bayescm.direct.groups.random_effects import Block
 from bayescm.evidence import from_cells

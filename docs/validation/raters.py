@@ -11,9 +11,9 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtr
 
+from bayescm.answers.agreement import agreement
 from bayescm.answers.compare import compare
 from bayescm.answers.interval import interval
-from bayescm.answers.raters.agreement import agreement
 from bayescm.direct.noisy_labels import noisy_labels
 from bayescm.evidence import at_prevalence, from_matrix, from_raters
 from bayescm.evidence.outcomes import from_classifiers

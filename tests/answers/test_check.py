@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.answers.requirements import parse
+from bayescm.answers.check import parse
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 

@@ -8,7 +8,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.answers.draws import draw_measures
-from bayescm.answers.ranking.sets import rank_sets, tiers, told_apart
+from bayescm.answers.ranks import rank_sets, tiers, told_apart
 
 TRUTH = np.arange(240) % 5 < 2
 RNG = np.random.default_rng(3)

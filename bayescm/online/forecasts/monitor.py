@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.tables.bars import Intervals
+from bayescm.answers.tables import Intervals
 from bayescm.evidence.counts import positive
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Curved

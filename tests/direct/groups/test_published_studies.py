@@ -12,7 +12,7 @@ from validation.meta_analysis import bivariate_binomial, bivariate_normal
 
 import bayescm as bcm
 from bayescm import direct
-from bayescm.answers.groups.heterogeneity import shares_beyond_chance
+from bayescm.answers.heterogeneity import shares_beyond_chance
 
 KNOWN = json.loads((REFERENCE / "meta_analysis.json").read_text())
 

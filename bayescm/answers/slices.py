@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayescm.answers.asking import check_draws, wanted
 from bayescm.answers.draws import labelled_draws
-from bayescm.answers.groups.pooled import pooled
+from bayescm.answers.gaps import pooled
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import apply

@@ -1,4 +1,9 @@
-"""How far groups are apart: the gap, the ratio, the worst of them, each against the rest."""
+"""
+How far groups are apart: the gap, the ratio, the worst of them, each against the rest.
+
+The largest of J noisy values minus the smallest is too large even where all groups are equal. The
+groups are therefore partially pooled first, and the statistic is that of joint draws of them.
+"""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -8,15 +13,15 @@ import xarray as xr
 
 from bayescm.answers.asking import check_draws, wanted
 from bayescm.answers.draws import labelled_draws
-from bayescm.answers.groups.pooled import pooled
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Members, Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
+from bayescm.fitting.route import members_of
 from bayescm.measures.labelled import apply
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
-_HELD = 2e7  # numbers of the groups' matrices held at once
+_NUMBERS_AT_ONCE = 2e7  # numbers of the groups' matrices held at once
 
 
 class Named(NamedTuple):
@@ -150,7 +155,7 @@ def gap_of(
 ) -> xr.DataArray:
     """Return the gap given the posterior of every group; parameters as for `gap`."""
     check_prob(prob), check_kind(kind)
-    measures, statistic = _meant(measure, statistic)
+    measures, statistic = _measures_and_statistic(measure, statistic)
     kernels, _ = wanted(posterior, measures, "parameter")
     size = check_draws(draws) or posterior.draws_by_default("finite")
     rng = np.random.default_rng(check_seed(random_seed))
@@ -167,7 +172,7 @@ def gap_of(
     return found.rename(name).assign_attrs(said)
 
 
-def _meant(measure, statistic):
+def _measures_and_statistic(measure, statistic):
     """Return the measures and the statistic that a name stands for."""
     check_choice("statistic", statistic, STATISTICS)
     if not isinstance(measure, str) and not callable(measure):
@@ -185,10 +190,13 @@ def _meant(measure, statistic):
     return [measure], statistic
 
 
+# The statistic of draws, and of the sample.
+
+
 def _drawn(posterior, kernels, what, draws):
     """Draw a statistic, dims (draw, ...), some draws of all groups at a time."""
     (dim, statistic), (size, rng) = what, draws
-    step = max(1, int(_HELD / posterior.width))
+    step = max(1, int(_NUMBERS_AT_ONCE / posterior.width))
     parts = []
     for start in range(0, size, step):
         some = labelled_draws(posterior, kernels, min(step, size - start), rng)
@@ -272,3 +280,66 @@ def _answer(drawn, prob, kind, delta):
             raise fail("delta must be a number", delta, "a number", "pass e.g. delta=0.05")
         coords["p_below"] = (blank.dims, (values < delta).mean(0))
     return xr.DataArray(ends, dims=(*blank.dims, "bound"), coords=coords)
+
+
+# The posterior of the groups, partially pooled whatever name their dim has.
+GROUP = "group"
+# Dims that models know by their names, whose members are no groups of examples.
+_NOT_GROUPS = ("fold", "classifier", "half", "repeat", "step", "batch", "item", "attempt")
+
+
+def pooled(
+    evidence: Any, dim: str | Sequence[str], options: dict[str, Any]
+) -> tuple[Posterior, list[str], dict[Hashable, Hashable]]:
+    """
+    Return the posterior of groups, the dims it knows them by, and how to name these again.
+
+    A single dim of another name takes the place of ``group``, so that its members are pooled as
+    groups are; the combinations of several go to `models.crossed_groups`.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+    dim : str or sequence of str
+    options : dict
+        Keywords of the caller; ``draws`` is not the model's.
+
+    Raises
+    ------
+    ValueError
+        If there is no such dim, or its members are not pooled and nobody asked for that.
+    """
+    own = {name: each for name, each in options.items() if name != "draws"}
+    dims = [dim] if isinstance(dim, str) else list(dim)
+    if not dims:
+        raise fail("no dim of groups", dims, "one or more", 'pass dim="group"')
+    fitted, named = isinstance(evidence, xr.DataTree), own.get("model") is not None
+    if not fitted and not named and "unlabelled" in getattr(evidence, "coords", ()):
+        todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
+        raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
+    names: dict[Hashable, Hashable] = {}
+    if len(dims) > 1 and not fitted:
+        own = {"model": "crossed_groups"} | own
+    elif not fitted and not named and _stands_for_groups(evidence, dims[0]):
+        evidence, names, dims = evidence.rename({dims[0]: GROUP}), {GROUP: dims[0]}, [GROUP]
+    posterior = members_of(evidence, dims[0], **own)
+    if not fitted and "model" not in own:
+        _check_pooled(posterior, dims[0])
+    missing = [each for each in dims if each not in posterior.frame.dims]
+    if missing:
+        todo = "name the columns of groups: from_predictions(..., by={'group': site})"
+        raise fail("no such dim of groups", missing[0], list(posterior.frame.dims), todo)
+    return posterior, dims, names
+
+
+def _stands_for_groups(evidence, dim):
+    """Say whether a dim is one of groups by another name."""
+    known = getattr(evidence, "dims", ())
+    return dim in known and dim not in (GROUP, *_NOT_GROUPS) and GROUP not in known
+
+
+def _check_pooled(posterior, dim):
+    """Refuse groups that nobody asked to stand by themselves: their worst is bad by chance."""
+    if dim in posterior.frame.dims and not isinstance(posterior, Members) and not posterior.pairs:
+        todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
+        raise fail("members of this dim are not pooled", dim, "a dim group", todo)

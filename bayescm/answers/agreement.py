@@ -1,6 +1,12 @@
-"""How far raters agree beyond chance, with intervals."""
+"""
+Several raters of the same examples: how far they agree, and what is true of the examples.
 
-from collections.abc import Mapping, Sequence
+`agreement` takes the examples for a random sample: how often examples get which labels has a
+Dirichlet posterior, and a measure such as kappa is a function of it. `true_classes` and
+`assumed_dependence` ask the model `noisy_labels`, in which no rater need be right.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -8,6 +14,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.answers.summary import summary
+from bayescm.direct.noisy_labels import noisy_labels
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.raters import as_ratings, tabulated
 from bayescm.measures.agreement import AMONG_ALL, EVERY, Labelled
@@ -15,7 +23,12 @@ from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
 
 _DEFAULT = ("agreement", "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha")
 # Draws; examples of a kind not seen yet, of which the prior has some; and what it weighs.
-_DRAWS, _UNSEEN, _WEIGHT = 4000, 16, 2.0
+_DRAWS, _PRIOR_KINDS, _PRIOR_EXAMPLES = 4000, 16, 2.0
+_CLASS_DRAWS = 2000
+_DEPENDENCES = (0.0, 0.1, 0.2, 0.4)
+
+
+# Agreement beyond chance.
 
 
 def agreement(
@@ -79,7 +92,7 @@ def agreement(
     [['cohen_kappa', 0.72, 0.46, 0.88], ['gwet_ac1', 0.72, 0.46, 0.9]]
     """
     check_prob(prob), check_kind(kind)
-    names = _named(measures)
+    names = _measure_names(measures)
     ratings = raters if isinstance(raters, xr.Dataset) else tabulated(raters, labels=labels)
     ratings = as_ratings(ratings)
     people = ratings["classifier"].values.tolist()
@@ -105,7 +118,7 @@ def agreement(
     return pd.DataFrame(rows)
 
 
-def _named(measures):
+def _measure_names(measures):
     names = list(_DEFAULT) if measures is None else measures
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
@@ -122,7 +135,7 @@ def _rows(names, said, votes, weight, wanted, rng):
         todo = "give some examples to both"
         raise fail(f"no example has two labels of {said}", 0, "one or more", todo)
     seen = Labelled(votes, weight, sample=True)
-    population = _draws(votes, weight, rng)
+    population = _frequencies(votes, weight, rng)
     rows = []
     for name in names:
         distribution = Empirical(EVERY[name](population))
@@ -133,15 +146,122 @@ def _rows(names, said, votes, weight, wanted, rng):
     return rows
 
 
-def _draws(votes, weight, rng):
+def _frequencies(votes, weight, rng):
     """Return draws of how often examples get which labels: as seen, or as the prior has it."""
     raters, kinds, classes = votes.shape
     given = votes.sum(-1).astype(int)  # (R, P)
-    chosen = rng.choice(kinds, (_DRAWS, _UNSEEN), p=weight / weight.sum())
+    chosen = rng.choice(kinds, (_DRAWS, _PRIOR_KINDS), p=weight / weight.sum())
     chances = np.full(classes, 1 / classes)
     unseen = rng.multinomial(given[:, chosen], chances)  # (R, S, U, C)
     seen = np.broadcast_to(votes[:, None], (raters, _DRAWS, kinds, classes))
-    shape = np.concatenate([weight, np.full(_UNSEEN, _WEIGHT / _UNSEEN)])
-    mass = rng.standard_gamma(shape, (_DRAWS, kinds + _UNSEEN))
+    shape = np.concatenate([weight, np.full(_PRIOR_KINDS, _PRIOR_EXAMPLES / _PRIOR_KINDS)])
+    mass = rng.standard_gamma(shape, (_DRAWS, kinds + _PRIOR_KINDS))
     every = np.concatenate([seen, unseen.astype(float)], axis=2)
     return Labelled(every, mass / mass.sum(-1, keepdims=True))
+
+
+# The truth, by the model `noisy_labels`.
+
+
+def true_classes(evidence: xr.Dataset, *, random_seed: int = 0, **keywords: Any) -> xr.DataArray:
+    """
+    Return how probable each class is to be the true one, of every example.
+
+    What the raters are worth is averaged over its posterior. Of an example with a gold label the
+    class is known; one that nobody rated has the prevalence.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From `bayescm.from_raters`.
+    random_seed : int, default 0
+    **keywords
+        Those of the model ``noisy_labels``: ``concentration``, ``dependence``.
+
+    Returns
+    -------
+    DataArray, dims (example, actual)
+        Each row sums to 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If these are not ratings, or a keyword is invalid.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> ann, bob = [1, 0, 1, 1, 0, 0, 1, 0] * 9, [1, 0, 1, 0, 0, 0, 1, 0] * 9
+    >>> eve, judge = [1, 0, 1, 1, 0, 1, 1, 0] * 9, [1, 1, 1, 1, 0, 0, 1, 0] * 9
+    >>> ratings = bcm.from_raters({"ann": ann, "bob": bob, "eve": eve, "judge": judge})
+    >>> chances = true_classes(ratings)
+    >>> chances.sel(actual=1).values[:4].round(1)
+    array([1., 0., 1., 1.])
+    """
+    ratings = as_ratings(evidence)
+    if "pattern_of" not in ratings.coords:
+        todo = "make them with from_raters, and keep the coord"
+        raise fail("the ratings do not say which example is which", ..., "pattern_of", todo)
+    posterior = noisy_labels(ratings, **keywords)
+    chances = posterior.true_classes(_CLASS_DRAWS, np.random.default_rng(check_seed(random_seed)))
+    return xr.DataArray(
+        chances[ratings["pattern_of"].values],
+        dims=("example", "actual"),
+        coords={"actual": ratings["actual"].values},
+        name="probability",
+    )
+
+
+def assumed_dependence(
+    evidence: xr.Dataset,
+    measures: str | Callable | Sequence[str | Callable] = ("prevalence", "recall", "specificity"),
+    *,
+    dependence: Sequence[float] = _DEPENDENCES,
+    **options: Any,
+) -> pd.DataFrame:
+    """
+    Return how answers about raters change with the assumed dependence of their errors.
+
+    Three raters without gold labels cannot show whether what is hard for one is hard for all. This
+    is what the answer would be if it were so.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From `bayescm.from_raters`, of two classes.
+    measures : name, function, or sequence of these
+    dependence : sequence of float, default (0, .1, .2, .4)
+        What is assumed: the correlation of two raters' errors on the normal scale.
+    **options
+        As `bayescm.summary` takes them: ``prob``, ``kind``, ``concentration``, ...
+
+    Returns
+    -------
+    DataFrame
+        As `bayescm.summary` returns it, with the column ``dependence`` in front.
+
+    Raises
+    ------
+    ValueError
+        If there are more than two classes, or a dependence is not in [0, 1).
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> ann, bob = [1, 0, 1, 1, 0, 0, 1, 0] * 9, [1, 0, 1, 0, 0, 0, 1, 0] * 9
+    >>> eve, judge = [1, 0, 1, 1, 0, 1, 1, 0] * 9, [1, 1, 1, 1, 0, 0, 1, 0] * 9
+    >>> ratings = bcm.from_raters({"ann": ann, "bob": bob, "eve": eve, "judge": judge})
+    >>> table = assumed_dependence(ratings, "recall", dependence=(0, 0.3))
+    >>> means = table[table["classifier"] == "judge"]["mean"]
+    >>> bool(means.iloc[0] > means.iloc[1])  # errors together flatter
+    True
+    """
+    parts = []
+    wanted = measures if isinstance(measures, str) or callable(measures) else list(measures)
+    for each in dependence:
+        part = summary(evidence, wanted, model="noisy_labels", dependence=float(each), **options)
+        part.insert(0, "dependence", float(each))
+        parts.append(part)
+    if not parts:
+        raise fail("nothing is assumed", list(dependence), "one or more numbers", "pass (0, 0.2)")
+    return pd.concat(parts, ignore_index=True)

@@ -1,1 +1,0 @@
-"""Several members in order: ranks, sets of ranks that hold jointly, and tiers."""

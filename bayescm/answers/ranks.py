@@ -1,0 +1,287 @@
+"""
+Which of several members is best, how the others rank, and who shares a tier.
+
+The differences d of all pairs of members, with posterior means m and standard deviations s, lie
+jointly, with probability ``prob``, within
+
+    |d - m| <= b s,
+
+where b is that quantile of the largest |d - m| / s over all pairs. A pair is told apart where this
+leaves out 0. The sets of ranks count who is told apart from whom (Mogstad, Romano, Shaikh &
+Wilhelm, 2024, doi:10.1093/restud/rdad006), and members that are not told apart share a tier.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from bayescm.answers.compare import labels, places
+from bayescm.answers.draws import Evidence, draw_measures
+from bayescm.validate import check_prob
+
+_PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory
+_MOST_DRAWS, _FEWEST_DRAWS = 10_000, 400  # that the bound of the pairs is made of
+_RANKS_AT_ONCE = 2**17  # of all ranks at once
+_LARGEST = np.finfo(float).max
+
+
+def ranks(
+    evidence: Evidence,
+    measures: str | Callable | Sequence[str | Callable] | None = None,
+    *,
+    dim: str = "classifier",
+    prob: float = 0.95,
+    random_seed: int = 0,
+    **options: Any,
+) -> pd.DataFrame:
+    """
+    Say which of several members is best, how the others rank, and who shares a tier.
+
+    Parameters
+    ----------
+    evidence, measures, dim, random_seed, **options
+        As :func:`compare` takes them.
+    prob : float, default 0.95
+        Probability that the sets of ranks of all members hold, jointly.
+
+    Returns
+    -------
+    DataFrame
+        One row per member and measure: the member (a column named as ``dim``), ``measure``,
+        ``mean``, ``p_best``, ``expected_rank`` (1 is best), ``expected_loss`` of choosing it
+        instead of the best one, the ends of its set of ranks (``best_rank``, ``worst_rank``), its
+        ``tiers``, and the probability of every rank, ``rank_1``, ... Tied members share their
+        ranks.
+
+    Notes
+    -----
+    The sets of ranks of all members hold at once with posterior probability ``prob``. They count
+    who is told apart: the differences of all pairs lie within so many standard deviations of
+    their means jointly, and a pair is told apart where that leaves out 0. Two members share a tier
+    exactly where they are not told apart; a member may be in several, ``"1, 2"``. So tiers say
+    neither more nor less than the pairs do, where the bars of a critical-difference diagram may
+    connect members that a test of these two tells apart.
+
+    References
+    ----------
+    Mogstad, M., Romano, J. P., Shaikh, A. M. & Wilhelm, D. (2024). Inference for ranks with
+    applications to mobility across neighbourhoods and academic achievement across countries.
+    Review of Economic Studies 91, 476-518. doi:10.1093/restud/rdad006
+
+    See Also
+    --------
+    bayescm.plots.plot_tiers : The sets and the tiers as a picture.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> actual = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+    >>> answers = {"a": [1, 1, 1, 0, 0, 0, 0, 0, 0, 1], "b": [1, 0, 0, 0, 0, 0, 0, 1, 0, 1]}
+    >>> table = bcm.ranks(bcm.from_classifiers(actual, answers), "accuracy", random_seed=1)
+    >>> table[["classifier", "p_best", "best_rank", "worst_rank"]].round(2).values.tolist()
+    [['a', 0.97, 1, 2], ['b', 0.03, 1, 2]]
+    """
+    prob = check_prob(prob)
+    drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
+    tables = []
+    for kernel, place, names in places(drawn, dim):
+        values = drawn.values[kernel.__name__].isel(place).transpose("draw", dim).values
+        better = kernel.worth(values)
+        better = better[~np.isnan(better).any(axis=1)]
+        numbers = _rank_probabilities(better)
+        scores = _scores_of_differences(drawn, kernel, len(names)) if drawn.relative else None
+        shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
+        numbers |= _rank_sets_and_tiers(better, prob, scores)
+        columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
+        tables.append(pd.DataFrame(labels(drawn, kernel, place) | columns))
+    return pd.concat(tables, ignore_index=True)
+
+
+# The probability of every rank, by sorting the draws.
+
+
+def _rank_probabilities(values):
+    """Return what the draws (size, J), higher is better and all defined, say about the ranks."""
+    size, number = values.shape
+    steps = np.zeros(number * (number + 1))  # of the share of each place, row by row
+    for start in range(0, size, max(1, _RANKS_AT_ONCE // number)):
+        steps += _steps(values[start : start + max(1, _RANKS_AT_ONCE // number)])
+    shares = np.cumsum(steps.reshape(number, -1), axis=1)[:, :-1].clip(0)
+    shares = shares / max(size, 1) + (0 if size else np.nan)
+    loss = (values.max(axis=1, keepdims=True) - values).mean(axis=0) if size else shares[:, 0]
+    place = np.arange(number) + 1
+    numbers = {"p_best": shares[:, 0], "expected_rank": shares @ place, "expected_loss": loss}
+    return numbers | {f"rank_{each}": shares[:, each - 1] for each in place}
+
+
+def _steps(values):
+    """Return where the share of a place rises and falls: those who tie share theirs evenly."""
+    number = values.shape[1]
+    # Numbers are sorted faster than places: the last bits of each give way to its place.
+    last_bits = (1 << number.bit_length()) - 1
+    codes = np.clip(0 - values, -_LARGEST, _LARGEST).view(np.int64)
+    codes = codes & ~last_bits | np.arange(number)
+    codes.view(float).sort(axis=1)
+    rows, codes = (codes & last_bits) * (number + 1), codes & ~last_bits
+    other, place = codes[:, 1:] != codes[:, :-1], np.arange(number)
+    size = number * (number + 1)
+    if other.all():
+        alone = np.bincount((rows + place).ravel(), minlength=size)
+        return alone - np.roll(alone, 1)
+    first, last = np.zeros(values.shape, int), np.full(values.shape, number)
+    first[:, 1:] = np.maximum.accumulate(np.where(other, place[1:], 0), axis=1)
+    ends = np.where(other, place[1:], number)
+    last[:, :-1] = np.minimum.accumulate(ends[:, ::-1], axis=1)[:, ::-1]
+    share = 1 / (last - first).ravel()
+    rise = np.bincount((rows + first).ravel(), share, size)
+    return rise - np.bincount((rows + last).ravel(), share, size)
+
+
+# The sets of ranks and the tiers, by who is told apart from whom.
+
+
+def _rank_sets_and_tiers(values, prob, scores):
+    """Return the ends of the sets of ranks, and the numbers of the tiers."""
+    above = told_apart(values, prob, scores)
+    best, worst = rank_sets(above)
+    order = np.argsort(-values.mean(axis=0), kind="stable") if len(values) else np.arange(len(best))
+    within: list[list[str]] = [[] for _ in best]
+    for number, members in enumerate(tiers(above, order), start=1):
+        for each in members:
+            within[each].append(str(number))
+    return {"best_rank": best, "worst_rank": worst, "tiers": [", ".join(each) for each in within]}
+
+
+def _scores_of_differences(drawn, kernel, number):
+    """Return the normal quantiles of the probabilities that the row is better, (J, J)."""
+    scores = np.zeros((number, number))
+    for one, two in combinations(range(number), 2):
+        pair = (two, one) if kernel.lower_is_better else (one, two)
+        known = drawn.difference(kernel, *({"classifier": each} for each in pair))
+        scores[one, two] = ndtri(known.sf(0.0))
+        scores[two, one] = -scores[one, two]
+    return scores
+
+
+def told_apart(
+    values: np.ndarray, prob: float = 0.95, scores: np.ndarray | None = None
+) -> np.ndarray:
+    """
+    Return which members are better than which others, all at once with probability ``prob``.
+
+    The differences of all pairs lie within so many of their standard deviations of their means
+    jointly; a pair is told apart where that leaves out 0. What follows from two such pairs holds
+    with them. Where pairs are known by themselves (``scores``), they lie within at least as many as
+    those of independent members do, which is Tukey's range.
+
+    Parameters
+    ----------
+    values : ndarray, shape (size, J)
+        Joint draws, higher is better, without NaN.
+    prob : float
+    scores : ndarray, shape (J, J), optional
+        Mean over standard deviation of each difference of row and column, or the normal quantile of
+        the probability that the row is better, where that is known more closely.
+
+    Returns
+    -------
+    ndarray of bool, shape (J, J)
+        Whether the row is told to be better than the column: a strict order of some pairs.
+    """
+    size, number = values.shape
+    if size < 2:
+        return np.zeros((number, number), bool)
+    mean, covariance = values.mean(axis=0), np.atleast_2d(np.cov(values, rowvar=False))
+    variance = np.diag(covariance)
+    spread = np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
+    spread[spread <= 1e-12 * np.sqrt(variance.max())] = 0
+    used = int(np.clip(_PAIRS_AT_ONCE // number**2, _FEWEST_DRAWS, _MOST_DRAWS))
+    reach = np.sort(_furthest(values[:: max(1, size // used)] - mean, spread))
+    bound = reach[min(len(reach) - 1, int(np.ceil(prob * len(reach))))]
+    if scores is None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scores = (mean[:, None] - mean) / spread
+    else:
+        bound = max(bound, _range_of_independent(number, used, prob))
+    return _closed(np.nan_to_num(scores, posinf=np.inf, neginf=-np.inf) > bound)
+
+
+def _furthest(moved, spread):
+    """Return how many standard deviations the furthest difference of each draw is off its mean."""
+    with np.errstate(divide="ignore"):
+        scale = np.where(spread > 0, 1 / spread, 0).astype(np.float32)
+    moved, found = moved.astype(np.float32), np.zeros(len(moved), np.float32)
+    for one in range(len(spread) - 1):
+        gaps = moved[:, one + 1 :] - moved[:, one : one + 1]
+        gaps *= scale[one, one + 1 :]
+        np.maximum(found, np.maximum(gaps.max(axis=1), -gaps.min(axis=1)), out=found)
+    return found
+
+
+def _range_of_independent(number, size, prob):
+    """Return how far apart independent members lie at most, in standard deviations of a pair."""
+    drawn = np.random.default_rng(0).standard_normal((size, number))
+    return np.quantile(np.ptp(drawn, axis=1), prob) / np.sqrt(2)
+
+
+def _closed(above):
+    """Add what follows: better than those who are better than others."""
+    while True:
+        more = above | (above.astype(np.float32) @ above.astype(np.float32) > 0)
+        if (more == above).all():
+            return above
+        above = more
+
+
+def rank_sets(above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best and the worst rank of each member that an order of some pairs leaves."""
+    return 1 + above.sum(axis=0), len(above) - above.sum(axis=1)
+
+
+def tiers(above: np.ndarray, order: np.ndarray) -> list[np.ndarray]:
+    """
+    Return the tiers, each the places of its members, best first.
+
+    Two members share a tier exactly where they are not told apart; a member may be in several.
+
+    Parameters
+    ----------
+    above : ndarray of bool, shape (J, J)
+    order : ndarray of int, shape (J,)
+        The members, best first.
+    """
+    above = above[np.ix_(order, order)]
+    together = ~(above | above.T)
+    missing, found = np.triu(together), []
+    while missing.any():
+        pair = np.unravel_index(missing.argmax(), missing.shape)
+        found.append(_grown(pair, together))
+        missing[np.ix_(found[-1], found[-1])] = False
+    return [order[each] for each in _needed(found, len(order))]
+
+
+def _grown(pair, together):
+    """Return a pair with as many more, in order, as are not told apart from any of them."""
+    open_ = together[pair[0]] & together[pair[1]]
+    for each in np.flatnonzero(open_).tolist():
+        if open_[each]:
+            open_ &= together[each]
+    return np.flatnonzero(open_)
+
+
+def _needed(found, number):
+    """Leave out the tiers whose every pair shares another one."""
+    within = np.zeros((len(found), number), np.float32)
+    for row, each in zip(within, found, strict=True):
+        row[each] = 1
+    times = within.T @ within
+    needed = ((within @ (times == 1)) * within).any(axis=1)  # for good: times only fall
+    for place in np.flatnonzero(~needed):
+        pairs = np.ix_(found[place], found[place])
+        needed[place] = (times[pairs] == 1).any()
+        times[pairs] -= not needed[place]
+    return [each for each, stays in zip(found, needed, strict=True) if stays]

@@ -1,1 +1,0 @@
-"""Questions about raters: how far they agree, and what is true of the examples."""

@@ -1,0 +1,249 @@
+"""
+Tables of intervals for notebooks, pages and publications: every interval is a bar by its numbers.
+
+`table` returns a Styler of pandas and `great_table` one of Great Tables; `Intervals` is the
+DataFrame that notebooks show like the first of these.
+"""
+
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bayescm.validate import check_is, fail
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+if TYPE_CHECKING:
+    from great_tables import GT
+
+_WIDTH, _HEIGHT = 160, 14  # of a bar, in pixels
+_LINE, _RANGE, _TICK = "#aab2ba", "#0b62a4", "#1b1f24"
+_TECHNICAL = ("how", "error", "undefined", "sd", "expected_loss_second", "paired")
+
+
+def table(
+    frame: pd.DataFrame, *, digits: int = 3, caption: str | None = None, technical: bool = False
+) -> "Styler":
+    """
+    Return a table of intervals for notebooks and pages, each with a small bar.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With columns ``lower`` and ``upper``, as `summary`, `compare` and `Monitor.summary`
+        return them.
+    digits : int, default 3
+        Decimals of the numbers.
+    caption : str, optional
+        The heading.
+    technical : bool, default False
+        Whether to show how numbers were made and their numerical error too.
+
+    Returns
+    -------
+    pandas.io.formats.style.Styler
+        Notebooks show it; ``to_html()`` is HTML that loads nothing from elsewhere. All bars have
+        one scale: from 0 to 1 where all intervals lie there, else as wide as they need, 0 being
+        marked. Text is escaped.
+
+    Raises
+    ------
+    TypeError
+        If it is not a DataFrame.
+    ValueError
+        If it has no intervals.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> shown = table(bcm.summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"]))
+    >>> shown.to_html().count("<svg")
+    2
+    """
+    shown = with_bars(frame, digits, technical)
+    plain = [name for name in shown.columns if name != "interval"]
+    style = shown.style.format(text_of(digits), subset=plain, escape="html")
+    style = style.format_index(escape="html", axis=1).hide(axis="index")
+    style = style.set_properties(**{"text-align": "left"})
+    numbers = list(shown.select_dtypes("number").columns)
+    style = style.set_properties(subset=numbers, **{"text-align": "right", "white-space": "nowrap"})
+    return style if caption is None else style.set_caption(escaped(caption))
+
+
+def great_table(
+    frame: pd.DataFrame, *, digits: int = 3, caption: str | None = None, technical: bool = False
+) -> "GT":
+    """
+    Return a table of intervals as one of Great Tables, to be styled further.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With columns ``lower`` and ``upper``, as `summary`, `compare` and `Monitor.summary`
+        return them.
+    digits : int, default 3
+        Decimals of the numbers.
+    caption : str, optional
+        The heading.
+    technical : bool, default False
+        Whether to show how numbers were made and their numerical error too.
+
+    Returns
+    -------
+    great_tables.GT
+        Columns are named as in ``frame``, with a small bar in the column ``interval`` as `table`
+        draws it; ``as_raw_html()`` loads nothing from elsewhere. Bars are no LaTeX:
+        ``.cols_hide("interval").as_latex()``. Text is escaped.
+
+    Raises
+    ------
+    ImportError
+        If Great Tables is not installed (the extra ``tables``).
+    TypeError
+        If it is not a DataFrame.
+    ValueError
+        If it has no intervals.
+
+    See Also
+    --------
+    bayescm.table : A Styler of pandas, which needs nothing more.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> summary = bcm.summary(bcm.from_cells(tp=65, fn=15, fp=35, tn=30), ["recall", "f1"])
+    >>> great_table(summary, caption="A test").as_raw_html().count("<svg")
+    2
+    """
+    try:
+        from great_tables import GT
+    except ImportError:
+        todo = "pip install 'bayescm[tables]', or use bcm.table"
+        what = "tables of this kind need Great Tables, which is not installed"
+        raise fail(what, ..., "the extra tables", todo, ImportError) from None
+    shown = with_bars(frame, digits, technical)
+    numbers = list(shown.select_dtypes("number").columns)
+    made = GT(shown).fmt(text_of(digits), columns=numbers).sub_missing(missing_text="–")
+    made = made.fmt_passthrough("interval", escape=False)
+    made = made.cols_align("left").cols_align("right", numbers)
+    return made if caption is None else made.tab_header(caption)
+
+
+class Intervals(pd.DataFrame):
+    """
+    A DataFrame that notebooks show with a bar for every interval, as `table` does.
+
+    It is one in everything else. Where the columns ``lower`` and ``upper`` are gone, the rows have
+    names or are more than pandas shows, or jinja2 is missing, it is shown as pandas does.
+    """
+
+    @property
+    def _constructor(self):
+        return Intervals
+
+    def _repr_html_(self):
+        most: Any = pd.get_option("display.max_rows")
+        if not pd.get_option("display.notebook_repr_html") or not _plain(self, most):
+            return super()._repr_html_()
+        try:
+            shown = table(pd.DataFrame(self), technical=True).to_html()
+        except ImportError:
+            return super()._repr_html_()
+        said = self.attrs.get("caution")
+        return shown + f"<p>Caution: {escape(said)}</p>" if said else shown
+
+
+def _plain(frame: pd.DataFrame, most: int | None) -> bool:
+    """Say whether a frame is small, has intervals, and rows without names."""
+    columns = frame.columns
+    known = columns.nlevels == 1 and columns.is_unique and {"lower", "upper"} <= set(columns)
+    numbered = frame.index.name is None and pd.api.types.is_integer_dtype(frame.index)
+    few = 0 < len(frame) <= (most or len(frame))
+    return known and "interval" not in columns and numbered and few
+
+
+# What stands in the cells: numbers, escaped text, and the bars.
+
+
+def with_bars(frame: pd.DataFrame, digits: int, technical: bool) -> pd.DataFrame:
+    """Return what is shown of a table, with a column ``interval`` of bars; refuse what has none."""
+    allowed, todo = "a table of intervals", "pass bcm.summary(...) or bcm.compare(...)"
+    check_is(frame, pd.DataFrame, "a table", allowed, todo)
+    if not {"lower", "upper"} <= set(frame.columns) or "interval" in frame.columns:
+        got = list(frame.columns)
+        raise fail("the table has no intervals", got, "lower and upper, no interval", todo)
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
+        raise fail("digits must be a whole number", digits, "0 to 15", "pass digits=3")
+    shown = frame if technical else frame.drop(columns=list(_TECHNICAL), errors="ignore")
+    shown = shown.reset_index(drop=True)
+    shown.insert(
+        list(shown.columns).index("lower"), "interval", _bars(shown), allow_duplicates=True
+    )
+    return shown
+
+
+def text_of(digits: int) -> Callable[[Any], Any]:
+    """Return a function that writes numbers with so many decimals and leaves the rest as it is."""
+
+    def text(value):
+        if isinstance(value, float | np.floating):
+            small = 0 < abs(float(value)) < 0.5 * 10.0**-digits  # all digits would be 0
+            return "–" if np.isnan(value) else f"{value:.0e}" if small else f"{value:.{digits}f}"
+        return value
+
+    return text
+
+
+def escaped(text: Any) -> str:
+    """Return text as HTML shows it."""
+    from markupsafe import escape
+
+    return str(escape(text))
+
+
+def _bars(frame):
+    ends = frame[["lower", "upper"]].to_numpy(float)
+    middle = frame["mean"].to_numpy(float) if "mean" in frame else ends.mean(axis=1)
+    low, high = _scale(ends)
+
+    def x(value):
+        return round(float((value - low) / (high - low) * _WIDTH), 1)
+
+    zero = x(0.0) if low < 0 < high else None
+    return [_bar(x, row, zero) for row in np.column_stack([ends, middle])]
+
+
+def _scale(ends):
+    """Return both ends of the scale that all bars have."""
+    known = ends[np.isfinite(ends)]
+    if not known.size or (known.min() >= 0 and known.max() <= 1):
+        return 0.0, 1.0
+    if known.min() >= -1 and known.max() <= 1:
+        most = float(np.abs(known).max()) * 1.05
+        return -most, most
+    edge = 0.05 * float(np.ptp(known) or 1.0)
+    return min(0.0, known.min() - edge), max(0.0, known.max() + edge)
+
+
+def _bar(x, row, zero):
+    lower, upper, middle = row
+    if not np.isfinite([lower, upper]).all():
+        return ""
+    start, width = x(lower), max(x(upper) - x(lower), 1.0)
+    parts = [_rect(0, _HEIGHT / 2 - 0.5, _WIDTH, 1, _LINE)]
+    parts.append(_rect(start, 3, width, _HEIGHT - 6, _RANGE, 'fill-opacity="0.5"'))
+    if zero is not None:
+        parts.append(_rect(zero - 0.5, 0, 1, _HEIGHT, _LINE))
+    if np.isfinite(middle):
+        parts.append(_rect(x(middle) - 1, 1, 2, _HEIGHT - 2, _TICK))
+    said = f"from {lower:.3f} to {upper:.3f}"
+    size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
+    return f'<svg {size} role="img" aria-label="{said}">{"".join(parts)}</svg>'
+
+
+def _rect(x, y, width, height, fill, more=""):
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect {place} fill="{fill}" {more}/>'

@@ -1,1 +1,0 @@
-"""Tables of intervals, and how notebooks show them."""
