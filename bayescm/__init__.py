@@ -25,7 +25,7 @@ def _elsewhere(name):
     """Return where a name is that is public, but not at the top."""
     if name.startswith("_"):
         return ""
-    from bayescm.answers.distribution import MeasureDistribution
+    from bayescm.answers.interval import MeasureDistribution
 
     if hasattr(MeasureDistribution, name):
         return f": ask bcm.distribution(evidence, measure).{name}()"

@@ -14,10 +14,10 @@ from . import raters as raters
 from .answers.check import check as check
 from .answers.classification_report import classification_report as classification_report
 from .answers.compare import compare as compare
-from .answers.distribution import distribution as distribution
-from .answers.distribution import prob_above as prob_above
 from .answers.gaps import gap as gap
+from .answers.interval import distribution as distribution
 from .answers.interval import interval as interval
+from .answers.interval import prob_above as prob_above
 from .answers.joint import joint_interval as joint_interval
 from .answers.ranks import ranks as ranks
 from .answers.slices import worst_slices as worst_slices

@@ -1,4 +1,4 @@
-from .distribution import MeasureDistribution as MeasureDistribution
+from .interval import MeasureDistribution as MeasureDistribution
 from .joint import conclusions as conclusions
 from .proportions import proportion as proportion
 from .regions import correlation as correlation

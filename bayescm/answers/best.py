@@ -10,6 +10,9 @@ import xarray as xr
 from bayescm.answers.distribution import distribution
 from bayescm.answers.interval import interval
 from bayescm.evidence.outcomes import arrays, as_outcomes, pour, tables_of
+from bayescm.answers.interval import distribution, interval
+from bayescm.evidence.joint_cells import arrays, pour
+from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.measures.labelled import kernels
 from bayescm.validate import check_seed, check_whole, fail
 

@@ -15,9 +15,8 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
-from bayescm.answers.asking import wanted
-from bayescm.answers.distribution import prob_above
-from bayescm.answers.draws import labelled_draws
+from bayescm.answers.compare import labelled_draws
+from bayescm.answers.interval import prob_above, wanted
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.evidence.outcomes import is_outcomes, matrices_of
 from bayescm.fitting.route import posterior_of

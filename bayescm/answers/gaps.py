@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import check_draws, wanted
-from bayescm.answers.draws import labelled_draws
+from bayescm.answers.compare import labelled_draws
+from bayescm.answers.interval import check_draws, wanted
 from bayescm.direct.base import Members, Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS

@@ -1,14 +1,38 @@
-"""The posterior interval of a measure: its distribution is asked for both ends, and labelled."""
+"""
+From evidence and a measure to its posterior distribution, and to its interval, with labels.
 
+The evidence and the model give a posterior; that is asked for the distribution of each measure or,
+where it has none, for draws. `distribution` returns these with the labels of the evidence, and its
+methods are moments, quantiles, probabilities and intervals; `interval` and `prob_above` are the
+usual of them. Neither PyMC nor a plotting library is loaded.
+"""
+
+import math
+import os
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from bayescm.answers.dask import is_lazy, lazily
-from bayescm.answers.distribution import distribution
-from bayescm.validate import check_kind, check_prob
+from bayescm.direct.base import Posterior
+from bayescm.direct.frames import Frame
+from bayescm.distributions.batches import LazyDraws, find_at_once, together
+from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.fitting.route import posterior_of
+from bayescm.measures.labelled import kernels, of_variable, several
+from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
+
+# What is asked of a posterior; other keywords are the model's own.
+ASKED = ("of", "n", "draws", "random_seed", "accuracy")
+Wanted = str | Callable | Sequence[str | Callable]
+_DRAWS_IN_MEMORY = 2**22  # numbers of all draws that may be in memory at once
+# A numerical error of a bound from which on it is warned of: of the length, and in all.
+_LARGE_ERROR, _SMALL_ERROR = 0.2, 0.01
 
 
 def interval(
@@ -69,3 +93,652 @@ def interval(
         ask = partial(interval, measure=measure, prob=prob, kind=kind, **keywords)
         return lazily(ask, evidence)
     return distribution(evidence, measure, **keywords).interval(prob, kind)
+
+
+def distribution(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measure: str | Callable | Sequence[str | Callable],
+    **keywords: Any,
+) -> "MeasureDistribution":
+    """
+    Return the posterior distribution of a measure, or of several.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
+    measure : str, callable or sequence of these
+        A name, or a function of cells (..., C, C); a sequence has a dim ``measure`` in every
+        answer.
+    **keywords
+        ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed``, ``accuracy``,
+        ``positive``, and the model's own, as of `interval`.
+
+    Returns
+    -------
+    MeasureDistribution
+        Its methods ``mean``, ``sd``, ``mode``, ``skewness``, ``cdf``, ``pdf``, ``quantile``,
+        ``prob_above`` and ``interval`` return labelled arrays.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the evidence, the model, a measure or a keyword of the model is invalid.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> f1 = bcm.distribution(counts, "f1")
+    >>> f1.quantile([0.1, 0.5]).values.round(4)
+    array([0.6695, 0.7201])
+    >>> round(float(f1.mean()), 4)
+    0.7187
+    """
+    pairs = distributions_of(evidence, measure, **keywords)
+    labels = common_template([frame for _, frame in pairs], measure)
+    return MeasureDistribution(tuple(each for each, _ in pairs), labels)
+
+
+def prob_above(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measure: str | Callable | Sequence[str | Callable],
+    threshold: Any,
+    **keywords: Any,
+) -> xr.DataArray:
+    """
+    Return the posterior probability that a measure exceeds a threshold.
+
+    Parameters
+    ----------
+    evidence, measure, **keywords
+        See `interval`; several measures have a dim ``measure``.
+    threshold : float, sequence of floats or DataArray
+        Values of the measure; several have a dim ``threshold``, the last. A DataArray of the shape
+        of the answer has a value for each of its members.
+
+    Returns
+    -------
+    DataArray
+
+    Raises
+    ------
+    ValueError
+        If the threshold is not a number.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> round(float(prob_above(counts, "f1", 0.7)), 4)
+    0.6992
+    >>> prob_above(counts, ["recall", "f1"], 0.7).values.round(4)
+    array([0.9886, 0.6992])
+    """
+    return distribution(evidence, measure, **keywords).prob_above(threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureDistribution:
+    """
+    The posterior distribution of a measure for each member of the evidence, see `distribution`.
+
+    Attributes
+    ----------
+    distributions : tuple of Distribution
+        Of each measure, vectorised over the members of the evidence.
+    template : Frame
+        Dims, coords and attributes of the answers; the first dim is ``measure`` where several were
+        asked for.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> bcm.distribution(counts, ["recall", "f1"]).sd().values.round(4)
+    array([0.0434, 0.0377])
+    """
+
+    distributions: tuple
+    template: Frame
+
+    def mean(self) -> xr.DataArray:
+        """
+        Return the posterior mean.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> round(float(bcm.distribution(counts, "recall").mean()), 4)
+        0.8086
+        """
+        return self._label(lambda each: each.mean())
+
+    def sd(self) -> xr.DataArray:
+        """
+        Return the posterior standard deviation.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> round(float(bcm.distribution(counts, "recall").sd()), 4)
+        0.0434
+        """
+        return self._label(lambda each: each.sd())
+
+    def mode(self) -> xr.DataArray:
+        """
+        Return the mode of the posterior density, NaN where there is none.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> round(float(bcm.distribution(counts, "recall").mode()), 4)
+        0.8165
+        """
+        return self._label(lambda each: each.mode())
+
+    def skewness(self, method: str = "moment") -> xr.DataArray:
+        """
+        Return the skewness of the posterior.
+
+        Parameters
+        ----------
+        method : {"moment", "pearson"}
+            The third standardised moment (SK1), or Pearson's (mean - mode) / sd (SK2).
+
+        Raises
+        ------
+        ValueError
+            If there is no such method.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> round(float(bcm.distribution(counts, "recall").skewness()), 4)
+        -0.3424
+        """
+        check_choice("method", method, ["moment", "pearson"])
+        if method == "pearson":
+            return self._label(lambda each: (each.mean() - each.mode()) / each.sd())
+        return self._label(lambda each: each.skewness())
+
+    def cdf(self, x: Any) -> xr.DataArray:
+        """
+        Return the posterior probability that the measure is at most x.
+
+        Parameters
+        ----------
+        x : float, sequence of floats or DataArray
+            Values of the measure; several have a dim ``x``, the last. A DataArray of the shape of
+            the answer has a value for each of its members.
+
+        Raises
+        ------
+        ValueError
+            If x is not a number.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> bcm.distribution(counts, "f1").cdf([0.6, 0.7]).values.round(4)
+        array([0.0019, 0.3008])
+        """
+        return self._at(lambda each, point: each.cdf(point), "x", x)
+
+    def pdf(self, x: Any) -> xr.DataArray:
+        """
+        Return the posterior density at x; parameters and errors as for `cdf`.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> bcm.distribution(counts, "recall").pdf([0.7, 0.8]).values.round(2)
+        array([0.56, 8.61])
+        """
+        return self._at(lambda each, point: each.pdf(point), "x", x)
+
+    def prob_above(self, threshold: Any) -> xr.DataArray:
+        """
+        Return the posterior probability that the measure exceeds a threshold.
+
+        Parameters
+        ----------
+        threshold : float, sequence of floats or DataArray
+            Several have a dim ``threshold``, the last. A DataArray of the shape of the answer has a
+            value for each of its members.
+
+        Raises
+        ------
+        ValueError
+            If the threshold is not a number.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> round(float(bcm.distribution(counts, "f1").prob_above(0.7)), 4)
+        0.6992
+        """
+        return self._at(lambda each, point: each.sf(point), "threshold", threshold)
+
+    def quantile(self, q: Any) -> xr.DataArray:
+        """
+        Return the point below which the measure lies with probability q.
+
+        Parameters
+        ----------
+        q : float in [0, 1], or sequence of these
+            Mass below the point; several have a dim ``quantile``, the last.
+
+        Raises
+        ------
+        ValueError
+            If q is not a probability.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> bcm.distribution(counts, "f1").quantile([0.1, 0.5]).values.round(4)
+        array([0.6695, 0.7201])
+        """
+        if not all(0 <= each <= 1 for each in _floats("quantile", q).ravel()):
+            raise fail("q must be a probability", q, "0 <= q <= 1", "pass q=0.5 for the median")
+        return self._at(lambda each, point: each.quantile(point), "quantile", q)
+
+    def interval(self, prob: float = 0.95, kind: str = "hdi") -> xr.DataArray:
+        """
+        Return the posterior interval, as `bayescm.interval` does.
+
+        Parameters
+        ----------
+        prob : float in (0, 1), default 0.95
+            Mass of the interval.
+        kind : {"hdi", "eti"}
+            Highest-density or equal-tailed.
+
+        Returns
+        -------
+        DataArray, dims ([measure], ..., [class], bound)
+            See `bayescm.interval`.
+
+        Raises
+        ------
+        ValueError
+            If prob or kind is invalid.
+
+        Examples
+        --------
+        >>> import bayescm as bcm
+        >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+        >>> bcm.distribution(counts, "f1").interval(kind="eti").values.round(4)
+        array([0.641 , 0.7884])
+        """
+        check_prob(prob), check_kind(kind)
+        intervals = _intervals_of_each(self.distributions, prob, kind)
+        values = np.empty((len(intervals), *self._shape, 2))
+        for place, (ends, *_) in enumerate(intervals):
+            values[place] = ends
+        values = values if self._several else values[0]
+        attrs = {
+            **self.template.attrs,
+            "prob": prob,
+            "kind": kind,
+            "how": "; ".join(dict.fromkeys(how for _, how, _, _ in intervals)),
+            "error": float(max(error for _, _, error, _ in intervals)),
+            "undefined": float(max(undefined for *_, undefined in intervals)),
+        }
+        _warn_of_error(attrs["error"], values)
+        return self.template.filled(values, (("bound", ("lower", "upper")),), attrs)
+
+    @property
+    def _several(self):
+        return "measure" in self.template.dims
+
+    @property
+    def _shape(self):
+        """Return the shape of the answer for one measure."""
+        return self.template.shape[self._several :]
+
+    def _label(self, ask, dim=None, points=()):
+        """Return what is asked of each distribution, labelled; perhaps with a last dim more."""
+        template = replace(self.template, name=None) if self._several else self.template
+        template = template if dim is None else template.then(dim, points)
+        shape = template.shape[self._several :]
+        values = [np.broadcast_to(ask(each), shape).astype(float) for each in self.distributions]
+        return template.filled(np.stack(values) if self._several else values[0])
+
+    def _at(self, function, dim, values):
+        """Return a function of the distribution at one value, or at several along a new dim."""
+        points = _floats(dim, values)
+        if points.ndim == 0:
+            return self._label(lambda each: function(each, points))
+        if isinstance(values, xr.DataArray):  # one for each member of the answer
+            if (values.dims, values.shape) != (self.template.dims, self.template.shape):
+                todo = "pass numbers, or one for each member of the answer"
+                dims = str(self.template.dims)
+                raise fail(f"{dim} has other dims than the answer", values.dims, dims, todo)
+            return self._label(lambda each: function(each, points))
+
+        def at_points(distribution):
+            return np.stack([function(distribution, each) for each in points.tolist()], axis=-1)
+
+        return self._label(at_points, dim, points)
+
+
+# The interval of each distribution, with its error.
+
+
+def _intervals_of_each(distributions, prob, kind):
+    """Return of each distribution the ends, how they were computed, their error, and undefined."""
+    find_at_once([each for each in distributions if each.shape == ()], prob, kind)
+    drawn = [each for each in distributions if isinstance(each, LazyDraws)]
+    at_once = iter(together(drawn, lambda each: _interval_array(each, prob, kind)) if drawn else ())
+    intervals = []
+    for each in distributions:
+        if isinstance(each, LazyDraws):
+            packed = next(at_once)
+            ends, error, undefined = packed[..., :2], packed[..., 2], packed[..., 3]
+            intervals.append((ends, each.how, error.max(), undefined.max()))
+        else:
+            ends, error = each.checked(prob, kind)
+            undefined = np.max(each.undefined)
+            intervals.append((ends, interval_how(each, prob, kind), error.max(), undefined))
+    return intervals
+
+
+def _interval_array(distribution, prob, kind):
+    ends, error = distribution.checked(prob, kind)
+    worst = error.max(axis=-1)
+    return np.stack([ends[..., 0], ends[..., 1], worst, distribution.undefined], axis=-1)
+
+
+def interval_how(distribution: Any, prob: float, kind: str) -> str:
+    """Say how the intervals of a distribution were computed, and why if equal-tailed instead."""
+    if kind == "eti":
+        return distribution.how
+    other = [each for each in np.unique(distribution.hdi_kind(prob)) if each not in ONE_INTERVAL]
+    return f"{distribution.how}, equal tails: {', '.join(other)}" if other else distribution.how
+
+
+def _warn_of_error(error, ends):
+    """Warn where the numerical error is not small beside the interval."""
+    if error <= _SMALL_ERROR:
+        return
+    length = ends[..., 1] - ends[..., 0]
+    length = np.mean(length[length > 0]) if (length > 0).any() else np.inf
+    if error > max(_LARGE_ERROR * length, _SMALL_ERROR):
+        warnings.warn(
+            f"A bound has a numerical error of about {error:.2g}, beside an interval of length "
+            f"{length:.2g}. Classes or items with few examples are the usual reason: combine or "
+            "leave them out, or use fit(..., method='nuts') of the same evidence.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _floats(name, values):
+    """Return numbers as an array, (...) or (n,), or raise where they are none."""
+    try:
+        array = np.asarray(values, float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    many = array.ndim > 1 and not isinstance(values, xr.DataArray)
+    if many or array.size == 0 or np.isnan(array).any():
+        todo = "pass one number, or a list of them"
+        raise fail(f"{name} must be one or more numbers", values, "numbers", todo)
+    return array
+
+
+# From evidence to distributions: known ones, or else all measures from the same draws.
+
+
+def distributions_of(
+    evidence: xr.DataArray | xr.Dataset | xr.DataTree,
+    measures: Wanted,
+    *,
+    model: str | Callable | None = None,
+    of: str = "parameter",
+    n: int | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
+    **keywords: Any,
+) -> list[tuple[Any, Frame]]:
+    """
+    Return the distributions of measures, and the dims and coords of their batch.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or DataTree
+        Counts, dims (..., actual, predicted); outcomes of several classifiers; or a fit.
+    measures : name, function, or sequence of these
+    model : str or callable, optional
+        Name of a model with a direct sibling, or such a sibling; by default the model that fits the
+        evidence.
+    of : str, default "parameter"
+        The estimand: the measure itself; ``"predictive"``, that of the next test set;
+        ``"finite"``, the mean over the folds or groups at hand; ``"population"``, the mean over all
+        groups there may be (of groups the measure itself); ``"typical"``, the group in the middle;
+        ``"new"``, one new group. Each model says which of these it has. The name of a dim that the
+        model uses up, such as ``"group"``, stands for each of its members, partially pooled.
+    n : int, optional
+        Size of the next test set; by default the observed total.
+    draws : int, optional
+        How many draws of each matrix, for every measure. By default the distribution itself where
+        it is known, and 20,000 draws otherwise.
+    random_seed : int, default 0
+        Seed of the draws.
+    accuracy : float, optional
+        The numerical error that is good enough for the bound of an interval by quadrature (in parts
+        of it where it is above 1): by default 1e-6, and 1e-3 for more than 10,000 matrices.
+    **keywords
+        The model's own, and ``positive``: the positive class, where the evidence does not know it
+        or another one is meant.
+
+    Returns
+    -------
+    list of tuples
+        The distribution, and the dims, the coords and the name of the answer.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the evidence, the model, a measure or a keyword of the model is invalid.
+    """
+    posterior, of = member_by_member(posterior_of(evidence, model, **keywords), of)
+    asked = {"of": of, "n": n, "draws": draws, "random_seed": random_seed, "accuracy": accuracy}
+    return answers_of(posterior, measures, **asked)  # type: ignore[arg-type]
+
+
+def distribution_of(evidence: Any, measure: str | Callable, **keywords: Any) -> tuple[Any, Frame]:
+    """Return the distribution of one measure and its labels; see `distributions_of`."""
+    found = distributions_of(evidence, measure, **keywords)
+    if len(found) > 1:
+        names = [template.name for _, template in found]
+        raise fail("only one measure at a time", names, "a name or a function", "ask for each")
+    return found[0]
+
+
+def member_by_member(posterior: Posterior, of: str) -> tuple[Posterior, str]:
+    """Return the members of the dim that an estimand is named after, and what is asked of them."""
+    return (posterior.members(of), "parameter") if of in posterior.uses else (posterior, of)
+
+
+def answers_of(
+    posterior: Posterior,
+    measures: Wanted,
+    *,
+    of: str = "parameter",
+    n: int | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+    accuracy: float | None = None,
+) -> list[tuple[Any, Frame]]:
+    """Return the distributions of measures of a posterior; parameters as for `distributions_of`."""
+    found, of = wanted(posterior, measures, of)
+    _check_accuracy(accuracy)
+    size = check_size(n, of)
+    every = known_or_drawn(posterior, found, of=of, n=size, draws=draws, random_seed=random_seed)
+    if accuracy is not None:
+        every = [each.to(accuracy) for each in every]
+    said = {"of": posterior.says(of)}
+    if doubts := posterior.doubts(of):
+        said |= {"caution": " ".join(doubts)}
+    return [(each, template(posterior, one, said)) for each, one in zip(every, found, strict=True)]
+
+
+def known_or_drawn(
+    posterior: Posterior,
+    measures: list,
+    *,
+    of: str = "parameter",
+    n: int | None = None,
+    draws: int | None = None,
+    random_seed: int = 0,
+) -> list:
+    """Return the distributions of resolved measures: known, or else all from the same draws."""
+    if check_draws(draws) is None or posterior.measured:
+        known = [posterior.distribution(each, of=of, n=n) for each in measures]
+    else:
+        known = [None] * len(measures)
+    missing = [each for each, have in zip(measures, known, strict=True) if have is None]
+    if not missing:
+        return known
+    number = posterior.draws_by_default(of) if draws is None else draws
+    rest = iter(_drawn(posterior, missing, number, random_seed, of, n))
+    return [next(rest) if have is None else have for have in known]
+
+
+def _drawn(posterior, measures, size, seed, of, n):
+    """Return distributions by draws, all measures from the same ones."""
+    large = posterior.held * size > _DRAWS_IN_MEMORY
+    if large and posterior.batch.ndim and posterior.part(np.arange(1)) is not None and n is None:
+        return [LazyDraws(posterior, each, size, seed, of) for each in measures]
+    check_room(posterior, measures, size)
+    rng = np.random.default_rng(check_seed(seed))
+    part = max(1, _DRAWS_IN_MEMORY // posterior.held) if large else size
+    sizes = np.diff([*range(0, size, part), size])
+    parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
+    arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]
+    return [posterior.drawn(*each) for each in zip(measures, arrays, strict=True)]
+
+
+# What is asked: measures, the estimand, labels.
+
+
+def wanted(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list, str]:
+    """Return the measures and the estimand, or raise where the posterior lacks them."""
+    if posterior.measured:
+        return _measured(posterior.measured, measures), posterior.check_of(of)
+    if measures is None:
+        raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
+    if posterior.gives == "curve":
+        todo = (
+            "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores); "
+            "if they are chances, pass them through from_probabilities"
+        )
+        raise fail(
+            "these are scores, not counts", type(posterior).__name__, "counts", todo, TypeError
+        )
+    if posterior.gives != "cells":
+        return of_variable(measures, posterior.gives), posterior.check_of(of)
+    return kernels(measures, posterior.counts), posterior.check_of(of)
+
+
+def _measured(having, measures):
+    """Return those measures that the evidence was measured by: all unless some are named."""
+    known = {each.__name__: each for each in having}
+    names = list(known) if measures is None else several(measures)
+    for name in names:
+        if name not in known:
+            raise fail("the results are not of this measure", name, known, "name no measure")
+    return [known[name] for name in names]
+
+
+def template(posterior: Posterior, measure: Callable, attrs: dict | None = None) -> Frame:
+    """Return the dims, coords and name of a measure of the batch."""
+    own = posterior.frame
+    frame = Frame(own.coords, own.dims, own.shape, measure.__name__, attrs or {})
+    labels = posterior.classes_of(measure)
+    return frame if labels is None else frame.then("class", labels)
+
+
+def common_template(templates: Sequence[Frame], measure: Any) -> Frame:
+    """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
+    if isinstance(measure, str) or callable(measure):
+        return templates[0]
+    if len({each.dims for each in templates}) > 1:
+        names = [each.name for each in templates if "class" in each.dims]
+        todo = "ask for them separately, or for averages over the classes such as f1_macro"
+        raise fail("only some of the measures have one value per class", names, "all or none", todo)
+    names = [each.name for each in templates]
+    return replace(templates[0], name="interval").under("measure", names)
+
+
+# Checks of what is asked, and of the memory that it takes.
+
+
+def check_draws(draws: Any) -> int | None:
+    """Return a number of draws, or raise where it is not one."""
+    return None if draws is None else check_whole("draws", draws, 2, "draws", 20000)
+
+
+def _check_accuracy(accuracy):
+    number = isinstance(accuracy, (float, np.floating))
+    if accuracy is not None and not (number and 1e-12 <= accuracy <= 0.1):
+        todo = "pass accuracy=1e-6, or draws= for Monte Carlo"
+        raise fail("not a numerical accuracy", accuracy, "1e-12 to 0.1", todo)
+
+
+def check_size(n: Any, of: str) -> Any:
+    """Return the size of the next test set, or raise where it is not one or none is asked for."""
+    if n is not None and of != "predictive":
+        raise fail("n is of the next test set", of, ["predictive"], "pass of='predictive' with n")
+    if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
+        return n
+    raise fail("n must be the size of a test set", n, "1 or more", "pass n=100")
+
+
+def check_room(posterior: Posterior, measures: Sequence[Callable], size: int) -> None:
+    """Raise where the draws of the measures would take more memory than the machine has."""
+    numbers = size * sum(math.prod(template(posterior, each).shape) for each in measures)
+    todo = "ask for fewer members or measures at a time, or pass draws=1000"
+    check_fits("these draws need", 2 * numbers, todo)  # in parts, and joined
+
+
+def check_fits(what: str, numbers: int, todo: str) -> None:
+    """
+    Raise where so many numbers of 8 bytes would take more memory than the machine has.
+
+    Parameters
+    ----------
+    what : str
+        What they are and its verb, as in ``"these draws need"``.
+    numbers : int
+        How many are held at the same time.
+    todo : str
+    """
+    need, there = 8 * numbers, _memory()
+    if need > there:
+        allowed = f"at most {_gigabytes(there)}, what the machine has"
+        raise fail(f"{what} too much memory", _gigabytes(need), allowed, todo)
+
+
+def _gigabytes(size):
+    return f"{size / 1e9:,.0f} GB" if size > 1e10 else f"{size / 1e9:.2g} GB"
+
+
+def _memory():
+    """Return the bytes of memory of the machine; as good as endless where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import check_fits
-from bayescm.answers.draws import Evidence, Joint, draw_measures
+from bayescm.answers.compare import Evidence, Joint, draw_measures
+from bayescm.answers.interval import check_fits
 from bayescm.measures.labelled import check_pairs
 from bayescm.validate import check_is, check_prob, fail
 

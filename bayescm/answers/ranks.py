@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from bayescm.answers.compare import labels, places
-from bayescm.answers.draws import Evidence, draw_measures
+from bayescm.answers.compare import Evidence, draw_measures, labels, places
 from bayescm.validate import check_prob
 
 _PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory

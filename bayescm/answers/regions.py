@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
-from bayescm.answers.asking import check_fits
-from bayescm.answers.draws import Evidence, draw_measures
+from bayescm.answers.compare import Evidence, draw_measures
+from bayescm.answers.interval import check_fits
 from bayescm.measures.labelled import several
 from bayescm.validate import check_prob, fail
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.asking import check_draws, wanted
-from bayescm.answers.draws import labelled_draws
+from bayescm.answers.compare import labelled_draws
 from bayescm.answers.gaps import pooled
+from bayescm.answers.interval import check_draws, wanted
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import apply

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.asking import ASKED, answers_of, member_by_member, wanted
 from bayescm.answers.dask import in_blocks, is_lazy
+from bayescm.answers.interval import ASKED, answers_of, member_by_member, wanted
 from bayescm.answers.tables import Intervals
 from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import find_at_once

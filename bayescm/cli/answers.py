@@ -83,7 +83,7 @@ def prob_above(
     """Posterior probability that a measure exceeds a value, from a file or from counts."""
     import pandas as pd
 
-    from bayescm.answers.distribution import prob_above
+    from bayescm.answers.interval import prob_above
     from bayescm.cli import evidence
     from bayescm.cli.output import default_measures, facts_of_counts, show
 

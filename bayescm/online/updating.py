@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import check_size, known_or_drawn, wanted
+from bayescm.answers.interval import check_size, known_or_drawn, wanted
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, as_counts, by_labels, in_order, positive

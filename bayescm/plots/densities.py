@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import distribution_of, distributions_of
+from bayescm.answers.interval import distribution_of, distributions_of
 from bayescm.answers.regions import region
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, together

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.distribution import distribution
-from bayescm.answers.interval import interval
+from bayescm.answers.interval import distribution, interval
 from bayescm.classical.folds import fold_t
 from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts

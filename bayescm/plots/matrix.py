@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.asking import (
+from bayescm.answers.interval import (
     ASKED,
     check_draws,
     check_room,

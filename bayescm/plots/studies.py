@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
-from bayescm.answers.asking import answers_of
-from bayescm.answers.distribution import distribution
+from bayescm.answers.interval import answers_of, distribution
 from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.plots import style

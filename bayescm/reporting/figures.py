@@ -1,7 +1,7 @@
 """The figures of a report of counts or of a fit: the library's plots, as the evidence allows."""
 
 import bayescm as bcm
-from bayescm.answers.asking import ASKED, member_by_member
+from bayescm.answers.interval import ASKED, member_by_member
 from bayescm.evidence.counts import classes, positive
 from bayescm.fitting.route import default_model
 from bayescm.measures.trees import told as with_positive_class

@@ -9,6 +9,7 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.answers.asking import ASKED
 from bayescm.evidence.attempts import is_attempts
+from bayescm.answers.interval import ASKED
 from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers

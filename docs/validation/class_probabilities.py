@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 from scipy.stats import rankdata
 from scipy.stats import t as student_t
 
-from bayescm.answers.asking import answers_of
+from bayescm.answers.interval import answers_of
 from bayescm.direct.calibration import calibration
 from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.evidence.scores import from_probabilities

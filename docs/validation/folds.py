@@ -21,10 +21,8 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, Tim
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
-from bayescm.answers.compare import compare
-from bayescm.answers.distribution import distribution
-from bayescm.answers.draws import draw_measures
-from bayescm.answers.interval import interval
+from bayescm.answers.compare import compare, draw_measures
+from bayescm.answers.interval import distribution, interval
 from bayescm.classical import fold_t
 from bayescm.direct import hierarchical_folds, pooled_folds
 from bayescm.evidence import from_matrix

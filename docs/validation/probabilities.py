@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from bayescm.answers.asking import answers_of
+from bayescm.answers.interval import answers_of
 from bayescm.classical.probabilities import isotonic_band
 from bayescm.direct.calibration import calibration
 from bayescm.evidence.scores import from_probabilities

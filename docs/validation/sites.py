@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit
 
-from bayescm.answers.asking import answers_of
+from bayescm.answers.interval import answers_of
 from bayescm.direct import calibration, hierarchical_calibration
 from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve

@@ -8,7 +8,7 @@ from reference_cases import cases
 from validation.comparisons import correlated_pair
 
 import bayescm as bcm
-from bayescm.answers.draws import draw_measures
+from bayescm.answers.compare import draw_measures
 from bayescm.distributions.decision import check_rope, sentence
 from bayescm.evidence.outcomes import counts_of
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayescm as bcm
-from bayescm.answers.draws import draw_measures
+from bayescm.answers.compare import draw_measures
 from bayescm.answers.ranks import rank_sets, tiers, told_apart
 
 TRUTH = np.arange(240) % 5 < 2

@@ -5,7 +5,7 @@ import pytest
 from reference_cases import cases
 
 import bayescm as bcm
-from bayescm.answers.draws import draw_measures
+from bayescm.answers.compare import draw_measures
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 PAIR = ("recall", "precision")

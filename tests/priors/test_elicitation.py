@@ -6,7 +6,7 @@ from reference_cases import cases
 
 import bayescm as bcm
 from bayescm import priors
-from bayescm.answers.asking import distribution_of
+from bayescm.answers.interval import distribution_of
 from bayescm.distributions.beta import Beta
 from bayescm.measures import resolve
 
