@@ -20,9 +20,8 @@ import xarray as xr
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from bayescm.classical.intervals import proportion
-from bayescm.curves.drawing import labels, samples
-from bayescm.curves.numbers import interval_of, resolve
-from bayescm.curves.whole import points
+from bayescm.curves.draws import interval_of, resolve
+from bayescm.curves.roc import labels, points, samples
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.paired_areas import placement_covariance
 from bayescm.direct.scores import arrays

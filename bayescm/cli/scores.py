@@ -287,7 +287,7 @@ def decide(
 
 def _net_benefits(evidence, thresholds, prob):
     from bayescm.cli.output import bounds, rows
-    from bayescm.curves.deciding.decisions import decision_curve
+    from bayescm.curves.decisions import decision_curve
 
     curve = decision_curve(evidence, thresholds=thresholds, prob=prob)
     columns = {name: curve[name] for name in ("net_benefit", "mean")} | bounds(curve["interval"])
@@ -301,7 +301,7 @@ def _net_benefits(evidence, thresholds, prob):
 def _costs(evidence, costs, thresholds, prob):
     """Return the table of expected costs, and the threshold that the costs imply."""
     from bayescm.cli.output import bounds, rows
-    from bayescm.curves.deciding.costs import expected_cost
+    from bayescm.curves.decisions import expected_cost
 
     if None in costs.values():
         todo = "give the other one too: only their ratio matters for the threshold"
@@ -315,7 +315,7 @@ def _costs(evidence, costs, thresholds, prob):
 def _risks(evidence, promise, prob):
     """Return from where on to answer, how many that are and the area, and the assurance."""
     from bayescm.cli.output import bounds, rows
-    from bayescm.curves.deciding.selective import risk_coverage
+    from bayescm.curves.selective import risk_coverage
 
     curve = risk_coverage(evidence, promise=promise, prob=prob)
     columns = {name: curve[name] for name in ("promised_threshold", "promised_coverage", "area")}

@@ -1,19 +1,32 @@
 """Curves: ROC and precision-recall with bands, summaries of them, and thresholds."""
 
 from bayescm.curves import calibration
-from bayescm.curves.bands import band
-from bayescm.curves.choosing import best_threshold
-from bayescm.curves.classifying import classify
 from bayescm.curves.comparing import compare
-from bayescm.curves.deciding.costs import expected_cost
-from bayescm.curves.deciding.decisions import decision_curve
-from bayescm.curves.deciding.selective import risk_coverage
+from bayescm.curves.decisions import decision_curve, expected_cost
+from bayescm.curves.draws import estimate, number_draws
 from bayescm.curves.folds import fold_auc
 from bayescm.curves.intervals import auc, average_precision, max_f1, partial_auc
 from bayescm.curves.numbers import estimate, number_draws
 from bayescm.curves.thresholds import at_threshold, threshold, threshold_draws
 from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
 from bayescm.evidence.scores import at_prevalence, one_vs_rest, pool_folds, top_label
+from bayescm.curves.roc import (
+    band,
+    points,
+    precision_recall,
+    precision_recall_draws,
+    roc,
+    roc_draws,
+)
+from bayescm.curves.selective import risk_coverage
+from bayescm.curves.thresholds import (
+    at_threshold,
+    best_threshold,
+    classify,
+    threshold,
+    threshold_draws,
+)
+from bayescm.evidence.scored.rescored import at_prevalence, one_vs_rest, pool_folds, top_label
 
 __all__ = [
     "at_prevalence",

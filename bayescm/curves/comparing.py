@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.curves import drawing
-from bayescm.curves.numbers import number_draws
+from bayescm.curves.draws import number_draws
+from bayescm.curves.roc import NUMBER_DRAWS
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.discrete import Empirical
 from bayescm.validate import check_kind, check_prob, fail, suggest
@@ -23,7 +23,7 @@ def compare(
     kind: str = "eti",
     rope: float | tuple[float, float] = 0.0,
     reference: str | None = None,
-    draws: int = drawing.NUMBERS,
+    draws: int = NUMBER_DRAWS,
     random_seed: int = 0,
 ) -> pd.DataFrame:
     """

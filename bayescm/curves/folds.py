@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from bayescm.curves import drawing
-from bayescm.curves.numbers import interval_of, number_draws
+from bayescm.curves.draws import interval_of, number_draws
+from bayescm.curves.roc import NUMBER_DRAWS
 from bayescm.validate import fail
 
 
@@ -14,7 +14,7 @@ def fold_auc(
     rho: float | None = None,
     prob: float = 0.95,
     kind: str = "eti",
-    draws: int = drawing.NUMBERS,
+    draws: int = NUMBER_DRAWS,
     random_seed: int = 0,
 ) -> xr.DataArray:
     """

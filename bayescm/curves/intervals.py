@@ -2,8 +2,9 @@
 
 import xarray as xr
 
-from bayescm.curves import areas, drawing
-from bayescm.curves.numbers import interval_of, number_draws
+from bayescm.curves import areas
+from bayescm.curves.draws import interval_of, number_draws
+from bayescm.curves.roc import NUMBER_DRAWS
 
 
 def auc(
@@ -58,7 +59,7 @@ def auc(
     """
 
     def drawn():
-        size = drawing.NUMBERS if draws is None else draws
+        size = NUMBER_DRAWS if draws is None else draws
         values = number_draws(
             evidence, "auc", average=average, model=model, draws=size, random_seed=random_seed
         )
@@ -76,7 +77,7 @@ def average_precision(
     kind: str = "eti",
     average: str | None = None,
     model: str | None = None,
-    draws: int = drawing.NUMBERS,
+    draws: int = NUMBER_DRAWS,
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
@@ -119,7 +120,7 @@ def partial_auc(
     prob: float = 0.95,
     kind: str = "eti",
     model: str | None = None,
-    draws: int = drawing.NUMBERS,
+    draws: int = NUMBER_DRAWS,
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
@@ -158,7 +159,7 @@ def max_f1(
     prob: float = 0.95,
     kind: str = "eti",
     model: str | None = None,
-    draws: int = drawing.NUMBERS,
+    draws: int = NUMBER_DRAWS,
     random_seed: int = 0,
 ) -> xr.DataArray:
     """

@@ -1,23 +1,30 @@
-"""Any measure as a function of the threshold, and at one threshold."""
+"""
+Thresholds of scores: measures by the threshold, the best threshold, and the answers it gives.
+
+A threshold that is chosen because it looks best looks better than it is: `best_threshold` corrects
+for that by data sets of the same size that are simulated from the posterior's curves.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from bayescm.curves import drawing
-from bayescm.curves.bands import band
-from bayescm.curves.numbers import interval_of
+from bayescm.curves.draws import interval_of
+from bayescm.curves.roc import CURVE_DRAWS, NUMBER_DRAWS, band, draw_curves, observed_curves
 from bayescm.direct.roc.curve import Curve, cells_at
 from bayescm.direct.roc.slots import View
 from bayescm.evidence.scores import as_scores
+from bayescm.evidence.outcomes import from_classifiers
+from bayescm.evidence.scored.scores import as_scores
 from bayescm.measures.labelled import one_number, several
-from bayescm.validate import check_kind, check_prob, fail
+from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 RESOLUTION = 256
 # Thresholds tried by default: each distinct score up to this many, else quantiles of them.
-_TRIED = 201
+_MOST_THRESHOLDS = 201
 
 
 def threshold(
@@ -27,7 +34,7 @@ def threshold(
     at: Any = None,
     prob: float = 0.95,
     simultaneous: bool = True,
-    draws: int = drawing.CURVES,
+    draws: int = CURVE_DRAWS,
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
@@ -88,7 +95,7 @@ def threshold_draws(
     measure: str | Callable,
     *,
     at: Any = None,
-    draws: int = drawing.CURVES,
+    draws: int = CURVE_DRAWS,
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
@@ -112,8 +119,8 @@ def threshold_draws(
     """
     evidence = two_classes(evidence)
     kernel = one_number(measure)
-    tried = thresholds(evidence) if at is None else _given(at)
-    drawn = drawing.draw(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
+    tried = thresholds(evidence) if at is None else _check_thresholds(at)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
     values = [along(each, view, tried, kernel) for each, view in zip(*drawn[:2], strict=True)]
     return drawn.label(values, kernel.__name__, {"threshold": tried})
 
@@ -125,7 +132,7 @@ def at_threshold(
     *,
     prob: float = 0.95,
     kind: str = "hdi",
-    draws: int = drawing.NUMBERS,
+    draws: int = NUMBER_DRAWS,
     random_seed: int = 0,
 ) -> xr.Dataset:
     """
@@ -176,15 +183,15 @@ def thresholds(evidence: xr.Dataset) -> np.ndarray:
     """Return the thresholds to try: the distinct scores, or quantiles of them."""
     values = np.unique(evidence["score"].values)
     finite = values[np.isfinite(values)]
-    if len(finite) <= _TRIED:
+    if len(finite) <= _MOST_THRESHOLDS:
         return finite if len(finite) else values
-    level = np.linspace(0, 1, _TRIED)
+    level = np.linspace(0, 1, _MOST_THRESHOLDS)
     scores = evidence["score"].values
     scores = np.sort(scores[np.isfinite(scores)])
     return np.unique(scores[np.round(level * (len(scores) - 1)).astype(int)])
 
 
-def _given(at):
+def _check_thresholds(at):
     try:
         tried = np.atleast_1d(np.asarray(at, float))
     except (TypeError, ValueError):
@@ -201,3 +208,224 @@ def two_classes(evidence: xr.Dataset) -> xr.Dataset:
         todo = "take one class against the rest: one_vs_rest(evidence, label)"
         raise fail("a threshold needs two classes", evidence["class"].values, "two classes", todo)
     return evidence
+
+
+# The best threshold, corrected for having been chosen on the same data.
+
+
+def best_threshold(
+    evidence: xr.Dataset,
+    measure: str | Callable,
+    *,
+    lower_is_better: bool | None = None,
+    prob: float = 0.95,
+    draws: int = CURVE_DRAWS,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """
+    Choose the threshold with the best expected value of a measure, and say how good it really is.
+
+    For costs pass ``bcm.measures.cost([[0, 1], [5, 0]])``, where lower is better; for a prevalence
+    other than the sample's use ``at_prevalence(evidence, 0.01)``.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of one or more classifiers, two classes.
+    measure : str or callable
+        See `threshold`.
+    lower_is_better : bool, optional
+        By default what the measure says of itself: costs and error rates are to be low.
+    prob : float, default 0.95
+    draws, random_seed
+        See `threshold`.
+
+    Returns
+    -------
+    Dataset, dims ([fold | group], [classifier], [bound])
+        ``threshold``, the one chosen: the one with the best posterior mean;
+        ``best``, the interval of the truly best threshold;
+        ``apparent``, the best value in the sample;
+        ``value``, the interval of the measure at the chosen threshold, corrected for the choice;
+        ``optimism``, how far the apparent value exceeds the corrected mean: the cost of choosing
+        on the same data;
+        ``regret``, the expected loss against the truly best threshold.
+
+    Notes
+    -----
+    A threshold chosen because it looks best looks better than it is. The correction is the mean
+    excess in data sets of the same size simulated from the posterior's curves, each choosing its
+    own threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(200) < 0.3
+    >>> evidence = bcm.from_scores(actual, rng.normal(actual, 1))
+    >>> best = best_threshold(evidence, bcm.measures.cost([[0, 1], [5, 0]]))
+    >>> bool(best.optimism > 0), best.value.dims
+    (True, ('bound',))
+    """
+    check_prob(prob)
+    evidence = two_classes(evidence)
+    kernel = one_number(measure)
+    less = kernel.lower_is_better if lower_is_better is None else lower_is_better
+    tried = thresholds(evidence)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=RESOLUTION, thresholds=tried)
+    sign = -1.0 if less else 1.0
+    rng = np.random.default_rng(check_seed(random_seed))
+    found = []
+    for each, view, seen in zip(*drawn[:2], observed_curves(evidence).curves, strict=True):
+        good = _goodness(along(each, view, tried, kernel), sign)
+        again = _goodness(along(_replicate(each, view, rng), view, tried, kernel), sign)
+        apparent = _goodness(_observed(seen, kernel), sign).max()
+        found.append(_choose(good, again, apparent, prob, sign))
+    answer = {}
+    for name in _Choice._fields:
+        values = np.stack([np.asarray(getattr(each, name), float) for each in found])
+        values = tried[values.astype(int)] if name in ("threshold", "best") else values
+        tail = {"bound": ["lower", "upper"]} if values.ndim > 1 else None
+        labelled = drawn.label(list(values[:, None]), name, tail)
+        answer[name] = labelled.isel(draw=0, drop=True)
+    return xr.Dataset(answer).assign_coords(measure=kernel.__name__, prob=prob)
+
+
+class _Choice(NamedTuple):
+    threshold: Any
+    best: Any
+    apparent: Any
+    value: Any
+    optimism: Any
+    regret: Any
+
+
+def _choose(good, again, apparent, prob, sign):
+    """Return the choice from draws (S, T) of the measure, and of it in data drawn from these."""
+    mean = good.mean(axis=0)
+    if not np.isfinite(mean).any():
+        todo = "choose another measure"
+        raise fail(
+            "the measure is 0/0 at every threshold",
+            ...,
+            "a measure that some threshold defines",
+            todo,
+        )
+    chosen = int(mean.argmax())
+    rows = np.arange(len(good))
+    excess = again.max(axis=1) - good[rows, again.argmax(axis=1)]
+    excess = max(float(excess[np.isfinite(excess)].mean()), 0.0)
+    ends = [(1 - prob) / 2, (1 + prob) / 2]
+    return _Choice(
+        threshold=chosen,
+        best=np.quantile(good.argmax(axis=1), ends, method="nearest"),
+        apparent=sign * apparent,
+        value=np.sort(sign * (np.quantile(good[:, chosen], ends) - excess)),
+        optimism=float(apparent - mean[chosen] + excess),
+        regret=float(np.mean(good.max(axis=1) - good[:, chosen])),
+    )
+
+
+def _goodness(values, sign):
+    """Return the measure so that higher is better, and 0/0 never the best."""
+    return np.where(np.isnan(values), -np.inf, sign * values)
+
+
+def _replicate(curve: Curve, view: View, rng) -> Curve:
+    """Return the curves of data sets of the same class sizes drawn from each of the curves."""
+    rates = []
+    for rate, side in zip((curve.fpr, curve.tpr), view.concentration, strict=True):
+        size = max(1, round(side.sum()))
+        share = np.maximum(np.diff(rate, axis=1), 0)
+        counts = rng.multinomial(size, share / share.sum(axis=1, keepdims=True))
+        rates.append(np.pad(np.cumsum(counts, axis=1), ((0, 0), (1, 0))) / size)
+    return replace(curve, fpr=rates[0], tpr=rates[1])
+
+
+def _observed(curve: Curve, kernel):
+    """Return the measure at every threshold that the examples themselves tell apart."""
+    return kernel(cells_at(curve, np.arange(len(curve.at), dtype=float)))[0]
+
+
+# The answers at a threshold that was fixed beforehand.
+
+
+def classify(
+    evidence: xr.Dataset, threshold: Any, *, abstain: str | int = "abstained"
+) -> xr.Dataset:
+    """
+    Return what classifiers answer at a threshold fixed beforehand.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores`, without folds and weights.
+    threshold : float or tuple of two floats
+        Of two classes: the least score that is answered with the positive class; or (low, high),
+        where a score below low is negative, one of high or more positive, and what lies between is
+        not answered. Of more: the highest score is the answer, if it is at least the threshold.
+    abstain : label, default "abstained"
+        What is said where there is no answer; of labels that are numbers, -1.
+
+    Returns
+    -------
+    Dataset
+        Outcomes as :func:`bayescm.from_classifiers` returns them, with the coord ``abstain``
+        where a score may be no answer: ``bcm.summary``, ``bcm.compare`` and the rest take it.
+
+    Raises
+    ------
+    ValueError
+        If the scores have folds or weights, or the threshold is not valid.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> scores = bcm.from_scores([0, 0, 1, 1, 1], [0.1, 0.45, 0.55, 0.8, 0.9])
+    >>> answers = classify(scores, (0.4, 0.6))
+    >>> bcm.measure(answers, ["accuracy", "coverage"]).to_array().values.ravel().tolist()
+    [1.0, 0.6]
+    """
+    evidence = as_scores(evidence)
+    if extra := [name for name in ("fold", "weight") if name in evidence]:
+        todo = "classify by yourself and use from_predictions, which takes both"
+        raise fail("these scores have folds or weights", extra, "a plain sample", todo)
+    ends = np.asarray(threshold, float).ravel()
+    many = "class" in evidence.dims
+    if len(ends) not in (1, 2 - many) or np.isnan(ends).any() or (np.diff(ends) < 0).any():
+        allowed = "a number" if many else "a number, or (low, high)"
+        raise fail("not a threshold", threshold, allowed, "pass e.g. 0.5")
+    truth = evidence["actual"].values
+    if truth.dtype.kind in "iub" and isinstance(abstain, str):
+        truth, abstain = truth.astype(int), -1
+    score = evidence["score"]
+    if "classifier" not in score.dims:
+        score = score.expand_dims(classifier=["classifier"])
+    labels = evidence["class"].values if many else _negative_and_positive(evidence, truth)
+    answers = {}
+    for name, each in zip(score["classifier"].values.tolist(), score, strict=True):
+        values = each.transpose("example", ...).values
+        code = _highest_code(values, *ends) if many else _binary_code(values, ends)
+        answers[str(name)] = np.append(labels, abstain)[code]
+    positive = None if many else labels[1]
+    partly = many or len(ends) == 2
+    known = {"labels": labels.tolist(), "positive": positive}
+    by = {"group": evidence["group"].values} if "group" in evidence else None
+    return from_classifiers(truth, answers, abstain=abstain if partly else None, by=by, **known)
+
+
+def _negative_and_positive(evidence, truth):
+    """Return the negative and the positive label."""
+    positive = evidence["positive"].values.astype(truth.dtype)
+    return np.array([truth[truth != positive][0], positive.item()])
+
+
+def _binary_code(values, ends):
+    """Return 0 (negative), 1 (positive) or 2 (neither)."""
+    return np.where(values >= ends[-1], 1, np.where(values < ends[0], 0, 2))
+
+
+def _highest_code(values, threshold):
+    """Return the class of the highest score, or one more where it is too low."""
+    return np.where(values.max(axis=1) >= threshold, values.argmax(axis=1), values.shape[1])

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from bayescm.curves.drawing import DrawnCurves, samples
+from bayescm.curves.roc import DrawnCurves, samples
 from bayescm.direct.roc import curve
 from bayescm.direct.roc.paired_areas import couple
 from bayescm.direct.scores import arrays

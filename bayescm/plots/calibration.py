@@ -9,7 +9,7 @@ import xarray as xr
 from bayescm.answers.summary import summary
 from bayescm.classical.probabilities import corp
 from bayescm.curves import calibration
-from bayescm.curves.calibration.views import views
+from bayescm.curves.calibration import views
 from bayescm.plots import style
 from bayescm.plots.canvas import band, canvas
 from bayescm.validate import fail

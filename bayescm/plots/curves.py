@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm import curves
-from bayescm.curves.drawing import observe
-from bayescm.curves.numbers import interval_of
+from bayescm.curves.draws import interval_of
+from bayescm.curves.roc import observed_curves
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.labelled import several
 from bayescm.plots import interactive, style
@@ -139,7 +139,7 @@ def _square(axes, across, up):
 def _draw_curves(axes, evidence, rates, bands, draws, area, areas):
     """Draw bands, draws and the examples' own curves, labelled with their areas; return them."""
     dim, shown = bands.dims[-2], []
-    observed = observe(evidence)
+    observed = observed_curves(evidence)
     for i, where in enumerate(_members(bands, (dim, "bound"))):
         color, x, ends = style.color(i), bands[dim].values, bands.sel(where).values
         band(axes, x, ends, color=color)

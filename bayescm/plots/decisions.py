@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from bayescm.curves.deciding.costs import expected_cost
-from bayescm.curves.deciding.decisions import decision_curve
-from bayescm.curves.deciding.selective import risk_coverage
+from bayescm.curves.decisions import decision_curve, expected_cost
+from bayescm.curves.selective import risk_coverage
 from bayescm.plots import style
 from bayescm.plots.canvas import band, canvas
 

@@ -12,9 +12,8 @@ from scipy.special import ndtr, ndtri
 
 from bayescm import curves
 from bayescm.classical.curves import delong, delong_compare
-from bayescm.curves import drawing
-from bayescm.curves.numbers import interval_of
-from bayescm.curves.whole import GRID
+from bayescm.curves.draws import interval_of
+from bayescm.curves.roc import GRID, draw_curves
 from bayescm.direct.roc import curve
 from bayescm.evidence.scores import from_scores
 from bayescm.measures.catalogue import cost, resolve
@@ -140,7 +139,7 @@ def scores_of_population(
 
 def curve_intervals(evidence: xr.Dataset, draws: int = DRAWS) -> Mapping[str, Any]:
     """Return the intervals of numbers and bands, all from the same draws."""
-    posterior = drawing.draw(evidence, draws, 0, resolution=512)
+    posterior = draw_curves(evidence, draws, 0, resolution=512)
     numbers = {name: posterior.map(kernel, name) for name, kernel in NUMBERS.items()}
     roc = (partial(curve.tpr_at, fpr=FPR), "tpr", {"fpr": FPR})
     pr = (partial(curve.precision_at, recall=RECALL), "precision", {"recall": RECALL})
@@ -325,7 +324,7 @@ def weighted_intervals(examples: Any, *, weighted: bool) -> Mapping[str, Any]:
     """Return 95% equal-tailed intervals of the area, and of sensitivity at specificity .9."""
     actual, score, weight = examples
     options: dict[str, Any] = {"weights": weight, "weights_are": "importance"} if weighted else {}
-    posterior = drawing.draw(from_scores(actual, score, **options), DRAWS, 0, resolution=512)
+    posterior = draw_curves(from_scores(actual, score, **options), DRAWS, 0, resolution=512)
     sensitivity = partial(curve.tpr_at, fpr=np.array([FALSE_ALARMS]))
     values = posterior.map(sensitivity, "tpr", {"fpr": [FALSE_ALARMS]})
     return {

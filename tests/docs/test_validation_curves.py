@@ -18,7 +18,7 @@ from validation.curves import (
 )
 
 from bayescm import simulation
-from bayescm.curves import band, numbers
+from bayescm.curves import band, estimate
 from bayescm.direct.roc import curve
 from bayescm.direct.scores import arrays
 
@@ -32,7 +32,7 @@ def test_populations_have_the_area_of_their_setting(population, area):
     rng = np.random.default_rng(1)
     evidence, truth = scores_of_population(rng, population, area, 20_000, 0.3)
     for name in ("auc", "average_precision"):
-        assert numbers.estimate(evidence, name).item() == pytest.approx(truth[name], abs=0.015)
+        assert estimate(evidence, name).item() == pytest.approx(truth[name], abs=0.015)
 
 
 @pytest.mark.parametrize(("table", "size"), [("coverage", 60), ("paired", 32), ("threshold", 5)])

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from bayescm.curves import drawing
+from bayescm.curves.roc import NUMBER_DRAWS, draw_curves, observed_curves, samples
 from bayescm.curves.tied import tied_areas
 from bayescm.direct.roc import curve
 from bayescm.direct.scores import arrays
@@ -26,7 +26,7 @@ def number_draws(
     *,
     average: str | None = None,
     model: str | None = None,
-    draws: int = drawing.NUMBERS,
+    draws: int = NUMBER_DRAWS,
     random_seed: int = 0,
 ) -> xr.DataArray:
     """
@@ -62,7 +62,7 @@ def number_draws(
     pooled = _check_average(evidence, average)
     fine = _COARSE if name == "auc" else _FINE
     sample = partial(
-        drawing.draw, draws=draws, random_seed=random_seed, resolution=fine, pooled=pooled
+        draw_curves, draws=draws, random_seed=random_seed, resolution=fine, pooled=pooled
     )
     if name == "auc" and "classifier" in evidence.dims and "class" not in evidence.dims:
         return tied_areas(evidence, partial(sample, model=model), random_seed)
@@ -96,7 +96,7 @@ def estimate(
     """
     name, kernel = resolve(measure)
     pooled = _check_average(evidence, average)
-    observed = drawing.observe(evidence, pooled=pooled).map(kernel, name)
+    observed = observed_curves(evidence, pooled=pooled).map(kernel, name)
     return _averaged(observed, evidence, average).isel(draw=0, drop=True)
 
 
@@ -156,9 +156,7 @@ def _averaged(values, evidence, average):
         return values
     if average == "macro":
         return values.mean("class")
-    parts = [
-        np.bincount(codes, weights) for _, weights, codes in map(arrays, drawing.samples(evidence))
-    ]
+    parts = [np.bincount(codes, weights) for _, weights, codes in map(arrays, samples(evidence))]
     part = slice_name(evidence)
     shares = parts[0] if part is None else np.stack(parts)
     dims = ("class",) if part is None else (part, "class")

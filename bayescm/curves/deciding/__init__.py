@@ -1,1 +1,0 @@
-"""Decisions by probabilities: net benefit, costs, and answering only when sure."""

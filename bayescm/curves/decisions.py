@@ -1,0 +1,464 @@
+"""
+Acting on probabilities: whether it is worth while (net benefit), and what it costs, by threshold.
+
+With prevalence p, costs c of the cells, and both rates at a threshold t,
+
+    net benefit   = p tpr - (1 - p) fpr t / (1 - t),
+    expected cost = p (tpr c_tp + (1 - tpr) c_fn) + (1 - p) (fpr c_fp + (1 - fpr) c_tn).
+
+Inside each class the shares of the examples between neighbouring thresholds have a Dirichlet
+distribution whose prior weighs only the two outermost intervals. So both rates have the beta
+distribution of their own two-by-two table at every threshold, and all thresholds one joint
+distribution. Classifiers on the same examples share the joint table of their intervals.
+"""
+
+from collections.abc import Mapping
+from functools import partial, reduce
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.curves.draws import interval_of
+from bayescm.curves.roc import NUMBER_DRAWS, band
+from bayescm.curves.thresholds import two_classes
+from bayescm.direct.roc.prevalence import class_weights, known_prevalence
+from bayescm.direct.scores import arrays
+from bayescm.distributions.discrete import Empirical
+from bayescm.evidence.counts import align, make_counts
+from bayescm.evidence.labels import numbered
+from bayescm.evidence.scored.probabilities import check_chances
+from bayescm.evidence.scored.rescored import at_prevalence
+from bayescm.evidence.scored.slices import check_one_sample
+from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
+
+_BENEFIT_THRESHOLDS = np.arange(1, 100) / 100
+_COST_THRESHOLDS = np.arange(0, 101) / 100
+_REFUSAL = ("a threshold must be a probability", "pass e.g. thresholds=[0.1, 0.2]")
+_ROUNDING = 1e-12  # what rounding leaves of net benefits that are equal
+_CELLS = ("tn", "fp", "fn", "tp")
+_PRIOR_EXAMPLES = 0.5  # examples added to each side of every rate and of the prevalence
+_CODE_BITS = 62  # of a number that stands for a column
+
+
+# Net benefit.
+
+
+def decision_curve(
+    evidence: xr.Dataset,
+    *,
+    thresholds: Any = None,
+    prevalence: float | None = None,
+    prob: float = 0.95,
+    simultaneous: bool = False,
+    concentration: float = 0.5,
+    draws: int = NUMBER_DRAWS,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """
+    Return the net benefit of acting on each classifier's probabilities, by threshold.
+
+    To act from a probability t on means that a false positive costs t / (1 - t) times what a true
+    positive is worth. The net benefit is the proportion of true positives minus that of false
+    positives at this price.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`.
+    thresholds : array_like, shape (T,), optional
+        In (0, 1); by default 0.01, 0.02, ..., 0.99.
+    prevalence : float, optional
+        Of the population where the classifier will be used, such as of case-control data; by
+        default that of the sample is estimated.
+    prob : float, default 0.95
+    simultaneous : bool, default False
+        Whether the intervals of the classifiers are bands that hold the whole curve.
+    concentration : float, default 0.5
+        Examples that the prior adds to each side of every rate and of the prevalence; 1 is the
+        uniform prior of bayesDCA.
+    draws : int, default 4000
+    random_seed : int, default 0
+
+    Returns
+    -------
+    Dataset, dims ([classifier], threshold)
+        ``net_benefit`` in the sample; ``mean`` and ``interval`` (bound) of its posterior;
+        ``treat_all``, its value in the sample if everybody is treated (treating none is worth 0),
+        and ``treat_all_interval``; ``standardized``, the net benefit as a share of the prevalence,
+        and ``avoided``, the interventions avoided for each example compared with treating all, with
+        ``standardized_interval`` and ``avoided_interval``; ``p_useful``, the probability of more
+        than treating all or none; ``p_best`` over ``strategy`` (the classifiers, all, none);
+        ``evpi``, the expected gain from knowing which strategy is best. Of several classifiers
+        ``difference`` (other, bound), the interval of how much more the one is worth than the other
+        on the same examples.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are scores, not probabilities, or an argument is invalid.
+
+    References
+    ----------
+    Vickers, A. J. & Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making 26,
+    565-574. doi:10.1177/0272989X06295361
+
+    Cruz, G. N. F. & Korthauer, K. (2024). Bayesian decision curve analysis with bayesDCA.
+    Statistics in Medicine 43, 6042-6058. doi:10.1002/sim.10277
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.beta(1, 3, 400)
+    >>> found = decision_curve(bcm.from_probabilities(rng.random(400) < p, p), thresholds=[0.2])
+    >>> bool(found["p_useful"].item() > 0.9)
+    True
+    """
+    check_prob(prob)
+    at = (
+        _BENEFIT_THRESHOLDS
+        if thresholds is None
+        else check_chances(thresholds, *_REFUSAL, inside=True)
+    )
+    known = checked(evidence, prevalence)
+    odds = at / (1 - at)
+    concentration = check_number("concentration", concentration, 0, usual=0.5)
+    check_whole("draws", draws, 2, "draws", NUMBER_DRAWS)
+    size = {"draws": draws, "random_seed": check_seed(random_seed)}
+    drawn = rates_at(known, at, concentration=concentration, **size)
+    seen = rates_seen(known, at)
+    net, every, share = _net_benefit(drawn, odds)
+    points, all_points, share_seen = _net_benefit(seen, odds)
+    points, all_points = _rounded(points), _rounded(all_points)
+    ends = partial(_ends, prob=prob, simultaneous=simultaneous)
+    everybody = Empirical(share.ravel()).eti(prob)  # in which their net benefit is linear
+    dims = tuple(map(str, seen["tpr"].dims))
+    answer = {
+        "net_benefit": (dims, points),
+        "mean": (dims, net.mean(axis=0)),
+        "interval": ((*dims, "bound"), ends(net)),
+        "treat_all": ("threshold", all_points.ravel()),
+        "treat_all_interval": (
+            ("threshold", "bound"),
+            everybody - (1 - everybody) * odds[:, None],
+        ),
+        "standardized": (dims, points / share_seen),
+        "standardized_interval": ((*dims, "bound"), ends(net / share)),
+        "avoided": (dims, (points - all_points) / odds),
+        "avoided_interval": ((*dims, "bound"), ends((net - every) / odds)),
+        "p_useful": (dims, (net > np.maximum(every, 0)).mean(axis=0)),
+    }
+    names = ["classifier"]
+    coords: dict[Any, Any] = {**seen.coords, "bound": ["lower", "upper"]}
+    if len(dims) > 1:
+        names = seen["classifier"].values.tolist()
+        coords["other"] = names
+        answer["difference"] = (("classifier", "other", *dims[1:], "bound"), _pairs(net, ends))
+    coords["strategy"] = [*names, "all", "none"]
+    coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
+    return xr.Dataset(answer | _best_strategy(net, every), coords)
+
+
+def checked(evidence: xr.Dataset, prevalence: float | None) -> xr.Dataset:
+    """Return the probabilities of one sample, at a prevalence if it is given."""
+    if "probabilities" not in getattr(evidence, "coords", {}):
+        todo = "if they are chances, pass them through from_probabilities(actual, probabilities)"
+        raise fail("these are scores, not probabilities", ..., "probabilities", todo, TypeError)
+    check_one_sample(evidence, "probabilities")
+    return evidence if prevalence is None else at_prevalence(evidence, prevalence)
+
+
+def _net_benefit(rates, odds):
+    """Return the net benefit of the classifiers, and of as many dims that of all, and the share."""
+    found, alarms, share = (rates[name].values for name in ("tpr", "fpr", "prevalence"))
+    share = share.reshape(share.shape + (1,) * (found.ndim - share.ndim))
+    price = (1 - share) * odds
+    return share * found - price * alarms, share - price, share
+
+
+def _ends(values, prob, simultaneous):
+    """Return the band, or the pointwise intervals, (..., T, 2), of draws of curves (S, ..., T)."""
+    if not simultaneous:
+        return Empirical(values).eti(prob)
+    dims = ("draw", *(f"dim_{each}" for each in range(1, values.ndim)))
+    return band(xr.DataArray(values, dims=dims), prob=prob).values
+
+
+def _pairs(net, ends):
+    """Return how much more each classifier is worth than each other, (K, K, T, 2)."""
+    number = net.shape[1]
+    found = np.zeros((number, number, net.shape[2], 2))
+    for one, other in combinations(range(number), 2):
+        found[one, other] = ends(_rounded(net[:, one] - net[:, other]))
+        found[other, one] = 0.0 - found[one, other][:, ::-1]
+    return found
+
+
+def _rounded(values):
+    return np.where(np.abs(values) > _ROUNDING, values, 0.0)
+
+
+def _best_strategy(net, every):
+    """Return how probable it is that each strategy is best, and what it is worth to know."""
+    size, last = len(net), net.shape[-1]
+    worth = [*np.moveaxis(net.reshape(size, -1, last), 1, 0), every.reshape(size, last)]
+    worth.append(np.zeros((1, last)))
+    top = reduce(np.maximum, worth)
+    best = [one >= top - _ROUNDING for one in worth]
+    ties = sum(one.astype(np.int16) for one in best)  # who ties shares the first place
+    shared = [(one / ties).mean(axis=0) if (ties > 1).any() else one.mean(axis=0) for one in best]
+    gain = top.mean(axis=0) - np.max([one.mean(axis=0) for one in worth], axis=0)
+    return {"p_best": (("strategy", "threshold"), np.array(shared)), "evpi": ("threshold", gain)}
+
+
+# Expected cost.
+
+
+def expected_cost(
+    evidence: xr.Dataset,
+    costs: Any,
+    *,
+    thresholds: Any = None,
+    prob: float = 0.95,
+    draws: int = NUMBER_DRAWS,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """
+    Return the expected cost per example of acting on probabilities, by threshold.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Probabilities of two classes, see :func:`bayescm.from_probabilities`; for a population of
+        another prevalence, from :func:`bayescm.at_prevalence`.
+    costs : mapping, array_like or DataFrame, shape (2, 2)
+        Of the cells ``"fn"``, ``"fp"``, ``"tp"`` and ``"tn"``, 0 where one is left out; or rows =
+        actual, columns = predicted, index 1 the positive class unless the axes have labels. An
+        uncertain entry of a mapping is an array of draws (arrays of one length are drawn together),
+        or a function from a name to a PyMC variable. Benefits are negative.
+    thresholds : array_like, shape (T,), optional
+        In [0, 1]; examples from the threshold on are acted on. By default 0, 0.01, ..., 1.
+    prob : float, default 0.95
+    draws : int, default 4000
+    random_seed : int, default 0
+
+    Returns
+    -------
+    Dataset, dims ([classifier], threshold)
+        ``cost`` in the sample; ``mean`` and ``interval`` (bound) of its posterior; ``p_best``, the
+        probability that this threshold is the best one; ``regret``, how much more it is expected to
+        cost than whichever is the best. Without the dim threshold: ``best``, that of the least
+        expected cost; ``best_interval`` (bound), of the truly best; and ``implied``, the one
+        that the costs imply where the probabilities are right.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If these are scores, not probabilities, a mistake costs less than being right, or another
+        argument is invalid.
+
+    Notes
+    -----
+    The cost at the best threshold is not corrected for having been chosen on the same data;
+    :func:`bayescm.curves.best_threshold` does that.
+
+    References
+    ----------
+    Elkan, C. (2001). The foundations of cost-sensitive learning. Proceedings of the 17th
+    International Joint Conference on Artificial Intelligence, 973-978.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> p = rng.beta(1, 3, 400)
+    >>> evidence = bcm.from_probabilities(rng.random(400) < p, p)
+    >>> found = expected_cost(evidence, {"fn": 4, "fp": 1})
+    >>> found["implied"].item(), bool(found["regret"].min() < 0.01)
+    (0.2, True)
+    """
+    check_prob(prob)
+    rng = np.random.default_rng(check_seed(random_seed))
+    known = checked(evidence, None)
+    at = _COST_THRESHOLDS if thresholds is None else check_chances(thresholds, *_REFUSAL)
+    drawn = rates_at(known, at, concentration=_PRIOR_EXAMPLES, draws=draws, random_seed=random_seed)
+    price = _prices(_by_cell(costs, known), draws, rng)
+    mean = {cell: float(each.mean()) for cell, each in price.items()}
+    labelled = {cell: xr.DataArray(each, dims="draw") for cell, each in price.items()}
+    paid = _cost(drawn, labelled).transpose("draw", ..., "threshold")
+    least = paid.min("threshold")
+    winners = paid == least
+    answer = {
+        "cost": _cost(rates_seen(known, at), mean),
+        "mean": paid.mean("draw"),
+        "interval": interval_of(paid, prob, "eti"),
+        "p_best": (winners / winners.sum("threshold")).mean("draw"),
+        "regret": (paid - least).mean("draw"),
+        "best": paid.mean("draw").idxmin("threshold"),
+        "best_interval": interval_of(paid.idxmin("threshold"), prob, "eti"),
+        "implied": xr.DataArray(_implied(mean)),
+    }
+    found = {name: each.rename(name) for name, each in answer.items()}
+    return xr.Dataset(found).assign_coords(prob=prob)
+
+
+def _cost(rates, price):
+    share, found, alarms = rates["prevalence"], rates["tpr"], rates["fpr"]
+    of_positive = found * price["tp"] + (1 - found) * price["fn"]
+    of_negative = alarms * price["fp"] + (1 - alarms) * price["tn"]
+    return share * of_positive + (1 - share) * of_negative
+
+
+def _implied(mean):
+    """Return the probability at which acting and not acting cost the same."""
+    alarm, miss = mean["fp"] - mean["tn"], mean["fn"] - mean["tp"]
+    return alarm / (alarm + miss)
+
+
+def _prices(costs, draws, rng):
+    """Return draws (draws,) of the cost of each cell."""
+    unknown = [each for each in costs if each not in _CELLS]
+    if unknown or not costs:
+        todo = 'pass e.g. {"fn": 5, "fp": 1}'
+        raise fail("costs are of cells", unknown or costs, "tp, fn, fp, tn", todo)
+    rows: dict[int, np.ndarray] = {}  # by length: arrays of one length were drawn together
+    price = {cell: _cost_draws(cell, costs.get(cell, 0.0), draws, rng, rows) for cell in _CELLS}
+    for wrong, right in (("fp", "tn"), ("fn", "tp")):
+        if not price[wrong].mean() > price[right].mean():
+            got = {cell: float(each.mean()) for cell, each in price.items()}
+            todo = "rows are actual, columns predicted, index 1 the positive class"
+            what = f"a mistake ({wrong}) costs no more than being right ({right})"
+            raise fail(what, got, f"{wrong} > {right}", todo)
+    return price
+
+
+def _by_cell(costs, known):
+    """Return costs by cell; a labelled matrix says itself which class is which."""
+    if isinstance(costs, Mapping):
+        return costs
+    if isinstance(costs, pd.DataFrame) and all(map(numbered, costs.axes)):
+        costs = costs.to_numpy()
+    if isinstance(costs, pd.DataFrame | xr.DataArray):
+        positive = known["positive"].item()
+        labels = [each for each in np.unique(known["actual"]).tolist() if each != positive]
+        costs = align(costs, make_counts(np.zeros((2, 2)), np.array([*labels, positive]), positive))
+    try:
+        matrix = np.asarray(costs, float)
+    except (TypeError, ValueError):
+        matrix = np.empty(0)
+    if matrix.shape != (2, 2):
+        todo = 'pass [[0, 1], [5, 0]], or {"fn": 5, "fp": 1}'
+        raise fail("not a cost matrix", costs, "two rows of two costs", todo)
+    return dict(zip(_CELLS, matrix.ravel().tolist(), strict=True))
+
+
+def _cost_draws(cell, given, draws, rng, rows):
+    """Return draws of a cost that is a number, an array of draws, or a prior."""
+    if callable(given):
+        import pymc as pm  # seconds to import, and few costs are priors
+
+        with pm.Model():
+            given = pm.draw(given(cell), draws, random_seed=int(rng.integers(2**31)))
+    try:
+        values = np.asarray(given, float)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.ndim > 1 or not values.size or not np.isfinite(values).all():
+        allowed = "a number, draws, or a function from a name to a PyMC variable"
+        raise fail(f"not a cost of {cell}", given, allowed, f'pass e.g. {{"{cell}": 5}}')
+    if values.ndim == 0:
+        return np.full(draws, values)
+    if len(values) not in rows:
+        rows[len(values)] = rng.integers(len(values), size=draws)
+    return values[rows[len(values)]]
+
+
+# Both rates at the thresholds, jointly with the prevalence: drawn, and in the sample.
+
+
+def rates_at(
+    evidence: xr.Dataset,
+    thresholds: np.ndarray,
+    *,
+    concentration: float = 0.5,
+    draws: int,
+    random_seed: int,
+) -> xr.Dataset:
+    """Draw ``tpr`` and ``fpr``, dims (draw, [classifier], threshold), and ``prevalence``."""
+    evidence = two_classes(evidence)
+    matrix, weights, codes = arrays(evidence)
+    rng = np.random.default_rng(random_seed)
+    order = np.argsort(thresholds)
+    places = np.searchsorted(thresholds[order], matrix, side="right")
+    rates = [
+        _above(places[:, codes == side], weights[codes == side], order, concentration, draws, rng)
+        for side in (0, 1)
+    ]
+    totals = np.bincount(codes, weights, 2) + concentration
+    scale = class_weights(evidence, weights, codes, 2)
+    share = rng.beta(totals[1], totals[0], draws)
+    share = share * scale[1] / (share * scale[1] + (1 - share) * scale[0])
+    if "prevalence" in evidence.coords:
+        share = np.full(draws, evidence.coords["prevalence"].item())
+    return _labelled(evidence, thresholds, *rates, share, "draw")
+
+
+def _above(places, weights, order, concentration, draws, rng):
+    """Draw the share of one class at or above each threshold, (S, K, T)."""
+    last = len(order)
+    ends = np.repeat([[0, last]], len(places), axis=0)
+    cells, cell = _distinct(np.concatenate([places, ends], axis=1), last + 1)
+    shape = np.bincount(cell, np.concatenate([weights, [concentration] * 2]))
+    mass = rng.standard_gamma(shape, (draws, len(shape)))
+    found, reached = np.empty((draws, len(places), last)), np.empty(last, int)
+    for each, row in enumerate(cells):
+        down = np.argsort(-row, kind="stable")
+        total = mass[:, down]
+        np.cumsum(total, axis=1, out=total)
+        total /= total[:, -1:]
+        reached[order] = np.searchsorted(-row[down], -np.arange(last), side="left")
+        found[:, each] = total[:, reached - 1]
+    return found
+
+
+def _distinct(places, size):
+    """Return the distinct columns of places (K, n) below a size, and which of them each is."""
+    shape = (size,) * len(places)
+    if len(places) * np.log2(size) > _CODE_BITS:
+        cells, cell = np.unique(places, axis=1, return_inverse=True)
+        return cells, cell.ravel()
+    code, cell = np.unique(np.ravel_multi_index(tuple(places), shape), return_inverse=True)
+    return np.stack(np.unravel_index(code, shape)), cell
+
+
+def rates_seen(evidence: xr.Dataset, thresholds: np.ndarray) -> xr.Dataset:
+    """Return the same in the sample: a score at the threshold is predicted positive."""
+    evidence = two_classes(evidence)
+    matrix, weights, codes = arrays(evidence)
+    sides = [weights * (codes == side) for side in (0, 1)]
+    order, last = np.argsort(thresholds), len(thresholds)
+    fpr, tpr = np.empty((2, len(matrix), last))
+    for each, places in enumerate(np.searchsorted(thresholds[order], matrix, side="right")):
+        for rate, side in ((fpr, sides[0]), (tpr, sides[1])):
+            above = np.cumsum(np.bincount(places, side, last + 1)[:0:-1])[::-1]
+            rate[each, order] = above / side.sum()
+    known = known_prevalence(evidence, codes == 1)
+    share = sides[1].sum() / weights.sum() if known is None else known
+    return _labelled(evidence, thresholds, fpr, tpr, np.array(share))
+
+
+def _labelled(evidence, thresholds, fpr, tpr, share, *lead):
+    dims, coords = [*lead, "threshold"], {"threshold": thresholds}
+    if "classifier" in evidence.dims:
+        dims.insert(-1, "classifier")
+        coords |= {"classifier": evidence["classifier"].values}
+    else:
+        fpr, tpr = fpr[..., 0, :], tpr[..., 0, :]
+    columns = {"tpr": (dims, tpr), "fpr": (dims, fpr), "prevalence": (list(lead), share)}
+    coords |= {"positive": evidence["positive"].item()}
+    return xr.Dataset(columns, coords)

@@ -1,0 +1,561 @@
+"""
+ROC and precision-recall curves, with bands that hold a whole curve, and the draws they are made of.
+
+A curve is drawn from the posterior of the scores (`bayescm.direct.scores`); each fold or group,
+classifier and class has its own, those of the same examples from the same draws. A band is
+pointwise, or the hull of the deepest draws, which holds the whole curve.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.direct.binormal import binormal
+from bayescm.direct.roc import curve
+from bayescm.direct.roc.curve import Curve, lowest, on_the_axes
+from bayescm.direct.roc.empirical import empirical
+from bayescm.direct.roc.micro import micro
+from bayescm.direct.roc.prevalence import known_prevalence
+from bayescm.direct.roc.slots import View
+from bayescm.direct.scores import arrays, scores
+from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.slices import slice_name
+from bayescm.validate import check_choice, check_prob, check_seed, check_whole, fail
+
+_RESOLUTION = 256  # blocks, where the examples make more slots
+# Dense where curves turn: towards both ends.
+_ENDS = np.array([0.001, 0.002, 0.005])
+GRID = np.concatenate([_ENDS, np.linspace(0, 1, 101)[1:-1], 1 - _ENDS[::-1]])
+# Draws of a curve, and of numbers that follow from it.
+CURVE_DRAWS, NUMBER_DRAWS = 2000, 4000
+
+
+def roc(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    fpr: Any = None,
+    model: str | None = None,
+    draws: int = CURVE_DRAWS,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """
+    Return the ROC curve with its band.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores`.
+    prob : float, default 0.95
+        Probability that the band contains the whole curve or, if pointwise, any one point.
+    simultaneous : bool, default True
+        Whether the band is for the whole curve.
+    fpr : array_like, optional
+        False positive rates in [0, 1] at which to evaluate the curve; by default 107 of them. A
+        simultaneous band covers these.
+    model : {"scores", "binormal"}, optional
+        By default the first, which uses only the order of the scores.
+    draws : int, default 2000
+    random_seed : int, optional
+
+    Returns
+    -------
+    Dataset
+        ``tpr`` over ([fold | group], [classifier], [class], fpr, bound), ``median`` and
+        ``estimate`` (the sample's curve) over the same without ``bound``; scalar coords ``prob``
+        and ``band`` (simultaneous or pointwise).
+
+    Notes
+    -----
+    The mass beyond the highest negative and the lowest positive has a distribution, but the data do
+    not say where it lies: the lower bound of a simultaneous band puts it furthest out. On the axes
+    both bands put it furthest in: at a rate of 0 they reach as high as the curve can rise before
+    the highest negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayescm as bcm
+    >>> rng = np.random.default_rng(1)
+    >>> actual = rng.random(200) < 0.3
+    >>> evidence = bcm.from_scores(actual, rng.normal(actual, 1))
+    >>> curve = roc(evidence, fpr=[0.1, 0.2])
+    >>> curve.tpr.dims, curve.band.item()
+    (('fpr', 'bound'), 'simultaneous')
+    """
+    grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
+    label = (partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
+    answer = _with_band(evidence, drawn, label, prob, simultaneous)
+    return answer.assign(tpr=_at_the_axes(answer, drawn, prob))
+
+
+def precision_recall(
+    evidence: xr.Dataset,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    recall: Any = None,
+    model: str | None = None,
+    draws: int = CURVE_DRAWS,
+    random_seed: int = 0,
+) -> xr.Dataset:
+    """
+    Return the precision-recall curve with its band.
+
+    Between thresholds the curve interpolates by mixing them: straight in ROC space, curved here.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        From :func:`bayescm.from_scores`, or of `at_prevalence` for a known prevalence.
+    recall : array_like, optional
+        Recalls in (0, 1] at which to evaluate the curve. Below one over the number of positives
+        little is known and the band is wide; at 0 precision is undefined.
+    prob, simultaneous, model, draws, random_seed
+        See `roc`.
+
+    Returns
+    -------
+    Dataset
+        ``precision`` over ([fold | group], [classifier], [class], recall, bound), ``median`` and
+        ``estimate``; scalar coords as for `roc`.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> found = precision_recall(evidence, recall=[0.25, 0.5, 1], draws=500)
+    >>> found["precision"].dims
+    ('recall', 'bound')
+    """
+    grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
+    label = (partial(curve.precision_at, recall=grid), "precision", {"recall": grid})
+    return _with_band(evidence, drawn, label, prob, simultaneous)
+
+
+def roc_draws(
+    evidence: xr.Dataset,
+    *,
+    fpr: Any = None,
+    model: str | None = None,
+    draws: int = CURVE_DRAWS,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """
+    Return posterior draws of the ROC curve.
+
+    The curves of classifiers on the same examples are drawn jointly; `band` turns the
+    draws, or a difference between them, into a band.
+
+    Parameters
+    ----------
+    evidence, fpr, model, draws, random_seed
+        See `roc`.
+
+    Returns
+    -------
+    DataArray, dims (draw, [fold | group], [classifier], [class], fpr)
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> roc_draws(evidence, fpr=[0, 0.5, 1], draws=100).shape
+    (100, 3)
+    """
+    grid = _grid(fpr, "fpr", np.concatenate([[0.0], GRID, [1.0]]), 0.0)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
+    return drawn.map(partial(curve.tpr_at, fpr=grid), "tpr", {"fpr": grid})
+
+
+def precision_recall_draws(
+    evidence: xr.Dataset,
+    *,
+    recall: Any = None,
+    model: str | None = None,
+    draws: int = CURVE_DRAWS,
+    random_seed: int = 0,
+) -> xr.DataArray:
+    """
+    Return posterior draws of the precision-recall curve.
+
+    Parameters
+    ----------
+    evidence, recall, model, draws, random_seed
+        See `precision_recall`.
+
+    Returns
+    -------
+    DataArray, dims (draw, [fold | group], [classifier], [class], recall)
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 0, 1, 1, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8])
+    >>> precision_recall_draws(evidence, recall=[0.5, 1], draws=100).shape
+    (100, 2)
+    """
+    grid = _grid(recall, "recall", np.concatenate([GRID[GRID >= 0.01], [1.0]]), 1e-12)
+    drawn = draw_curves(evidence, draws, random_seed, resolution=_RESOLUTION, model=model)
+    return drawn.map(partial(curve.precision_at, recall=grid), "precision", {"recall": grid})
+
+
+def points(evidence: xr.Dataset) -> xr.Dataset:
+    """
+    Return the points of the empirical curve, one per distinct score.
+
+    Equivalent to ``sklearn.metrics.roc_curve(..., drop_intermediate=False)`` and
+    ``precision_recall_curve``, the highest threshold first.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores of one classifier, two classes, no folds.
+
+    Returns
+    -------
+    Dataset, dim ``threshold``
+        ``fpr``, ``tpr`` and ``precision``; examples with a score >= threshold are predicted
+        positive.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> points(evidence).tpr.values
+    array([0. , 0.5, 0.5, 1. , 1. ])
+    """
+    evidence = as_scores(evidence)
+    extra = [dim for dim in ("classifier", "class") if dim in evidence.dims]
+    extra += [name for name in ("fold", "group") if name in evidence]
+    if extra:
+        todo = "select one: evidence.sel(classifier=...), one_vs_rest(...), pool_folds(...)"
+        raise fail("more than one curve", extra, "a single curve", todo)
+    matrix, weights, codes = arrays(evidence)
+    known = known_prevalence(evidence, codes == 1)
+    observed, thresholds = empirical(matrix[0], codes == 1, weights, known)
+    share, fpr, tpr = observed.prevalence[0], observed.fpr[0], observed.tpr[0]
+    with np.errstate(invalid="ignore"):
+        precision = share * tpr / (share * tpr + (1 - share) * fpr)
+    precision[0] = 1.0  # scikit-learn's convention for nobody predicted positive
+    rates = {"fpr": fpr, "tpr": tpr, "precision": precision}
+    columns = {name: ("threshold", values) for name, values in rates.items()}
+    coords = {"threshold": np.concatenate([[np.inf], thresholds])}
+    return xr.Dataset(columns, coords)
+
+
+def _grid(given, name, default, least):
+    if given is None:
+        return default
+    try:
+        grid = np.atleast_1d(np.asarray(given, float))
+    except (TypeError, ValueError):
+        grid = np.array([np.nan])
+    if grid.ndim != 1 or not len(grid) or not ((grid >= least) & (grid <= 1)).all():
+        allowed = "numbers in [0, 1]" if least == 0 else "numbers in (0, 1]"
+        raise fail(f"{name} must be a grid of rates", given, allowed, f"leave {name} out")
+    return grid
+
+
+def _with_band(evidence, drawn, label, prob, simultaneous):
+    """Return band, median and observed values of curves, by a function, its name and grid."""
+    values = drawn.map(*label)
+    lowest = drawn.lowest().map(*label) if simultaneous else None
+    bounds = band(values, prob=prob, simultaneous=simultaneous, lowest=lowest)
+    found = {values.name: bounds, "median": values.reduce(np.median, "draw")}
+    found["estimate"] = observed_curves(evidence).map(*label).isel(draw=0, drop=True)
+    coords = {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
+    return xr.Dataset(found).assign_coords(coords)
+
+
+def _at_the_axes(answer, drawn, prob):
+    """Return the band with what lies on the axes: a curve may rise at once, and be done early."""
+    tpr, fpr = answer["tpr"].copy(), answer["fpr"].values
+    lower, upper = tpr.values[..., 0], tpr.values[..., 1]
+    rates = drawn.on_the_axes()
+    if rates is not None:
+        start = np.quantile(rates[0], (1 + prob) / 2, axis=0)
+        done = np.quantile(rates[1], (1 - prob) / 2, axis=0)
+        # Not above what the band says a little further on.
+        further = upper[..., fpr > 0].min(axis=-1, initial=np.inf)
+        upper[..., fpr == 0] = np.minimum(start, further)[..., None]
+        upper[fpr >= done[..., None]] = 1.0
+    # The examples' own curve is always one of those that may be.
+    np.maximum(upper, answer["estimate"].values, out=upper)
+    lower[..., fpr == 0] = 0.0
+    return tpr
+
+
+# Bands around draws of a curve: pointwise, and global envelopes by extreme rank length.
+
+
+def band(
+    draws: xr.DataArray,
+    *,
+    prob: float = 0.95,
+    simultaneous: bool = True,
+    dim: str | None = None,
+    lowest: xr.DataArray | None = None,
+) -> xr.DataArray:
+    """
+    Return a band from draws of a curve, or of the difference between two curves.
+
+    Parameters
+    ----------
+    draws : DataArray, dims (draw, ..., dim)
+        As returned by `roc_draws`, or a difference between two of these.
+    prob : float, default 0.95
+        Probability that the band contains the whole curve or, if pointwise, any one point.
+    simultaneous : bool, default True
+        Whether the band is for the whole curve.
+    dim : str, optional
+        The dim along the curve; by default the last one.
+    lowest : DataArray, optional
+        The same draws at their lowest possible, for the lower bound of a simultaneous band.
+
+    Returns
+    -------
+    DataArray, dims (..., dim, bound)
+
+    Notes
+    -----
+    The simultaneous band is the hull of the deepest draws. A draw is as deep as its most extreme
+    rank among all draws, and between draws that are equally deep the next most extreme ranks
+    decide (the extreme rank length of global envelope tests).
+
+    References
+    ----------
+    Myllymäki, M., Mrkvička, T., Grabarnik, P., Seijo, H. & Hahn, U. (2017). Global envelope tests
+    for spatial processes. Journal of the Royal Statistical Society B 79, 381-404.
+    doi:10.1111/rssb.12172
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> evidence = bcm.from_scores([0, 0, 1, 1] * 9, range(36))
+    >>> draws = bcm.curves.roc_draws(evidence, fpr=[0.25, 0.5], draws=500)
+    >>> band(draws).dims
+    ('fpr', 'bound')
+    """
+    check_prob(prob)
+    dim = str(draws.dims[-1]) if dim is None else dim
+    for each in ("draw", dim):
+        if each not in draws.dims:
+            raise fail(
+                "the draws lack a dim",
+                draws.dims,
+                f"draw and {dim}",
+                "name the dim of the curve with dim=",
+            )
+    ordered = draws.transpose("draw", ..., dim)
+    shape = (ordered.sizes["draw"], -1, ordered.sizes[dim])
+    flat = ordered.values.reshape(shape)
+    low = flat if lowest is None else lowest.transpose(*ordered.dims).values.reshape(shape)
+    ends = np.stack(
+        [
+            _global_envelope(flat[:, index], low[:, index], prob)
+            if simultaneous
+            else _pointwise(flat[:, index], prob)
+            for index in range(flat.shape[1])
+        ]
+    )
+    ends = ends.reshape(*ordered.shape[1:], 2)
+    coords = {k: v for k, v in ordered.coords.items() if "draw" not in v.dims}
+    coords |= {"bound": ["lower", "upper"]}
+    return xr.DataArray(ends, coords, (*ordered.dims[1:], "bound"), draws.name)
+
+
+def _pointwise(curves, prob):
+    """Return equal-tailed intervals, (T, 2), of curves (S, T)."""
+    return np.quantile(curves, [(1 - prob) / 2, (1 + prob) / 2], axis=0).T
+
+
+def _global_envelope(curves, low, prob):
+    """Return the hull, (T, 2), of the deepest of the curves (S, T), its lower side from ``low``."""
+    size = len(curves)
+    points = np.ascontiguousarray(curves.T)
+    # Only the most extreme ranks decide: of draws in the order of each point, those on the edges.
+    edge = min(size // 2, max(8, int(np.ceil((1 - prob) * size))))
+    order = np.stack([_edge(points, edge), _edge(-points, edge)])
+    values = np.take_along_axis(points[None], order, axis=2)
+    draws, ranks = order[..., :edge], np.stack([_edge_ranks(each) for each in values])
+    extreme = _extreme_rank_lengths(draws.ravel(), ranks.ravel(), size)
+    deepest_first = np.lexsort(extreme.T[::-1])[::-1]
+    kept = deepest_first[: int(np.ceil(prob * size))]
+    return np.stack([low[kept].min(axis=0), curves[kept].max(axis=0)], axis=1)
+
+
+def _edge(points, edge):
+    """Return which draws are lowest at each point, in order, and the one behind, (T, edge + 1)."""
+    some = np.argpartition(points, edge, axis=1)[:, : edge + 1]
+    return np.take_along_axis(some, np.take_along_axis(points, some, axis=1).argsort(axis=1), 1)
+
+
+def _edge_ranks(values):
+    """Return ranks from the edge, (T, edge); draws that are equal have the rank of the last one."""
+    edge = values.shape[1] - 1
+    last = np.where(values[:, 1:] != values[:, :-1], np.arange(edge), edge)
+    return np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+
+
+def _extreme_rank_lengths(draw, rank, size, number=8):
+    """Return each draw's most extreme ranks from either end, smallest first, (size, number)."""
+    none = rank.max(initial=0) + 1
+    draw, rank = np.divmod(np.sort(draw * none + rank), none)
+    within = np.arange(len(draw)) - np.searchsorted(draw, np.arange(size))[draw]
+    out = np.full((size, number), none)
+    keep = within < number
+    out[draw[keep], within[keep]] = rank[keep]
+    return out
+
+
+# Draws of curves with their labels: which fold or group, classifier and class each is of.
+
+
+class DrawnCurves(NamedTuple):
+    """Curves along leading dims, all of one fold or group from the same draws."""
+
+    curves: list[Curve]
+    views: list[View]
+    dims: tuple[str, ...]
+    coords: dict[str, Any]
+
+    def map(
+        self, function: Callable, name: str, tail: Mapping[str, Any] | None = None
+    ) -> xr.DataArray:
+        """Return a function of each curve, dims (draw, ..., *tail)."""
+        return self.label([function(curve) for curve in self.curves], name, tail)
+
+    def lowest(self) -> "DrawnCurves":
+        """Return the curves as low as the open ends allow, where the model leaves them open."""
+        pairs = zip(self.curves, self.views, strict=bool(self.views))
+        return self._replace(
+            curves=[lowest(each, view.inner) for each, view in pairs] or self.curves
+        )
+
+    def on_the_axes(self) -> tuple[xr.DataArray, xr.DataArray] | None:
+        """Return `direct.roc.curve.on_the_axes` of the curves, where the model has open ends."""
+        pairs = zip(self.curves, self.views, strict=bool(self.views))
+        found = [on_the_axes(each, view.inner) for each, view in pairs]
+        if not found:
+            return None
+        tpr, fpr = zip(*found, strict=True)
+        return self.label(tpr, "tpr"), self.label(fpr, "fpr")
+
+    def label(
+        self, values: Sequence[np.ndarray], name: str, tail: Mapping[str, Any] | None = None
+    ) -> xr.DataArray:
+        """Return one array (draw, *tail) per curve as one, dims (draw, ..., *tail)."""
+        tail = dict(tail or {})
+        stacked = np.stack(values, axis=1)
+        shape = [len(self.coords[dim]) for dim in self.dims]
+        stacked = stacked.reshape(len(stacked), *shape, *stacked.shape[2:])
+        scalars = {key: each for key, each in self.coords.items() if key not in self.dims}
+        coords = {**scalars, **{dim: self.coords[dim] for dim in self.dims}, **tail}
+        return xr.DataArray(stacked, coords, ("draw", *self.dims, *tail), name)
+
+
+def draw_curves(
+    evidence: xr.Dataset,
+    draws: int,
+    random_seed: int | None,
+    *,
+    resolution: int | None = None,
+    thresholds: np.ndarray | None = None,
+    pooled: bool = False,
+    model: str | None = None,
+) -> DrawnCurves:
+    """
+    Draw the curves of scores.
+
+    Parameters
+    ----------
+    evidence : Dataset
+        Scores.
+    draws : int
+    random_seed : int or None
+    resolution : int, optional
+        The number of slots above which neighbours are merged.
+    thresholds : ndarray, optional
+        Scores at which the curves need a point.
+    pooled : bool, default False
+        For many classes, whether to pool all (example, class) pairs instead of a curve per class.
+    model : {"scores", "binormal"}, optional
+        By default the first, which relies on the order of the scores alone.
+    """
+    check_whole("draws", draws, 2, "draws", NUMBER_DRAWS)
+    if check_choice("model", model or "scores", ["scores", "binormal"]) == "binormal":
+        return _draw_binormal(as_scores(evidence), draws, random_seed)
+    evidence = as_scores(evidence)
+    curves: list[Curve] = []
+    views: list[View] = []
+    rng = np.random.default_rng(check_seed(random_seed))
+    for part in samples(evidence):
+        posterior = micro(part) if pooled else scores(part)
+        first = [posterior.views[index] for index in posterior.first]
+        keep = None if thresholds is None else [each.place(thresholds) for each in first]
+        curves += posterior.curves(draws, rng, resolution=resolution, keep=keep)
+        views += first
+    return DrawnCurves(curves, views, *labels(evidence, pooled))
+
+
+def _draw_binormal(evidence, draws, random_seed):
+    rng = np.random.default_rng(check_seed(random_seed))
+    parts = [binormal(part).curves(draws, rng) for part in samples(evidence)]
+    return DrawnCurves([each for part in parts for each in part], [], *labels(evidence, False))
+
+
+def observed_curves(evidence: xr.Dataset, *, pooled: bool = False) -> DrawnCurves:
+    """Return the curves that the examples themselves draw, each as a single draw."""
+    evidence = as_scores(evidence)
+    curves = []
+    for part in samples(evidence):
+        matrix, weights, codes = arrays(part)
+        for row in matrix:
+            if row.ndim == 1:
+                pairs = [(row, codes == 1, weights)]
+            elif pooled:
+                member = codes == np.arange(len(row))[:, None]
+                pairs = [(row.ravel(), member.ravel(), np.tile(weights, len(row)))]
+            else:
+                pairs = [(each, codes == index, weights) for index, each in enumerate(row)]
+            curves += [_empirical(part, *pair) for pair in pairs]
+    return DrawnCurves(curves, [], *labels(evidence, pooled))
+
+
+def _empirical(part, scores, positive, weights):
+    every = len(positive) == part.sizes["example"]  # else pooled pairs, of which one in C is
+    known = known_prevalence(part, positive) if every else None
+    return empirical(scores, positive, weights, known)[0]
+
+
+def samples(evidence: xr.Dataset) -> Iterable[xr.Dataset]:
+    """Give the examples fold by fold, or group by group, or all at once where there are neither."""
+    part = slice_name(evidence)
+    if part is None:
+        yield evidence
+        return
+    place = evidence[part].values
+    for each in _slice_labels(evidence, part):
+        yield evidence.isel(example=place == each).drop_vars(part)
+
+
+def _slice_labels(evidence, part):
+    return sorted(pd.unique(evidence[part].values).tolist())
+
+
+def labels(evidence: xr.Dataset, pooled: bool) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the dims of curves, and their coords with the scalar ones."""
+    part = slice_name(evidence)
+    coords: dict[str, Any] = {} if part is None else {part: _slice_labels(evidence, part)}
+    names = ("classifier",) if pooled else ("classifier", "class")
+    coords |= {dim: evidence[dim].values for dim in names if dim in evidence.dims}
+    scalars = {str(key): each.values for key, each in evidence.coords.items() if each.ndim == 0}
+    return tuple(coords), {**scalars, **coords}
