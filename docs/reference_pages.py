@@ -10,7 +10,7 @@ ROOMS = {
     "evidence": "Evidence",
     "measures": "Measures",
     "models": "Models",
-    "posterior": "Posterior",
+    "fitting": "Fitting",
     "answers": "Answers",
     "curves": "Curves",
     "meta": "Meta-analysis",
