@@ -115,7 +115,6 @@ def _outcome(probability, level):
 
 
 # The language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
-# The language of requirements: ``f1 - f1[classifier=old] > -0.01 @ 0.9``.
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = r"\s*(\w+(?:\([^()]*\))?)\s*(?:\[([^\[\]]*)\])?\s*"
 _LEVEL = rf"(?:@\s*({_NUMBER})\s*(%?)\s*)?"
