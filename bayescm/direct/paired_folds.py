@@ -14,9 +14,9 @@ import xarray as xr
 from scipy.special import log_softmax
 
 from bayescm.direct.base import Posterior
-from bayescm.direct.folds.effects import moved
 from bayescm.direct.folds.rights import Separations
 from bayescm.direct.folds.together import Movement, Numbers, numbers
+from bayescm.direct.hierarchical_folds import moved
 from bayescm.direct.paired_outcomes import PairedOutcomes, paired_outcomes
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.validate import fail

@@ -8,7 +8,7 @@ from scipy import special, stats
 
 import bayescm as bcm
 from bayescm.direct import hierarchical_folds
-from bayescm.direct.folds import effects as fold_effects
+from bayescm.direct.hierarchical_folds import fold_likelihood, moved
 from bayescm.measures import resolve
 
 FOLDS = np.array(
@@ -137,10 +137,10 @@ def test_own_effects_are_integrated_out(classes):
     effects = rng.standard_normal((200_000, classes + 1))
     brute = np.zeros(2)
     for node in range(2):
-        rates = special.log_softmax(fold_effects.moved(level[node], 0.25 * effects), axis=-1)
+        rates = special.log_softmax(moved(level[node], 0.25 * effects), axis=-1)
         logs = np.tensordot(rates, folds, axes=([1, 2], [1, 2]))
         brute[node] = (special.logsumexp(logs, axis=0) - np.log(len(effects))).sum()
-    got = fold_effects.fold_likelihood(folds, level, own)
+    got = fold_likelihood(folds, level, own)
     np.testing.assert_allclose(got, brute, atol=0.03)
 
 
@@ -160,11 +160,11 @@ def simulate(rng):
 
     common = np.array([0.8, 0.4, 0.4])
     seen = effects(common, 1) + effects(1 - common, 5)
-    shown = special.softmax(fold_effects.moved(rates, seen), axis=-1)
+    shown = special.softmax(moved(rates, seen), axis=-1)
     cells = np.array(
         [[rng.multinomial(8, fold[0]), rng.multinomial(12, fold[1])] for fold in shown]
     )
-    new = special.softmax(fold_effects.moved(rates, effects(1, 4000)), axis=-1)
+    new = special.softmax(moved(rates, effects(1, 4000)), axis=-1)
     return cells, new[:, 1, 1].mean()
 
 

@@ -17,7 +17,7 @@ from scipy import special, stats
 
 import bayescm as bcm
 from bayescm import direct, models
-from bayescm.direct.folds import nodes as fold_nodes
+from bayescm.direct.hierarchical_folds import repeat_weight, variance_likelihood
 from bayescm.measures import resolve
 
 FOLDS = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]])
@@ -62,7 +62,7 @@ def log_joint(counts, drawn, keywords):
     error = 1 / np.sqrt(totals)
     unit = np.sqrt(2 * np.median(error**2))
     luck = 0 if design.fixed else error**2
-    omega = fold_nodes.repeat_weight(cells, design) if repeats > 1 else 1
+    omega = repeat_weight(cells, design) if repeats > 1 else 1
     logs = []
     for i in range(len(drawn["spread"])):
         value = {name: draws[i] for name, draws in drawn.items()}
@@ -81,7 +81,7 @@ def log_joint(counts, drawn, keywords):
         log = omega * (cells * eta).sum()
         if repeats > 1:
             own = np.sqrt((1 - design.rho[0]) * column)
-            log += fold_nodes.variance_likelihood(cells, own[None], repeats)[0]
+            log += variance_likelihood(cells, own[None], repeats)[0]
         if "halves" in keywords:
             log += log_density_of_halves(keywords["halves"].values, value["spread"] / unit, error)
         log += sum(stats.dirichlet.logpdf(*row) for row in zip(value["rates"], prior, strict=True))

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bayescm.direct.folds.design import log_gamma
 from bayescm.direct.folds.together import Numbers
+from bayescm.direct.hierarchical_folds import log_gamma
 
 # As in the model, where they are explained.
 UNKNOWN, RIGHT_RATE = 0.7, 0.7

@@ -5,8 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bayescm.direct.folds.design import log_gamma
-from bayescm.direct.folds.halves import HALF_NOISE, HALF_RATE, HALF_REPEATS
+from bayescm.direct.hierarchical_folds import HALF_NOISE, HALF_RATE, HALF_REPEATS, log_gamma
 
 _RATIO = np.geomspace(0.02, 40, 48)  # spread of the thresholds in units of u
 _RHO = (np.arange(16) + 0.5) / 16
