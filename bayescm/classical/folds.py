@@ -25,7 +25,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import fdtrc, stdtrit
 
-from bayescm.direct.folds.correlated_t import mean_difference
+from bayescm.direct.correlated_t import mean_difference
 from bayescm.distributions.decision import check_rope, decide
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import overlap

@@ -19,7 +19,7 @@ from bayescm.classical.folds import (
     plain_t,
     resampled_t,
 )
-from bayescm.direct.folds.correlated_t import mean_difference
+from bayescm.direct.correlated_t import mean_difference
 from bayescm.distributions.differences import StudentT
 from bayescm.measures.over_folds import fold_macro
 

@@ -9,8 +9,8 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.direct.calibration import calibration
+from bayescm.direct.correlated_t import correlated_draws
 from bayescm.direct.dirichlet_calibration import dirichlet_calibration
-from bayescm.direct.folds.correlated_t import correlated_draws
 from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
 from bayescm.distributions.differences import StudentT
 from bayescm.measures.measure import Curved
