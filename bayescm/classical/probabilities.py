@@ -16,6 +16,8 @@ from scipy.special import chdtrc, ndtr
 
 from bayescm.direct.probabilities import bands
 from bayescm.evidence.scores import as_probabilities, check_chances
+from bayescm.direct import calibration_bands
+from bayescm.evidence.scored.probabilities import as_probabilities, check_chances
 from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _GRID = np.arange(101) / 100
@@ -78,7 +80,7 @@ def isotonic_band(evidence: xr.Dataset, *, at: Any = None, prob: float = 0.95) -
     coords = {"probability": grid, "bound": ["lower", "upper"]}
     names, parts, falling = [], [], []
     for name, p, positives, total in _forecasts(evidence):
-        bounds, _ = bands.isotonic(p, positives, total, grid, prob)
+        bounds, _ = calibration_bands.isotonic(p, positives, total, grid, prob)
         names.append(name)
         parts.append(xr.Dataset({"interval": (list(coords), bounds)}, coords))
         if (bounds[:, 0] > bounds[:, 1]).any():

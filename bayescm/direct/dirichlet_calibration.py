@@ -1,7 +1,7 @@
-"""
-The direct sibling of `bayescm.models.dirichlet_calibration`: probabilities of many classes.
+r"""
+The direct posterior of `bayescm.models.dirichlet_calibration`: probabilities of many classes.
 
-The population of forecasts and outcomes is drawn by the Bayesian bootstrap: every example has a
+**The population** of forecasts and outcomes is drawn by the Bayesian bootstrap: every example has a
 gamma weight w_i ~ Gamma(1), and pseudo-examples of each class c, one at its lowest forecast and one
 at its highest, have w ~ Gamma(1/(2C)): one example in all, however many classes there are. Scores
 of the pseudo-examples lie within those of the examples (`mean_score`).
@@ -13,28 +13,36 @@ interval of one class has the prior of two classes, half an example at each of i
 over the classes such pulls, small next to the interval of one class, would all go the same way and
 add up: there all classes share an eighth of an example at either end.
 
-Each class against the rest, and the highest probability, have the smooth curves of two classes; the
-whole forecast has the Dirichlet calibration, in `bayescm.direct.probabilities.linear`.
+**The curves** of each class against the rest, and of the highest probability, are the smooth ones
+of two classes. The whole forecast p has the Dirichlet calibration: the chances are
+
+.. math::
+
+    \mathrm{softmax}\bigl(\log p + a + (b I + s W) \, z(p)\bigr), \qquad W_{jk} \sim N(0, 1),
+
+where z(p) is the standardised log forecast, a the levels of the classes, b one slope, and s, the
+scale of what the forecast of each class says of each other one, is learned: Laplace's approximation
+at each of a grid of scales, then importance weights.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import logsumexp, softmax
 
-from bayescm.direct.calibration import Calibration
-from bayescm.direct.probabilities.distance import least
-from bayescm.direct.probabilities.linear import SCALE, Linear, logs_of
-from bayescm.direct.probabilities.population import draw_gammas
-from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
+from bayescm.direct.calibration import Calibration, least, systematic
+from bayescm.direct.forecasts import OfForecasts, draw_gammas, said_of_exact
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.validate import fail
 
+# Prior standard deviations: of the levels, of the slope, and of the scale (half-normal).
+LEVEL, SLOPE, SCALE = 2.0, 2.0, 1.0
 _END = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
 # The same in all of the classes that a mean is taken over: half an example made intervals of the
 # mean area up to 2.2 times as long as the t interval of 100 examples of ten classes, an eighth 1.5.
@@ -43,6 +51,216 @@ _LEAST = 0.1  # shape of a weight in classes of one or two examples, as a gamma'
 _MANY = 100  # examples of a class whose mean the plain Bayesian bootstrap spreads by 1 % too little
 _FEW = 20  # examples of a class from which on coverage was measured
 _MOST = 20  # classes of which the whole forecast is recalibrated
+
+
+# The Dirichlet calibration of one classifier: Laplace at each scale, then importance weights.
+
+_SCALES = np.geomspace(0.02, 3.0, 11)
+_AT_ONCE = 4e6
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """
+    The posterior of the departure of the chances from the forecasts of one classifier.
+
+    Attributes
+    ----------
+    logs : ndarray, shape (n, C)
+        Of the forecasts, finite.
+    code : ndarray of int, shape (n,)
+        The place of the class that came true.
+    weight : ndarray, shape (n,)
+        How many examples each one stands for.
+    spread : float
+        Prior standard deviation of the scale (half-normal).
+    shift : ndarray, shape (C,)
+        By how much the logs of the chances are higher in the population than in the sample.
+    """
+
+    logs: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+    spread: float
+    shift: np.ndarray
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.logs.shape[1]
+
+    @cached_property
+    def _center(self):
+        clean = self.logs - self.logs.mean(axis=1, keepdims=True)
+        mean = clean.mean(axis=0)
+        spread = (clean - mean).std()
+        return mean, spread if spread > 1e-9 else 1.0  # forecasts may be all alike
+
+    def design(self, logs: np.ndarray) -> np.ndarray:
+        """Return 1 and the places of forecasts, (..., C + 1)."""
+        mean, spread = self._center
+        place = (logs - logs.mean(axis=-1, keepdims=True) - mean) / spread
+        return np.concatenate([np.ones((*place.shape[:-1], 1)), place], axis=-1)
+
+    def matrices(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the departure's matrices (S, C, C + 1) of coefficients (S, p), scales (S,)."""
+        number = self.classes
+        level, slope = coefficients[:, :number], coefficients[:, number, None, None]
+        step = coefficients[:, number + 1 :].reshape(-1, number, number)
+        across = slope * np.eye(number) + scale[:, None, None] * step
+        return np.concatenate([level[..., None], across], axis=-1)
+
+    @cached_property
+    def precision(self) -> np.ndarray:
+        """The prior precision of levels, slope and steps, (p,)."""
+        number = self.classes
+        return np.r_[np.full(number, LEVEL**-2), SLOPE**-2, np.ones(number**2)]
+
+    def log_density(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the log of prior times likelihood, as PyMC's, of coefficients and scales."""
+        design, matrices = self.design(self.logs), self.matrices(coefficients, scale)
+        step = max(1, int(_AT_ONCE / self.logs.size))
+        likelihood = [
+            self._log_likelihood(design, matrices[first : first + step])
+            for first in range(0, len(matrices), step)
+        ]
+        logs = np.log(self.precision / (2 * np.pi)).sum() / 2
+        prior = logs - (coefficients**2) @ self.precision / 2
+        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2
+        return np.concatenate(likelihood) + prior + half
+
+    def _log_likelihood(self, design, matrices):
+        eta = self.logs + design @ matrices.swapaxes(-1, -2)
+        came = np.take_along_axis(eta, np.broadcast_to(self.code, eta.shape[:2])[..., None], -1)
+        top = eta.max(axis=-1)
+        total = top + np.log(np.exp(eta - top[..., None]).sum(axis=-1))
+        return (came[..., 0] - total) @ self.weight
+
+    def _spread_out(self, scale):
+        """Return the matrix from coefficients to the departure's matrix, flattened."""
+        unit = np.eye(len(self.precision))
+        return self.matrices(unit, np.full(len(unit), scale)).reshape(len(unit), -1).T
+
+    @cached_property
+    def _laplace(self):
+        """Return mode and Cholesky factor of the covariance at each scale, and log weights."""
+        mode, found = np.zeros(len(self.precision)), []
+        for scale in _SCALES:
+            mode, hessian = self._mode(mode, self._spread_out(scale))
+            factor = np.linalg.inv(np.linalg.cholesky(hessian)).T
+            height = self.log_density(mode[None], np.array([scale]))[0]
+            # On a grid even in log(scale), whose density has the scale as a factor.
+            weight = height + np.log(np.abs(np.diag(factor))).sum() + np.log(scale)
+            found.append((mode, factor, weight))
+        modes, factors, weights = map(np.array, zip(*found, strict=True))
+        return modes, factors, weights - logsumexp(weights)
+
+    def _mode(self, mode, spread_out):
+        """Return the mode of the coefficients and the Hessian there, by Newton's steps."""
+        design, number = self.design(self.logs), self.classes
+        came = np.eye(number)[self.code]
+        for _ in range(60):
+            matrix = (spread_out @ mode).reshape(number, number + 1)
+            chance = softmax(self.logs + design @ matrix.T, axis=1)
+            rest = ((came - chance) * self.weight[:, None]).T @ design
+            score = spread_out.T @ rest.ravel() - self.precision * mode
+            hessian = spread_out.T @ self._curvature(chance, design) @ spread_out
+            hessian[np.diag_indices_from(hessian)] += self.precision
+            step = np.linalg.solve(hessian, score)
+            longest = np.abs(step).max()
+            mode = mode + step * min(1.0, 3.0 / max(longest, 1e-300))
+            if longest < 1e-7:
+                break
+        return mode, hessian
+
+    def _curvature(self, chance, design):
+        """Return minus the second derivative of the log likelihood by the departure's matrix."""
+        number, width = chance.shape[1], design.shape[1]
+        found = np.empty((number, width, number, width))
+        for one in range(number):
+            for two in range(one, number):
+                of = self.weight * chance[:, one] * ((one == two) - chance[:, two])
+                part = (design * of[:, None]).T @ design
+                found[one, :, two] = found[two, :, one] = part
+        return found.reshape(number * width, number * width)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+        """Draw coefficients (size, p) and scales (size,), with the effective share of the draws."""
+        modes, factors, weights = self._laplace
+        place = rng.choice(len(_SCALES), size=size, p=np.exp(weights))
+        noise = rng.standard_normal((size, modes.shape[1]))
+        coefficients = np.empty_like(noise)
+        for each in np.unique(place):
+            own = place == each
+            coefficients[own] = modes[each] + noise[own] @ factors[each].T
+        scale = _SCALES[place]
+        proposed = weights[place] - (noise**2).sum(axis=1) / 2
+        diagonal = np.diagonal(factors, axis1=1, axis2=2)
+        proposed -= np.log(np.abs(diagonal)).sum(axis=1)[place]
+        logs = self.log_density(coefficients, scale) + np.log(scale) - proposed
+        share = np.exp(logs - logsumexp(logs))
+        kept = systematic(share, size, rng)
+        return coefficients[kept], scale[kept], float(1 / (share**2).sum() / size)
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """Departure's matrices of 4,000 draws, always the same."""
+        found, scale, _ = self.draw(4000, np.random.default_rng(0))
+        return self.matrices(found, scale)
+
+    def chances(self, matrices: np.ndarray, logs: np.ndarray) -> np.ndarray:
+        """Return the chances (S, u, C) of the classes given the logs of forecasts (u, C)."""
+        departure = self.design(logs) @ matrices.swapaxes(-1, -2)
+        departure += logs + self.shift
+        departure -= departure.max(axis=-1, keepdims=True)
+        np.exp(departure, out=departure)
+        departure /= departure.sum(axis=-1, keepdims=True)
+        return departure
+
+    def nearest(self, prob: float) -> np.ndarray | None:
+        """
+        Return the matrix (C, C + 1) nearest to no departure in the region of a probability.
+
+        The region is that of the draws' distance from their mean by their own covariance, of
+        departures that differ in the chances. None where it holds no departure at all.
+        """
+        drawn = self.sample.copy()
+        drawn[..., 0] += self.shift
+        rows = _differing(drawn)
+        mean = rows.mean(axis=0)
+        factor = np.linalg.cholesky(np.cov(rows.T))
+        away = np.linalg.norm(np.linalg.solve(factor, (rows - mean).T), axis=0)
+        reach, own = np.quantile(away, prob), np.linalg.norm(np.linalg.solve(factor, mean))
+        if own <= reach:
+            return None
+        part = (mean * (1 - reach / own)).reshape(self.classes - 1, self.classes)
+        near = np.zeros((self.classes, self.classes + 1))
+        near[:-1, :-1], near[:-1, -1] = part, -part[:, 1:].sum(axis=1)
+        near[:, 0] -= self.shift
+        return near
+
+
+def logs_of(probability: np.ndarray) -> np.ndarray:
+    """Return the logs of probabilities (n, C), finite: a 0 lies below the smallest other one."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(probability)
+    finite = logs[np.isfinite(logs)]
+    return np.maximum(logs, finite.min() - finite.std())
+
+
+def _differing(matrices):
+    """
+    Return what of matrices (S, C, C + 1) tells in the chances, (S, C (C - 1)).
+
+    The same added to all rows tells nothing, nor the same to all columns but the first, since the
+    places of a forecast sum to 0.
+    """
+    rows = (matrices - matrices[:, -1:])[:, :-1]
+    across = rows[..., 1:] - rows[..., 1:].mean(axis=-1, keepdims=True)
+    return np.concatenate([rows[..., :1], across[..., :-1]], axis=-1).reshape(len(rows), -1)
+
+
+# The posterior of all classifiers.
 
 
 class DirichletCalibration(OfForecasts):

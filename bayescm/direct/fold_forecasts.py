@@ -11,7 +11,7 @@ import xarray as xr
 from bayescm.direct.calibration import calibration
 from bayescm.direct.correlated_t import correlated_draws
 from bayescm.direct.dirichlet_calibration import dirichlet_calibration
-from bayescm.direct.probabilities.posterior import OfForecasts, said_of_exact
+from bayescm.direct.forecasts import OfForecasts, said_of_exact
 from bayescm.distributions.differences import StudentT
 from bayescm.measures.measure import Curved
 from bayescm.validate import fail

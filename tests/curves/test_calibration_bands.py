@@ -6,10 +6,8 @@ from scipy.special import expit, logit, logsumexp, ndtr
 from scipy.stats import beta, binomtest
 
 import bayescm as bcm
-from bayescm.direct.calibration import calibration
-from bayescm.direct.probabilities import bands
-from bayescm.direct.probabilities.smooth import SCALES, Smooth, mode_of
-from bayescm.direct.probabilities.steps import log_bayes_factors
+from bayescm.direct import calibration_bands
+from bayescm.direct.calibration import SCALES, Smooth, calibration, log_bayes_factors, mode_of
 
 VALUES, TRUTH = np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.35, 0.15, 0.75, 0.5])
 
@@ -173,7 +171,7 @@ def test_the_isotonic_limits_are_those_of_all_ranges():
     rng = np.random.default_rng(10)
     p = np.sort(rng.random(30))
     hits = (rng.random(30) < p).astype(float)
-    (ends, _), level = bands.isotonic(p, hits, np.ones(30), p, 0.9), 0.1 / (30 * 31)
+    (ends, _), level = calibration_bands.isotonic(p, hits, np.ones(30), p, 0.9), 0.1 / (30 * 31)
     for place in (3, 14, 29):
         lower = [
             beta.ppf(level, hits[i : j + 1].sum(), j + 2 - i - hits[i : j + 1].sum())

@@ -6,7 +6,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy.stats import beta
 
 import bayescm as bcm
-from bayescm.direct.probabilities.smooth import Smooth
+from bayescm.direct.calibration import Smooth
 
 
 @pytest.mark.slow

@@ -7,7 +7,10 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest
 
 import bayescm as bcm
-from bayescm.direct.probabilities import linear, sites, smooth
+from bayescm.direct.calibration import LEVEL, SCALE, SLOPE, Smooth
+from bayescm.direct.dirichlet_calibration import SCALE as CROSS_SCALE
+from bayescm.direct.dirichlet_calibration import Linear
+from bayescm.direct.hierarchical_calibration import SPREAD, Sites
 
 TIMES, DRAWS = 300, 199
 
@@ -15,12 +18,12 @@ TIMES, DRAWS = 300, 199
 def of_two(rng):
     """Return the rank of the true departure at three forecasts among draws of the posterior."""
     odds = rng.normal(0, 1.3, 150)
-    blank = smooth.Smooth(odds, np.zeros(150), np.ones(150))
+    blank = Smooth(odds, np.zeros(150), np.ones(150))
     sizes = np.sqrt(1 / blank.precision)
-    truth = rng.normal(0, sizes)[None], rng.rayleigh(smooth.SCALE, 1)
+    truth = rng.normal(0, sizes)[None], rng.rayleigh(SCALE, 1)
     chance = expit(odds + blank.departure(*truth, odds)[0])
     seen = (rng.random(150) < chance).astype(float)
-    posterior = smooth.Smooth(odds, seen, np.ones(150))
+    posterior = Smooth(odds, seen, np.ones(150))
     at = np.array([-1.0, 0.2, 1.5])
     drawn = posterior.departure(*posterior.draw(DRAWS, rng)[:2], at)
     return (drawn < blank.departure(*truth, at)[0]).sum(axis=0)
@@ -29,12 +32,12 @@ def of_two(rng):
 def of_three(rng):
     """Return the rank of the true chances of a class at two forecasts of three classes."""
     logs = rng.normal(0, 1.3, (120, 3))
-    blank = linear.Linear(logs, np.zeros(120, int), np.ones(120), linear.SCALE, np.zeros(3))
+    blank = Linear(logs, np.zeros(120, int), np.ones(120), CROSS_SCALE, np.zeros(3))
     sizes = np.sqrt(1 / blank.precision)
-    truth = blank.matrices(rng.normal(0, sizes)[None], np.abs(rng.normal(0, linear.SCALE, 1)))
+    truth = blank.matrices(rng.normal(0, sizes)[None], np.abs(rng.normal(0, CROSS_SCALE, 1)))
     chance = blank.chances(truth, logs)[0]
     code = (rng.random((120, 1)) > chance.cumsum(axis=1)).sum(axis=1).clip(max=2)
-    posterior = linear.Linear(logs, code, np.ones(120), linear.SCALE, np.zeros(3))
+    posterior = Linear(logs, code, np.ones(120), CROSS_SCALE, np.zeros(3))
     drawn = posterior.matrices(*posterior.draw(DRAWS, rng)[:2])
     at = np.log(softmax([[1.0, 0.0, -1.0], [-0.5, 0.5, 0.5]], axis=1))
     own = blank.chances(truth, at)[0, :, 0]
@@ -45,13 +48,13 @@ def of_sites(rng):
     """Return the ranks of the means, the spreads and the first site's level and slope, of five."""
     code = np.repeat(np.arange(5), [60, 40, 30, 20, 10])
     odds = rng.normal(-0.5, 1.3, len(code))
-    center = rng.normal(0, [smooth.LEVEL, smooth.SLOPE])
-    spread = np.abs(rng.normal(0, sites.SPREAD))
+    center = rng.normal(0, [LEVEL, SLOPE])
+    spread = np.abs(rng.normal(0, SPREAD))
     effect = rng.normal(center, spread, (5, 2))
     place = (odds - odds.mean()) / odds.std()
     chance = expit(odds + effect[code, 0] + effect[code, 1] * place)
     seen = (rng.random(len(code)) < chance).astype(float)
-    posterior = sites.Sites(odds, seen, np.ones(len(code)), code, sites.SPREAD)
+    posterior = Sites(odds, seen, np.ones(len(code)), code, SPREAD)
     drawn = posterior.draw(20 * DRAWS, rng)[:3]
     some = rng.choice(20 * DRAWS, DRAWS, replace=False)
     pairs = zip(drawn, (center, spread, effect), strict=True)

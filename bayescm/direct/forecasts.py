@@ -1,7 +1,18 @@
-"""What the posteriors of probabilities share: draws of a population, and measures of it."""
+"""
+What the posteriors of probabilities share: draws of a population, and measures of it.
+
+The population is drawn by the Bayesian bootstrap (Rubin, 1981): the shares of the examples of a
+class are a Dirichlet distribution, gamma variates over their sum.
+
+References
+----------
+Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
+doi:10.1214/aos/1176345338
+"""
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -11,7 +22,6 @@ import xarray as xr
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.frames import Frame
-from bayescm.direct.probabilities.distance import Distance
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.measure import Curved
 from bayescm.validate import fail
@@ -174,6 +184,33 @@ class OfForecasts(Posterior):
         return Distance(draws, how=how, posterior=self, measure=measure)
 
 
+@dataclass(frozen=True, eq=False)
+class Distance(Empirical):
+    """
+    The posterior of a distance from calibration, by draws.
+
+    Where it is 0 no two-sided interval of a posterior holds it. Hence the lower limit is 0 if the
+    simultaneous smooth band of the same probability holds the diagonal, and else that of `least`;
+    the upper limit is that of the equal-tailed interval. It is the smooth band whatever band the
+    curve is shown with: right forecasts have a smooth curve, the diagonal.
+    """
+
+    posterior: Any = None
+    measure: Any = None
+
+    def eti(self, prob: float) -> np.ndarray:
+        """Return lower and upper limit, (..., 2)."""
+        upper = self.quantile((1 + prob) / 2)
+        lower = self.posterior.least(self.measure, prob).reshape(np.shape(upper))
+        return np.stack([np.minimum(lower, upper), upper], axis=-1)
+
+    hdi = eti
+
+    def hdi_kind(self, prob: float) -> np.ndarray:
+        """Say that it is not a highest-density interval."""
+        return np.broadcast_to("eti", self.shape)
+
+
 def said_of_exact(probability: np.ndarray) -> list[str]:
     """Say so where forecasts are exactly 0 or 1, which have no log odds."""
     number = int(np.isin(probability, (0, 1)).sum())
@@ -184,3 +221,75 @@ def said_of_exact(probability: np.ndarray) -> list[str]:
         f"{number} {are} exactly 0 or 1: slope, intercept and calibration in the large take them "
         "for a standard deviation beyond the most extreme of the others; clip= says what they mean."
     ]
+
+
+# The population of forecasts and outcomes: the Bayesian bootstrap inside each class.
+
+_GROUPS = 1024  # of each class, where the examples are many
+_NEIGHBOURS = 64  # of each site
+
+
+def draw_shares(
+    outcome: np.ndarray,
+    weight: np.ndarray,
+    prevalence: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """
+    Draw the shares of units in the population.
+
+    Parameters
+    ----------
+    outcome, weight : ndarray, shape (u,)
+        The class of each unit, and how many examples it stands for.
+    prevalence : ndarray, shape (size, C)
+        Draws of the share of each class.
+
+    Returns
+    -------
+    ndarray, shape (size, u)
+        Each row adds up to 1, and those of a class to its share.
+    """
+    shares = draw_gammas(weight, size, rng)
+    code = outcome.astype(int)
+    shares *= (prevalence / (shares @ np.eye(prevalence.shape[1])[code]))[:, code]
+    return shares
+
+
+def draw_gammas(weight, size, rng):
+    """Draw gamma variates (size, u) of shapes (u,); those of shape 1 are exponential, and quick."""
+    one = weight == 1
+    if one.sum() < len(weight) / 2:
+        return rng.standard_gamma(weight, (size, len(weight)))
+    drawn = rng.standard_exponential((size, len(weight)))
+    drawn[:, ~one] = rng.standard_gamma(weight[~one], (size, (~one).sum()))
+    return drawn
+
+
+def grouped(
+    probability: np.ndarray, outcome: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put examples (n,) of one class and neighbouring forecasts together where they are many."""
+    if len(outcome) <= 4 * _GROUPS:
+        return probability, outcome, weight
+    order = np.lexsort((probability, outcome))
+    outcome, weight, probability = outcome[order], weight[order], probability[order]
+    first = np.searchsorted(outcome, 1)
+    rank = np.concatenate([np.arange(first), np.arange(len(outcome) - first)])
+    size = np.where(outcome == 1, len(outcome) - first, first)
+    place = (rank * _GROUPS // size + _GROUPS * outcome).astype(int)
+    total = np.bincount(place, weight, 2 * _GROUPS)
+    some = total > 0
+    mean = np.bincount(place, weight * probability, 2 * _GROUPS)[some] / total[some]
+    return mean, np.repeat([0.0, 1.0], _GROUPS)[some], total[some]
+
+
+def neighbours(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put neighbouring forecasts (1, n) of one classifier together where they are many."""
+    if len(rows) > 1 or len(weight) <= _NEIGHBOURS:
+        return rows, weight
+    order = np.argsort(rows[0], kind="stable")
+    place = np.arange(len(order)) * _NEIGHBOURS // len(order)
+    total = np.bincount(place, weight[order])
+    return np.bincount(place, (weight * rows[0])[order])[None] / total, total

@@ -1,1 +1,0 @@
-"""The engines of the posterior of probabilities: population, calibration curve, distances."""
