@@ -5,19 +5,137 @@ A posterior is asked for the distribution of a measure, and where it has none fo
 the name of its model.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
-
 import numpy as np
 import xarray as xr
-
-from bayescm.direct.frames import Frame
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, classes
 from bayescm.measures.measure import average, by_class
 from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import fail
+from collections.abc import Hashable, Sequence
+from bayescm.evidence.counts import abstains, align, as_counts, by_labels, is_outcomes, make_counts
+from bayescm.evidence.labels import in_label_order
+from bayescm.evidence.outcomes import counts_of
+from bayescm.validate import check_counts, fail
+
+
+# Labels around numbers: the dims and coords of a batch.
+#
+# To build a labelled array takes longer than the numbers of a single matrix; so there is none until
+# the numbers are known, and one with a few plain labels is built once and copied.
+
+_FEW, _PLAIN = 100, "biufU"  # labels, and their kinds
+
+type Ends = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """
+    The dims and coords of an answer, before there are numbers.
+
+    Attributes
+    ----------
+    coords : mapping of str to Variable
+    dims : tuple of str
+    shape : tuple of int
+    name : str, optional
+    attrs : dict
+    """
+
+    coords: Mapping[Any, xr.Variable] = field(default_factory=dict)
+    dims: tuple = ()
+    shape: tuple[int, ...] = ()
+    name: Any = None
+    attrs: dict = field(default_factory=dict)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dims."""
+        return len(self.dims)
+
+    @property
+    def size(self) -> int:
+        """The number of members."""
+        return int(np.prod(self.shape))
+
+    @property
+    def sizes(self) -> dict:
+        """The number of members along each dim."""
+        return dict(zip(self.dims, self.shape, strict=True))
+
+    def then(self, dim: str, labels: Any) -> "Frame":
+        """Return the frame with a dim more at the end."""
+        labels = np.asarray(labels)
+        return self._with(dim, labels, (*self.dims, dim), (*self.shape, len(labels)))
+
+    def under(self, dim: str, labels: Any) -> "Frame":
+        """Return the frame with a dim more in front."""
+        labels = np.asarray(labels)
+        return self._with(dim, labels, (dim, *self.dims), (len(labels), *self.shape))
+
+    def _with(self, dim, labels, dims, shape):
+        coords = {**self.coords, dim: xr.Variable(dim, labels)}
+        return replace(self, coords=coords, dims=dims, shape=shape)
+
+    def filled(
+        self, values: Any = np.nan, ends: Ends = (), attrs: dict | None = None
+    ) -> xr.DataArray:
+        """
+        Return labelled values.
+
+        Parameters
+        ----------
+        values : ndarray, shape (..., [ends]), or float
+        ends : tuple of pairs of a name and labels
+            Dims that follow those of the frame.
+        attrs : dict, optional
+            Instead of those of the frame.
+        """
+        if np.ndim(values) == 0:
+            values = np.full(self.shape, values)
+        known = self._known()
+        if known is None:
+            further = {name: list(labels) for name, labels in ends}
+            dims = (*self.dims, *further)
+            found = xr.DataArray(values, dims=dims, coords={**self.coords, **further})
+        else:
+            found = _empty(known, self.dims, self.shape, ends).copy(deep=False, data=values)
+        found.name = self.name
+        if attrs or self.attrs:
+            found.attrs = attrs or self.attrs
+        return found
+
+    def _known(self):
+        """Return the coords as what may be compared: scalars and a few plain labels; else None."""
+        known = []
+        for name, each in self.coords.items():
+            if each.ndim == 0:
+                value = each.values.item()
+            elif each.dims == (name,) and each.size <= _FEW and each.dtype.kind in _PLAIN:
+                value = tuple(each.values.tolist())
+            else:
+                return None
+            if each.attrs:
+                return None
+            known.append((name, each.dtype.str, value))
+        return tuple(known)
+
+
+@lru_cache(maxsize=64)
+def _empty(known, dims, shape, ends):
+    """Return NaN with these labels; 1 and True are told apart by their types."""
+    coords = {name: np.asarray(value, dtype) for name, dtype, value in known}
+    coords |= {name: list(labels) for name, labels in ends}
+    values = np.full((*shape, *(len(labels) for _, labels in ends)), np.nan)
+    return xr.DataArray(values, dims=[*dims, *(name for name, _ in ends)], coords=coords)
+
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
 # take more of them while a draw is small; effects drawn for every member of the evidence are slow.
@@ -297,3 +415,98 @@ class Members(Posterior):
         if own not in drawn:
             raise fail(f"the model has no single {self.dim}", own, drawn, "take another model")
         return drawn[own]
+
+
+# The arguments that direct siblings share: counts, prior and known shares in the same order.
+
+def labelled(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:
+    """
+    Return canonical counts; a bare array (..., C, C) gets labels, and dims as a model expects them.
+
+    Parameters
+    ----------
+    evidence : DataArray, Dataset or array_like
+        Of outcomes, each classifier's own matrix: that they are paired is forgotten.
+    *own : str
+        The dims of an array before its last two axes; those before them are a batch.
+    abstention : bool, default False
+        Whether a label may be an abstention, which the model then knows that nothing is.
+
+    Raises
+    ------
+    ValueError
+        If a label is an abstention and the model would take it for a class.
+    """
+    if isinstance(evidence, xr.DataArray | xr.Dataset | xr.DataTree):
+        counts = as_counts(counts_of(evidence) if is_outcomes(evidence) else evidence)  # type: ignore[arg-type]
+        if abstains(counts) and not abstention:
+            todo = (
+                'take each table by itself with model="dirichlet_multinomial", or make the counts '
+                "without folds and groups"
+            )
+            allowed = "dirichlet_multinomial or paired_outcomes"
+            raise fail("this model knows no abstentions", counts["abstain"].item(), allowed, todo)
+        return counts
+    table = check_counts(evidence, fractional=True)
+    if table.ndim < 2 + len(own) or table.shape[-1] != table.shape[-2]:
+        allowed = f"(..., {''.join(f'{dim}, ' for dim in own)}C, C)"
+        raise fail("not an array of confusion matrices", table.shape, allowed, "correct its shape")
+    lead = table.ndim - 2 - len(own)
+    dims = [f"batch_{place}" if lead > 1 else "batch" for place in range(lead)]
+    return make_counts(table, np.arange(table.shape[-1]), dims=(*dims, *own))
+
+
+def prior_of(concentration: Any, evidence: Any, uses: Sequence[Hashable] = ()) -> Any:
+    """Return a concentration in the order of the canonical counts, without the dims used up."""
+    if np.ndim(concentration) == 0 and not isinstance(concentration, xr.DataArray):
+        return concentration
+    if is_outcomes(evidence):
+        evidence = counts_of(evidence)
+    if not isinstance(evidence, xr.DataArray):
+        return np.asarray(concentration, float)
+    first = {dim: 0 for dim in uses if dim in evidence.dims}
+    return align(concentration, evidence.isel(first, drop=True) if first else evidence)
+
+
+def shares_of(prevalence: Any, evidence: Any, counts: xr.DataArray) -> Any:
+    """Return known shares of the actual classes in the order of the counts; the coord's if None."""
+    if prevalence is None and "prevalence" in counts.coords:
+        known = counts.coords["prevalence"]
+        return known.values if known.ndim else known.item()
+    ordered = in_label_order(prevalence, counts["actual"].values.tolist())
+    if ordered is not prevalence:
+        return np.asarray(ordered, float)
+    if np.ndim(prevalence) == 0 or isinstance(prevalence, tuple):
+        return prevalence
+    shares = prevalence
+    if not isinstance(shares, xr.DataArray):
+        shares = np.asarray(shares, float)
+        if not isinstance(evidence, xr.DataArray):
+            return shares
+        if counts.sizes["actual"] == 2 and shares.shape == counts.shape[:-2]:
+            return shares
+        shares = xr.DataArray(shares, dims=[*counts.dims[:-2], "actual"][-shares.ndim :])
+        if shares.sizes["actual"] == counts.sizes["actual"]:
+            shares = shares.assign_coords(actual=evidence["actual"].values)
+    if "actual" not in shares.dims:
+        return shares.values
+    labels, given = (each["actual"].values.tolist() for each in (counts, shares))
+    if set(labels) != set(given):
+        raise fail(
+            "prevalence has different classes", given, labels, "give one proportion per class"
+        )
+    return by_labels(shares, labels, ["actual"]).transpose(..., "actual").values
+
+
+def class_shares(prevalence: Any, classes: int) -> np.ndarray:
+    """Return known shares of the actual classes, (C,); of two, one number is the second's."""
+    shares = np.asarray(prevalence, float)
+    if classes == 2 and shares.ndim == 0:
+        shares = np.stack([1 - shares, shares])
+    if shares.shape != (classes,) or not ((shares > 0).all() and np.isclose(shares.sum(), 1)):
+        todo = "pass e.g. prevalence=0.1" if classes == 2 else "give one proportion per class"
+        allowed = "proportions > 0 that sum to 1"
+        raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
+    return shares
+
+

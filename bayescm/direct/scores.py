@@ -1,27 +1,30 @@
 """
-The direct sibling of `bayescm.models.scores`: the joint posterior of ROC curves.
+The direct posterior of `bayescm.models.scores`: the joint posterior of ROC curves.
 
 The weights of a class on its slots are the parameters of a Dirichlet distribution, and so are those
 on the common cells of several classifiers (or of each class against the rest); the prevalence is a
 beta, independent of both. How much weighs where is in `bayescm.direct.roc.slots`. The areas of
-several classifiers are tied more closely than their curves, in `bayescm.direct.roc.paired_areas`.
+several classifiers are tied more closely than their curves, in `bayescm.direct.roc.paired_areas`;
+the area of one has its moments in closed form (`area`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import betaln, gammaln
 
 from bayescm.direct.base import Posterior
 from bayescm.direct.roc import slots
-from bayescm.direct.roc.area import area
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.prevalence import class_weights, prevalence_distribution
 from bayescm.distributions import dirichlet
 from bayescm.distributions.integrals.near_beta import NearBeta
 from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import check_one_sample
+from bayescm.distributions.integrals.near_beta import NearBeta, beta_of, excess
+from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scored.slices import check_one_sample
 from bayescm.validate import fail
 
 # Gammas held at once: 160 MB.
@@ -250,13 +253,6 @@ def scores(evidence, *, prevalence: float | tuple[float, float] | None = None) -
     return Scores(views, weights, codes, target, shares, known, np.arange(len(views)), scale)
 
 
-def areas(evidence) -> list[NearBeta]:
-    """Return the areas under the curves of checked scores by moments, in the order of `scores`."""
-    rows, target, weights, codes, _ = _curves_of(evidence)
-    pairs = zip(rows, target, strict=True)
-    return [area(slots.outline(row, codes == each, weights)) for row, each in pairs]
-
-
 def _curves_of(evidence):
     """Return scores (V, n), which class is positive in each (V,), and what `arrays` returns."""
     if "fold" in evidence:
@@ -291,3 +287,102 @@ def arrays(evidence) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     else:
         codes = (truth == evidence["positive"].values).astype(int)
     return matrix, weights.astype(float), codes
+
+
+# Curves of all (example, class) pairs pooled: the micro average over the classes.
+
+
+def micro(evidence) -> Scores:
+    """
+    Return the joint posterior of each classifier's pooled curve.
+
+    Every example is C pairs of its score for a class and whether it is of that class. The pairs of
+    an example share its weight, so that they count as one observation, not as C.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        Scores of more than two classes, without folds.
+
+    Returns
+    -------
+    Scores
+        One curve per classifier. One pair in C is positive, which is certain.
+    """
+    matrix, weights, codes = arrays(evidence)
+    classes = matrix.shape[1]
+    positive = codes == np.arange(classes)[:, None]
+    pooled = [view for scores in matrix for view in _pooled(scores, positive, weights)]
+    group = np.repeat(np.arange(len(matrix)), classes)
+    shares = np.bincount(codes, weights, classes)
+    return Scores(
+        tuple(pooled), weights, codes, np.zeros(len(pooled), int), shares, 1 / classes, group
+    )
+
+
+def _pooled(scores, positive, weights):
+    """Return one view per class, all on the slots of the pairs pooled."""
+    whole = slots.view(scores.ravel(), positive.ravel(), np.tile(weights, len(scores)))
+    for start, own in zip(whole.start.reshape(scores.shape), positive, strict=True):
+        yield replace(whole, start=start, positive=own)
+
+
+# The area under one curve by its moments: what `roc.curve.auc` draws, without draws.
+
+
+def areas(evidence) -> list[NearBeta]:
+    """Return the areas under the curves of checked scores by moments, in the order of `scores`."""
+    rows, target, weights, codes, _ = _curves_of(evidence)
+    pairs = zip(rows, target, strict=True)
+    return [area(slots.outline(row, codes == each, weights)) for row, each in pairs]
+
+
+_BEND = 1.5  # of the excess kurtosis on the squared skewness, as of gamma distributions
+
+
+def area(weights: np.ndarray) -> NearBeta:
+    """
+    Return the distribution of the area under a curve, by its first three moments.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (2, J)
+        Of the negatives and of the positives on every slot, the highest first.
+
+    Notes
+    -----
+    The area is p' W q, where p and q are Dirichlet distributed weights of the positives and the
+    negatives on the slots, the highest first, and W is 1 above the diagonal and 1/2 on it. Less the
+    mean m of the area it is p' V q, with V = W - m, as the weights of each side sum to 1: so
+    nothing cancels. The moments of a Dirichlet distribution are sums over the slots.
+    """
+    negative, positive = weights
+    size, other = positive.sum(), negative.sum()
+    above = np.cumsum(positive) - positive
+    share = negative / other
+    mean = float(share @ (above + positive / 2)) / size
+
+    def over(weights, before, after, power):
+        """Sum weights times V**power over the slots of the positives, for each of the negatives."""
+        ends = (1 - mean) ** power, (0.5 - mean) ** power, (-mean) ** power
+        return before * ends[0] + weights * ends[1] + after * ends[2]
+
+    row = 1 - np.cumsum(share) + share / 2 - mean  # the mean of V over the negatives
+    leaning = positive * row
+    led = np.cumsum(leaning) - leaning
+    found = positive, above, size - above - positive
+    led_by = leaning, led, -led - leaning
+    first, second, third = (over(*found, power) for power in (1, 2, 3))
+    pairs, triples = size * (size + 1), size * (size + 1) * (size + 2)
+    # Over the positives: the mean of the sums e of share * (p' V)**k, and of their products.
+    square_of_one = leaning @ row / pairs
+    of_two = share @ (first**2 + second) / pairs
+    cube_of_one = 2 * (leaning @ row**2) / triples
+    with_one = share @ (first * over(*led_by, 1) + over(*led_by, 2)) * 2 / triples
+    of_three = share @ (first * (first**2 + 3 * second) + 2 * third) / triples
+    variance = (other * square_of_one + of_two) / (other + 1)
+    lean = other**2 * cube_of_one + 3 * other * with_one + 2 * of_three
+    lean /= (other + 1) * (other + 2) * variance**1.5
+    spread = np.sqrt(variance)
+    bent = _BEND * (lean**2 - beta_of(mean, spread).skewness() ** 2)
+    return NearBeta(np.asarray(mean), spread, lean, excess(mean, spread) + bent)

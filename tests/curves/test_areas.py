@@ -6,9 +6,8 @@ import pytest
 import bayescm as bcm
 from bayescm import curves
 from bayescm.direct.roc import slots
-from bayescm.direct.roc.area import area
 from bayescm.direct.roc.curve import auc
-from bayescm.direct.scores import scores
+from bayescm.direct.scores import area, scores
 
 
 def evidence(size, shift, positive, ties=None):

@@ -5,8 +5,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.direct.roc import curve
-from bayescm.direct.roc.micro import micro
-from bayescm.direct.scores import scores
+from bayescm.direct.scores import micro, scores
 
 
 def sample(size=120, ties=False, seed=1):

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from bayescm.direct.roc import curve
-from bayescm.direct.roc.empirical import empirical
+from bayescm.direct.roc.curve import empirical
 
 
 def line(fpr, tpr, prevalence=0.3, tied=False):
