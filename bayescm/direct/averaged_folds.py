@@ -22,8 +22,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.direct.arguments import labelled, prior_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, labelled, prior_of
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds

@@ -1,18 +1,18 @@
 """
-What every direct sibling returns: a `Posterior`, declared once.
+What every direct posterior returns, a `Posterior`, and what all of them take and label alike.
 
 A posterior is asked for the distribution of a measure, and where it has none for draws, never for
 the name of its model.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
+
 import numpy as np
 import xarray as xr
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, classes
 from bayescm.measures.measure import average, by_class
@@ -20,18 +20,35 @@ from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import fail
 from collections.abc import Hashable, Sequence
 from bayescm.evidence.counts import abstains, align, as_counts, by_labels, is_outcomes, make_counts
+from bayescm.evidence.counts import (
+    CELLS,
+    abstains,
+    align,
+    as_counts,
+    by_labels,
+    classes,
+    is_outcomes,
+    make_counts,
+)
 from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.outcomes import counts_of
+from bayescm.measures.kernel import average, by_class
+from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import check_counts, fail
 
+# Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
+# take more of them while a draw is small; effects drawn for every member of the evidence are slow.
+DRAWS = 20_000
+PAIRED_DRAWS, LARGE_DRAWS = 50_000, 10_000
+FINITE_DRAWS = 4_000
+_SMALL = 64  # numbers of one draw: 16 classifiers of two classes
 
-# Labels around numbers: the dims and coords of a batch.
-#
-# To build a labelled array takes longer than the numbers of a single matrix; so there is none until
-# the numbers are known, and one with a few plain labels is built once and copied.
+
+# The labels around numbers. To build a labelled array takes longer than the numbers of a single
+# matrix; so there is none until the numbers are known, and one with a few plain labels is built
+# once and copied.
 
 _FEW, _PLAIN = 100, "biufU"  # labels, and their kinds
-
 type Ends = tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -137,12 +154,7 @@ def _empty(known, dims, shape, ends):
     return xr.DataArray(values, dims=[*dims, *(name for name, _ in ends)], coords=coords)
 
 
-# Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
-# take more of them while a draw is small; effects drawn for every member of the evidence are slow.
-DRAWS = 20_000
-PAIRED_DRAWS, LARGE_DRAWS = 50_000, 10_000
-FINITE_DRAWS = 4_000
-_SMALL = 64  # numbers of one draw: 16 classifiers of two classes
+# The posterior.
 
 
 class Posterior:
@@ -417,7 +429,8 @@ class Members(Posterior):
         return drawn[own]
 
 
-# The arguments that direct siblings share: counts, prior and known shares in the same order.
+# The arguments of the functions that make one: counts, prior and known shares in the same order.
+
 
 def labelled(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:
     """
@@ -508,5 +521,3 @@ def class_shares(prevalence: Any, classes: int) -> np.ndarray:
         allowed = "proportions > 0 that sum to 1"
         raise fail("prevalence must lie between 0 and 1", prevalence, allowed, todo)
     return shares
-
-

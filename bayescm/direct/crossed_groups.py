@@ -10,8 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
-from bayescm.direct.arguments import class_shares, labelled, prior_of, shares_of
-from bayescm.direct.base import FINITE_DRAWS, Posterior
+from bayescm.direct.base import FINITE_DRAWS, Posterior, class_shares, labelled, prior_of, shares_of
 from bayescm.direct.groups.crossed import Crossed
 from bayescm.direct.groups.smooth import check_smooth, terms_of
 from bayescm.evidence.counts import is_outcomes

@@ -20,8 +20,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.direct.arguments import labelled, prior_of
-from bayescm.direct.base import DRAWS, Posterior
+from bayescm.direct.base import DRAWS, Posterior, labelled, prior_of
 from bayescm.direct.predictive import enumerated
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.batches import LazyDraws

@@ -16,8 +16,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.direct.arguments import labelled, prior_of
-from bayescm.direct.base import LARGE_DRAWS, Posterior
+from bayescm.direct.base import LARGE_DRAWS, Posterior, labelled, prior_of
 from bayescm.direct.series.lattice import Lattice, joined
 from bayescm.direct.series.walk import Walk
 from bayescm.distributions.dirichlet import default_concentration

@@ -13,8 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.direct.arguments import labelled, prior_of, shares_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
 from bayescm.direct.predictive import enumerated
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.beta import Beta, PointMass

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import Posterior
-from bayescm.direct.frames import Frame
+from bayescm.direct.base import Frame, Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.measure import Curved
 from bayescm.validate import fail

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import Posterior
-from bayescm.direct.frames import Frame
+from bayescm.direct.base import Frame, Posterior
 from bayescm.direct.groups.pair import Pair
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 from bayescm.evidence.results import as_results

@@ -29,8 +29,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
 
-from bayescm.direct.arguments import class_shares, labelled, prior_of, shares_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, class_shares, labelled, prior_of, shares_of
 from bayescm.distributions.batches import Stack
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import WeightedNodes

@@ -18,8 +18,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bayescm.direct.arguments import labelled, prior_of, shares_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, labelled, prior_of, shares_of
 from bayescm.direct.groups.collections import Many, Two
 from bayescm.direct.groups.covariates import design_of
 from bayescm.direct.groups.grouped_outcomes import grouped_outcomes

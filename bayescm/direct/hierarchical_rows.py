@@ -13,8 +13,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, gammaln, log_expit
 
-from bayescm.direct.arguments import labelled
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, labelled
 from bayescm.distributions import dirichlet
 from bayescm.validate import fail
 

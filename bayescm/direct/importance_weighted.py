@@ -18,8 +18,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from bayescm.direct.arguments import labelled, prior_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, labelled, prior_of
 from bayescm.direct.dirichlet_multinomial import possible, squared
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import abstains

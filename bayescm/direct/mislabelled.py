@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import logit, xlogy
 
-from bayescm.direct.arguments import labelled, prior_of
+from bayescm.direct.base import labelled, prior_of
 from bayescm.direct.groups.importance import explore
 from bayescm.direct.strata.label_errors import HALF, LabelErrors, Shares, label_errors, unit
 from bayescm.direct.strata.tables import Strata

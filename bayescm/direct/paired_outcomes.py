@@ -10,8 +10,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammaln
 
-from bayescm.direct.arguments import prior_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, prior_of
 from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.groups.joint_table import base_measure, draw_hits, draw_prior, own_priors
 from bayescm.distributions import dirichlet

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.arguments import labelled
+from bayescm.direct.base import labelled
 from bayescm.direct.strata.even import even_betas
 from bayescm.direct.strata.tables import Strata
 from bayescm.distributions import dirichlet

@@ -24,7 +24,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.direct.arguments import labelled, prior_of
+from bayescm.direct.base import labelled, prior_of
 from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence.folds import FOLDS, design, stack

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import Posterior
-from bayescm.direct.frames import Frame
+from bayescm.direct.base import Frame, Posterior
 from bayescm.direct.shares import NARROW, SUPPORT, WIDE, Mixture, gibbs, maximised, of_items
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.attempts import as_attempts

@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import log_softmax, softmax, xlogy
 
-from bayescm.direct.arguments import labelled
+from bayescm.direct.base import labelled
 from bayescm.direct.groups.importance import Weighted, explore
 from bayescm.direct.strata.allocations import MOST, Allocations
 from bayescm.direct.strata.chains import in_turn

@@ -13,6 +13,7 @@ from bayescm.direct.base import Posterior
 from bayescm.direct.folds.correlated_t import CorrelatedT
 from bayescm.direct.probabilities.folds import FoldForecasts
 from bayescm.evidence.attempts import as_attempts, is_attempts
+from bayescm.direct.base import Posterior, shares_of
 from bayescm.direct.correlated_t import CorrelatedT
 from bayescm.direct.fold_forecasts import FoldForecasts
 from bayescm.evidence.counts import align, as_counts, is_outcomes

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from bayescm.direct.arguments import labelled
+from bayescm.direct.base import labelled
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts

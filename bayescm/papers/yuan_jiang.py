@@ -33,7 +33,7 @@ from bayescm.classical.intervals import (
     multinomial_samples,
 )
 from bayescm.classical.max_z import max_abs_z
-from bayescm.direct.arguments import labelled
+from bayescm.direct.base import labelled
 from bayescm.direct.groups.joint_table import own_priors
 from bayescm.direct.paired_outcomes import PairedOutcomes
 from bayescm.evidence.outcomes import pour

@@ -5,8 +5,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.direct.arguments import labelled
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, labelled
 from bayescm.distributions import dirichlet
 
 STATISTICS = {

@@ -6,8 +6,7 @@ import pymc as pm
 import pytest
 
 import bayescm as bcm
-from bayescm.direct.arguments import labelled
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, labelled
 from bayescm.distributions import dirichlet
 
 RNG = np.random.default_rng(5)

@@ -7,8 +7,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.arguments import prior_of
-from bayescm.direct.base import Posterior
+from bayescm.direct.base import Posterior, prior_of
 from bayescm.direct.groups.dirichlet_groups import DirichletBlock
 from bayescm.direct.groups.joint_table import base_measure, own_priors
 from bayescm.direct.groups.plug_in import average_cells
