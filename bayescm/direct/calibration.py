@@ -17,8 +17,8 @@ classifiers.
 
 a level, a slope (z is the standardised log odds) and a random walk of second order (shape R) over
 knots among the forecasts, joined by straight lines (h), whose scale s is learned. On a grid of
-scales the coefficients have Laplace's approximation; draws of it are weighted by the posterior
-density over their own and resampled. Of few forecast values each has a beta posterior of its own.
+scales the coefficients have Laplace's approximation, whose draws are weighted and resampled
+(`bayescm.inference.laplace`). Of few forecast values each has a beta posterior of its own.
 
 **The band** is that of the smooth curve, or one of `bayescm.direct.calibration_bands` where
 forecasts take few values or the curve may have a step. Whether it has one is a matter of a Bayes
@@ -58,6 +58,7 @@ from bayescm.evidence.scores import as_probabilities
 from bayescm.measures.measure import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.evidence.scored.probabilities import as_probabilities
+from bayescm.inference import laplace
 from bayescm.measures.forecasts import Forecasts, in_blocks, log_odds
 from bayescm.measures.forms import Curved
 from bayescm.validate import fail
@@ -171,22 +172,19 @@ class Smooth:
         return likelihood + prior + own
 
     @cached_property
-    def laplace(self):
-        """Return mode and Cholesky factor of the covariance at each scale, and log weights."""
+    def laplace(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mode and root of the covariance at each scale, and the logs of their weights."""
         odds, total, sums, _ = self._likelihood
         straight, steps = self.design(odds)
-        mode, found = np.zeros(len(self.precision)), []
-        for scale in SCALES:
+
+        def derivatives(scale):
             columns = np.concatenate([straight, scale * steps], axis=1)
             scaled = np.r_[sums[:2], scale * sums[2:]]
-            mode, hessian = mode_of(mode, columns, odds, scaled, total, self.precision)
-            factor = np.linalg.inv(np.linalg.cholesky(hessian)).T
-            height = self.log_density(mode[None], np.array([scale]))[0]
-            # On a grid even in log(scale), whose density has the scale as a factor.
-            weight = height + np.log(np.abs(np.diag(factor))).sum() + np.log(scale)
-            found.append((mode, factor, weight))
-        modes, factors, weights = map(np.array, zip(*found, strict=True))
-        return modes, factors, weights - logsumexp(weights)
+            return _derivatives(columns, odds, scaled, total, self.precision)
+
+        return laplace.at_scales(
+            SCALES, np.zeros(len(self.precision)), derivatives, self.log_density
+        )
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
         """
@@ -200,18 +198,7 @@ class Smooth:
         efficiency : float
             The effective share of the draws before they were resampled by their weights.
         """
-        modes, factors, weights = self.laplace
-        place = rng.choice(len(SCALES), size=size, p=np.exp(weights))
-        noise = rng.standard_normal((size, modes.shape[1]))
-        coefficients = modes[place] + np.einsum("sij,sj->si", factors[place], noise)
-        scale = SCALES[place]
-        proposed = weights[place] - (noise**2).sum(axis=1) / 2
-        proposed -= np.log(np.abs(np.diagonal(factors, axis1=1, axis2=2))).sum(axis=1)[place]
-        logs = self.log_density(coefficients, scale) + np.log(scale) - proposed
-        share = np.exp(logs - logsumexp(logs))
-        efficiency = 1 / (share**2).sum() / size
-        kept = systematic(share, size, rng)
-        return coefficients[kept], scale[kept], float(efficiency)
+        return laplace.draw(SCALES, self.laplace, self.log_density, size, rng)
 
     @cached_property
     def sample(self) -> tuple[np.ndarray, np.ndarray]:
@@ -254,26 +241,21 @@ def knots_of(odds: np.ndarray) -> np.ndarray:
 
 
 def mode_of(start, columns, odds, sums, total, precision):
-    """Return the mode of the coefficients and the Hessian there, by Newton's steps."""
-    mode = start
-    for _ in range(60):
-        truth = expit(odds + columns @ mode)
-        score = sums - columns.T @ (total * truth) - precision * mode
+    """Return the mode of the coefficients of a logistic regression, and the Hessian there."""
+    return laplace.mode(start, _derivatives(columns, odds, sums, total, precision))
+
+
+def _derivatives(columns, odds, sums, total, precision):
+    """Return what gives the gradient and minus the Hessian of the log posterior density."""
+
+    def at(coefficients):
+        truth = expit(odds + columns @ coefficients)
+        score = sums - columns.T @ (total * truth) - precision * coefficients
         hessian = (columns * (total * truth * (1 - truth))[:, None]).T @ columns
         hessian[np.diag_indices_from(hessian)] += precision
-        step = np.linalg.solve(hessian, score)
-        longest = np.abs(step).max()
-        mode = mode + step * min(1.0, 3.0 / max(longest, 1e-300))
-        if longest < 1e-7:
-            break
-    return mode, hessian
+        return score, hessian
 
-
-def systematic(share: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return indices (size,) resampled by their shares, in a random order."""
-    points = (np.arange(size) + rng.random()) / size
-    kept = np.minimum(np.searchsorted(np.cumsum(share), points), size - 1)
-    return rng.permutation(kept)
+    return at
 
 
 _NODES = 4  # of forecasts between two knots

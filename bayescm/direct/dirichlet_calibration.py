@@ -22,7 +22,7 @@ of two classes. The whole forecast p has the Dirichlet calibration: the chances 
 
 where z(p) is the standardised log forecast, a the levels of the classes, b one slope, and s, the
 scale of what the forecast of each class says of each other one, is learned: Laplace's approximation
-at each of a grid of scales, then importance weights.
+at each of a grid of scales, then importance weights (`bayescm.inference.laplace`).
 """
 
 from collections.abc import Mapping
@@ -32,13 +32,17 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
-from bayescm.direct.calibration import Calibration, least, systematic
+from bayescm.direct.calibration import Calibration, least
 from bayescm.direct.forecasts import OfForecasts, draw_gammas, said_of_exact
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
 from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
+from bayescm.evidence.scored.probabilities import as_forecasts
+from bayescm.evidence.scored.rescored import one_vs_rest, top_label
+from bayescm.inference import laplace
+from bayescm.measures.forecasts import ClassForecasts, Forecasts, log_odds
 from bayescm.validate import fail
 
 # Prior standard deviations: of the levels, of the slope, and of the scale (half-normal).
@@ -143,35 +147,25 @@ class Linear:
 
     @cached_property
     def _laplace(self):
-        """Return mode and Cholesky factor of the covariance at each scale, and log weights."""
-        mode, found = np.zeros(len(self.precision)), []
-        for scale in _SCALES:
-            mode, hessian = self._mode(mode, self._spread_out(scale))
-            factor = np.linalg.inv(np.linalg.cholesky(hessian)).T
-            height = self.log_density(mode[None], np.array([scale]))[0]
-            # On a grid even in log(scale), whose density has the scale as a factor.
-            weight = height + np.log(np.abs(np.diag(factor))).sum() + np.log(scale)
-            found.append((mode, factor, weight))
-        modes, factors, weights = map(np.array, zip(*found, strict=True))
-        return modes, factors, weights - logsumexp(weights)
+        """Return mode and root of the covariance at each scale, and the logs of their weights."""
+        start = np.zeros(len(self.precision))
+        return laplace.at_scales(_SCALES, start, self._derivatives, self.log_density)
 
-    def _mode(self, mode, spread_out):
-        """Return the mode of the coefficients and the Hessian there, by Newton's steps."""
-        design, number = self.design(self.logs), self.classes
+    def _derivatives(self, scale):
+        """Return what gives the gradient and minus the Hessian of the log density at a scale."""
+        design, number, spread_out = self.design(self.logs), self.classes, self._spread_out(scale)
         came = np.eye(number)[self.code]
-        for _ in range(60):
-            matrix = (spread_out @ mode).reshape(number, number + 1)
+
+        def at(coefficients):
+            matrix = (spread_out @ coefficients).reshape(number, number + 1)
             chance = softmax(self.logs + design @ matrix.T, axis=1)
             rest = ((came - chance) * self.weight[:, None]).T @ design
-            score = spread_out.T @ rest.ravel() - self.precision * mode
+            score = spread_out.T @ rest.ravel() - self.precision * coefficients
             hessian = spread_out.T @ self._curvature(chance, design) @ spread_out
             hessian[np.diag_indices_from(hessian)] += self.precision
-            step = np.linalg.solve(hessian, score)
-            longest = np.abs(step).max()
-            mode = mode + step * min(1.0, 3.0 / max(longest, 1e-300))
-            if longest < 1e-7:
-                break
-        return mode, hessian
+            return score, hessian
+
+        return at
 
     def _curvature(self, chance, design):
         """Return minus the second derivative of the log likelihood by the departure's matrix."""
@@ -186,21 +180,7 @@ class Linear:
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
         """Draw coefficients (size, p) and scales (size,), with the effective share of the draws."""
-        modes, factors, weights = self._laplace
-        place = rng.choice(len(_SCALES), size=size, p=np.exp(weights))
-        noise = rng.standard_normal((size, modes.shape[1]))
-        coefficients = np.empty_like(noise)
-        for each in np.unique(place):
-            own = place == each
-            coefficients[own] = modes[each] + noise[own] @ factors[each].T
-        scale = _SCALES[place]
-        proposed = weights[place] - (noise**2).sum(axis=1) / 2
-        diagonal = np.diagonal(factors, axis1=1, axis2=2)
-        proposed -= np.log(np.abs(diagonal)).sum(axis=1)[place]
-        logs = self.log_density(coefficients, scale) + np.log(scale) - proposed
-        share = np.exp(logs - logsumexp(logs))
-        kept = systematic(share, size, rng)
-        return coefficients[kept], scale[kept], float(1 / (share**2).sum() / size)
+        return laplace.draw(_SCALES, self._laplace, self.log_density, size, rng)
 
     @cached_property
     def sample(self) -> np.ndarray:

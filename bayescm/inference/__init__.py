@@ -1,0 +1,1 @@
+"""Algorithms of Bayesian inference by their textbook names: arrays in, arrays out."""
