@@ -41,11 +41,6 @@ from .evidence.results import from_results as from_results
 from .evidence.scores import from_probabilities as from_probabilities
 from .evidence.scores import from_scored_frame as from_scored_frame
 from .evidence.scores import from_scores as from_scores
-from .evidence.scored.attempts import from_attempts as from_attempts
-from .evidence.scored.frames import from_scored_frame as from_scored_frame
-from .evidence.scored.probabilities import from_probabilities as from_probabilities
-from .evidence.scored.results import from_results as from_results
-from .evidence.scored.scores import from_scores as from_scores
 from .fitting.files import load as load
 from .fitting.files import save as save
 from .fitting.fit import fit as fit

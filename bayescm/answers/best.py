@@ -7,12 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.distribution import distribution
-from bayescm.answers.interval import interval
-from bayescm.evidence.outcomes import arrays, as_outcomes, pour, tables_of
 from bayescm.answers.interval import distribution, interval
-from bayescm.evidence.joint_cells import arrays, pour
-from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.evidence.outcomes import arrays, as_outcomes, pour, tables_of
 from bayescm.measures.labelled import kernels
 from bayescm.validate import check_seed, check_whole, fail
 

@@ -17,8 +17,8 @@ from scipy.special import ndtri
 
 from bayescm.answers.compare import labelled_draws
 from bayescm.answers.interval import prob_above, wanted
-from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.evidence.outcomes import is_outcomes, matrices_of
+from bayescm.evidence.counts import CELLS, as_counts, is_outcomes
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.fitting.route import posterior_of
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed, fail, suggest

@@ -19,10 +19,9 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.dask import is_lazy, lazily
-from bayescm.direct.base import Posterior
-from bayescm.direct.frames import Frame
+from bayescm.direct.base import Frame, Posterior
 from bayescm.distributions.batches import LazyDraws, find_at_once, together
-from bayescm.distributions.hdi import ONE_INTERVAL
+from bayescm.distributions.hdi import remark
 from bayescm.fitting.route import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
@@ -461,11 +460,11 @@ def _interval_array(distribution, prob, kind):
 
 
 def interval_how(distribution: Any, prob: float, kind: str) -> str:
-    """Say how the intervals of a distribution were computed, and why if equal-tailed instead."""
+    """Say how the intervals of a distribution were computed, and what is to be said of them."""
     if kind == "eti":
         return distribution.how
-    other = [each for each in np.unique(distribution.hdi_kind(prob)) if each not in ONE_INTERVAL]
-    return f"{distribution.how}, equal tails: {', '.join(other)}" if other else distribution.how
+    kinds = np.unique(distribution.hdi_kind(prob)).tolist()
+    return distribution.how + "".join(remark(kind) for kind in kinds)
 
 
 def _warn_of_error(error, ends):

@@ -19,8 +19,8 @@ from bayescm.answers.tables import Intervals
 from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
-from bayescm.evidence.counts import as_counts
-from bayescm.evidence.outcomes import is_outcomes, matrices_of
+from bayescm.evidence.counts import as_counts, is_outcomes
+from bayescm.evidence.outcomes import matrices_of
 from bayescm.fitting.route import posterior_of
 from bayescm.measures.defaults import TABULATED, default_measures
 from bayescm.validate import check_kind, check_prob, fail

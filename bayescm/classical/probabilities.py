@@ -14,10 +14,8 @@ import xarray as xr
 from scipy.optimize import isotonic_regression
 from scipy.special import chdtrc, ndtr
 
-from bayescm.direct.probabilities import bands
-from bayescm.evidence.scores import as_probabilities, check_chances
 from bayescm.direct import calibration_bands
-from bayescm.evidence.scored.probabilities import as_probabilities, check_chances
+from bayescm.evidence.scores import as_probabilities, check_chances
 from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _GRID = np.arange(101) / 100

@@ -6,10 +6,6 @@ from bayescm.curves.decisions import decision_curve, expected_cost
 from bayescm.curves.draws import estimate, number_draws
 from bayescm.curves.folds import fold_auc
 from bayescm.curves.intervals import auc, average_precision, max_f1, partial_auc
-from bayescm.curves.numbers import estimate, number_draws
-from bayescm.curves.thresholds import at_threshold, threshold, threshold_draws
-from bayescm.curves.whole import points, precision_recall, precision_recall_draws, roc, roc_draws
-from bayescm.evidence.scores import at_prevalence, one_vs_rest, pool_folds, top_label
 from bayescm.curves.roc import (
     band,
     points,
@@ -26,7 +22,7 @@ from bayescm.curves.thresholds import (
     threshold,
     threshold_draws,
 )
-from bayescm.evidence.scored.rescored import at_prevalence, one_vs_rest, pool_folds, top_label
+from bayescm.evidence.scores import at_prevalence, one_vs_rest, pool_folds, top_label
 
 __all__ = [
     "at_prevalence",

@@ -14,15 +14,10 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.direct.calibration import calibration
-from bayescm.direct.dirichlet_calibration import dirichlet_calibration
-from bayescm.direct.probabilities.bands import few_values
-from bayescm.evidence.scores import check_chances
 from bayescm.direct.calibration_bands import few_values
-from bayescm.evidence.scored.probabilities import check_chances
-from bayescm.validate import check_prob, fail
-from bayescm.evidence.scored.probabilities import as_forecasts, check_chances
-from bayescm.evidence.scored.rescored import one_vs_rest
-from bayescm.evidence.scored.rescored import top_label as highest
+from bayescm.direct.dirichlet_calibration import dirichlet_calibration
+from bayescm.evidence.scores import as_forecasts, check_chances, one_vs_rest
+from bayescm.evidence.scores import top_label as highest
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed, fail
 

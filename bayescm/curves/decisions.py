@@ -29,9 +29,8 @@ from bayescm.direct.scores import arrays
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import align, make_counts
 from bayescm.evidence.labels import numbered
-from bayescm.evidence.scored.probabilities import check_chances
-from bayescm.evidence.scored.rescored import at_prevalence
-from bayescm.evidence.scored.slices import check_one_sample
+from bayescm.evidence.scores import at_prevalence, check_chances
+from bayescm.evidence.slices import check_one_sample
 from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
 
 _BENEFIT_THRESHOLDS = np.arange(1, 100) / 100

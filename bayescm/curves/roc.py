@@ -16,14 +16,12 @@ import xarray as xr
 
 from bayescm.direct.binormal import binormal
 from bayescm.direct.roc import curve
-from bayescm.direct.roc.curve import Curve, lowest, on_the_axes
-from bayescm.direct.roc.empirical import empirical
-from bayescm.direct.roc.micro import micro
+from bayescm.direct.roc.curve import Curve, empirical, lowest, on_the_axes
 from bayescm.direct.roc.prevalence import known_prevalence
 from bayescm.direct.roc.slots import View
-from bayescm.direct.scores import arrays, scores
-from bayescm.evidence.scored.scores import as_scores
-from bayescm.evidence.scored.slices import slice_name
+from bayescm.direct.scores import arrays, micro, scores
+from bayescm.evidence.scores import as_scores
+from bayescm.evidence.slices import slice_name
 from bayescm.validate import check_choice, check_prob, check_seed, check_whole, fail
 
 _RESOLUTION = 256  # blocks, where the examples make more slots

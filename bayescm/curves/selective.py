@@ -5,11 +5,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.curves import drawing
-from bayescm.curves.bands import band
-from bayescm.evidence.scores import as_scores
 from bayescm.curves.roc import NUMBER_DRAWS, band
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.validate import check_prob, check_seed, fail
 
 _PLACES = 200  # thresholds at most

@@ -16,9 +16,8 @@ from bayescm.curves.draws import interval_of
 from bayescm.curves.roc import CURVE_DRAWS, NUMBER_DRAWS, band, draw_curves, observed_curves
 from bayescm.direct.roc.curve import Curve, cells_at
 from bayescm.direct.roc.slots import View
-from bayescm.evidence.scores import as_scores
 from bayescm.evidence.outcomes import from_classifiers
-from bayescm.evidence.scored.scores import as_scores
+from bayescm.evidence.scores import as_scores
 from bayescm.measures.labelled import one_number, several
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 

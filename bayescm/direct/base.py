@@ -14,12 +14,6 @@ import numpy as np
 import xarray as xr
 
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.counts import CELLS, classes
-from bayescm.measures.measure import average, by_class
-from bayescm.measures.next_tables import next_counts, one_of
-from bayescm.validate import fail
-from collections.abc import Hashable, Sequence
-from bayescm.evidence.counts import abstains, align, as_counts, by_labels, is_outcomes, make_counts
 from bayescm.evidence.counts import (
     CELLS,
     abstains,
@@ -32,7 +26,7 @@ from bayescm.evidence.counts import (
 )
 from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.outcomes import counts_of
-from bayescm.measures.kernel import average, by_class
+from bayescm.measures.measure import average, by_class
 from bayescm.measures.next_tables import next_counts, one_of
 from bayescm.validate import check_counts, fail
 

@@ -55,12 +55,9 @@ from bayescm.direct.forecasts import OfForecasts, draw_shares, grouped, said_of_
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scores import as_probabilities
-from bayescm.measures.measure import Curved
-from bayescm.measures.probabilities import Forecasts, log_odds
-from bayescm.evidence.scored.probabilities import as_probabilities
 from bayescm.inference import laplace
-from bayescm.measures.forecasts import Forecasts, in_blocks, log_odds
-from bayescm.measures.forms import Curved
+from bayescm.measures.measure import Curved
+from bayescm.measures.probabilities import Forecasts, in_blocks, log_odds
 from bayescm.validate import fail
 
 # Prior standard deviations: of the level and of the slope per standard deviation of the forecasts'

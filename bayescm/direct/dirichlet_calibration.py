@@ -38,11 +38,8 @@ from bayescm.direct.calibration import Calibration, least
 from bayescm.direct.forecasts import OfForecasts, draw_gammas, said_of_exact
 from bayescm.direct.roc.prevalence import class_weights
 from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
-from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
-from bayescm.evidence.scored.probabilities import as_forecasts
-from bayescm.evidence.scored.rescored import one_vs_rest, top_label
 from bayescm.inference import laplace
-from bayescm.measures.forecasts import ClassForecasts, Forecasts, log_odds
+from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
 from bayescm.validate import fail
 
 # Prior standard deviations: of the levels, of the slope, and of the scale (half-normal).

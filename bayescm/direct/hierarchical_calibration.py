@@ -36,16 +36,14 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit, logit, logsumexp
 
-from bayescm.direct.probabilities.site_forecasts import SiteForecasts
-from bayescm.evidence.scores import as_sites
 from bayescm.direct.base import Frame
 from bayescm.direct.calibration import LEVEL, SLOPE
 from bayescm.direct.forecasts import OfForecasts, draw_shares, neighbours, said_of_exact
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.scored.probabilities import as_sites
+from bayescm.evidence.scores import as_sites
 from bayescm.inference.laplace import systematic
-from bayescm.measures.forecasts import Forecasts, log_odds
-from bayescm.measures.forms import Curved
+from bayescm.measures.measure import Curved
+from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.validate import fail
 
 # Prior scales of the standard deviations of level and slope between sites (half-normal).

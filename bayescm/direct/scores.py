@@ -19,12 +19,9 @@ from bayescm.direct.roc import slots
 from bayescm.direct.roc.curve import Curve
 from bayescm.direct.roc.prevalence import class_weights, prevalence_distribution
 from bayescm.distributions import dirichlet
-from bayescm.distributions.integrals.near_beta import NearBeta
+from bayescm.distributions.integrals.near_beta import NearBeta, beta_of, excess
 from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import check_one_sample
-from bayescm.distributions.integrals.near_beta import NearBeta, beta_of, excess
-from bayescm.evidence.scored.scores import as_scores
-from bayescm.evidence.scored.slices import check_one_sample
 from bayescm.validate import fail
 
 # Gammas held at once: 160 MB.

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import obvious
-from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text
+from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, obvious
 from bayescm.validate import check_row_order, fail, suggest
 
 FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones

@@ -8,22 +8,15 @@ from typing import Any
 import xarray as xr
 
 from bayescm import direct
-from bayescm.direct.arguments import shares_of
-from bayescm.direct.base import Posterior
-from bayescm.direct.folds.correlated_t import CorrelatedT
-from bayescm.direct.probabilities.folds import FoldForecasts
-from bayescm.evidence.attempts import as_attempts, is_attempts
 from bayescm.direct.base import Posterior, shares_of
 from bayescm.direct.correlated_t import CorrelatedT
 from bayescm.direct.fold_forecasts import FoldForecasts
+from bayescm.evidence.attempts import as_attempts, is_attempts
 from bayescm.evidence.counts import align, as_counts, is_outcomes
 from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
 from bayescm.evidence.raters import as_ratings
 from bayescm.evidence.results import as_results, is_results
 from bayescm.evidence.scores import as_scores
-from bayescm.evidence.scored.attempts import as_attempts, is_attempts
-from bayescm.evidence.scored.results import as_results, is_results
-from bayescm.evidence.scored.scores import as_scores
 from bayescm.fitting.fitted import Fitted
 from bayescm.measures.trees import told
 from bayescm.validate import check_keywords, fail, suggest

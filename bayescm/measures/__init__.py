@@ -11,16 +11,8 @@ True
 """
 
 from bayescm.measures import catalogue
-from bayescm.measures.catalogue import (
-    Measure,
-    cost,
-    fbeta,
-    measure,
-    names,
-    one_vs_rest,
-    resolve,
-    tversky,
-)
+from bayescm.measures.catalogue import cost, fbeta, measure, names, one_vs_rest, resolve, tversky
+from bayescm.measures.measure import Measure
 from bayescm.measures.over_folds import fold_macro, fold_micro
 
 __all__ = [

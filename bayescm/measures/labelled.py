@@ -17,8 +17,8 @@ from bayescm.evidence.counts import (
     with_shares,
 )
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.measures.catalogue import Measure, among, names, resolve
-from bayescm.measures.measure import bound, with_abstentions
+from bayescm.measures.catalogue import among, names, resolve
+from bayescm.measures.measure import Measure, bound, with_abstentions
 from bayescm.measures.trees import cells_of, extra_dims, group_of, predicted_of, told, variable_of
 from bayescm.validate import fail, suggest
 

@@ -23,7 +23,6 @@ from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.direct.partly_labelled import PartlyLabelled, partly_labelled
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import said_of
-from bayescm.evidence.judged.partly_labelled import said_of
 from bayescm.fitting.route import posterior_of
 from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.validate import check_prob, check_seed, check_whole, fail

@@ -7,15 +7,12 @@ import numpy as np
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.answers.asking import ASKED
-from bayescm.evidence.attempts import is_attempts
 from bayescm.answers.interval import ASKED
+from bayescm.evidence.attempts import is_attempts
 from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers
 from bayescm.evidence.results import is_results
-from bayescm.evidence.scored.attempts import is_attempts
-from bayescm.evidence.scored.results import is_results
 from bayescm.fitting.route import default_model, members_of, posterior_of
 from bayescm.planning.labels import labels_worth
 from bayescm.reporting import cautions, figures, methods, sections

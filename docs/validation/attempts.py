@@ -12,7 +12,6 @@ from scipy.special import ndtr
 from scipy.stats import beta
 
 from bayescm.evidence.attempts import from_attempts
-from bayescm.evidence.scored.attempts import from_attempts
 from bayescm.fitting.route import posterior_of
 from bayescm.measures.attempts import Rates
 from bayescm.measures.catalogue import resolve

@@ -10,11 +10,8 @@ from scipy.special import ndtri
 
 from bayescm.answers.best import best
 from bayescm.answers.interval import interval
-from bayescm.answers.learners.best import best
-from bayescm.answers.ranking.ranks import ranks
-from bayescm.evidence.counts import from_matrix
 from bayescm.answers.ranks import ranks
-from bayescm.evidence.matrices import from_matrix
+from bayescm.evidence.counts import from_matrix
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.results import from_results
 from bayescm.measures.catalogue import resolve

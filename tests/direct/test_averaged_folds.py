@@ -4,10 +4,10 @@ from reference_cases import cases, folded_cells
 
 import bayescm as bcm
 from bayescm.direct import averaged_folds, dirichlet_multinomial
-from bayescm.direct.averaged_folds import average_draws
 from bayescm.distributions.beta import F1, Beta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.measures import resolve
+from bayescm.measures.labelled import average_draws
 
 RNG = np.random.default_rng(3)
 CELLS = RNG.integers(4, 12, (2, 6, 2, 2))

@@ -8,7 +8,8 @@ from reference_cases import cases
 from scipy import special, stats
 
 from bayescm.distributions import incomplete
-from bayescm.distributions.beta import F1, FLAT, INTERIOR, NOT_UNIMODAL, U_SHAPED, Beta
+from bayescm.distributions.beta import F1, Beta
+from bayescm.distributions.hdi import FLAT, INTERIOR, NOT_UNIMODAL, U_SHAPED
 
 KINDS = {"interior": INTERIOR, "flat": FLAT, "U-shaped": U_SHAPED}
 shapes = st.one_of(

@@ -18,8 +18,6 @@ from bayescm.evidence import (
     positive,
 )
 from bayescm.evidence.counts import with_design
-from bayescm.posterior.route import default_model
-from bayescm.evidence.folds import with_design
 from bayescm.fitting.route import default_model
 
 distributions = settings(deadline=None, derandomize=True, max_examples=50)
