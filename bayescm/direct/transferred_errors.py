@@ -17,15 +17,153 @@ from functools import cached_property
 
 import numpy as np
 import xarray as xr
-from scipy.special import log_softmax, softmax, xlogy
+from scipy.special import gammaln, log_softmax, softmax, xlogy
 
 from bayescm.direct.base import labelled
 from bayescm.direct.groups.importance import Weighted, explore
-from bayescm.direct.strata.allocations import MOST, Allocations
-from bayescm.direct.strata.chains import in_turn
 from bayescm.direct.strata.tables import Strata
 from bayescm.evidence.counts import CELLS, is_outcomes
 from bayescm.validate import check_counts, fail
+
+# Two classes: exact draws. Given how many unlabelled examples of each stratum are of the second
+# class, prevalence and error rates have Dirichlet posteriors. Those numbers have a distribution
+# that is a product over the strata, but for a factor of their sum; so their sum has its
+# distribution by convolution, and they are drawn backwards from it. Where nobody has labelled an
+# example of a stratum, either class may own it: a posterior with two modes, which points around one
+# of them would miss.
+
+MOST = 10_000  # examples; the convolution grows with their square
+
+
+@dataclass(frozen=True, eq=False)
+class Allocations:
+    """
+    The posterior of one table of labelled examples and the unlabelled ones of each stratum.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (2, K)
+        Labelled examples of each class and stratum, with the prior's pseudo-counts.
+    rest : ndarray of int, shape (K,)
+        Unlabelled ones.
+    """
+
+    weights: np.ndarray
+    rest: np.ndarray
+
+    @cached_property
+    def _logs(self):
+        """Return for each stratum the log of the factor of 0, 1, ... examples of the second."""
+        found = []
+        for none, some, many in zip(*self.weights, self.rest, strict=True):
+            place = np.arange(many + 1)
+            ways = -gammaln(place + 1) - gammaln(many - place + 1)
+            found.append(ways + gammaln(some + place) + gammaln(none + many - place))
+        return found
+
+    @cached_property
+    def _of_sum(self):
+        """Return the log of the factor of the sum."""
+        place, many = np.arange(self.rest.sum() + 1), self.rest.sum()
+        none, some = self.weights.sum(-1)
+        ways = gammaln(1 + place) + gammaln(1 + many - place)
+        return ways - gammaln(some + place) - gammaln(none + many - place)
+
+    @cached_property
+    def _convolved(self):
+        """Return the logs of the products up to each stratum, and the mass of the sum."""
+        products = [self._logs[0]]
+        for each in self._logs[1:]:
+            products.append(_convolve(products[-1], each))
+        return products, _scaled(products[-1] + self._of_sum)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draw shares of the classes (size, 2) and rates of the strata in each (size, 2, K)."""
+        second = self._second(size, rng)
+        counts = np.stack([self.rest - second, second], axis=1)
+        shares = rng.standard_gamma(1.0 + counts.sum(-1))
+        rates = np.maximum(rng.standard_gamma(self.weights + counts), 1e-300)
+        return shares / shares.sum(-1, keepdims=True), rates / rates.sum(-1, keepdims=True)
+
+    def _second(self, size, rng):
+        """Draw how many of each stratum are of the second class, (size, K)."""
+        factors, (products, mass) = self._logs, self._convolved
+        left = rng.choice(len(mass), size, p=mass / mass.sum())
+        found = np.zeros((size, len(factors)), int)
+        for place in range(len(factors) - 1, 0, -1):
+            for total in np.unique(left):
+                here = left == total
+                first = max(0, total - len(products[place - 1]) + 1)
+                own = np.arange(first, min(total, len(factors[place]) - 1) + 1)
+                chances = _scaled(factors[place][own] + products[place - 1][total - own])
+                found[here, place] = rng.choice(own, here.sum(), p=chances / chances.sum())
+            left = left - found[:, place]
+        found[:, 0] = left
+        return found
+
+
+def _convolve(one, two):
+    """Return the convolution in logs: the factors run over more than numbers can hold."""
+    long, short = (one, two) if len(one) >= len(two) else (two, one)
+    found = np.full(len(one) + len(two) - 1, -np.inf)
+    for place, each in enumerate(short):
+        part = found[place : place + len(long)]
+        np.logaddexp(part, long + each, out=part)
+    return found
+
+
+def _scaled(logs):
+    return np.exp(logs - logs.max())
+
+
+# More classes: Gibbs sampling of the classes of unlabelled examples and of the error rates, by many
+# chains.
+
+_CHAINS, _LEAST, _MOST, _THIN = 400, 100, 2000, 10
+
+
+def in_turn(
+    weights: np.ndarray, rest: np.ndarray, size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """
+    Return draws of shares (size, C) and rates (size, C, K), and how much the chains remember.
+
+    Every chain begins with rates that the labels alone allow and with any shares. What it remembers
+    is the correlation, over the chains, of the shares halfway and when the first are kept.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (C, K)
+        Labelled examples of each class by stratum, and pseudo-counts.
+    rest : ndarray of int, shape (K,)
+        The unlabelled ones of each stratum.
+    size : int
+    rng : Generator
+    """
+    burn = int(np.clip(20 * rest.sum() / weights.sum(), _LEAST, _MOST))
+    rates = _shares(np.broadcast_to(weights, (_CHAINS, *weights.shape)), rng)
+    shares = _shares(np.ones((_CHAINS, len(weights))), rng)
+    kept, halfway = [], shares
+    for sweep in range(burn + -(-size // _CHAINS) * _THIN):
+        joint = shares[:, None] * rates.swapaxes(1, 2) + 1e-300
+        own = rng.multinomial(rest, joint / joint.sum(-1, keepdims=True)).swapaxes(1, 2)
+        rates, shares = _shares(weights + own, rng), _shares(1 + own.sum(-1), rng)
+        if sweep == burn // 2:
+            halfway = shares
+        if sweep >= burn and (sweep - burn) % _THIN == 0:
+            kept.append((shares, rates))
+    order = rng.permutation(len(kept) * _CHAINS)[:size]
+    first, both = kept[0][0], [np.concatenate(each)[order] for each in zip(*kept, strict=True)]
+    remembered = max(np.corrcoef(*each)[0, 1] for each in zip(halfway.T, first.T, strict=True))
+    return both[0], both[1], float(remembered)
+
+
+def _shares(weights, rng):
+    drawn = rng.standard_gamma(weights) + 1e-300
+    return drawn / drawn.sum(-1, keepdims=True)
+
+
+# The posterior, by one of these or by importance sampling.
 
 _FEW, _FAR, _STEPS = 300.0, 15.0, 500
 _REMEMBERED = 0.25  # more is not chance, of 400 chains

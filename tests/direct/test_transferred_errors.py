@@ -8,8 +8,7 @@ from scipy.special import gammaln
 
 import bayescm as bcm
 from bayescm import direct, models
-from bayescm.direct.strata.allocations import Allocations
-from bayescm.direct.strata.chains import in_turn
+from bayescm.direct.transferred_errors import Allocations, in_turn
 
 COUNTS = bcm.evidence.from_partly_labelled_counts([[90, 10], [20, 80]], [750, 250])
 COUNTS = COUNTS.assign_coords(transfer="errors")
