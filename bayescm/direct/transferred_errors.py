@@ -19,10 +19,10 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammaln, log_softmax, softmax, xlogy
 
-from bayescm.direct.base import labelled
-from bayescm.direct.groups.importance import Weighted, explore
-from bayescm.direct.strata.tables import Strata
+from bayescm.direct.arguments import labelled
+from bayescm.direct.strata import Strata
 from bayescm.evidence.counts import CELLS, is_outcomes
+from bayescm.inference.importance import Weighted, explore
 from bayescm.validate import check_counts, fail
 
 # Two classes: exact draws. Given how many unlabelled examples of each stratum are of the second

@@ -9,7 +9,7 @@ from monte_carlo import assert_same_distribution
 from scipy.special import gammaln
 
 import bayescm as bcm
-from bayescm.direct.shares import NARROW, SUPPORT, WIDE, of_items
+from bayescm.direct.repeated_items import NARROW, SUPPORT, WIDE, of_items
 from bayescm.measures import resolve
 from bayescm.measures.attempts import Rates
 

@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, logit
 
-from bayescm.direct.groups.importance import Weighted, explore
 from bayescm.direct.groups.random_effects import Block
+from bayescm.inference.importance import Weighted, explore
 
 _FREEDOM = 12
 _ROUGH, _SCALES, _SIZE = 150, 500, 4000

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from bayescm.direct.groups.importance import Weighted
 from bayescm.distributions import dirichlet
+from bayescm.inference.importance import Weighted
 
 _SIZE = 6000
 

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln, expit, logit, ndtr, ndtri, xlogy
 
-from bayescm.direct.groups.effects_out import averaged, normal_rule
+from bayescm.inference.adaptive_gauss_hermite import averaged, normal_rule
 
 # Steps of the logits, the second in standard errors of the best known group, and how far they go
 # beyond the groups. The narrowest curve that is summed is .93 steps wide: an error of 8e-8.

@@ -11,8 +11,14 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.special import betaln, logit
 
-from bayescm.direct.groups.effects_out import Fitted, averaged, integrated, log_binomial, share
-from bayescm.direct.groups.importance import Weighted, explore
+from bayescm.inference.adaptive_gauss_hermite import (
+    Fitted,
+    averaged,
+    integrated,
+    log_binomial,
+    share,
+)
+from bayescm.inference.importance import Weighted, explore
 
 # Nodes for each effect. Four do but where a rate was seen as 0 or 1; there five do where so many
 # groups together tell the parameters; three tell where the posterior is.

@@ -1,4 +1,5 @@
-"""The likelihood of groups' rates, their effects integrated out by adaptive Gauss-Hermite sums.
+"""
+The likelihood of groups' rates, their effects integrated out by adaptive Gauss-Hermite sums.
 
 Arrays are small enough for the cache, and no logarithm is taken twice: the logit of the first of
 two rates depends on one effect alone, and the odds of the second are a product of what each of the
