@@ -7,7 +7,7 @@ from many_data_sets import accuracies
 from scipy import stats
 
 import bayescm as bcm
-from bayescm.direct.groups.pair import Pair
+from bayescm.direct.hierarchical_differences import Pair
 
 RNG = np.random.default_rng(8)
 LEVELS = {"a": 0.80, "b": 0.83, "c": 0.70}

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 import bayescm as bcm
 from bayescm import direct, models
-from bayescm.direct.groups.smooth import curve_of
+from bayescm.direct.crossed_groups import curve_of
 from bayescm.measures import resolve
 
 AGES = np.arange(25, 85, 10)
