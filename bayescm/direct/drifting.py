@@ -2,7 +2,7 @@
 The deterministic sibling of `bayescm.models.drifting`: a lattice filter and smoother.
 
 Given the tables, prevalence, recall and specificity are three independent random walks
-(`direct.series.walk`). A measure has a distribution at every step. Draws are independent from step
+(`bayescm.inference.random_walk`). A measure has a distribution at every step. Draws are independent from step
 to step, each from its own posterior, but where steps are compared: these are of whole paths.
 """
 
@@ -16,12 +16,12 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.direct.base import LARGE_DRAWS, Posterior, labelled, prior_of
-from bayescm.direct.series.lattice import Lattice, joined
-from bayescm.direct.series.walk import Walk
+from bayescm.direct.arguments import labelled, prior_of
+from bayescm.direct.base import LARGE_DRAWS, Posterior
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.lookup import distribution_of_rates
 from bayescm.evidence.folds import check_series
+from bayescm.inference.random_walk import Lattice, Walk, joined
 from bayescm.validate import fail
 
 DRIFT = 0.2  # as in the model, where it is explained

@@ -8,9 +8,8 @@ from scipy import special, stats
 
 import bayescm as bcm
 from bayescm import direct
-from bayescm.direct.series.lattice import halved
-from bayescm.direct.series.walk import Walk
 from bayescm.distributions.beta import Beta
+from bayescm.inference.random_walk import Walk, halved
 from bayescm.measures import resolve
 
 TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
@@ -121,7 +120,7 @@ def test_windows_leave_nothing_out(shape, monkeypatch):
     np.testing.assert_allclose(ours._whole[-1].log_weights, whole[1].log_weights, atol=1e-6)
     sizes = [each.right - each.left for each in ours._whole[-1]._forward[0]]
     assert min(sizes) < (0.7 if shape == "walks" else 1.01) * len(ours._whole[-1].lattice)
-    monkeypatch.setattr("bayescm.direct.series.passes._KEPT", 0)  # all worked out again
+    monkeypatch.setattr("bayescm.inference.random_walk._KEPT", 0)  # all worked out again
     again = walk(hits, trials).smoothed()
     # They are kept in single precision.
     np.testing.assert_allclose(again.masses, found[1].masses, rtol=1e-4, atol=1e-9)

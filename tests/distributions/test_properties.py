@@ -5,7 +5,6 @@ import pytest
 from scipy import special, stats
 
 from bayescm.direct import dirichlet_multinomial
-from bayescm.direct.series.lattice import Lattice
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, Stack
 from bayescm.distributions.beta import F1, Beta, PointMass
@@ -15,6 +14,7 @@ from bayescm.distributions.hdi import FLAT, INTERIOR, LOWER, NOT_UNIMODAL, ONE_I
 from bayescm.distributions.integrals.near_beta import NearBeta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.distributions.paired import discordant
+from bayescm.inference.random_walk import Lattice
 from bayescm.measures import resolve
 
 LEVELS = np.array([0.001, 0.1, 0.5, 0.8, 0.999])

@@ -1,1 +1,0 @@
-"""What the sibling of the model of drifting rates works with."""
