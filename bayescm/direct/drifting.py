@@ -2,8 +2,9 @@
 The deterministic sibling of `bayescm.models.drifting`: a lattice filter and smoother.
 
 Given the tables, prevalence, recall and specificity are three independent random walks
-(`bayescm.inference.random_walk`). A measure has a distribution at every step. Draws are independent from step
-to step, each from its own posterior, but where steps are compared: these are of whole paths.
+(`bayescm.inference.random_walk`). A measure has a distribution at every step. Draws are independent
+from step to step, each from its own posterior, but where steps are compared: these are of whole
+paths.
 """
 
 from collections.abc import Mapping, Sequence
