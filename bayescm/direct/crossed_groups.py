@@ -10,8 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
-from bayescm.direct.arguments import class_shares, labelled, prior_of, shares_of
-from bayescm.direct.base import FINITE_DRAWS, Posterior
+from bayescm.direct.base import FINITE_DRAWS, Posterior, class_shares, labelled, prior_of, shares_of
 from bayescm.direct.groups.random_effects import Block
 from bayescm.evidence.counts import is_outcomes
 from bayescm.inference.importance import Weighted, explore

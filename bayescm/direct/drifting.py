@@ -17,8 +17,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.direct.arguments import labelled, prior_of
-from bayescm.direct.base import LARGE_DRAWS, Posterior
+from bayescm.direct.base import LARGE_DRAWS, Posterior, labelled, prior_of
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.lookup import distribution_of_rates
 from bayescm.evidence.folds import check_series

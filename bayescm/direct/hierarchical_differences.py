@@ -15,8 +15,7 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from bayescm.direct.base import Posterior
-from bayescm.direct.frames import Frame
+from bayescm.direct.base import Frame, Posterior
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 from bayescm.evidence.results import as_results
 from bayescm.measures.catalogue import is_loss, own

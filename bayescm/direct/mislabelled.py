@@ -15,13 +15,11 @@ import numpy as np
 import xarray as xr
 from scipy.special import betainc, betaincinv, betaln, expit, logit, xlogy
 
-from bayescm.direct.arguments import labelled, prior_of
+from bayescm.direct.base import labelled, prior_of
 from bayescm.direct.strata import Strata
 from bayescm.distributions import dirichlet
-from bayescm.evidence.counts import abstains, is_outcomes
-from bayescm.evidence.joint_cells import arrays
-from bayescm.evidence.matrices import known_shares
-from bayescm.evidence.outcomes import as_outcomes, tables_of
+from bayescm.evidence.counts import abstains, is_outcomes, known_shares
+from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.inference.importance import explore
 from bayescm.validate import fail, suggest
 

@@ -25,7 +25,7 @@ from scipy.special import expit, log_expit, log_ndtr, logsumexp, ndtri, xlogy
 from bayescm.direct.base import Posterior
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS
-from bayescm.evidence.judged.raters import FEW_GOLD, as_ratings
+from bayescm.evidence.raters import FEW_GOLD, as_ratings
 from bayescm.inference.importance import Weighted, explore
 from bayescm.validate import fail
 

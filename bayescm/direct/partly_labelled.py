@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
-from bayescm.direct.arguments import labelled
+from bayescm.direct.base import labelled
 from bayescm.direct.strata import Strata
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, abstains, is_outcomes

@@ -42,12 +42,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import Posterior
-from bayescm.direct.frames import Frame
+from bayescm.direct.base import Frame, Posterior
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.scored.attempts import as_attempts
+from bayescm.evidence.attempts import as_attempts
 from bayescm.measures.attempts import Rates, Wrong
-from bayescm.measures.forms import Repeated
+from bayescm.measures.measure import Repeated
 from bayescm.validate import fail
 
 # The mixture, its Gibbs sampler and its mode.

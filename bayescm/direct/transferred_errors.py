@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import gammaln, log_softmax, softmax, xlogy
 
-from bayescm.direct.arguments import labelled
+from bayescm.direct.base import labelled
 from bayescm.direct.strata import Strata
 from bayescm.evidence.counts import CELLS, is_outcomes
 from bayescm.inference.importance import Weighted, explore

@@ -13,8 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.direct.repeated_items import Mixture, RepeatedItems, repeated_items
-from bayescm.evidence.scored.attempts import from_attempts
-from bayescm.measures.forms import Repeated
+from bayescm.evidence.attempts import from_attempts
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
