@@ -62,7 +62,7 @@ def interval(
     **keywords
         ``model``, ``of`` (the estimand), ``n``, ``draws``, ``random_seed`` and ``positive``;
         ``accuracy``, the numerical error of a bound that is good enough (1e-6, and 1e-3 for more
-        than 10,000 matrices); and the model's own keywords, such as ``concentration=0.5``.
+        than 1,000 matrices); and the model's own keywords, such as ``concentration=0.5``.
 
     Returns
     -------
@@ -537,7 +537,7 @@ def distributions_of(
         Seed of the draws.
     accuracy : float, optional
         The numerical error that is good enough for the bound of an interval by quadrature (in parts
-        of it where it is above 1): by default 1e-6, and 1e-3 for more than 10,000 matrices.
+        of it where it is above 1): by default 1e-6, and 1e-3 for more than 1,000 matrices.
     **keywords
         The model's own, and ``positive``: the positive class, where the evidence does not know it
         or another one is meant.

@@ -47,15 +47,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.distributions.base import Distribution, held
+from bayescm.distributions.base import MANY, Distribution, default_accuracy, held
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, Link, both_ends
 from bayescm.distributions.incomplete import Share, log_odds, near_log_odds
 from bayescm.distributions.integrals.ladder import Parts
 from bayescm.distributions.integrals.rungs import Rungs
 
-_MANY = 10_000  # distributions from which on a coarser accuracy is the default
-_ACCURACY = {False: 1e-6, True: 1e-3}
 _ROUGH = 1e-4  # an accuracy from which on a coarser lattice is tried first
 _POINTS, _MOST_POINTS = 2**18, 2**21  # of a lattice: of several rows at a time; of one row
 
@@ -84,7 +82,7 @@ class FunctionOfShares(Distribution):
         lattice.
     accuracy : float, optional
         The numerical error of a bound that is good enough, in parts of the length of the interval
-        or, where that is less, of ``max(1, bound)``; by default 1e-6, and 1e-3 for more than 10,000
+        or, where that is less, of ``max(1, bound)``; by default 1e-6, and 1e-3 for more than 1,000
         distributions.
 
     Examples
@@ -129,7 +127,7 @@ class FunctionOfShares(Distribution):
 
     @property
     def _tolerance(self):
-        return self.accuracy or _ACCURACY[self._size > _MANY]
+        return self.accuracy or default_accuracy(self._size)
 
     def cdf(self, x: ArrayLike) -> np.ndarray:
         return self._elementwise(lambda rows, x: rows.probabilities(x)[0], x)
@@ -198,11 +196,11 @@ class FunctionOfShares(Distribution):
 
     def _rows(self) -> "Iterator[_Rows]":
         """Yield some members at a time; where they are few, the same ones, which remember."""
-        if self._size <= _MANY:
+        if self._size <= MANY:
             yield self._all
             return
-        for start in range(0, self._size, _MANY):
-            part = self.take(np.arange(start, min(start + _MANY, self._size)))
+        for start in range(0, self._size, MANY):
+            part = self.take(np.arange(start, min(start + MANY, self._size)))
             yield _Rows(replace(part, accuracy=self._tolerance), many=True)
 
     @cached_property

@@ -130,6 +130,7 @@ def intervals(
     of: str = "parameter",
     n: int | None = None,
     random_seed: int = 0,
+    accuracy: float | None = None,
 ) -> xr.Dataset:
     """
     Return posterior intervals of measures at a state, for all its members at once.
@@ -147,6 +148,8 @@ def intervals(
         Size of the next test set; by default that of the evidence in force.
     random_seed : int, default 0
         For measures without a direct distribution.
+    accuracy : float, optional
+        The numerical error of a bound that is good enough, as of `bayescm.interval`.
 
     Returns
     -------
@@ -167,6 +170,8 @@ def intervals(
     found, of = wanted(posterior, measures, of)
     known, answers = {"of": of, "n": check_size(n, of), "random_seed": random_seed}, {}
     for measure, distribution in zip(found, known_or_drawn(posterior, found, **known), strict=True):
+        if accuracy is not None:
+            distribution = distribution.to(accuracy)
         ends = getattr(distribution, kind)(prob)
         dims = [*counts.dims[:-2], *(["class"] if ends.ndim == counts.ndim else []), "bound"]
         answers[measure.__name__] = dims, ends

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from bayescm.distributions.base import Distribution
+from bayescm.distributions.base import Distribution, default_accuracy
 from bayescm.distributions.batches import InTurn
 from bayescm.distributions.beta import F1, Beta
 from bayescm.distributions.integrals.near_beta import NearBeta, excess
 
-_MANY = 10_000  # distributions from which on a coarser accuracy is the default
-_ACCURACY = {False: 1e-6, True: 1e-3}
 _FIFTH, _SIXTH = 2.6 / 120, 8.5 / 720
 _SCORE = 1.96  # of the bounds whose error decides
 
@@ -107,7 +105,7 @@ class Guarded(InTurn):
     least : float
         The error that is good enough in any case, in standard deviations: that of the draws.
     accuracy : float, optional
-        The error of a bound that is good enough; by default 1e-6, and 1e-3 for more than 10,000.
+        The error of a bound that is good enough; by default 1e-6, and 1e-3 for more than 1,000.
     """
 
     fast: NearBeta
@@ -133,7 +131,7 @@ class Guarded(InTurn):
     @cached_property
     def good(self) -> np.ndarray:
         """Whether the moments are enough, (size of the flat batch,)."""
-        accuracy = self.accuracy or _ACCURACY[np.size(self.fast.center) > _MANY]
+        accuracy = self.accuracy or default_accuracy(np.size(self.fast.center))
         ends = np.stack([self.fast.error_of(score) for score in (-_SCORE, _SCORE)])
         most = np.maximum(accuracy, self.least * self.fast.sd())
         return np.ravel((ends <= most).all(0))
