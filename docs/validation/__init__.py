@@ -3,8 +3,9 @@ The simulations behind the package's own tables of coverage, one file for each t
 
 ``python docs/validation NAME [--table T] [--case C] [--seed S] [--replications R]`` runs an
 experiment and writes its table to ``docs/results/NAME.csv``, or ``NAME_T.csv`` where a name has
-several tables. Each file ends with ``EXPERIMENTS``, what it declares by `Experiment` and `Repeated`
-of `bayescm.simulation`.
+several tables. The table of a single case is printed, and written only with ``--out FOLDER``. Each
+file ends with ``EXPERIMENTS``, what it declares by `Experiment` and `Repeated` of
+`bayescm.simulation`.
 """
 
 import os
