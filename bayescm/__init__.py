@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 # takes milliseconds, and what answers directly never loads PyMC.
 _load, __dir__, __all__ = attach_stub(__name__, __file__)
 # Modules for those who write models and measures: importable, and not listed.
-_UNLISTED = ("direct", "distributions", "evidence", "simulation")
+_UNLISTED = ("posteriors", "distributions", "evidence", "simulation")
 
 
 def __getattr__(name):

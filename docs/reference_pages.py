@@ -31,7 +31,7 @@ PACKAGES += ("sklearn", "mlflow", "papers")
 # Modules that have a page as a whole: what is in them is for writing models and simulations.
 MODULES = {
     "evidence.splits": "Splitters",
-    "direct": "Direct siblings",
+    "posteriors": "Direct posteriors",
     "distributions": "Distributions",
     "simulation": "Simulation",
 }

@@ -71,7 +71,7 @@ def test_a_name_that_is_not_at_the_top_says_where_it_is(name, place):
 
 
 def test_modules_for_writers_of_models_are_there_and_not_listed():
-    for name in ("direct", "distributions", "evidence", "simulation"):
+    for name in ("posteriors", "distributions", "evidence", "simulation"):
         assert getattr(bcm, name) is import_module(f"bayescm.{name}")
         assert name not in bcm.__all__
 

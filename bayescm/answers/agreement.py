@@ -15,10 +15,10 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.summary import summary
-from bayescm.direct.noisy_labels import noisy_labels
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.raters import as_ratings, tabulated
 from bayescm.measures.agreement import AMONG_ALL, EVERY, Labelled
+from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.validate import check_kind, check_prob, check_seed, fail, suggest
 
 _DEFAULT = ("agreement", "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha")

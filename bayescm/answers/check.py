@@ -19,7 +19,7 @@ from bayescm.answers.compare import labelled_draws
 from bayescm.answers.interval import prob_above, wanted
 from bayescm.evidence.counts import CELLS, as_counts, is_outcomes
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.fitting.route import posterior_of
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed, fail, suggest
 

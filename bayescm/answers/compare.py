@@ -20,14 +20,14 @@ import xarray as xr
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import Wanted, check_draws, check_room, check_size, template, wanted
 from bayescm.answers.tables import Intervals
-from bayescm.direct.base import Posterior
 from bayescm.distributions.base import joined
 from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.quadrature import FunctionOfShares
 from bayescm.evidence.counts import as_counts, positive
-from bayescm.fitting.route import comparison_of
+from bayescm.fitting.posterior_for import comparison_of
+from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
@@ -245,7 +245,7 @@ def draw_measures(
     dim : str, default "classifier"
         The dim that will be compared; the name of the dim that the members of a mapping get.
     model : str or callable, optional
-        See `bayescm.interval`; by default that of `fitting.route.comparison_of`.
+        See `bayescm.interval`; by default that of `fitting.posterior_for.comparison_of`.
     draws : int, optional
         Default 50,000 for up to 64 cells (16 classifiers of two classes), 10,000 for more.
     random_seed : int, default 0

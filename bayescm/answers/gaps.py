@@ -13,11 +13,11 @@ import xarray as xr
 
 from bayescm.answers.compare import labelled_draws
 from bayescm.answers.interval import check_draws, wanted
-from bayescm.direct.base import Members, Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
-from bayescm.fitting.route import members_of
+from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.labelled import apply
+from bayescm.posteriors.base import Members, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")

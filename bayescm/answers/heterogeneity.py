@@ -8,9 +8,9 @@ import pandas as pd
 import xarray as xr
 from scipy.special import logit
 
-from bayescm.direct.hierarchical_groups import HierarchicalGroups, hierarchical_groups
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import as_counts
+from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, hierarchical_groups
 from bayescm.validate import (
     check_keywords,
     check_kind,

@@ -19,11 +19,11 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.dask import is_lazy, lazily
-from bayescm.direct.base import Frame, Posterior
 from bayescm.distributions.batches import LazyDraws, find_at_once, together
 from bayescm.distributions.hdi import remark
-from bayescm.fitting.route import posterior_of
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
+from bayescm.posteriors.base import Frame, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 # What is asked of a posterior; other keywords are the model's own.

@@ -16,13 +16,13 @@ import xarray as xr
 from bayescm.answers.dask import in_blocks, is_lazy
 from bayescm.answers.interval import ASKED, answers_of, member_by_member, wanted
 from bayescm.answers.tables import Intervals
-from bayescm.direct.base import Posterior
 from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
 from bayescm.evidence.counts import as_counts, is_outcomes
 from bayescm.evidence.outcomes import matrices_of
-from bayescm.fitting.route import posterior_of
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.defaults import TABULATED, default_measures
+from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_kind, check_prob, fail
 
 COLUMNS = ("point", "mean", "sd", "lower", "upper", "how", "error", "undefined")

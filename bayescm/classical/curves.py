@@ -22,11 +22,11 @@ from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 from bayescm.classical.intervals import proportion
 from bayescm.curves.draws import interval_of, resolve
 from bayescm.curves.roc import labels, points, samples
-from bayescm.direct.roc.curve import Curve
-from bayescm.direct.roc.paired_areas import placement_covariance
-from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import slice_name
+from bayescm.posteriors.roc.curve import Curve
+from bayescm.posteriors.roc.paired_areas import placement_covariance
+from bayescm.posteriors.scores import arrays
 from bayescm.validate import (
     check_choice,
     check_is,

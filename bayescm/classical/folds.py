@@ -25,12 +25,12 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import fdtrc, stdtrit
 
-from bayescm.direct.correlated_t import mean_difference
 from bayescm.distributions.decision import check_rope, decide
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import overlap
 from bayescm.measures.labelled import measure as as_dataset
 from bayescm.measures.over_folds import fill_undefined, fold_values
+from bayescm.posteriors.correlated_t import mean_difference
 from bayescm.validate import (
     check_choice,
     check_prob,

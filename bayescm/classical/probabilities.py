@@ -14,8 +14,8 @@ import xarray as xr
 from scipy.optimize import isotonic_regression
 from scipy.special import chdtrc, ndtr
 
-from bayescm.direct import calibration_bands
 from bayescm.evidence.scores import as_probabilities, check_chances
+from bayescm.posteriors import calibration_bands
 from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _GRID = np.arange(101) / 100

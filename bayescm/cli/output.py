@@ -236,7 +236,7 @@ def facts_of_counts(
     **options: Any,
 ) -> dict[str, Any]:
     """Return what a program needs to know beside the numbers; the prior is not among it."""
-    from bayescm.fitting.route import default_model
+    from bayescm.fitting.posterior_for import default_model
 
     counts = _counts(evidence)
     positive = counts["positive"].item() if "positive" in counts.coords else None
@@ -268,7 +268,7 @@ def _counts(evidence):
     from bayescm.evidence.outcomes import matrices_of
 
     if "votes" in evidence:
-        from bayescm.fitting.route import posterior_of
+        from bayescm.fitting.posterior_for import posterior_of
 
         return posterior_of(evidence).counts.isel(classifier=0, drop=True)
     counts = matrices_of(evidence)

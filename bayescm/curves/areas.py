@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.roc import NUMBER_DRAWS, DrawnCurves, labels, samples
-from bayescm.direct.scores import areas
 from bayescm.distributions.integrals.near_beta import NearBeta
 from bayescm.evidence.scores import as_scores
+from bayescm.posteriors.scores import areas
 from bayescm.validate import check_kind, check_prob
 
 _LEAST = 2.7 / NUMBER_DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations

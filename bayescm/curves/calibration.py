@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.direct.calibration import calibration
-from bayescm.direct.calibration_bands import few_values
-from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.evidence.scores import as_forecasts, check_chances, one_vs_rest
 from bayescm.evidence.scores import top_label as highest
 from bayescm.measures.catalogue import resolve
+from bayescm.posteriors.calibration import calibration
+from bayescm.posteriors.calibration_bands import few_values
+from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
 from bayescm.validate import check_prob, check_seed, fail
 
 __all__ = ["curve", "recalibrated", "test"]

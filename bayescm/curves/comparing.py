@@ -49,7 +49,8 @@ def compare(
     -----
     Curves are drawn jointly: each example has the same weight for all classifiers. Areas are tied
     more closely, by the correlation that the examples show between them
-    (`bayescm.direct.roc.paired_areas`): where DeLong's intervals cover, these are about as long.
+    (`bayescm.posteriors.roc.paired_areas`): where DeLong's intervals cover, these are about as
+    long.
     Either way each classifier keeps the interval it has by itself.
 
     Examples

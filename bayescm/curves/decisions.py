@@ -24,13 +24,13 @@ import xarray as xr
 from bayescm.curves.draws import interval_of
 from bayescm.curves.roc import NUMBER_DRAWS, band
 from bayescm.curves.thresholds import two_classes
-from bayescm.direct.roc.prevalence import class_weights, known_prevalence
-from bayescm.direct.scores import arrays
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import align, make_counts
 from bayescm.evidence.labels import numbered
 from bayescm.evidence.scores import at_prevalence, check_chances
 from bayescm.evidence.slices import check_one_sample
+from bayescm.posteriors.roc.prevalence import class_weights, known_prevalence
+from bayescm.posteriors.scores import arrays
 from bayescm.validate import check_number, check_prob, check_seed, check_whole, fail
 
 _BENEFIT_THRESHOLDS = np.arange(1, 100) / 100

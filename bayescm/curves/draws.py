@@ -8,11 +8,11 @@ import xarray as xr
 
 from bayescm.curves.roc import NUMBER_DRAWS, draw_curves, observed_curves, samples
 from bayescm.curves.tied import tied_areas
-from bayescm.direct.roc import curve
-from bayescm.direct.scores import arrays
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import slice_name
+from bayescm.posteriors.roc import curve
+from bayescm.posteriors.scores import arrays
 from bayescm.validate import check_choice, check_kind, check_prob, fail, suggest
 
 # Blocks that a number needs; the area corrects for what is inside a block, the others do not.
@@ -41,7 +41,7 @@ def number_draws(
         Scores.
     measure : str or callable
         ``"auc"``, ``"average_precision"``, ``"max_f1"``, ``"partial_auc(0.1)"``, or a function of
-        a `bayescm.direct.roc.curve.Curve`.
+        a `bayescm.posteriors.roc.curve.Curve`.
     average, model, draws, random_seed
         See `bayescm.curves.auc`.
 

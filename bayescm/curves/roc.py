@@ -1,7 +1,7 @@
 """
 ROC and precision-recall curves, with bands that hold a whole curve, and the draws they are made of.
 
-A curve is drawn from the posterior of the scores (`bayescm.direct.scores`); each fold or group,
+A curve is drawn from the posterior of the scores (`bayescm.posteriors.scores`); each fold or group,
 classifier and class has its own, those of the same examples from the same draws. A band is
 pointwise, or the hull of the deepest draws, which holds the whole curve.
 """
@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.direct.binormal import binormal
-from bayescm.direct.roc import curve
-from bayescm.direct.roc.curve import Curve, empirical, lowest, on_the_axes
-from bayescm.direct.roc.prevalence import known_prevalence
-from bayescm.direct.roc.slots import View
-from bayescm.direct.scores import arrays, micro, scores
 from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import slice_name
+from bayescm.posteriors.binormal import binormal
+from bayescm.posteriors.roc import curve
+from bayescm.posteriors.roc.curve import Curve, empirical, lowest, on_the_axes
+from bayescm.posteriors.roc.prevalence import known_prevalence
+from bayescm.posteriors.roc.slots import View
+from bayescm.posteriors.scores import arrays, micro, scores
 from bayescm.validate import check_choice, check_prob, check_seed, check_whole, fail
 
 _RESOLUTION = 256  # blocks, where the examples make more slots
@@ -439,7 +439,7 @@ class DrawnCurves(NamedTuple):
         )
 
     def on_the_axes(self) -> tuple[xr.DataArray, xr.DataArray] | None:
-        """Return `direct.roc.curve.on_the_axes` of the curves, where the model has open ends."""
+        """Return the curves `on_the_axes`, where the model has open ends."""
         pairs = zip(self.curves, self.views, strict=bool(self.views))
         found = [on_the_axes(each, view.inner) for each, view in pairs]
         if not found:

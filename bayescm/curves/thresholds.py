@@ -14,11 +14,11 @@ import xarray as xr
 
 from bayescm.curves.draws import interval_of
 from bayescm.curves.roc import CURVE_DRAWS, NUMBER_DRAWS, band, draw_curves, observed_curves
-from bayescm.direct.roc.curve import Curve, cells_at
-from bayescm.direct.roc.slots import View
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.scores import as_scores
 from bayescm.measures.labelled import one_number, several
+from bayescm.posteriors.roc.curve import Curve, cells_at
+from bayescm.posteriors.roc.slots import View
 from bayescm.validate import check_kind, check_prob, check_seed, fail
 
 RESOLUTION = 256

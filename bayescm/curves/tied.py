@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.roc import DrawnCurves, samples
-from bayescm.direct.roc import curve
-from bayescm.direct.roc.paired_areas import couple
-from bayescm.direct.scores import arrays
 from bayescm.evidence.scores import as_scores
+from bayescm.posteriors.roc import curve
+from bayescm.posteriors.roc.paired_areas import couple
+from bayescm.posteriors.scores import arrays
 
 
 def tied_areas(

@@ -87,7 +87,7 @@ class FunctionOfShares(Distribution):
 
     Examples
     --------
-    >>> from bayescm.direct import dirichlet_multinomial
+    >>> from bayescm.posteriors import dirichlet_multinomial
     >>> from bayescm.measures.catalogue import mcc
     >>> posterior = dirichlet_multinomial([[35, 30], [30, 50]], concentration=0)
     >>> distribution = posterior.distribution(mcc)

@@ -11,7 +11,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import CELLS
 from bayescm.fitting import nuts as sampling
-from bayescm.fitting import route, tree
+from bayescm.fitting import posterior_for, tree
 from bayescm.validate import check_choice, check_seed, check_whole, fail
 
 # Numbers in one variable of a tree: 1.6 GB.
@@ -52,7 +52,7 @@ def fit(
         Direct, independent draws, or NUTS; "auto" uses direct draws if there are any.
     direct : callable, optional
         The direct sibling of a model of your own: a function of the same evidence and keywords that
-        returns a `bayescm.direct.base.Posterior`.
+        returns a `bayescm.posteriors.base.Posterior`.
     draws, chains : int
         Posterior draws of each chain, and the number of chains.
     tune : int, default 1000
@@ -109,15 +109,15 @@ def fit(
     """
     check_choice("method", method, ["auto", "direct", "nuts"])
     check_choice("nuts_sampler", nuts_sampler, list(sampling.SAMPLERS))
-    known, function, aligned = route.prepare(evidence, model, keywords)
+    known, function, aligned = posterior_for.prepare(evidence, model, keywords)
     _check_sizes(known, draws=draws, chains=chains, tune=tune)
-    # Models do not validate: the direct sibling judges the keywords for either route.
-    posterior = route.direct_posterior(function, evidence, keywords, direct)
+    # Models do not validate: the direct sibling judges the keywords for either road.
+    posterior = posterior_for.direct_posterior(function, evidence, keywords, direct)
     if posterior is not None and not posterior.fits:
         todo = "ask interval(), compare() or curves of the evidence, which need no tree"
         allowed = "counts of groups, outcomes of one data set, scores of two classes"
         raise fail("no PyMC model of this evidence", dict(known.sizes), allowed, todo)
-    obstacle = route.obstacle(function, keywords, direct)
+    obstacle = posterior_for.obstacle(function, keywords, direct)
     directly, why = _choose(method, obstacle)
     with _untraced(model):
         built = function(known, **aligned)
@@ -281,7 +281,7 @@ def _sample(model, sizes, seed, progressbar, sampler):
 def _described(model, keywords):
     """Return the model and its keywords as attributes that any file format takes."""
     plain = {name: _plain(value) for name, value in keywords.items()}
-    return {"model": route.name_of(model), "model_keywords": json.dumps(plain)}
+    return {"model": posterior_for.name_of(model), "model_keywords": json.dumps(plain)}
 
 
 def _plain(value):

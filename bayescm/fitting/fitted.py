@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import Posterior
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import measure
 from bayescm.measures.trees import cells_of, extra_dims, listed, told, variables_of
+from bayescm.posteriors.base import Posterior
 
 
 class Fitted(Posterior):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.direct.base import Posterior
 from bayescm.fitting import forward
 from bayescm.fitting.forward import labelled
+from bayescm.posteriors.base import Posterior
 
 ORDER = [
     "posterior",

@@ -16,11 +16,11 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
-from bayescm.direct.paired_outcomes import paired_outcomes
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.measures.labelled import kernels
 from bayescm.online.encoding import check_name
 from bayescm.online.ledger import Ledger, LedgerClient
+from bayescm.posteriors.paired_outcomes import paired_outcomes
 from bayescm.validate import check_prob, fail
 
 GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"

@@ -8,7 +8,6 @@ import numpy as np
 import xarray as xr
 from scipy import special
 
-from bayescm.direct.base import labelled
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
@@ -16,6 +15,7 @@ from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.series import accumulate, step_axis
 from bayescm.online.settings import prior_cells
 from bayescm.online.updating import posterior_of
+from bayescm.posteriors.base import labelled
 from bayescm.validate import fail
 
 _DRAWS = 10_000

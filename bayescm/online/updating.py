@@ -7,10 +7,10 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.interval import check_size, known_or_drawn, wanted
-from bayescm.direct.dirichlet_multinomial import DirichletMultinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, as_counts, by_labels, in_order, positive
 from bayescm.online.settings import check_forgetting, prior_cells
+from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import check_kind, check_prob, fail
 
 _OURS = (*CELLS, "positive")

@@ -28,11 +28,11 @@ import xarray as xr
 from scipy.special import ndtr
 from sklearn.ensemble import RandomForestClassifier
 
-from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions import dirichlet
 from bayescm.evidence import from_matrix
 from bayescm.measures.catalogue import mcc
 from bayescm.papers import run_experiment
+from bayescm.posteriors import dirichlet_multinomial
 from bayescm.simulation import Experiment, Method
 from bayescm.validate import check_choice
 

@@ -23,10 +23,10 @@ from scipy.special import betaincinv, gammaln, xlogy
 from bayescm.answers.interval import interval
 from bayescm.classical.clusters import effective_counts
 from bayescm.classical.intervals import proportion
-from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.papers import run_experiment
+from bayescm.posteriors import hierarchical_groups
 from bayescm.simulation import Experiment, Method
 from bayescm.validate import check_choice, fail
 

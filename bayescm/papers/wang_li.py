@@ -20,7 +20,6 @@ import xarray as xr
 
 from bayescm.answers.interval import interval
 from bayescm.classical import fold_t
-from bayescm.direct import averaged_folds
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.papers import beside, published, run_experiment
@@ -31,6 +30,7 @@ from bayescm.papers.learners import (
     cross_validate,
     expected_measures,
 )
+from bayescm.posteriors import averaged_folds
 from bayescm.simulation import Experiment, Method, generator, ranks
 from bayescm.validate import check_choice
 

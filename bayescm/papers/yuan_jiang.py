@@ -33,12 +33,12 @@ from bayescm.classical.intervals import (
     multinomial_samples,
 )
 from bayescm.classical.max_z import max_abs_z
-from bayescm.direct.base import labelled
-from bayescm.direct.groups.joint_table import own_priors
-from bayescm.direct.paired_outcomes import PairedOutcomes
 from bayescm.evidence.outcomes import pour
 from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import SOURCES, find_file
+from bayescm.posteriors.base import labelled
+from bayescm.posteriors.groups.joint_table import own_priors
+from bayescm.posteriors.paired_outcomes import PairedOutcomes
 from bayescm.simulation import Repeated, Replications
 from bayescm.validate import check_choice, fail
 

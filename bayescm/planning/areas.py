@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit, ndtri
 
-from bayescm.direct.roc.paired_areas import placement_covariance
 from bayescm.planning.proportions import (
     LARGEST,
     check_share,
@@ -18,6 +17,7 @@ from bayescm.planning.proportions import (
     size_error,
     size_for_width,
 )
+from bayescm.posteriors.roc.paired_areas import placement_covariance
 from bayescm.validate import check_prob, check_seed, check_whole
 
 # The scores that are simulated at a size, and the fewest test sets whatever the size.

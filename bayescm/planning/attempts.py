@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.direct.repeated_items import Mixture, RepeatedItems, repeated_items
 from bayescm.evidence.attempts import from_attempts
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated
+from bayescm.posteriors.repeated_items import Mixture, RepeatedItems, repeated_items
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 # Draws of each data set simulated: their width then errs by some 7 %, less than widths differ from

@@ -19,12 +19,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.direct.partly_labelled import PartlyLabelled, partly_labelled
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.partly_labelled import said_of
-from bayescm.fitting.route import posterior_of
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels as as_kernels
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.posteriors.partly_labelled import PartlyLabelled, partly_labelled
 from bayescm.validate import check_prob, check_seed, check_whole, fail
 
 _VARIANCE_DRAWS = 1000

@@ -20,9 +20,9 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
-from bayescm.direct.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.evidence import align, from_matrix
 from bayescm.measures.catalogue import names, resolve
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.validate import check_kind, check_prob, check_seed, check_whole, fail
 
 # What the proportions are proportions of.

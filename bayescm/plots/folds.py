@@ -8,13 +8,13 @@ import xarray as xr
 
 from bayescm.answers.interval import distribution, interval
 from bayescm.classical.folds import fold_t
-from bayescm.direct import pooled_folds
 from bayescm.evidence.counts import as_counts
 from bayescm.evidence.folds import stack
 from bayescm.measures.labelled import kernels, several
 from bayescm.measures.over_folds import fold_macro, fold_micro
 from bayescm.plots import style
 from bayescm.plots.canvas import band, canvas, name_rows, rows
+from bayescm.posteriors import pooled_folds
 from bayescm.validate import fail
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from bayescm.answers.interval import (
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS, as_counts, in_order
-from bayescm.fitting.route import default_model, posterior_of
+from bayescm.fitting.posterior_for import default_model, posterior_of
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
 from bayescm.measures.trees import told as with_positive_class

@@ -7,10 +7,10 @@ import xarray as xr
 from scipy.special import expit, logit
 
 from bayescm.answers.interval import answers_of, distribution
-from bayescm.direct import hierarchical_groups
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas, name_rows, rows, write_beside
+from bayescm.posteriors import hierarchical_groups
 from bayescm.validate import check_keywords, check_kind, check_prob, check_seed, fail
 
 if TYPE_CHECKING:

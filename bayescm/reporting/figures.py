@@ -3,7 +3,7 @@
 import bayescm as bcm
 from bayescm.answers.interval import ASKED, member_by_member
 from bayescm.evidence.counts import classes, positive
-from bayescm.fitting.route import default_model
+from bayescm.fitting.posterior_for import default_model
 from bayescm.measures.trees import told as with_positive_class
 from bayescm.plots.matrix import has_model
 from bayescm.plots.style import MOST_COLORS

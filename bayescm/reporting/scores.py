@@ -9,7 +9,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.answers.summary import by_site
-from bayescm.fitting.route import default_model
+from bayescm.fitting.posterior_for import default_model
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section, Table

@@ -13,7 +13,7 @@ from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers
 from bayescm.evidence.results import is_results
-from bayescm.fitting.route import default_model, members_of, posterior_of
+from bayescm.fitting.posterior_for import default_model, members_of, posterior_of
 from bayescm.planning.labels import labels_worth
 from bayescm.reporting import cautions, figures, methods, sections
 from bayescm.reporting.progress import progress

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from scipy.stats import beta
 
 from bayescm.evidence.attempts import from_attempts
-from bayescm.fitting.route import posterior_of
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.attempts import Rates
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment

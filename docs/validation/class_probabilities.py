@@ -11,11 +11,11 @@ from scipy.stats import rankdata
 from scipy.stats import t as student_t
 
 from bayescm.answers.interval import answers_of
-from bayescm.direct.calibration import calibration
-from bayescm.direct.dirichlet_calibration import dirichlet_calibration
 from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import ClassForecasts, Forecasts
+from bayescm.posteriors.calibration import calibration
+from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
 from bayescm.simulation import Experiment, generator
 
 # All measures of three and of six classes. The logs of the forecasts are normal with standard

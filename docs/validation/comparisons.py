@@ -12,10 +12,10 @@ from bayescm.answers.compare import compare
 from bayescm.answers.interval import interval
 from bayescm.answers.joint import joint_interval
 from bayescm.classical.paired import tango, wald
-from bayescm.direct import hierarchical_rows
 from bayescm.distributions.paired import discordant
 from bayescm.evidence.outcomes import counts_of, pour
 from bayescm.measures.catalogue import resolve
+from bayescm.posteriors import hierarchical_rows
 from bayescm.simulation import Experiment, Method, Repeated
 from validation.counts import (
     AVERAGES,

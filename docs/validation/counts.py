@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.interval import interval
-from bayescm.direct import dirichlet_multinomial, importance_weighted
 from bayescm.distributions import dirichlet
 from bayescm.evidence import from_matrix, from_predictions
 from bayescm.measures.catalogue import names, resolve
+from bayescm.posteriors import dirichlet_multinomial, importance_weighted
 from bayescm.simulation import Experiment, Method, Repeated
 
 # How much the prior should weigh: coverage of four rules for its concentration in each cell. A

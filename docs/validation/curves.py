@@ -14,9 +14,9 @@ from bayescm import curves
 from bayescm.classical.curves import delong, delong_compare
 from bayescm.curves.draws import interval_of
 from bayescm.curves.roc import GRID, draw_curves
-from bayescm.direct.roc import curve
 from bayescm.evidence.scores import from_scores
 from bayescm.measures.catalogue import cost, resolve
+from bayescm.posteriors.roc import curve
 from bayescm.simulation import Experiment, Method
 
 DRAWS = 1000

@@ -24,13 +24,13 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Stand
 from bayescm.answers.compare import compare, draw_measures
 from bayescm.answers.interval import distribution, interval
 from bayescm.classical import fold_t
-from bayescm.direct import hierarchical_folds, pooled_folds
 from bayescm.evidence import from_matrix
 from bayescm.evidence.cross_validation import cross_confusion, cross_outcomes
 from bayescm.evidence.outcomes import tables_of
 from bayescm.measures.catalogue import resolve
 from bayescm.papers import wang_li
 from bayescm.papers.learners import CrossValidation, cross_validate, expected_measures
+from bayescm.posteriors import hierarchical_folds, pooled_folds
 from bayescm.simulation import Experiment, Repeated, Replications
 from validation import data_folder
 

@@ -11,13 +11,13 @@ import xarray as xr
 from scipy.special import digamma, expit, logit
 from scipy.stats import binom, false_discovery_control
 
-from bayescm import direct
+from bayescm import posteriors
 from bayescm.answers.gaps import statistic_of
 from bayescm.answers.interval import interval
 from bayescm.answers.slices import worst_slices
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence import from_matrix
-from bayescm.fitting.route import members_of
+from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.catalogue import resolve
 from bayescm.simulation import Experiment, Method, Repeated
 
@@ -126,7 +126,7 @@ def estimand_intervals(
 @lru_cache(maxsize=1)
 def _posterior_of_groups(cells, groups):
     """Return the posterior of groups, once for all estimands."""
-    return direct.hierarchical_groups(np.frombuffer(cells, int).reshape(groups, 2, 2))
+    return posteriors.hierarchical_groups(np.frombuffer(cells, int).reshape(groups, 2, 2))
 
 
 def one_sample_intervals(counts: xr.DataArray, *, measures: tuple[str, ...]) -> Mapping[str, Any]:
@@ -467,11 +467,11 @@ def _recall_draws(counts):
     positive: dict[str, Any] = {"positive": 1} if classes == 2 else {}
     flat = from_matrix(counts.values.reshape(-1, classes, classes), dims=("group",), **positive)
     measure = resolve("recall" if classes == 2 else "recall_macro")
-    posteriors = {
-        "crossed_groups": direct.crossed_groups(counts),
-        "hierarchical_groups": direct.hierarchical_groups(flat).members("group"),
+    by_model = {
+        "crossed_groups": posteriors.crossed_groups(counts),
+        "hierarchical_groups": posteriors.hierarchical_groups(flat).members("group"),
     }
-    for name, posterior in posteriors.items():
+    for name, posterior in by_model.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few effective draws
             (recall,) = posterior.draw([measure], 1000, np.random.default_rng(0))

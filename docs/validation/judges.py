@@ -11,9 +11,9 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.answers.interval import interval
 from bayescm.classical import rogan_gladen
-from bayescm.direct import dirichlet_multinomial, paired_outcomes, partly_labelled
 from bayescm.evidence import from_matrix, from_partly_labelled
 from bayescm.measures.catalogue import resolve
+from bayescm.posteriors import dirichlet_multinomial, paired_outcomes, partly_labelled
 from bayescm.simulation import Experiment, Repeated, Replications
 
 # A few labels and a judge of everything (Tenenbein, 1970, doi:10.1080/01621459.1970.10481170).

@@ -13,9 +13,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from bayescm.answers.heterogeneity import shares_beyond_chance, study_covariates
-from bayescm.direct import hierarchical_groups
-from bayescm.direct.groups.random_effects import Block
 from bayescm.evidence import from_cells
+from bayescm.posteriors import hierarchical_groups
+from bayescm.posteriors.groups.random_effects import Block
 from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import fail
 from validation import data_folder

@@ -10,7 +10,6 @@ import xarray as xr
 from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri
 
-from bayescm.direct import drifting
 from bayescm.evidence import from_cells, from_matrix
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.defaults import WATCHED
@@ -23,6 +22,7 @@ from bayescm.online.forecasts.tables import EDGES, forecast_table, middles
 from bayescm.online.rules import RULES, MonitoredSeries, alarms
 from bayescm.online.series import history
 from bayescm.online.updating import intervals
+from bayescm.posteriors import drifting
 from bayescm.priors import elicit
 from bayescm.simulation import Experiment, Repeated, Replications
 

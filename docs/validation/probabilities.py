@@ -11,10 +11,10 @@ from scipy.special import expit, logit
 
 from bayescm.answers.interval import answers_of
 from bayescm.classical.probabilities import isotonic_band
-from bayescm.direct.calibration import calibration
 from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import Forecasts
+from bayescm.posteriors.calibration import calibration
 from bayescm.simulation import Experiment, generator
 
 # Proper scores, recalibration and the curve. The log odds of the forecasts are normal with standard

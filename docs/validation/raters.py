@@ -14,12 +14,12 @@ from scipy.special import ndtr
 from bayescm.answers.agreement import agreement
 from bayescm.answers.compare import compare
 from bayescm.answers.interval import interval
-from bayescm.direct.noisy_labels import noisy_labels
 from bayescm.evidence import at_prevalence, from_matrix, from_raters
 from bayescm.evidence.outcomes import from_classifiers
 from bayescm.evidence.raters import tabulated
 from bayescm.measures.agreement import EVERY, Labelled
 from bayescm.measures.catalogue import resolve
+from bayescm.posteriors.noisy_labels import noisy_labels
 from bayescm.simulation import Experiment
 
 # How good raters are, against a truth that nobody has seen (Dawid & Skene, 1979,

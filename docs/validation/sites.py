@@ -9,9 +9,9 @@ import xarray as xr
 from scipy.special import expit
 
 from bayescm.answers.interval import answers_of
-from bayescm.direct import calibration, hierarchical_calibration
 from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
+from bayescm.posteriors import calibration, hierarchical_calibration
 from bayescm.simulation import Experiment
 
 # Calibration by site: that of the smallest site, of one in the middle and of the largest, of the

@@ -6,8 +6,8 @@ import xarray as xr
 from reference_cases import cases
 
 import bayescm as bcm
-from bayescm.direct import averaged_folds, pooled_folds
 from bayescm.measures import resolve
+from bayescm.posteriors import averaged_folds, pooled_folds
 
 RNG = np.random.default_rng(9)
 CELLS = RNG.integers(1, 9, (2, 3, 4, 2, 2))

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.direct.base import Posterior, labelled
 from bayescm.distributions import dirichlet
+from bayescm.posteriors.base import Posterior, labelled
 
 STATISTICS = {
     "range": lambda v: v.max(-1) - v.min(-1),

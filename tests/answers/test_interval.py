@@ -7,8 +7,8 @@ from scipy import stats
 
 import bayescm as bcm
 from bayescm.answers import interval
-from bayescm.direct.base import Posterior
 from bayescm.measures import names, resolve
+from bayescm.posteriors.base import Posterior
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 

@@ -10,10 +10,10 @@ from validation.comparisons import classifiers_with_shared_errors
 import bayescm as bcm
 from bayescm.answers.joint import envelope
 from bayescm.classical import delta
-from bayescm.direct.groups.joint_table import own_priors
-from bayescm.direct.paired_outcomes import PairedOutcomes
 from bayescm.evidence.outcomes import pour
 from bayescm.measures import resolve
+from bayescm.posteriors.groups.joint_table import own_priors
+from bayescm.posteriors.paired_outcomes import PairedOutcomes
 
 MEASURES = ["f1", "accuracy", "precision", "recall"]
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import bayescm as bcm
-from bayescm.direct.base import Members
-from bayescm.direct.robust_groups import robust_groups
+from bayescm.posteriors.base import Members
+from bayescm.posteriors.robust_groups import robust_groups
 
 BAD = 4
 

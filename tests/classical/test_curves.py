@@ -17,7 +17,7 @@ from bayescm.classical import (
     roc_bands,
 )
 from bayescm.classical.curves import resampled_curve
-from bayescm.direct.roc import curve
+from bayescm.posteriors.roc import curve
 
 
 def sample(size=40, ties=False, seed=1):

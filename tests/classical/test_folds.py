@@ -19,9 +19,9 @@ from bayescm.classical.folds import (
     plain_t,
     resampled_t,
 )
-from bayescm.direct.correlated_t import mean_difference
 from bayescm.distributions.differences import StudentT
 from bayescm.measures.over_folds import fold_macro
+from bayescm.posteriors.correlated_t import mean_difference
 
 RNG = np.random.default_rng(5)
 

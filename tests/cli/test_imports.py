@@ -25,7 +25,7 @@ for arguments in json.loads(sys.argv[1]):
     [
         {"interval --tp 65 --fn 15 --fp 35 --tn 30 -m f1": {"sqlalchemy"}},
         {
-            "monitor add a.csv --store e.db --batch 1": {"bayescm.direct", "psycopg"},
+            "monitor add a.csv --store e.db --batch 1": {"bayescm.posteriors", "psycopg"},
             "monitor status --store e.db": {"psycopg"},
         },
     ],

@@ -5,9 +5,9 @@ import pytest
 
 import bayescm as bcm
 from bayescm import curves
-from bayescm.direct.roc import slots
-from bayescm.direct.roc.curve import auc
-from bayescm.direct.scores import area, scores
+from bayescm.posteriors.roc import slots
+from bayescm.posteriors.roc.curve import auc
+from bayescm.posteriors.scores import area, scores
 
 
 def evidence(size, shift, positive, ties=None):

@@ -6,8 +6,8 @@ from scipy.special import expit, logit, logsumexp, ndtr
 from scipy.stats import beta, binomtest
 
 import bayescm as bcm
-from bayescm.direct import calibration_bands
-from bayescm.direct.calibration import SCALES, Smooth, calibration, log_bayes_factors, mode_of
+from bayescm.posteriors import calibration_bands
+from bayescm.posteriors.calibration import SCALES, Smooth, calibration, log_bayes_factors, mode_of
 
 VALUES, TRUTH = np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.35, 0.15, 0.75, 0.5])
 
@@ -207,6 +207,6 @@ def test_a_rising_step_of_many_examples_is_not_taken_for_a_fall(heights):
     rng = np.random.default_rng(5)
     p = rng.random(30_000)
     actual = (rng.random(30_000) < np.where(p < 0.4, *heights)).astype(int)
-    assert bcm.direct.calibration(bcm.from_probabilities(actual, p)).methods == ["isotonic"]
+    assert bcm.posteriors.calibration(bcm.from_probabilities(actual, p)).methods == ["isotonic"]
     fallen = (rng.random(30_000) < np.where(p < 0.4, *heights[::-1])).astype(int)
-    assert bcm.direct.calibration(bcm.from_probabilities(fallen, p)).methods == ["grouped"]
+    assert bcm.posteriors.calibration(bcm.from_probabilities(fallen, p)).methods == ["grouped"]

@@ -5,7 +5,7 @@ import pytest
 from scipy import special, stats
 
 from bayescm import measures
-from bayescm.direct import fixed_totals
+from bayescm.posteriors import fixed_totals
 
 LEVELS = np.array([0.001, 0.025, 0.1, 0.5, 0.9, 0.97, 0.975, 0.98, 0.99, 0.999])
 PRIOR = 0.5

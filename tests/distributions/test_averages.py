@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.integrals import correlation
 from bayescm.distributions.integrals.near_beta import NearBeta, excess
 from bayescm.measures import resolve
+from bayescm.posteriors import dirichlet_multinomial
 
 DRAWS = 100_000
 SHARES = np.array([0.005, 0.025, 0.5, 0.975, 0.995])

@@ -5,8 +5,8 @@ import pytest
 from scipy import special
 
 from bayescm import measures
-from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions import dirichlet
+from bayescm.posteriors import dirichlet_multinomial
 
 # Cells as tn, fp, fn, tp, which a quadrature once got wrong.
 ATTACKED = {

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from bayescm.direct import dirichlet_multinomial
 from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, Stack
 from bayescm.distributions.beta import F1, Beta, PointMass
@@ -16,6 +15,7 @@ from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.distributions.paired import discordant
 from bayescm.inference.random_walk import Lattice
 from bayescm.measures import resolve
+from bayescm.posteriors import dirichlet_multinomial
 
 LEVELS = np.array([0.001, 0.1, 0.5, 0.8, 0.999])
 A, B = (

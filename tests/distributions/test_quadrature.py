@@ -7,7 +7,6 @@ from scipy import special
 
 import bayescm as bcm
 from bayescm import measures
-from bayescm.direct import dirichlet_multinomial, fixed_totals
 from bayescm.distributions import quadrature
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.incomplete import log_odds, near_log_odds
@@ -15,6 +14,7 @@ from bayescm.distributions.integrals import rays
 from bayescm.distributions.lookup import distribution_at_prevalence
 from bayescm.distributions.quadrature import FunctionOfShares, LogNumber, lattice
 from bayescm.measures.measure import Function
+from bayescm.posteriors import dirichlet_multinomial, fixed_totals
 
 CELLS = [[30.0, 35.0], [15.0, 65.0]]
 NAMES = [*measures.names(), "fbeta(0.5)", "tversky(0.3,0.9)", "cost([[0,1],[5,0]])"]

@@ -19,8 +19,8 @@ from validation.curves import (
 
 from bayescm import simulation
 from bayescm.curves import band, estimate
-from bayescm.direct.roc import curve
-from bayescm.direct.scores import arrays
+from bayescm.posteriors.roc import curve
+from bayescm.posteriors.scores import arrays
 
 
 @pytest.mark.parametrize("population", POPULATIONS)

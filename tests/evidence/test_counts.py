@@ -18,7 +18,7 @@ from bayescm.evidence import (
     positive,
 )
 from bayescm.evidence.counts import with_design
-from bayescm.fitting.route import default_model
+from bayescm.fitting.posterior_for import default_model
 
 distributions = settings(deadline=None, derandomize=True, max_examples=50)
 

@@ -7,7 +7,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import bayescm as bcm
-from bayescm import direct
+from bayescm import posteriors
 
 RNG = np.random.default_rng(8)
 Y = np.repeat([0, 1], [24, 16])
@@ -113,6 +113,6 @@ def test_halves_of_other_classifiers_are_refused():
 
 def test_folds_that_jump_are_doubted_unless_there_are_halves():
     jump = bcm.from_matrix(np.concatenate([LOUD, LOUD]), dims=("fold",))
-    assert "Halves show how far" in direct.hierarchical_folds(jump).doubts()[0]
-    assert direct.hierarchical_folds(jump, halves=halves(LOUD)).doubts() == []
-    assert direct.hierarchical_folds(FOLDS).doubts() == []
+    assert "Halves show how far" in posteriors.hierarchical_folds(jump).doubts()[0]
+    assert posteriors.hierarchical_folds(jump, halves=halves(LOUD)).doubts() == []
+    assert posteriors.hierarchical_folds(FOLDS).doubts() == []

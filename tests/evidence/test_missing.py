@@ -54,7 +54,7 @@ DOORS = {
     "truth of scores": lambda gone: bcm.from_scores(gone, OTHERS, positive=1),
     "cells": lambda gone: bcm.from_cells(tp=gone, fn=LABELS, fp=LABELS, tn=LABELS),
     "matrix": lambda gone: bcm.from_matrix([np.ma.reshape(np.ma.array(gone)[:4], (2, 2))][0]),
-    "direct": lambda gone: bcm.direct.dirichlet_multinomial(
+    "direct": lambda gone: bcm.posteriors.dirichlet_multinomial(
         np.ma.reshape(np.ma.array(gone)[:4], (2, 2))
     ),
 }

@@ -61,7 +61,7 @@ def test_shares_by_label_are_not_taken_by_place():
     array = xr.DataArray(shares.values, coords={"actual": shares.index}, dims="actual")
     for given in (shares, shares.to_dict(), array, pd.Series([0.7, 0.2, 0.1])):
         np.testing.assert_allclose(at_prevalence(three, given).prevalence, [0.7, 0.2, 0.1])
-        direct = bcm.direct.fixed_totals(three, prevalence=given)
+        direct = bcm.posteriors.fixed_totals(three, prevalence=given)
         np.testing.assert_allclose(
             direct.point(bcm.measures.resolve("accuracy")), 0.7 * 0.9 + 0.2 * 7 / 12 + 0.1
         )

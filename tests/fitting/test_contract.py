@@ -6,8 +6,8 @@ import pymc as pm
 import pytest
 
 import bayescm as bcm
-from bayescm.direct.base import Posterior, labelled
 from bayescm.distributions import dirichlet
+from bayescm.posteriors.base import Posterior, labelled
 
 RNG = np.random.default_rng(5)
 SITES = bcm.from_matrix(

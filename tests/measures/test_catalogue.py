@@ -12,10 +12,10 @@ from reference_cases import cases
 from sklearn import metrics
 
 from bayescm import measures
-from bayescm.direct import fixed_totals
 from bayescm.distributions.lookup import distribution
 from bayescm.measures.catalogue import among
 from bayescm.measures.measure import MeanOverClasses
+from bayescm.posteriors import fixed_totals
 
 RNG = np.random.default_rng(20240607)
 PARAMETRISED = ["fbeta(0.5)", "fbeta(2)", "tversky(0.3,0.7)"]

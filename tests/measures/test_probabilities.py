@@ -64,7 +64,7 @@ def test_every_draw_of_the_recalibration_solves_its_equations(size, seed):
 
 
 def test_brier_is_refinement_and_miscalibration(sample):
-    posterior = bcm.direct.calibration(bcm.from_probabilities(*sample))
+    posterior = bcm.posteriors.calibration(bcm.from_probabilities(*sample))
     names = ["refinement", "uncertainty", "discrimination"]
     rng = np.random.default_rng(1)
     refinement, uncertainty, discrimination = posterior.draw(
@@ -77,7 +77,7 @@ def test_brier_is_refinement_and_miscalibration(sample):
 
 
 def test_bins_are_chosen(sample):
-    posterior = bcm.direct.calibration(bcm.from_probabilities(*sample))
+    posterior = bcm.posteriors.calibration(bcm.from_probabilities(*sample))
     names = ["ece_binned", "ece_binned(15)", "ece_binned(bins=1)", "ece_binned(edges=[0,0.3,1])"]
     names += ["ece_binned(1000)", "ece", "calibration_in_the_large"]
     drawn = posterior.draw([resolve(each) for each in names], 200, np.random.default_rng(1))

@@ -4,7 +4,7 @@ from bayescm.models import averaged_folds
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import direct
+from bayescm import posteriors
 
 PLAIN = Mode("py", None)
 RNG = np.random.default_rng(4)
@@ -27,7 +27,7 @@ THREE = bcm.from_matrix(RNG.integers(1, 9, (4, 3, 3)), dims=("fold",))
 )
 def test_stretch_is_that_of_the_sibling(counts, keywords):
     stretch = averaged_folds(counts, **keywords)["stretch"].get_value()
-    assert stretch == pytest.approx(direct.averaged_folds(counts, **keywords).stretch)
+    assert stretch == pytest.approx(posteriors.averaged_folds(counts, **keywords).stretch)
 
 
 @pytest.mark.long
@@ -40,7 +40,7 @@ def test_measure_of_a_fit_is_the_average_over_folds(counts, average):
     tree = bcm.fit(counts, "averaged_folds", **settings)
     f1 = bcm.measure(tree, "f1")["f1"]
     assert f1.dims == ("chain", "draw", *counts.dims[:-4])
-    distribution = direct.averaged_folds(counts, average=average).distribution(
+    distribution = posteriors.averaged_folds(counts, average=average).distribution(
         bcm.measures.resolve("f1")
     )
     np.testing.assert_allclose(f1.mean(("chain", "draw")), distribution.mean(), atol=0.02)

@@ -6,7 +6,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from scipy.stats import beta
 
 import bayescm as bcm
-from bayescm.direct.calibration import Smooth
+from bayescm.posteriors.calibration import Smooth
 
 
 @pytest.mark.slow
@@ -18,7 +18,7 @@ def test_model_and_sibling_have_one_density(weights):
     actual = (rng.random(40) < probability).astype(int)
     keywords = {} if weights is None else {"weights": weights, "weights_are": "counts"}
     evidence = bcm.from_probabilities(actual, probability, **keywords)
-    posterior = bcm.direct.calibration(evidence)
+    posterior = bcm.posteriors.calibration(evidence)
     drawn = posterior.variables(4, rng)
     model = remove_value_transforms(bcm.models.calibration(evidence))
     log_joint = model.compile_logp(jacobian=False)
@@ -72,7 +72,7 @@ def test_differences_of_few_examples_vary_as_t_does(size):
     evidence = bcm.from_probabilities(
         np.arange(2 * size) % 2, {name: 1 / (1 + np.exp(-each)) for name, each in both.items()}
     )
-    posterior = bcm.direct.calibration(bcm.at_prevalence(evidence, 0.5))
+    posterior = bcm.posteriors.calibration(bcm.at_prevalence(evidence, 0.5))
     (drawn,) = posterior.draw([bcm.measures.resolve("log_loss")], 4000, rng)
     actual, forecast = evidence["actual"].values, evidence["score"].values
     gap = -np.diff(np.log(np.where(actual == 1, forecast, 1 - forecast)), axis=0)[0]
@@ -178,7 +178,7 @@ def test_the_error_of_clearly_wrong_forecasts_is_bounded_from_both_sides():
     rng = np.random.default_rng(8)
     odds = rng.normal(0, 2, 2000)
     p, chance = 1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(-odds / 2))
-    posterior = bcm.direct.calibration(bcm.from_probabilities(rng.random(2000) < chance, p))
+    posterior = bcm.posteriors.calibration(bcm.from_probabilities(rng.random(2000) < chance, p))
     ece = bcm.measures.resolve("ece")
     (drawn,) = posterior.draw([ece], 1000, np.random.default_rng(1))
     lower, upper = posterior.drawn(ece, drawn).eti(0.95)

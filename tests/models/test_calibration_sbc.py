@@ -7,10 +7,10 @@ from scipy.special import expit, softmax
 from scipy.stats import kstest
 
 import bayescm as bcm
-from bayescm.direct.calibration import LEVEL, SCALE, SLOPE, Smooth
-from bayescm.direct.dirichlet_calibration import SCALE as CROSS_SCALE
-from bayescm.direct.dirichlet_calibration import Linear
-from bayescm.direct.hierarchical_calibration import SPREAD, Sites
+from bayescm.posteriors.calibration import LEVEL, SCALE, SLOPE, Smooth
+from bayescm.posteriors.dirichlet_calibration import SCALE as CROSS_SCALE
+from bayescm.posteriors.dirichlet_calibration import Linear
+from bayescm.posteriors.hierarchical_calibration import SPREAD, Sites
 
 TIMES, DRAWS = 300, 199
 
@@ -80,7 +80,7 @@ def test_nuts_draws_from_the_posterior_of_the_sibling():
     evidence = bcm.from_probabilities((rng.random(150) < p**1.5).astype(int), p)
     tree = sampled_by_nuts(bcm.models.calibration(evidence), seed=3)
     assert_converged(tree)
-    posterior = bcm.direct.calibration(evidence)
+    posterior = bcm.posteriors.calibration(evidence)
     drawn = posterior.variables(8000, np.random.default_rng(0))
     for name in ("level", "slope"):
         assert_same_distribution(tree["posterior"][name], drawn[name])

@@ -32,7 +32,7 @@ def bold():
 def test_points_are_scikit_learns(bold):
     actual, forecast, _, evidence = bold
     one = evidence.isel(classifier=0, drop=True)
-    posterior = bcm.direct.dirichlet_calibration(one)
+    posterior = bcm.posteriors.dirichlet_calibration(one)
     points = [
         posterior.point(bcm.measures.resolve(name)).item()
         for name in ("brier", "log_loss", "auc_macro", "auc_weighted", "auc_top_label")
@@ -127,7 +127,7 @@ def test_model_and_sibling_have_one_density():
     evidence = bcm.from_probabilities(
         actual, forecast, weights=np.arange(30) % 3 + 1, weights_are="counts"
     )
-    posterior = bcm.direct.dirichlet_calibration(evidence)
+    posterior = bcm.posteriors.dirichlet_calibration(evidence)
     values = posterior.variables(4, np.random.default_rng(2))
     model = remove_value_transforms(bcm.models.dirichlet_calibration(evidence))
     log_joint = model.compile_logp(jacobian=False, mode=Mode("py", None))
@@ -141,7 +141,7 @@ def test_nuts_draws_from_the_posterior_of_the_sibling():
     evidence = bcm.from_probabilities(actual, forecast)
     tree = sampled_by_nuts(bcm.models.dirichlet_calibration(evidence), seed=3)
     assert_converged(tree)
-    posterior = bcm.direct.dirichlet_calibration(evidence)
+    posterior = bcm.posteriors.dirichlet_calibration(evidence)
     values = posterior.variables(8000, np.random.default_rng(0))
     across = tree["posterior"]["slope"] + tree["posterior"]["spread"] * tree["posterior"]["step"]
     assert_same_distribution(tree["posterior"]["level"], values["level"])

@@ -6,7 +6,7 @@ from monte_carlo import LEVELS, assert_converged, assert_quantiles, measured, sa
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import direct, models
+from bayescm import models, posteriors
 
 TABLES = np.array([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
 SERIES = bcm.from_matrix(TABLES, labels=["well", "sick"], positive="sick", dims=("step",))
@@ -61,7 +61,7 @@ def test_nuts_agrees_with_the_lattice_and_refits_without_compilation(monkeypatch
         tree = sampled_by_nuts(models.drifting(counts), seed=2, draws=500)
         assert_converged(tree)
         for name in ("recall", "specificity", "prevalence"):
-            distribution = direct.drifting(tables).distribution(bcm.measures.resolve(name))
+            distribution = posteriors.drifting(tables).distribution(bcm.measures.resolve(name))
             wanted = [distribution.quantile(level) for level in LEVELS]
             assert_quantiles(measured(tree["posterior"]["theta"], name), wanted)
     assert len(compiled) == 1

@@ -6,7 +6,7 @@ from monte_carlo import assert_converged, assert_same_distribution, measured, sa
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import direct, models
+from bayescm import models, posteriors
 from bayescm.measures import resolve
 
 ACTUAL = np.tile([1, 0, 1, 1, 0, 0], 15)
@@ -41,7 +41,7 @@ CROSSED_OF_THREE = bcm.from_matrix(np.arange(36).reshape(2, 2, 3, 3) % 11, dims=
 def test_draws_have_the_models_variables(name, evidence):
     model = getattr(models, name)(evidence)
     given = evidence if name == "paired_outcomes" else evidence.values
-    drawn = getattr(direct, name)(given).variables(7, np.random.default_rng(0))
+    drawn = getattr(posteriors, name)(given).variables(7, np.random.default_rng(0))
     for variable in model.free_RVs:
         assert drawn[variable.name].shape == (7, *variable.shape.eval()), variable.name
 
@@ -60,7 +60,7 @@ def test_draws_have_the_models_variables(name, evidence):
 def test_the_model_computes_the_siblings_cells(name, evidence):
     """The deterministic cells of the tree are those that the sibling drew itself."""
     model = getattr(models, name)(evidence)
-    drawn = getattr(direct, name)(evidence.values).variables(3, np.random.default_rng(0))
+    drawn = getattr(posteriors, name)(evidence.values).variables(3, np.random.default_rng(0))
     names = [each.name for each in model.deterministics]
     free = [model[each.name] for each in model.free_RVs]
     cells = [model[each] for each in names]
@@ -82,7 +82,7 @@ def test_the_model_computes_the_siblings_cells(name, evidence):
 def test_nuts_agrees_with_the_quadrature_of_groups(name, evidence, own):
     fitted = sampled_by_nuts(getattr(models, name)(evidence), seed=1)
     assert_converged(fitted)
-    quick = getattr(direct, name)(evidence.values).variables(8000, np.random.default_rng(0))
+    quick = getattr(posteriors, name)(evidence.values).variables(8000, np.random.default_rng(0))
     assert_same_distribution(fitted["posterior"]["rates"], quick["rates"])
     # Spreads of a few hundredths are no effect at all, and importance points are rare there.
     assert_same_distribution(fitted["posterior"]["spread"], quick["spread"], levels=(0.5, 0.975))

@@ -30,7 +30,7 @@ def four():
 
 
 def test_log_density_is_that_of_the_model(four):
-    posterior = bcm.direct.hierarchical_calibration(four, spread=0.7)
+    posterior = bcm.posteriors.hierarchical_calibration(four, spread=0.7)
     drawn = posterior.variables(3, np.random.default_rng(1))
     model = remove_value_transforms(bcm.models.hierarchical_calibration(four, spread=0.7))
     density = model.compile_logp(jacobian=False, mode=Mode("py", None))
@@ -95,12 +95,12 @@ def test_classifiers_of_the_same_sites_are_paired(four):
     evidence = bcm.from_probabilities(
         four["actual"].values, rows, positive=1, group=four["group"].values
     )
-    posterior = bcm.direct.hierarchical_calibration(evidence)
+    posterior = bcm.posteriors.hierarchical_calibration(evidence)
     for of in ("population", "finite", "new"):
         (drawn,) = posterior.draw([bcm.measures.resolve("brier")], 200, rng, of=of)
         np.testing.assert_allclose(drawn[:, 0], drawn[:, 1])
         assert 0 < np.std(drawn[:, 0] - drawn[:, 2]) < 0.4 * np.std(drawn[:, 0])
-        alone = bcm.direct.hierarchical_calibration(evidence.sel(classifier="near"))
+        alone = bcm.posteriors.hierarchical_calibration(evidence.sel(classifier="near"))
         (one,) = alone.draw([bcm.measures.resolve("brier")], 200, rng, of=of)
         np.testing.assert_allclose(drawn[:, 2].mean(), one.mean(), atol=4 * one.std() / 10)
     table = bcm.compare(evidence, "brier", draws=100)
@@ -138,6 +138,8 @@ def test_what_cannot_be_said_is_refused(four):
 def test_nuts_draws_from_the_posterior_of_the_sibling(four):
     tree = sampled_by_nuts(bcm.models.hierarchical_calibration(four), seed=3)
     assert_converged(tree)
-    drawn = bcm.direct.hierarchical_calibration(four).variables(20_000, np.random.default_rng(0))
+    drawn = bcm.posteriors.hierarchical_calibration(four).variables(
+        20_000, np.random.default_rng(0)
+    )
     for name in ("center", "spread", "site", "calibration_slope", "calibration_slope_new"):
         assert_same_distribution(tree["posterior"][name], drawn[name])

@@ -6,7 +6,7 @@ import pytest
 from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 
 import bayescm as bcm
-from bayescm import direct, models
+from bayescm import models, posteriors
 
 RNG = np.random.default_rng(5)
 ROWS = [
@@ -24,6 +24,6 @@ RESULTS = bcm.from_results(pd.DataFrame(ROWS, columns=["data_set", "classifier",
 def test_nuts_agrees_with_the_quadrature():
     fitted = sampled_by_nuts(models.hierarchical_differences(RESULTS), seed=1)
     assert_converged(fitted)
-    quick = direct.hierarchical_differences(RESULTS).variables(8000, np.random.default_rng(0))
+    quick = posteriors.hierarchical_differences(RESULTS).variables(8000, np.random.default_rng(0))
     for name in ("location", "spread", "excess", "difference"):
         assert_same_distribution(fitted["posterior"][name], quick[name])

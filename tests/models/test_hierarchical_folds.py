@@ -16,9 +16,9 @@ from pytensor.compile.mode import Mode
 from scipy import special, stats
 
 import bayescm as bcm
-from bayescm import direct, models
-from bayescm.direct.hierarchical_folds import repeat_weight, variance_likelihood
+from bayescm import models, posteriors
 from bayescm.measures import resolve
+from bayescm.posteriors.hierarchical_folds import repeat_weight, variance_likelihood
 
 FOLDS = np.array([[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]])
 HALVES = np.array([[[[30, 9], [12, 29]], [[36, 5], [14, 25]]], [[[31, 9], [7, 33]], FOLDS[0] * 2]])
@@ -55,7 +55,7 @@ def log_density_of_halves(tables, ratio, error):
 
 def log_joint(counts, drawn, keywords):
     """Return the log density of the model at the draws, written down once more."""
-    posterior = direct.hierarchical_folds(counts, **keywords)
+    posterior = posteriors.hierarchical_folds(counts, **keywords)
     cells, repeats = posterior.folds, counts.sizes.get("repeat", 1)
     design, prior = posterior.settings, posterior.settings.prior
     totals = cells.sum((0, 2)) / repeats
@@ -98,7 +98,7 @@ def log_joint(counts, drawn, keywords):
 def test_model_and_sibling_have_one_density(name):
     cells, dims, keywords = CASES[name]
     counts = labelled(cells, dims)
-    drawn = direct.hierarchical_folds(counts, **keywords).variables(6, np.random.default_rng(1))
+    drawn = posteriors.hierarchical_folds(counts, **keywords).variables(6, np.random.default_rng(1))
     model = remove_value_transforms(models.hierarchical_folds(counts, **keywords))
     function = model.compile_logp(jacobian=False, mode=Mode("py", None))
     free = {model.rvs_to_values[each].name: drawn[each.name] for each in model.free_RVs}
@@ -108,7 +108,7 @@ def test_model_and_sibling_have_one_density(name):
 
 
 def test_the_fence_notices_another_correlation():
-    drawn = direct.hierarchical_folds(FOLDS, rho=0.5).variables(6, np.random.default_rng(1))
+    drawn = posteriors.hierarchical_folds(FOLDS, rho=0.5).variables(6, np.random.default_rng(1))
     one, other = (log_joint(labelled(FOLDS), drawn, {"rho": rho}) for rho in (0.5, 0.6))
     assert np.ptp(one - other) > 0.01
 
@@ -129,7 +129,7 @@ def test_draws_fit_the_model(name):
     cells, dims, keywords = CASES[name]
     counts = labelled(cells, dims)
     model = models.hierarchical_folds(counts, **keywords)
-    posterior = direct.hierarchical_folds(counts, **keywords)
+    posterior = posteriors.hierarchical_folds(counts, **keywords)
     drawn = posterior.variables(3, np.random.default_rng(1))
     for variable in [*model.free_RVs, *model.deterministics]:
         shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims[variable.name]]
@@ -141,7 +141,7 @@ def test_draws_fit_the_model(name):
 def test_nuts_draws_from_the_posterior_of_the_nodes():
     tree = sampled_by_nuts(models.hierarchical_folds(labelled(FOLDS)), seed=2)
     assert_converged(tree)
-    posterior = direct.hierarchical_folds(FOLDS)
+    posterior = posteriors.hierarchical_folds(FOLDS)
     for name in ("precision", "recall", "mcc"):
         expected = measured(tree["posterior"]["theta_expected"], name).mean("training")
         assert_quantiles(expected, posterior.distribution(resolve(name)).quantile(LEVELS))

@@ -8,8 +8,8 @@ from pytensor import function
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import direct, models
-from bayescm.direct import paired_outcomes
+from bayescm import models, posteriors
+from bayescm.posteriors import paired_outcomes
 
 RNG = np.random.default_rng(2)
 CELLS = np.indices((2, 2, 2)).reshape(3, -1)
@@ -37,7 +37,7 @@ def outcomes(folds=FOLDS, halves=None):
 @pytest.mark.parametrize("seen", [(FOLDS,), (FOLDS, HALVES), OF_THREE], ids=["folds", "2", "3"])
 def test_model_and_sibling_have_one_density_and_one_theta(seen):
     evidence = outcomes(*seen)
-    posterior = direct.paired_folds(evidence, spread=0.5)
+    posterior = posteriors.paired_folds(evidence, spread=0.5)
     drawn = posterior.variables(4, np.random.default_rng(1))
     model = remove_value_transforms(models.paired_folds(evidence, spread=0.5))
     names, mode = [each.name for each in model.free_RVs], Mode("py", None)
@@ -46,7 +46,7 @@ def test_model_and_sibling_have_one_density_and_one_theta(seen):
     points = [{name: drawn[name][i] for name in names} for i in range(4)]
     gaps = [density(point) for point in points] - posterior.log_density(drawn)
     assert np.ptp(gaps) < 1e-8
-    other = direct.paired_folds(evidence, spread=0.2)
+    other = posteriors.paired_folds(evidence, spread=0.2)
     assert np.ptp([density(point) for point in points] - other.log_density(drawn)) > 1e-3
     for index, point in enumerate(points):
         np.testing.assert_allclose(theta(**point), drawn["theta"][index], atol=1e-12)
@@ -73,13 +73,13 @@ def test_separations_go_together_as_answers_agree():
     """Twins, and a third that is right and wrong on its own."""
     answers = (THREE[1:] == THREE[0]).astype(int)
     table = np.where(answers[0] == answers[1], 20, 0) * np.where(answers[2], 2, 1)
-    root = direct.paired_folds(outcomes(np.tile(table, (4, 1)))).separations.root
+    root = posteriors.paired_folds(outcomes(np.tile(table, (4, 1)))).separations.root
     together = root @ root.T
     np.testing.assert_allclose(together.diagonal(), 1)
     assert together[0, 1] > 0.99
     assert abs(together[0, 2]) < 0.01
     against = np.tile([8, 8, 8, 0, 8, 8, 8, 0], (4, 1))
-    against = direct.paired_folds(outcomes(against)).separations.root
+    against = posteriors.paired_folds(outcomes(against)).separations.root
     assert 0 <= (against @ against.T)[0, 1] < 1e-9
 
 
@@ -91,14 +91,16 @@ def test_halves_that_differ_in_how_much_is_right_make_intervals_longer():
     still = length(outcomes(halves=quiet), "accuracy")
     assert length(outcomes(halves=loud), "accuracy") > 1.1 * still
     spreads = [
-        direct.paired_folds(outcomes(halves=each)).separations.draw(2000, np.random.default_rng(1))
+        posteriors.paired_folds(outcomes(halves=each)).separations.draw(
+            2000, np.random.default_rng(1)
+        )
         for each in (quiet, loud)
     ]
     assert np.median(spreads[1]) > 1.5 * np.median(spreads[0])
 
 
 def test_spreads_of_separations_are_drawn_as_their_density_says():
-    separations = direct.paired_folds(outcomes(halves=HALVES)).separations
+    separations = posteriors.paired_folds(outcomes(halves=HALVES)).separations
     spreads = np.geomspace(1e-3, 20, 4000)
     density = np.exp(separations.log_density(spreads)) * spreads
     drawn = np.log(separations.draw(20_000, np.random.default_rng(1)))
@@ -118,8 +120,8 @@ def test_a_twin_differs_by_little():
 
 def test_other_evidence_is_refused():
     with pytest.raises(ValueError, match="not the folds of one"):
-        direct.paired_folds(outcomes().isel(fold=0))
+        posteriors.paired_folds(outcomes().isel(fold=0))
     with pytest.raises(ValueError, match="only one classifier"):
-        direct.paired_folds(outcomes().sel(classifier=["a"]))
+        posteriors.paired_folds(outcomes().sel(classifier=["a"]))
     with pytest.raises(ValueError, match="spread must be positive"):
-        direct.paired_folds(outcomes(), spread=0)
+        posteriors.paired_folds(outcomes(), spread=0)

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import bayescm as bcm
-from bayescm import direct, models
+from bayescm import models, posteriors
 from bayescm.measures import resolve
 
 
@@ -30,7 +30,7 @@ def test_folds():
     counts = drawn["prior_predictive"]["cell_counts"].values[0]
     theta = drawn["prior"]["theta_expected"].values[0]
     cells = bcm.from_matrix(counts, labels=[0, 1], positive=1, dims=("batch", "fold"))
-    sibling = direct.hierarchical_folds(cells)
+    sibling = posteriors.hierarchical_folds(cells)
     for name in ("accuracy", "recall"):
         truth = resolve(name)(theta).mean(-1)
         assert_uniform(sibling.distribution(resolve(name)).cdf(truth))
@@ -50,7 +50,9 @@ def test_raters():
         said = {str(place): np.where(each, truth, 1 - truth) for place, each in enumerate(right)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of draws that are worth little
-            drawn = direct.noisy_labels(bcm.from_raters(said, labels=[0, 1])).variables(2000, rng)
+            drawn = posteriors.noisy_labels(bcm.from_raters(said, labels=[0, 1])).variables(
+                2000, rng
+            )
         below = [
             drawn["prevalence"][:, 1] < prevalence,
             drawn["rates"][:, 0, 1, 1] < rates[0, 1],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bayescm as bcm
-from bayescm import curves, direct
+from bayescm import curves, posteriors
 
 RNG = np.random.default_rng(1)
 ACTUAL = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
@@ -69,4 +69,4 @@ def test_fits_go_fold_by_fold():
 )
 def test_binormal_says_what_it_cannot_take(evidence, words):
     with pytest.raises(ValueError, match=words):
-        direct.binormal(evidence)
+        posteriors.binormal(evidence)

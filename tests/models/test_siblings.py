@@ -11,7 +11,7 @@ from pymc.model.transform.conditioning import remove_value_transforms
 from pytensor.compile.mode import Mode
 
 import bayescm as bcm
-from bayescm import direct, models
+from bayescm import models, posteriors
 
 RNG = np.random.default_rng(4)
 WEIGHTS = np.array([[1.0, 0.3], [0.2, 2.0]])
@@ -184,19 +184,19 @@ def log_density(posterior, drawn):
 
 @pytest.mark.parametrize("case", FENCED, ids=names(FENCED))
 def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
-    posterior = getattr(direct, case.model)(case.evidence, **case.keywords)
+    posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)
     drawn = posterior.variables(4, np.random.default_rng(1))
     difference = log_joint(case, drawn) - log_density(posterior, drawn)
     np.testing.assert_allclose(difference, np.sum(posterior.log_marginal()), atol=1e-6)
     if case.other:
-        other = getattr(direct, case.model)(case.evidence, **(case.keywords | case.other))
+        other = getattr(posteriors, case.model)(case.evidence, **(case.keywords | case.other))
         assert np.ptp(log_joint(case, drawn) - log_density(other, drawn)) > 0.01
 
 
 @pytest.mark.parametrize("case", FENCED + OPEN, ids=names(FENCED + OPEN))
 def test_draws_have_the_variables_of_the_model(case):
     model = getattr(models, case.model)(case.evidence, **case.keywords)
-    posterior = getattr(direct, case.model)(case.evidence, **case.keywords)
+    posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)
     drawn = posterior.variables(3, np.random.default_rng(1))
     assert {each.name for each in model.free_RVs} <= set(drawn)
     for variable in model.free_RVs:
@@ -211,7 +211,7 @@ def test_draws_have_the_variables_of_the_model(case):
 def test_nuts_draws_from_the_posterior_of_the_sibling(case):
     tree = sampled_by_nuts(getattr(models, case.model)(case.evidence, **case.keywords), seed=3)
     assert_converged(tree)
-    posterior = getattr(direct, case.model)(case.evidence, **case.keywords)
+    posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)
     drawn = posterior.variables(8000, np.random.default_rng(0))
     for name, sampled in tree["posterior"].data_vars.items():
         assert_same_distribution(sampled, drawn[name])

@@ -5,7 +5,7 @@ import pytest
 from monte_carlo import assert_converged, assert_same_distribution, sampled_by_nuts
 
 import bayescm as bcm
-from bayescm import direct, models
+from bayescm import models, posteriors
 
 
 @pytest.mark.long
@@ -13,7 +13,7 @@ def test_mislabelled():
     counts = bcm.from_matrix([[39, 13], [9, 37]])
     tree = sampled_by_nuts(models.mislabelled(counts, label_error=(8, 72)), seed=3)
     assert_converged(tree)
-    sibling = direct.mislabelled(counts, label_error=(8, 72))
+    sibling = posteriors.mislabelled(counts, label_error=(8, 72))
     drawn = sibling.variables(4000, np.random.default_rng(0))
     for name in ("theta", "label_error"):
         assert_same_distribution(tree["posterior"][name], drawn[name])
@@ -27,6 +27,6 @@ def test_transferred_errors():
     evidence = bcm.from_partly_labelled(human, said, judge, transfer="errors")
     tree = sampled_by_nuts(models.transferred_errors(evidence), seed=3, draws=1500)
     assert_converged(tree)
-    drawn = direct.transferred_errors(evidence).variables(20_000, np.random.default_rng(0))
+    drawn = posteriors.transferred_errors(evidence).variables(20_000, np.random.default_rng(0))
     for name in ("prevalence", "rates"):
         assert_same_distribution(tree["posterior"][name], drawn[name])

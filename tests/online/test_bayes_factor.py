@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import bayescm as bcm
-from bayescm import direct, online
+from bayescm import online, posteriors
 from bayescm.online.bayes_factor import score_of
 
 BEFORE = bcm.from_cells(tp=90, fn=10, fp=20, tn=80)
@@ -21,8 +21,8 @@ PETS = bcm.from_matrix(np.arange(9).reshape(3, 3), labels=["cat", "cow", "dog"])
     [(BEFORE, AFTER, 0.5), (BEFORE, BEFORE, 1.0), (PETS, PETS * 2, 0.3), (BEFORE * 0, AFTER, 0.5)],
 )
 def test_it_is_a_ratio_of_marginal_likelihoods(before, after, prior):
-    known = direct.dirichlet_multinomial(after.values, concentration=prior + before.values)
-    fresh = direct.dirichlet_multinomial(after.values, concentration=prior)
+    known = posteriors.dirichlet_multinomial(after.values, concentration=prior + before.values)
+    fresh = posteriors.dirichlet_multinomial(after.values, concentration=prior)
     log = online.log_bayes_factor(before, after, concentration=prior)
     assert float(log.sel(part="all")) == pytest.approx(known.log_marginal() - fresh.log_marginal())
     rest = log.drop_sel(part="all").sum()

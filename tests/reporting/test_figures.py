@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.fitting.route import posterior_of
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.reporting.figures import add_matrices
 from bayescm.reporting.sections import Section
 from bayescm.reporting.types import _observed

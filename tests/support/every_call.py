@@ -434,7 +434,7 @@ def calls(known, name=None):
             for of in ESTIMANDS if _usual(wanted) else ["parameter"]:
                 asked = {"of": of} if isinstance(data, xr.DataTree) else {"of": of, "draws": 40}
                 yield f"{said}({kind}, {_said(wanted)}, of={of!r})", (function, data, wanted), asked
-        for (said, function), model in product(modelled, bcm.direct.__all__):
+        for (said, function), model in product(modelled, bcm.posteriors.__all__):
             for of in ("parameter", "predictive"):
                 asked = {"model": model, "draws": 40, "of": of}
                 yield f"{said}({kind}, model={model!r}, of={of!r})", (function, data, "f1"), asked

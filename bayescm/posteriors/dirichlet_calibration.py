@@ -1,0 +1,463 @@
+r"""
+The direct posterior of `bayescm.models.dirichlet_calibration`: probabilities of many classes.
+
+**The population** of forecasts and outcomes is drawn by the Bayesian bootstrap: every example has a
+gamma weight w_i ~ Gamma(1), and pseudo-examples of each class c, one at its lowest forecast and one
+at its highest, have w ~ Gamma(1/(2C)): one example in all, however many classes there are. Scores
+of the pseudo-examples lie within those of the examples (`mean_score`).
+
+A class against the rest needs more. The mean of n_c numbers varies by s^2/n_c, but under the
+Bayesian bootstrap only by s^2 (n_c - 1) / n_c / (n_c + 1); with weights of Gamma(1 - 2/n_c) it
+varies by s^2/n_c. They are a part of the weights above (a Gamma(1) is Gamma(a) + Gamma(1 - a)). The
+interval of one class has the prior of two classes, half an example at each of its ends. In a mean
+over the classes such pulls, small next to the interval of one class, would all go the same way and
+add up: there all classes share an eighth of an example at either end.
+
+**The curves** of each class against the rest, and of the highest probability, are the smooth ones
+of two classes. The whole forecast p has the Dirichlet calibration: the chances are
+
+.. math::
+
+    \mathrm{softmax}\bigl(\log p + a + (b I + s W) \, z(p)\bigr), \qquad W_{jk} \sim N(0, 1),
+
+where z(p) is the standardised log forecast, a the levels of the classes, b one slope, and s, the
+scale of what the forecast of each class says of each other one, is learned: Laplace's approximation
+at each of a grid of scales, then importance weights (`bayescm.inference.laplace`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import softmax
+
+from bayescm.evidence.scores import as_forecasts, one_vs_rest, top_label
+from bayescm.inference import laplace
+from bayescm.measures.probabilities import ClassForecasts, Forecasts, log_odds
+from bayescm.posteriors.calibration import Calibration, least
+from bayescm.posteriors.forecasts import OfForecasts, draw_gammas, said_of_exact
+from bayescm.posteriors.roc.prevalence import class_weights
+from bayescm.validate import fail
+
+# Prior standard deviations: of the levels, of the slope, and of the scale (half-normal).
+LEVEL, SLOPE, SCALE = 2.0, 2.0, 1.0
+_END = 0.5  # examples at each end of the forecasts: in all of the classes, or of one alone
+# The same in all of the classes that a mean is taken over: half an example made intervals of the
+# mean area up to 2.2 times as long as the t interval of 100 examples of ten classes, an eighth 1.5.
+_AVERAGED = 0.125
+_LEAST = 0.1  # shape of a weight in classes of one or two examples, as a gamma's must be positive
+_MANY = 100  # examples of a class whose mean the plain Bayesian bootstrap spreads by 1 % too little
+_FEW = 20  # examples of a class from which on coverage was measured
+_MOST = 20  # classes of which the whole forecast is recalibrated
+
+
+# The Dirichlet calibration of one classifier: Laplace at each scale, then importance weights.
+
+_SCALES = np.geomspace(0.02, 3.0, 11)
+_AT_ONCE = 4e6
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """
+    The posterior of the departure of the chances from the forecasts of one classifier.
+
+    Attributes
+    ----------
+    logs : ndarray, shape (n, C)
+        Of the forecasts, finite.
+    code : ndarray of int, shape (n,)
+        The place of the class that came true.
+    weight : ndarray, shape (n,)
+        How many examples each one stands for.
+    spread : float
+        Prior standard deviation of the scale (half-normal).
+    shift : ndarray, shape (C,)
+        By how much the logs of the chances are higher in the population than in the sample.
+    """
+
+    logs: np.ndarray
+    code: np.ndarray
+    weight: np.ndarray
+    spread: float
+    shift: np.ndarray
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return self.logs.shape[1]
+
+    @cached_property
+    def _center(self):
+        clean = self.logs - self.logs.mean(axis=1, keepdims=True)
+        mean = clean.mean(axis=0)
+        spread = (clean - mean).std()
+        return mean, spread if spread > 1e-9 else 1.0  # forecasts may be all alike
+
+    def design(self, logs: np.ndarray) -> np.ndarray:
+        """Return 1 and the places of forecasts, (..., C + 1)."""
+        mean, spread = self._center
+        place = (logs - logs.mean(axis=-1, keepdims=True) - mean) / spread
+        return np.concatenate([np.ones((*place.shape[:-1], 1)), place], axis=-1)
+
+    def matrices(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the departure's matrices (S, C, C + 1) of coefficients (S, p), scales (S,)."""
+        number = self.classes
+        level, slope = coefficients[:, :number], coefficients[:, number, None, None]
+        step = coefficients[:, number + 1 :].reshape(-1, number, number)
+        across = slope * np.eye(number) + scale[:, None, None] * step
+        return np.concatenate([level[..., None], across], axis=-1)
+
+    @cached_property
+    def precision(self) -> np.ndarray:
+        """The prior precision of levels, slope and steps, (p,)."""
+        number = self.classes
+        return np.r_[np.full(number, LEVEL**-2), SLOPE**-2, np.ones(number**2)]
+
+    def log_density(self, coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """Return the log of prior times likelihood, as PyMC's, of coefficients and scales."""
+        design, matrices = self.design(self.logs), self.matrices(coefficients, scale)
+        step = max(1, int(_AT_ONCE / self.logs.size))
+        likelihood = [
+            self._log_likelihood(design, matrices[first : first + step])
+            for first in range(0, len(matrices), step)
+        ]
+        logs = np.log(self.precision / (2 * np.pi)).sum() / 2
+        prior = logs - (coefficients**2) @ self.precision / 2
+        half = np.log(2 / np.pi) / 2 - np.log(self.spread) - (scale / self.spread) ** 2 / 2
+        return np.concatenate(likelihood) + prior + half
+
+    def _log_likelihood(self, design, matrices):
+        eta = self.logs + design @ matrices.swapaxes(-1, -2)
+        came = np.take_along_axis(eta, np.broadcast_to(self.code, eta.shape[:2])[..., None], -1)
+        top = eta.max(axis=-1)
+        total = top + np.log(np.exp(eta - top[..., None]).sum(axis=-1))
+        return (came[..., 0] - total) @ self.weight
+
+    def _spread_out(self, scale):
+        """Return the matrix from coefficients to the departure's matrix, flattened."""
+        unit = np.eye(len(self.precision))
+        return self.matrices(unit, np.full(len(unit), scale)).reshape(len(unit), -1).T
+
+    @cached_property
+    def _laplace(self):
+        """Return mode and root of the covariance at each scale, and the logs of their weights."""
+        start = np.zeros(len(self.precision))
+        return laplace.at_scales(_SCALES, start, self._derivatives, self.log_density)
+
+    def _derivatives(self, scale):
+        """Return what gives the gradient and minus the Hessian of the log density at a scale."""
+        design, number, spread_out = self.design(self.logs), self.classes, self._spread_out(scale)
+        came = np.eye(number)[self.code]
+
+        def at(coefficients):
+            matrix = (spread_out @ coefficients).reshape(number, number + 1)
+            chance = softmax(self.logs + design @ matrix.T, axis=1)
+            rest = ((came - chance) * self.weight[:, None]).T @ design
+            score = spread_out.T @ rest.ravel() - self.precision * coefficients
+            hessian = spread_out.T @ self._curvature(chance, design) @ spread_out
+            hessian[np.diag_indices_from(hessian)] += self.precision
+            return score, hessian
+
+        return at
+
+    def _curvature(self, chance, design):
+        """Return minus the second derivative of the log likelihood by the departure's matrix."""
+        number, width = chance.shape[1], design.shape[1]
+        found = np.empty((number, width, number, width))
+        for one in range(number):
+            for two in range(one, number):
+                of = self.weight * chance[:, one] * ((one == two) - chance[:, two])
+                part = (design * of[:, None]).T @ design
+                found[one, :, two] = found[two, :, one] = part
+        return found.reshape(number * width, number * width)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+        """Draw coefficients (size, p) and scales (size,), with the effective share of the draws."""
+        return laplace.draw(_SCALES, self._laplace, self.log_density, size, rng)
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """Departure's matrices of 4,000 draws, always the same."""
+        found, scale, _ = self.draw(4000, np.random.default_rng(0))
+        return self.matrices(found, scale)
+
+    def chances(self, matrices: np.ndarray, logs: np.ndarray) -> np.ndarray:
+        """Return the chances (S, u, C) of the classes given the logs of forecasts (u, C)."""
+        departure = self.design(logs) @ matrices.swapaxes(-1, -2)
+        departure += logs + self.shift
+        departure -= departure.max(axis=-1, keepdims=True)
+        np.exp(departure, out=departure)
+        departure /= departure.sum(axis=-1, keepdims=True)
+        return departure
+
+    def nearest(self, prob: float) -> np.ndarray | None:
+        """
+        Return the matrix (C, C + 1) nearest to no departure in the region of a probability.
+
+        The region is that of the draws' distance from their mean by their own covariance, of
+        departures that differ in the chances. None where it holds no departure at all.
+        """
+        drawn = self.sample.copy()
+        drawn[..., 0] += self.shift
+        rows = _differing(drawn)
+        mean = rows.mean(axis=0)
+        factor = np.linalg.cholesky(np.cov(rows.T))
+        away = np.linalg.norm(np.linalg.solve(factor, (rows - mean).T), axis=0)
+        reach, own = np.quantile(away, prob), np.linalg.norm(np.linalg.solve(factor, mean))
+        if own <= reach:
+            return None
+        part = (mean * (1 - reach / own)).reshape(self.classes - 1, self.classes)
+        near = np.zeros((self.classes, self.classes + 1))
+        near[:-1, :-1], near[:-1, -1] = part, -part[:, 1:].sum(axis=1)
+        near[:, 0] -= self.shift
+        return near
+
+
+def logs_of(probability: np.ndarray) -> np.ndarray:
+    """Return the logs of probabilities (n, C), finite: a 0 lies below the smallest other one."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(probability)
+    finite = logs[np.isfinite(logs)]
+    return np.maximum(logs, finite.min() - finite.std())
+
+
+def _differing(matrices):
+    """
+    Return what of matrices (S, C, C + 1) tells in the chances, (S, C (C - 1)).
+
+    The same added to all rows tells nothing, nor the same to all columns but the first, since the
+    places of a forecast sum to 0.
+    """
+    rows = (matrices - matrices[:, -1:])[:, :-1]
+    across = rows[..., 1:] - rows[..., 1:].mean(axis=-1, keepdims=True)
+    return np.concatenate([rows[..., :1], across[..., :-1]], axis=-1).reshape(len(rows), -1)
+
+
+# The posterior of all classifiers.
+
+
+class DirichletCalibration(OfForecasts):
+    """
+    The posterior of the forecasts of more than two classes.
+
+    Attributes
+    ----------
+    labels : ndarray, shape (C,)
+    probability : ndarray, shape (K, n, C)
+    code : ndarray of int, shape (n,)
+        The place of the class that came true.
+    weight : ndarray, shape (n,)
+        How many examples each one stands for.
+    """
+
+    most = 2000
+
+    def __init__(self, evidence, spread=SCALE):
+        self.evidence, self.spread = evidence, spread
+        self.labels = evidence["class"].values
+        score = evidence["score"].transpose(..., "example", "class").values
+        self.probability = score.reshape(-1, *score.shape[-2:])
+        places = {label: place for place, label in enumerate(self.labels.tolist())}
+        self.code = np.array([places[each] for each in evidence["actual"].values.tolist()])
+        given = evidence["weight"].values if "weight" in evidence else np.ones(len(self.code))
+        self.weight = given.astype(float)
+        self._totals = np.bincount(self.code, self.weight, len(self.labels))
+        self._each = class_weights(evidence, self.weight, self.code, len(self.labels))
+
+    def doubts(self, of: str = "parameter") -> list[str]:
+        """Say so where a class has few examples, or forecasts have no log odds."""
+        few, exact = self._totals.argmin(), said_of_exact(self.evidence["score"].values)
+        if self._totals[few] >= _FEW:
+            return exact
+        said = f"{self._totals[few]:.3g} examples of class {self.labels[few]}"
+        return [f"{said} are few: the intervals may be too short.", *exact]
+
+    def classes_of(self, measure):
+        """Return the labels of a measure of each class against the rest, or None."""
+        return self.labels if getattr(measure, "one_class", False) else None
+
+    @cached_property
+    def rest(self) -> list[Calibration]:
+        """The posterior of each class against the rest."""
+        return [Calibration(one_vs_rest(self.evidence, each)) for each in self.labels.tolist()]
+
+    @cached_property
+    def top(self) -> list[Calibration]:
+        """The posterior of the highest probability of each classifier."""
+        several = "classifier" in self.evidence.dims
+        places = range(len(self.probability))
+        every = [self.evidence.isel(classifier=k) for k in places] if several else [self.evidence]
+        return [Calibration(top_label(each)) for each in every]
+
+    @cached_property
+    def linear(self) -> list[Linear]:
+        """The Dirichlet calibration of each classifier."""
+        if len(self.labels) > _MOST:
+            todo = "ask for the measure of each class, or of the highest probability (_top_label)"
+            what = "the whole forecast of so many classes is not recalibrated"
+            raise fail(what, len(self.labels), f"{_MOST} classes at most", todo)
+        shift = np.log(self._totals * self._each) - np.log(self._totals)
+        given = self.code, self.weight, self.spread, shift
+        return [Linear(logs_of(each), *given) for each in self.probability]
+
+    @cached_property
+    def _places(self):
+        """Return which examples the units of the population are, (K, n + 2 C)."""
+        ends = [self.probability.argmin(axis=1), self.probability.argmax(axis=1)]
+        every = np.broadcast_to(np.arange(len(self.code)), self.probability.shape[:2])
+        return np.concatenate([every, *ends], axis=1)
+
+    def _taken(self, values):
+        """Return values (K, n, ...) of the examples for the units of the population."""
+        return np.stack([row[at] for row, at in zip(values, self._places, strict=True)])
+
+    def population(self, size: int, rng: np.random.Generator) -> ClassForecasts:
+        """Draw the population of forecasts and outcomes."""
+        number = len(self.labels)
+        classes = np.arange(number)
+        code = np.concatenate([self.code, classes, classes])
+        total = self._totals[self.code]
+        part = np.where(total < _MANY, np.maximum(1 - 2 / total, _LEAST), 1.0)
+        inside = draw_gammas(self.weight * part, size, rng)  # of a class, seen by itself
+        example = inside + draw_gammas(self.weight * (1 - part), size, rng)
+        pseudo = rng.standard_gamma(_END / number, (size, 2 * number))
+        weight = np.concatenate([example, pseudo], axis=1) * self._each[code]
+        weight /= weight.sum(axis=1, keepdims=True)
+        taken = self._taken(self.probability)
+
+        def one_vs_rest(place, *, averaged=False):
+            of_class = code == place
+            ends = rng.standard_gamma(_AVERAGED / number if averaged else _END, (size, 2))
+            own = np.concatenate([inside[:, self.code == place], ends], axis=1)
+            shares = weight.copy()
+            share = shares[:, of_class].sum(axis=1, keepdims=True)
+            shares[:, of_class] = own * (share / own.sum(axis=1, keepdims=True))
+            curve = partial(self._curve, size, rng, place)
+            return Forecasts(taken[..., place], of_class.astype(float), shares, curve, 2 * number)
+
+        top = self._of_highest(taken, code, weight, partial(self._top_curve, size, rng))
+        chances = partial(self._chances, size, rng)
+        return ClassForecasts(taken, code, weight, one_vs_rest, top, chances, 2 * number)
+
+    def sampled(self) -> ClassForecasts:
+        """Return the sample as a population, the forecasts for the curves."""
+        seen = self.probability
+        share = self.weight * self._each[self.code]
+        share = share[None] / share.sum()
+
+        def one_vs_rest(place, *, averaged=False):
+            outcome = (self.code == place).astype(float)
+            return Forecasts(seen[..., place], outcome, share, lambda: seen[None, ..., place])
+
+        top = self._of_highest(seen, self.code, share, lambda k: seen[None, [k]].max(axis=-1))
+        return ClassForecasts(seen, self.code, share, one_vs_rest, top, lambda: seen[None])
+
+    def _of_highest(self, forecast, code, weight, curve):
+        """Return the highest probability of each classifier, and whether that class came true."""
+        right = (forecast.argmax(axis=-1) == code).astype(float)
+        pseudo = forecast.shape[1] - len(self.code)
+        return tuple(
+            Forecasts(forecast[[k]].max(axis=-1), right[k], weight, partial(curve, k), pseudo)
+            for k in range(len(forecast))
+        )
+
+    def _curve(self, size, rng, place):
+        """Draw the curve of one class against the rest at the units, (size, K, u)."""
+        odds = log_odds(self.probability[..., place])
+        return self.rest[place].curves(self._taken(odds), size, rng)
+
+    def _top_curve(self, size, rng, place):
+        """Draw the curve of the highest probability of one classifier, (size, 1, u)."""
+        odds = log_odds(self.probability[place].max(axis=-1))
+        return self.top[place].curves(odds[None, self._places[place]], size, rng)
+
+    def _chances(self, size, rng):
+        """Draw the chances of all classes given the whole forecast, (size, K, u, C)."""
+        drawn = []
+        for each, places in zip(self.linear, self._places, strict=True):
+            chosen = rng.choice(len(each.sample), size, replace=size > len(each.sample))
+            drawn.append(each.chances(each.sample[chosen], each.logs[places]))
+        return np.stack(drawn, axis=1)
+
+    def least(self, measure: Any, prob: float) -> np.ndarray:
+        """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
+        if measure.form.whole:
+            return np.array([self._least_whole(k, measure, prob) for k in range(len(self.linear))])
+        formula = measure.formula
+        if measure.average == "top_label":
+            return np.concatenate([least(each, formula, prob) for each in self.top])
+        values = np.stack([least(each, formula, prob) for each in self.rest], axis=-1)
+        if not measure.average:
+            return values
+        share = self._totals * self._each
+        weight = share / share.sum() if measure.average == "weighted" else 1 / len(share)
+        return (values * weight).sum(axis=-1)
+
+    def _least_whole(self, k, measure, prob):
+        nearest = self.linear[k].nearest(prob)
+        if nearest is None:
+            return 0.0
+        chance = self.linear[k].chances(nearest[None], self.linear[k].logs)
+        sample = replace(
+            self.sampled(),
+            probability=self.probability[[k]],
+            recalibrated=lambda: chance[:, None],
+        )
+        return float(measure(sample).item())
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws of the variables of the PyMC model, of one classifier."""
+        if len(self.probability) > 1:
+            todo = "select one: evidence.sel(classifier=...)"
+            raise fail("the model takes one classifier", self.names, "one", todo)
+        found, scale, _ = self.linear[0].draw(size, rng)
+        number = len(self.labels)
+        step = found[:, number + 1 :].reshape(-1, number, number)
+        level, slope = found[:, :number], found[:, number]
+        return {"level": level, "slope": slope, "spread": scale, "step": step}
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log of prior times likelihood of the variables of the PyMC model."""
+        step = variables["step"].reshape(len(variables["step"]), -1)
+        parts = [variables["level"], variables["slope"][:, None], step]
+        return self.linear[0].log_density(np.concatenate(parts, axis=1), variables["spread"])
+
+
+def dirichlet_calibration(
+    evidence: xr.Dataset, *, spread: float | None = None
+) -> DirichletCalibration:
+    """
+    Return the posterior of probabilities of more than two classes.
+
+    Parameters
+    ----------
+    evidence : xarray.Dataset
+        From :func:`bayescm.from_probabilities`, of more than two classes.
+    spread : float, optional
+        Standard deviation of the half-normal prior of the scale of what the forecast of one class
+        says of another; by default 1.
+
+    Returns
+    -------
+    DirichletCalibration
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> rows = [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1]]
+    >>> evidence = bcm.from_probabilities(["a", "b", "c", "b"], rows)
+    >>> float(dirichlet_calibration(evidence).point(bcm.measures.resolve("brier")).round(3))
+    0.385
+    """
+    evidence = as_forecasts(evidence)
+    if "class" not in evidence.dims:
+        todo = "leave model out, or pass model='calibration'"
+        raise fail("two classes have a model of their own", ..., "more than two classes", todo)
+    spread = SCALE if spread is None else spread
+    if not spread > 0:
+        raise fail("spread must be positive", spread, "a number > 0", "pass spread=1")
+    return DirichletCalibration(evidence, float(spread))

@@ -1,0 +1,160 @@
+"""
+The direct sibling of `bayescm.models.dirichlet_multinomial`: a Dirichlet posterior of the cells.
+
+With two classes it is three independent betas (prevalence, recall, specificity), and so is each
+class against the rest of many: one-class measures have a distribution in closed form or by
+quadrature for any number of classes. Where a label is an abstention its row is empty by
+definition, and the Dirichlet distribution is of the other cells.
+
+References
+----------
+Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of Mathematics and
+Artificial Intelligence, 81, 429-450. doi:10.1007/s10472-017-9564-8
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from bayescm.distributions import dirichlet, lookup
+from bayescm.distributions.batches import LazyDraws
+from bayescm.distributions.integrals.averages import Guarded
+from bayescm.evidence.counts import abstains
+from bayescm.measures.measure import one_vs_rest
+from bayescm.posteriors.base import DRAWS, Posterior, labelled, prior_of
+from bayescm.posteriors.predictive import enumerated
+
+_COARSE = 1e-3  # the accuracy that may be asked for
+_TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletMultinomial(Posterior):
+    """
+    The posterior, ``Dirichlet(weights)`` over the cells of each matrix of a batch.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+    weights : ndarray, shape (..., C, C)
+        Prior pseudo-counts plus counts; 0 in the row of an abstention, the last one.
+    """
+
+    counts: xr.DataArray
+    weights: np.ndarray
+
+    def part(self, index: np.ndarray) -> Posterior:
+        """Return some matrices of the flat batch."""
+        size = self.weights.shape[-2:]
+        counts = labelled(self.pooled.reshape(-1, *size)[index])
+        if abstains(self.counts):
+            counts = counts.assign_coords(abstain=size[-1] - 1)
+        return DirichletMultinomial(counts, self.weights.reshape(-1, *size)[index])
+
+    def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of a measure, shape (...) or (..., C), or None."""
+        weights, asked = self.weights, measure
+        if measure.part is not None:
+            reduce, measure = measure.part
+            weights = reduce(weights)
+        if of == "predictive" and abstains(self.counts):
+            return None
+        apart = weights.shape[-1] > 2 and measure.one_class
+        weights = one_vs_rest(weights) if apart else weights
+        if of == "predictive" or not (self.weights.all() or lookup.is_proper(measure, weights)):
+            self.check_proper()
+        if of == "predictive":
+            share = self.weights.sum(axis=-1)[..., ::-1]
+            return enumerated(measure, self.weights, share, self.batch.values if n is None else n)
+        known = lookup.distribution(measure, weights)
+        return self._over_classes(asked, measure, weights) if known is None else known
+
+    def _over_classes(self, asked, measure, weights):
+        """Return the distribution of a number of many classes by moments, or None."""
+        fast = lookup.by_moments(measure, weights)
+        if fast is None:
+            return None
+        found = Guarded(fast, lambda k: LazyDraws(self.part(k), asked, DRAWS, 0), _TAIL)
+        return found if found.to(_COARSE).good.any() else None
+
+    def check_proper(self) -> None:
+        """Raise where the posterior is improper: a cell has neither counts nor prior."""
+        dirichlet.check_proper(
+            self.weights, self.counts.indexes["actual"].tolist(), abstains=abstains(self.counts)
+        )
+
+    @property
+    def parameters(self) -> np.ndarray:
+        """The Dirichlet parameters of the cells that may occur, (..., cells)."""
+        return possible(self.weights, self.counts)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        self.check_proper()
+        theta = dirichlet.draw(self.parameters, size, rng)
+        return {"theta_cell": theta, "theta": squared(theta, self.counts)}
+
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
+        """Return the log posterior density at theta_cell (..., cells)."""
+        return dirichlet.logpdf(np.asarray(variables["theta_cell"]), self.parameters)
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log marginal likelihood of each matrix."""
+        return dirichlet.log_marginal(possible(self.pooled, self.counts), self.parameters)
+
+
+def possible(cells: np.ndarray, counts: xr.DataArray) -> np.ndarray:
+    """Return the cells (..., C, C) that may occur in a row: all but those of an abstention."""
+    rows = cells.shape[-1] - abstains(counts)
+    return cells[..., :rows, :].reshape(*cells.shape[:-2], -1)
+
+
+def squared(flat: np.ndarray, counts: xr.DataArray) -> np.ndarray:
+    """Return the cells (..., C, C) from those that may occur."""
+    size = counts.shape[-1]
+    if not abstains(counts):
+        return flat.reshape(*flat.shape[:-1], size, size)
+    cells = np.zeros((*flat.shape[:-1], size, size))
+    cells[..., :-1, :] = flat.reshape(*flat.shape[:-1], size - 1, size)
+    return cells
+
+
+def dirichlet_multinomial(
+    counts: xr.DataArray | ArrayLike, *, concentration: Any = None
+) -> DirichletMultinomial:
+    """
+    Return the posterior of the cell probabilities of confusion matrices.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
+        Counts >= 0, fractional ones too. Of an array with two classes index 1 is the positive one.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default, for C
+        classes. 0 is allowed; measures that depend on an empty cell are then refused.
+
+    Returns
+    -------
+    DirichletMultinomial
+
+    Raises
+    ------
+    ValueError
+        If a concentration is negative; when asked for a measure whose distribution is improper, the
+        message names the cell.
+
+    Examples
+    --------
+    >>> from bayescm.measures import resolve
+    >>> posterior = dirichlet_multinomial([[30, 35], [15, 65]], concentration=0.5)
+    >>> posterior.distribution(resolve("f1")).eti(0.95).round(4)
+    array([0.641 , 0.7884])
+    """
+    cells = labelled(counts, abstention=True)
+    prior = prior_of(concentration, counts)
+    weights = dirichlet.pseudo_counts(cells.values, prior, abstains=abstains(cells))
+    return DirichletMultinomial(cells, weights)

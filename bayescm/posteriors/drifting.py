@@ -1,0 +1,269 @@
+"""
+The deterministic sibling of `bayescm.models.drifting`: a lattice filter and smoother.
+
+Given the tables, prevalence, recall and specificity are three independent random walks
+(`bayescm.inference.random_walk`). A measure has a distribution at every step. Draws are independent
+from step to step, each from its own posterior, but where steps are compared: these are of whole
+paths.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+from scipy import special
+
+from bayescm.distributions.dirichlet import default_concentration
+from bayescm.distributions.lookup import distribution_of_rates
+from bayescm.evidence.folds import check_series
+from bayescm.inference.random_walk import Lattice, Walk, joined
+from bayescm.posteriors.base import LARGE_DRAWS, Posterior, labelled, prior_of
+from bayescm.validate import fail
+
+DRIFT = 0.2  # as in the model, where it is explained
+
+# By the form of a measure: of which walk it is the rate, and whether it is the complement.
+_RATES: dict[Any, tuple[int, bool]] = {
+    ("tp+fn", "fp+tn"): (0, False),
+    ("tp", "fn"): (1, False),
+    ("tn", "fp"): (2, False),
+    ("fn", "tp"): (1, True),
+    ("fp", "tn"): (2, True),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Drifting(Posterior):
+    """
+    The posterior of every step: given all steps (smoothed), or given those up to it (filtered).
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., step, actual, predicted)
+        Steps in the order of time.
+    prior : ndarray, shape (2, 2)
+        Prior pseudo-counts of the first step.
+    scale : float
+        Scale of the half-normal distribution of the drift.
+    only_past : bool
+        Whether the distributions are the filtered ones.
+    joint : bool
+        Whether draws are of whole paths, so that steps can be compared.
+    """
+
+    sampling_method = "quadrature"
+    counts: xr.DataArray
+    prior: np.ndarray
+    scale: float
+    only_past: bool
+    joint: bool = False
+
+    @property
+    def pairs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The dim of the steps, where draws are of whole paths."""
+        return (str(self.counts.dims[-3]),) if self.joint else ()
+
+    @cached_property
+    def _cells(self):
+        return self.counts.values.astype(float)
+
+    @cached_property
+    def _walks(self):
+        """Three walks for every series of the batch, shape (..., 3)."""
+        shape = self._cells.shape[:-3]
+        walks = np.empty((*shape, 3), object)
+        for index in np.ndindex(shape):
+            for rate, (hits, misses) in enumerate(_split(self._cells[index])):
+                a, b = _split(self.prior)[rate]
+                walks[(*index, rate)] = Walk(hits, hits + misses, (a, b), self.scale)
+        return walks
+
+    @cached_property
+    def _known(self):
+        return {}
+
+    def _rate(self, rate):
+        """Return the distribution of one of the three rates at every step, (..., T)."""
+        if rate not in self._known:
+            walks = self._walks[..., rate].ravel()
+            every = [walk.filtered() if self.only_past else walk.smoothed() for walk in walks]
+            self._known[rate] = joined(every).reshaped(self._cells.shape[:-2])
+        return self._known[rate]
+
+    @cached_property
+    def _tables(self):
+        """Prevalence, recall and false positive rate, as integrals over them take them."""
+        prevalence, recall, specificity = (self._rate(rate) for rate in range(3))
+        return [each.tables() for each in (prevalence, recall, specificity.complement())]
+
+    def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of a measure at every step, (..., T), or None."""
+        if of != "parameter":
+            return None
+        if measure.form not in _RATES:
+            return distribution_of_rates(measure, *self._tables)
+        rate, complement = _RATES[measure.form]
+        return self._rate(rate).complement() if complement else self._rate(rate)
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., T, 2, 2) of the cell probabilities; see ``joint``."""
+        if self.joint:
+            return table(list(np.moveaxis(special.expit(self._paths(size, rng)[1]), -1, 0)))
+        return table([self._rate(rate).draw(size, rng) for rate in range(3)])
+
+    def members(self, dim: str) -> Posterior:
+        """Return the posterior in which the steps, or the members of another dim, are compared."""
+        if dim != self.counts.dims[-3]:
+            return self
+        if self.only_past:
+            what = "what was known at one step is not compared with what was known at another"
+            raise fail(what, "filtered=True", "the steps given all of them", "leave filtered out")
+        return replace(self, joint=True)
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for; paths are slow."""
+        return LARGE_DRAWS if self.joint else super().draws_by_default(of, joint=joint)
+
+    def part(self, index: np.ndarray) -> Posterior:
+        """Return some steps, each by itself."""
+        flat = self.pooled.reshape(-1, 2, 2)[index]
+        return Steps(labelled(flat), [self._rate(rate).take(index) for rate in range(3)])
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
+        check_series(self.counts, batches=False)
+        drift, paths = self._paths(size, rng)
+        rates = special.expit(paths)
+        return {
+            "start": rates[:, 0],
+            "drift": drift,
+            "moves": np.diff(paths, axis=1) / drift[:, None],
+            "rates": rates,
+            "theta": table([rates[..., rate] for rate in range(3)]),
+        }
+
+    def _paths(self, size, rng):
+        """Draw the drifts (size, ..., 3) and the paths of the logits (size, ..., T, 3)."""
+        drawn = [walk.paths(size, rng) for walk in self._walks.flat]
+        drifts, paths = (np.stack(each, axis=1) for each in zip(*drawn, strict=True))
+        steps, shape = self._cells.shape[-3], self._walks.shape
+        paths = paths.reshape(size, *shape, steps)
+        return drifts.reshape(size, *shape), np.moveaxis(paths, -1, -2)
+
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
+        """Return the log posterior density of start (3,), drift (3,) and moves (T - 1, 3)."""
+        start, drift, moves = (np.asarray(variables[name]) for name in ("start", "drift", "moves"))
+        walk = np.concatenate([np.zeros((1, 3)), np.cumsum(drift * moves, axis=0)])
+        levels = special.logit(start) + walk
+        total = -self.log_marginal() - (moves**2 / 2 + np.log(2 * np.pi) / 2).sum()
+        total += (np.log(2 / np.pi) / 2 - np.log(self.scale) - (drift / self.scale) ** 2 / 2).sum()
+        for rate, (hits, misses) in enumerate(_split(self._cells)):
+            a, b = _split(self.prior)[rate]
+            total += special.xlogy(a - 1, start[rate]) + special.xlog1py(b - 1, -start[rate])
+            total -= special.betaln(a, b)
+            level = levels[:, rate]
+            total += (hits * special.log_expit(level) + misses * special.log_expit(-level)).sum()
+            total -= (special.betaln(hits + 1, misses + 1) + np.log1p(hits + misses)).sum()
+        return np.asarray(total)
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log probability of each series of tables."""
+        logs = [walk.log_marginal() for walk in self._walks.flat]
+        return np.reshape(logs, self._walks.shape).sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Posterior):
+    """
+    Some steps of a series, each by itself.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (batch, actual, predicted)
+    rates : list of Lattice
+        Prevalence, recall and specificity.
+    """
+
+    sampling_method = "quadrature"
+    counts: xr.DataArray
+    rates: list[Lattice]
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the cell probabilities."""
+        return {"theta": table([each.draw(size, rng) for each in self.rates])}
+
+
+def _split(cells):
+    """Return what speaks for and against prevalence, recall and specificity."""
+    (tn, fp), (fn, tp) = np.moveaxis(cells, (-2, -1), (0, 1))
+    return [(tp + fn, tn + fp), (tp, fn), (tn, fp)]
+
+
+def table(rates: Sequence[np.ndarray]) -> np.ndarray:
+    """Return cell probabilities (..., 2, 2) of prevalence, recall and specificity, (...) each."""
+    prevalence, recall, specificity = rates
+    negatives = [(1 - prevalence) * specificity, (1 - prevalence) * (1 - specificity)]
+    positives = [prevalence * (1 - recall), prevalence * recall]
+    return np.stack([np.stack(row, axis=-1) for row in (negatives, positives)], axis=-2)
+
+
+def drifting(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    drift: float | None = None,
+    filtered: bool = False,
+) -> Drifting:
+    """
+    Return the posterior of the rates of two classes, walking from batch to batch.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., step, actual, predicted), or array_like, (..., T, 2, 2)
+        Counts >= 0 of T steps in the order of time, of two classes.
+    concentration : array_like, optional
+        Prior pseudo-counts of the first step, > 0: one number or (2, 2); 0.5 by default.
+    drift : float, optional
+        Scale of the half-normal distribution of a step's standard deviation on the logit scale, >
+        0; 0.2 by default.
+    filtered : bool, default False
+        Whether each step is judged by what was seen up to it only, as when it was seen; by default
+        by all the steps.
+
+    Returns
+    -------
+    Drifting
+
+    Raises
+    ------
+    ValueError
+        If there are other than two classes, or a prior is not > 0.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> posterior = drifting([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
+    >>> posterior.distribution(resolve("recall")).mean().round(3)
+    array([0.751, 0.726, 0.72 ])
+    """
+    series = labelled(counts, "step")
+    check_series(series)
+    given = prior_of(concentration, counts, series.dims[:-2])
+    given = default_concentration(2) if given is None else given
+    prior = np.broadcast_to(np.asarray(given, float), (2, 2))
+    if not ((prior > 0) & (prior < np.inf)).all():
+        raise fail(
+            "drifting needs a proper prior for the first step",
+            prior.tolist(),
+            "every cell > 0",
+            "pass e.g. concentration=0.5",
+        )
+    scale = DRIFT if drift is None else drift
+    if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
+        todo = "pass drift=0.2, or a function through fit(..., method='nuts')"
+        raise fail("drift must be a positive scale", drift, "a finite number > 0", todo)
+    return Drifting(series, prior, float(scale), bool(filtered))

@@ -1,0 +1,184 @@
+"""
+The direct sibling of `bayescm.models.fixed_totals`: a Dirichlet for each row, times a prevalence.
+
+With two classes the recall and the specificity are independent betas, as they are in
+`dirichlet_multinomial`; only the distribution of the prevalence is another.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from bayescm.distributions import dirichlet, lookup
+from bayescm.distributions.beta import Beta, PointMass
+from bayescm.evidence.counts import with_shares
+from bayescm.posteriors.base import Posterior, labelled, prior_of, shares_of
+from bayescm.posteriors.predictive import enumerated
+from bayescm.validate import fail
+
+
+@dataclass(frozen=True, eq=False)
+class FixedTotals(Posterior):
+    """
+    The posterior: independent rows ``Dirichlet(weights[..., i, :])`` and a prevalence.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+    weights : ndarray, shape (..., C, C)
+        Prior pseudo-counts plus counts.
+    shares : ndarray, shape (..., C), or None
+        The share of each actual class; None where it has a prior.
+    prior : tuple of two floats, or None
+        The parameters of the beta distribution of the positive class's share.
+    """
+
+    counts: xr.DataArray
+    weights: np.ndarray
+    shares: Any
+    prior: tuple[float, float] | None
+
+    def part(self, index: np.ndarray) -> Posterior:
+        """Return some matrices of the flat batch."""
+        size = self.weights.shape[-2:]
+        cells, weights = (each.reshape(-1, *size)[index] for each in (self.pooled, self.weights))
+        shares = None if self.shares is None else self.shares.reshape(-1, size[0])[index]
+        return FixedTotals(labelled(cells), weights, shares, self.prior)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the measure of the observed rates at the prevalence, or at its prior mean."""
+        if self.prior is None:
+            return measure(with_shares(self.pooled, self.shares))
+        mean = self.prior[0] / sum(self.prior)
+        return measure(with_shares(self.pooled, np.array([1 - mean, mean])))
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of a measure, shape (...), or None where there is none."""
+        row = lookup.is_of_a_row(measure) and lookup.is_proper(measure, self.weights)
+        if of == "predictive" or not row:
+            self._check_proper()
+        if of == "predictive":
+            sizes = self.batch.values if n is None else n
+            return enumerated(measure, self.weights, self._share(), sizes)
+        if self.weights.shape[-1] > 2:
+            return lookup.distribution_of_rows(measure, self.weights)
+        return lookup.distribution_at_prevalence(measure, self.weights, self._prevalence())
+
+    def _check_proper(self):
+        dirichlet.check_proper(self.weights, self.counts.indexes["actual"].tolist())
+
+    def _prevalence(self):
+        if self.prior is None:
+            return PointMass(self.shares[..., 1])
+        batch = np.ones(self.weights.shape[:-2])
+        return Beta(self.prior[0] * batch, self.prior[1] * batch)
+
+    def _share(self):
+        """Return the beta parameters of the share of positives, or the share and NaN."""
+        batch = np.ones(self.weights.shape[:-2])
+        if self.prior is None:
+            return np.stack([self.shares[..., 1], np.nan * batch], axis=-1)
+        return np.stack([self.prior[0] * batch, self.prior[1] * batch], axis=-1)
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        self._check_proper()
+        rates = dirichlet.draw(self.weights, size, rng)
+        if self.prior is None:
+            return {"rates": rates, "theta": self.shares[..., None] * rates}
+        positive = rng.beta(*self.prior, size)
+        shares = np.stack([1 - positive, positive], -1)
+        shares = shares.reshape(size, *[1] * (rates.ndim - 3), 2, 1)
+        return {"prevalence": positive, "rates": rates, "theta": shares * rates}
+
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
+        """Return the log posterior density of the rows at rates (..., C, C)."""
+        return dirichlet.logpdf(np.asarray(variables["rates"]), self.weights).sum(axis=-1)
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log marginal likelihood of each matrix, given its class totals."""
+        return dirichlet.log_marginal(self.pooled, self.weights).sum(axis=-1)
+
+
+def fixed_totals(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    prevalence: Any = None,
+) -> FixedTotals:
+    """
+    Return the posterior of confusion matrices whose class totals the design has fixed.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
+        Counts >= 0. Of an array with two classes index 1 is the positive one.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
+    prevalence : float, array_like, DataArray or tuple, optional
+        Share of each actual class: by default that of the scalar coord ``prevalence``, or else the
+        sample's. With two classes one number (or an
+        array of the shape of the batch) is the share of the positive class, and a *tuple* (a, b)
+        is a prior Beta(a, b) for it, the same for the whole batch; otherwise shape ``(..., C)``,
+        summing to 1.
+
+    Returns
+    -------
+    FixedTotals
+
+    Raises
+    ------
+    ValueError
+        If a share lies outside (0, 1).
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> posterior = fixed_totals([[30, 20], [5, 45]], prevalence=0.01)
+    >>> posterior.distribution(resolve("recall")).mean().round(4).item()
+    0.8922
+    """
+    table = labelled(counts)
+    labels = table.indexes["actual"].tolist()
+    weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts))
+    prevalence = shares_of(prevalence, counts, table)
+    if isinstance(prevalence, tuple):
+        return FixedTotals(table, weights, None, _prior(prevalence, len(labels)))
+    return FixedTotals(table, weights, _shares(table.values, prevalence), None)
+
+
+def _prior(pair, classes):
+    if classes != 2 or len(pair) != 2 or not all(0 < each < np.inf for each in pair):
+        raise fail(
+            "not a beta prior for the prevalence",
+            pair,
+            "two numbers > 0, for two classes",
+            "pass e.g. prevalence=(2, 8)",
+        )
+    return float(pair[0]), float(pair[1])
+
+
+def _shares(cells, prevalence):
+    classes = cells.shape[-1]
+    if prevalence is None:
+        totals = cells.sum(axis=-1)
+        shares = totals / totals.sum(axis=-1, keepdims=True)
+        todo = "pass prevalence=, or use model='dirichlet_multinomial'"
+    else:
+        shares = np.asarray(prevalence, float)
+        if classes == 2 and shares.shape in ((), cells.shape[:-2]):
+            shares = np.stack([1 - shares, shares], axis=-1)
+        todo = "pass e.g. prevalence=0.1"
+    right = shares.ndim and shares.shape[-1] == classes
+    if not right or not (((shares > 0) & (shares < 1)).all() and np.allclose(shares.sum(-1), 1)):
+        what = (
+            "a class has no examples"
+            if prevalence is None
+            else "prevalence must lie between 0 and 1"
+        )
+        raise fail(what, shares.tolist(), "proportions in (0, 1) that sum to 1", todo)
+    return np.broadcast_to(shares, cells.shape[:-1])

@@ -1,0 +1,123 @@
+"""Out-of-fold probabilities: the mean of a measure over the folds, by the correlated t."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from bayescm.distributions.differences import StudentT
+from bayescm.measures.measure import Curved
+from bayescm.posteriors.calibration import calibration
+from bayescm.posteriors.correlated_t import correlated_draws
+from bayescm.posteriors.dirichlet_calibration import dirichlet_calibration
+from bayescm.posteriors.forecasts import OfForecasts, said_of_exact
+from bayescm.validate import fail
+
+_FEW = 20  # examples of a class in a fold
+
+
+class FoldForecasts(OfForecasts):
+    """
+    The posterior of mean measures over the folds of a cross-validation.
+
+    The measure in each fold is normal, all folds equally correlated through the training examples
+    that they share; a measure of few examples is noisy, which the folds show. Classifiers are
+    paired fold by fold.
+
+    References
+    ----------
+    Corani, G. & Benavoli, A. (2015). A Bayesian approach for comparing cross-validated algorithms
+    on multiple data sets. Machine Learning 100, 285-304. doi:10.1007/s10994-015-5486-z
+    """
+
+    estimands = {"parameter": "mean over folds"}  # noqa: RUF012
+    how = "correlated t"
+    sampling_method = "closed form"
+
+    def __init__(self, evidence: xr.Dataset):
+        self.evidence = evidence
+        self.probability = np.atleast_2d(evidence["score"].values)
+        self.weight = np.ones(evidence.sizes["example"])
+        self.folds = pd.unique(evidence["fold"].values)
+        share = float(evidence.coords.get("test_share", 1 / len(self.folds)))
+        self.rho = share / (share + float(evidence.coords.get("train_size", 1 - share)))
+        if len(self.folds) < 2:
+            todo = "drop_vars('fold') takes it for one sample"
+            raise fail("one fold does not show how folds differ", 1, "two or more", todo)
+
+    @cached_property
+    def parts(self) -> list[OfForecasts]:
+        """The posterior of each fold by itself."""
+        door = dirichlet_calibration if "class" in self.evidence.dims else calibration
+        fold = self.evidence["fold"].values
+        plain = self.evidence.drop_vars("fold")
+        return [door(plain.isel(example=fold == each)) for each in self.folds]
+
+    def doubts(self, of: str = "parameter") -> list[str]:
+        """Say so where a fold has so few examples of a class that its slope says little."""
+        truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
+        given = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
+        few = pd.crosstab(fold, truth, given, aggfunc="sum").fillna(0).to_numpy().min()
+        exact = said_of_exact(self.evidence["score"].values)
+        if few >= _FEW:
+            return exact
+        said = f"A fold has {few:.3g} examples of a class"
+        return [f"{said}: slopes and intercepts of single folds say little.", *exact]
+
+    def classes_of(self, measure: Callable) -> np.ndarray | None:
+        """Return the labels of a measure of each class against the rest, or None."""
+        return self.parts[0].classes_of(measure)
+
+    def values(self, measure: Callable) -> np.ndarray:
+        """Return the measure in each fold, (folds, [K], [C])."""
+        if isinstance(getattr(measure, "form", None), Curved):
+            name = measure.__name__
+            todo = "take the folds for one sample: curves.pool_folds(evidence, ranks=False)"
+            raise fail(f"{name} is of one sample, not of folds", ..., "a proper score", todo)
+        found = np.stack([each.point(measure) for each in self.parts])
+        if not np.isfinite(found).all():
+            todo = "use fewer folds, clip=, or take them for one sample: drop_vars('fold')"
+            raise fail(f"{measure.__name__} is infinite or 0/0 in a fold", ..., "numbers", todo)
+        return found
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the mean over the folds."""
+        self.check_of(of)
+        return self.values(measure).mean(axis=0)
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the t distribution of one number, None of several."""
+        values = self.values(measure)
+        if values.ndim > 1:
+            return None
+        scale = np.sqrt(values.var(ddof=1) * self._share)
+        return StudentT(float(values.mean()), float(scale), len(values) - 1)
+
+    @property
+    def _share(self):
+        """The variance of the mean over folds, as a share of that between folds."""
+        return 1 / len(self.folds) + self.rho / (1 - self.rho)
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw the means of measures, joint over classifiers, (size, [K], [C])."""
+        found = []
+        for values in map(self.values, measures):
+            flat = values.reshape(len(values), -1).T
+            drawn = correlated_draws(flat, self.rho, size, rng)
+            found.append(drawn.reshape(size, *values.shape[1:]))
+        return found
+
+    def drawn(self, measure: Callable, draws: np.ndarray) -> Any:
+        """Return the distribution of draws."""
+        return super(OfForecasts, self).drawn(measure, draws)

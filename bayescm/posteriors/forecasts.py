@@ -1,0 +1,294 @@
+"""
+What the posteriors of probabilities share: draws of a population, and measures of it.
+
+The population is drawn by the Bayesian bootstrap (Rubin, 1981): the shares of the examples of a
+class are a Dirichlet distribution, gamma variates over their sum.
+
+References
+----------
+Rubin, D. B. (1981). The Bayesian bootstrap. The Annals of Statistics 9, 130-134.
+doi:10.1214/aos/1176345338
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayescm.distributions.discrete import Empirical
+from bayescm.measures.measure import Curved
+from bayescm.posteriors.base import Frame, Posterior
+from bayescm.validate import fail
+
+_SOME = 500  # draws that tell whether the sample's value is one
+_AT_ONCE, _LARGEST = 2e7, 1e8  # numbers held at once, and drawn in all
+# Effective number of examples that two classifiers forecast differently, and share of them all. Of
+# 100 examples 14 that differ cover .85 of the differences of log losses and .91 of those of Brier
+# scores, 33 .89 and .92, 58 .91 and .94; of 300 examples 41 .93 and .95
+# (docs/results/class_probabilities_softmax_differences.csv).
+_FEW_APART, _SHARE_APART = 35, 0.4
+
+
+class OfForecasts(Posterior):
+    """
+    The posterior of the forecasts of one or more classifiers on the same examples.
+
+    A subclass has ``evidence``, ``probability`` (K, n, ...), ``weight`` (n,), and says what its
+    population is.
+    """
+
+    takes = "scores"
+    gives = "probabilities"
+    pairs: tuple[str, ...] = ("classifier",)
+    cell_prior = False
+    estimands = {"parameter": "curve"}  # noqa: RUF012
+    sampling_method = "importance"
+    how = "draws by the Bayesian bootstrap"
+    most = 4000  # draws
+    evidence: xr.Dataset
+    probability: np.ndarray
+    weight: np.ndarray
+
+    def population(self, size: int, rng: np.random.Generator) -> Any:
+        """Draw the population of forecasts and outcomes."""
+        raise NotImplementedError
+
+    def sampled(self) -> Any:
+        """Return the sample as a population."""
+        raise NotImplementedError
+
+    def least(self, measure: Any, prob: float) -> np.ndarray:
+        """Return a distance from calibration of the nearest of the probable curves, (K, [C])."""
+        raise NotImplementedError
+
+    @property
+    def names(self) -> list | None:
+        """The classifiers, None where there is no such dim."""
+        score = self.evidence["score"]
+        return score["classifier"].values.tolist() if "classifier" in score.dims else None
+
+    @property
+    def seen(self):
+        """The scores."""
+        return self.evidence["score"]
+
+    @cached_property
+    def frame(self):
+        """The classifiers."""
+        known = self.evidence.coords.variables
+        frame = Frame({key: known[key] for key in ("positive",) if key in known})
+        return frame if self.names is None else frame.then("classifier", self.names)
+
+    @property
+    def batch(self):
+        """The number of examples, for every classifier."""
+        return self.frame.filled(np.full(self.frame.shape, self.weight.sum()))
+
+    @property
+    def width(self):
+        """The numbers of one draw."""
+        return self.probability.size
+
+    held = width
+
+    def members(self, dim: str) -> Posterior:
+        """Return itself; warn where two classifiers differ in few examples only."""
+        rows = dict(zip(self.names or [None], self.probability, strict=True))
+        size = self.weight.sum()
+        for one, two in combinations(rows, 2):
+            distance = np.abs(rows[one] - rows[two]).reshape(len(self.weight), -1).sum(axis=1)
+            if not distance.any():
+                continue
+            # Kish's effective number (Survey Sampling, 1965, section 11.7) of weights by distance
+            apart = (self.weight @ distance) ** 2 / (self.weight @ distance**2)
+            if apart < min(_FEW_APART, _SHARE_APART * size):
+                count = self.weight[distance > 0].sum()
+                warnings.warn(
+                    f"{one} and {two} differ in {count:.6g} of {size:.6g} forecasts, by so unequal "
+                    f"amounts that they are worth {apart:.0f} equal ones: that is little to know a "
+                    "difference of scores by, and its interval may be too short.",
+                    stacklevel=2,
+                )
+        return super().members(dim)
+
+    def classes_of(self, measure):
+        """Return None: the measures are of two classes."""
+        return None
+
+    def draws_by_default(self, of, *, joint=False):
+        """Return how many draws are made where nothing else is asked for."""
+        return int(np.clip(_LARGEST / self.width, 500, self.most))
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, [K], [C])."""
+        step = max(1, int(_AT_ONCE / self.width))
+        sizes = np.diff([*range(0, size, step), size])
+        parts = []
+        for each in sizes:
+            drawn = self.population(each, rng)
+            parts.append([self._shaped(measure, drawn, each) for measure in measures])
+        every = [np.concatenate(values) for values in zip(*parts, strict=True)]
+        for measure, values in zip(measures, every, strict=True):
+            if np.isinf(values).any():
+                what = f"{measure.__name__} is infinite if a forecast of exactly 0 or 1 is wrong"
+                todo = "pass clip=1e-6 to from_probabilities, or ask for brier"
+                raise fail(what, ..., "forecasts inside (0, 1)", todo)
+        return every
+
+    def _shaped(self, measure, population, size):
+        """Return values of a measure of a population, (size, [K], [C])."""
+        labels = self.classes_of(measure)
+        further = () if labels is None else (len(labels),)
+        values = np.broadcast_to(measure(population), (size, len(self.probability), *further))
+        return values.reshape(size, *self.frame.shape, *further)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """
+        Return the value in the sample; of what needs the curve, the median of the posterior.
+
+        So too where the sample has no such value: the slope of forecasts that tell the classes
+        apart without a mistake is infinite.
+        """
+        self.check_of(of)
+        form = getattr(measure, "form", None)
+        if isinstance(form, Curved):
+            drawn = self.draw([measure], self.draws_by_default(of), np.random.default_rng(0))
+            return np.median(drawn[0], axis=0)
+        found = self._shaped(measure, self.sampled(), 1)[0]
+        if np.isfinite(measure.range).any():  # type: ignore[attr-defined]
+            return found
+        (some,) = self.draw([measure], _SOME, np.random.default_rng(0))
+        inside = (some.min(axis=0) <= found) & (found <= some.max(axis=0))
+        return np.where(inside, found, np.median(some, axis=0))
+
+    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws; of a distance from calibration with its own limits."""
+        form = getattr(measure, "form", None)
+        if not isinstance(form, Curved) or not form.zero:
+            return super().drawn(measure, draws)
+        how = "draws; the lower limit is 0 where the smooth curve's band holds the diagonal"
+        return Distance(draws, how=how, posterior=self, measure=measure)
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Empirical):
+    """
+    The posterior of a distance from calibration, by draws.
+
+    Where it is 0 no two-sided interval of a posterior holds it. Hence the lower limit is 0 if the
+    simultaneous smooth band of the same probability holds the diagonal, and else that of `least`;
+    the upper limit is that of the equal-tailed interval. It is the smooth band whatever band the
+    curve is shown with: right forecasts have a smooth curve, the diagonal.
+    """
+
+    posterior: Any = None
+    measure: Any = None
+
+    def eti(self, prob: float) -> np.ndarray:
+        """Return lower and upper limit, (..., 2)."""
+        upper = self.quantile((1 + prob) / 2)
+        lower = self.posterior.least(self.measure, prob).reshape(np.shape(upper))
+        return np.stack([np.minimum(lower, upper), upper], axis=-1)
+
+    hdi = eti
+
+    def hdi_kind(self, prob: float) -> np.ndarray:
+        """Say that it is not a highest-density interval."""
+        return np.broadcast_to("eti", self.shape)
+
+
+def said_of_exact(probability: np.ndarray) -> list[str]:
+    """Say so where forecasts are exactly 0 or 1, which have no log odds."""
+    number = int(np.isin(probability, (0, 1)).sum())
+    if not number:
+        return []
+    are = "forecast is" if number == 1 else "forecasts are"
+    return [
+        f"{number} {are} exactly 0 or 1: slope, intercept and calibration in the large take them "
+        "for a standard deviation beyond the most extreme of the others; clip= says what they mean."
+    ]
+
+
+# The population of forecasts and outcomes: the Bayesian bootstrap inside each class.
+
+_GROUPS = 1024  # of each class, where the examples are many
+_NEIGHBOURS = 64  # of each site
+
+
+def draw_shares(
+    outcome: np.ndarray,
+    weight: np.ndarray,
+    prevalence: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """
+    Draw the shares of units in the population.
+
+    Parameters
+    ----------
+    outcome, weight : ndarray, shape (u,)
+        The class of each unit, and how many examples it stands for.
+    prevalence : ndarray, shape (size, C)
+        Draws of the share of each class.
+
+    Returns
+    -------
+    ndarray, shape (size, u)
+        Each row adds up to 1, and those of a class to its share.
+    """
+    shares = draw_gammas(weight, size, rng)
+    code = outcome.astype(int)
+    shares *= (prevalence / (shares @ np.eye(prevalence.shape[1])[code]))[:, code]
+    return shares
+
+
+def draw_gammas(weight, size, rng):
+    """Draw gamma variates (size, u) of shapes (u,); those of shape 1 are exponential, and quick."""
+    one = weight == 1
+    if one.sum() < len(weight) / 2:
+        return rng.standard_gamma(weight, (size, len(weight)))
+    drawn = rng.standard_exponential((size, len(weight)))
+    drawn[:, ~one] = rng.standard_gamma(weight[~one], (size, (~one).sum()))
+    return drawn
+
+
+def grouped(
+    probability: np.ndarray, outcome: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Put examples (n,) of one class and neighbouring forecasts together where they are many."""
+    if len(outcome) <= 4 * _GROUPS:
+        return probability, outcome, weight
+    order = np.lexsort((probability, outcome))
+    outcome, weight, probability = outcome[order], weight[order], probability[order]
+    first = np.searchsorted(outcome, 1)
+    rank = np.concatenate([np.arange(first), np.arange(len(outcome) - first)])
+    size = np.where(outcome == 1, len(outcome) - first, first)
+    place = (rank * _GROUPS // size + _GROUPS * outcome).astype(int)
+    total = np.bincount(place, weight, 2 * _GROUPS)
+    some = total > 0
+    mean = np.bincount(place, weight * probability, 2 * _GROUPS)[some] / total[some]
+    return mean, np.repeat([0.0, 1.0], _GROUPS)[some], total[some]
+
+
+def neighbours(rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Put neighbouring forecasts (1, n) of one classifier together where they are many."""
+    if len(rows) > 1 or len(weight) <= _NEIGHBOURS:
+        return rows, weight
+    order = np.argsort(rows[0], kind="stable")
+    place = np.arange(len(order)) * _NEIGHBOURS // len(order)
+    total = np.bincount(place, weight[order])
+    return np.bincount(place, (weight * rows[0])[order])[None] / total, total

@@ -1,0 +1,876 @@
+r"""
+The direct posterior of `bayescm.models.hierarchical_folds`: weighted nodes.
+
+Unknown are the level of the rates that this cross-validation saw, the spread of the thresholds,
+and the effects of training that all the folds have in common. The nodes :math:`x_k` of a lattice
+stand for them, each weighted by its posterior density over the density of the nodes (importance
+sampling at quasi-random points),
+
+.. math::
+
+    w_k \propto \frac{p(x_k) \prod_m \int p(n_m \mid x_k, e) \, N(e; 0, S_k) \, de}{q(x_k)}.
+
+The effects :math:`e` of training on fold m alone are integrated out by Laplace's method. The
+expected measure over training sets is computed at every node, so that its distribution is one of
+weighted values. With more than two classes the unknowns are too many for a lattice, and every node
+counts nearly alike: see `nodes_of_many`.
+
+The constants and their reasons are those of the model.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+from scipy import special
+from scipy.special import betaincinv, log_softmax, ndtr, ndtri, softmax
+
+from bayescm.distributions.batches import Stack
+from bayescm.distributions.dirichlet import default_concentration
+from bayescm.distributions.discrete import WeightedNodes
+from bayescm.evidence.counts import CELLS
+from bayescm.evidence.folds import FOLDS, at_random, design, stack
+from bayescm.posteriors.base import Posterior, class_shares, labelled, prior_of, shares_of
+from bayescm.validate import fail
+
+# As in the model, where they are explained.
+SPREAD, SEPARATION = 0.3, 1.0
+WITH_HALVES = 0.8, 0.8
+THRESHOLD_RHO = 0.4
+DISAGREEMENT = 0.4
+CENTRING = 2.0
+SEPARATION_OF_SPREAD = 0.04
+HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
+
+_RARE = 0.01  # p value of the folds' thresholds from which on a word is due
+_KEPT = 64  # data sets whose nodes are kept for the next measure
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the folds came about, and the priors; the names are those of the model."""
+
+    prior: np.ndarray
+    spread: float
+    separation: float
+    rho: tuple[float, float]
+    repeats: int
+    disagreement: float
+    fixed: bool
+    shares: np.ndarray | None
+    smaller: float = 1.0  # training sets than all but one fold: by how much u grows
+    effect: float = 1.0  # by how much groups of examples vary more than examples: their rates
+    totals_effect: float = 1.0  # and their class totals
+    halves: np.ndarray | None = None  # counts of disjoint halves, (R, 2, C, C)
+
+
+class HierarchicalFolds(Posterior):
+    """
+    The posterior, one set of nodes for each cross-validation.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
+    settings : Design
+        How the folds came about, and the priors.
+    """
+
+    uses = FOLDS
+    estimands = {  # noqa: RUF012
+        "parameter": "theta_expected",
+        "finite": "theta_fold",
+        "predictive": "theta_new",
+    }
+    sampling_method = "quadrature"
+    knows_groups = True
+
+    def __init__(self, counts: xr.DataArray, settings: Design, halves: xr.DataArray | None = None):
+        self.counts = counts
+        self._halves = None if halves is None else halves.values.astype(float)
+        self.settings = settings
+        self.folds = stack(counts).values.astype(float)
+        effect = counts.coords.get("design_effect", xr.DataArray(1.0))
+        self._effect = effect.broadcast_like(self.batch).transpose(*self.batch.dims).values
+        self._kept: dict[tuple, Nodes] = {}
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of the expected measure over training sets, shape (..., [C])."""
+        if of != "parameter":
+            return None
+        found = [_distributions(measure, self._nodes(index)) for index in self._places()]
+        shape = (*self.batch.shape, *found[0].shape)
+        return Stack(np.stack(found).reshape(shape)) if shape else found[0].item()
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Return draws (size, ..., [C]) of the expected measures, all from the same nodes."""
+        columns: list[list[np.ndarray]] = [[] for _ in measures]
+        for index in self._places():
+            nodes = self._nodes(index)
+            chosen = nodes.choose(size, rng)
+            for column, measure in zip(columns, measures, strict=True):
+                column.append(nodes.expected(measure)[chosen])
+        return [_batched(column, self.batch.shape) for column in columns]
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the free variables of the PyMC model and of its rates."""
+        every = [
+            variables(self.folds[index], self._settings(index), size, rng)
+            for index in self._places()
+        ]
+        return {
+            name: _batched([each[name] for each in every], self.batch.shape) for name in every[0]
+        }
+
+    def doubts(self, of: str = "parameter") -> list[str]:
+        """Say where folds' thresholds differ much and no halves show how far; of random splits."""
+        uneven = (
+            "Random splits test some examples often and others hardly, which the model does not "
+            "know: intervals may be too short. Repeated cross-validation tests all alike."
+        )
+        said = [uneven] if at_random(self.counts) else []
+        if self._halves is not None:
+            return said
+        chance = min(differ(self.folds[i], self._settings(i)) for i in self._places())
+        if chance > _RARE / self.batch.size:
+            return said
+        moved = (
+            "The classifiers of the folds differ in how often they predict each class by more than "
+            f"chance (p = {chance:.1g}): another training set may move the measures further than "
+            "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y)."
+        )
+        return [*said, moved]
+
+    def _places(self):
+        return np.ndindex(self.batch.shape)
+
+    def _nodes(self, index):
+        if index not in self._kept:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            self._kept[index] = nodes(self.folds[index], self._settings(index))
+        return self._kept[index]
+
+    def _settings(self, index):
+        halves = None if self._halves is None else self._halves[index]
+        return replace(self.settings, effect=float(self._effect[index]), halves=halves)
+
+
+def _distributions(kernel, nodes):
+    values = nodes.expected(kernel)
+    distributions = np.empty(values.shape[1:], object)
+    for index in np.ndindex(distributions.shape):
+        distributions[index] = WeightedNodes.of(values[:, *index], nodes.weights)
+    return distributions
+
+
+def _batched(columns, batch):
+    stacked = np.stack(columns, axis=1)
+    return stacked.reshape(len(stacked), *batch, *stacked.shape[2:])
+
+
+def hierarchical_folds(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    spread: float | None = None,
+    separation: float | None = None,
+    rho: float | None = None,
+    fixed_totals: bool | None = None,
+    prevalence: Any = None,
+    halves: xr.DataArray | None = None,
+) -> HierarchicalFolds:
+    """
+    Return the posterior of the folds of a cross-validation, partially pooled.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
+        Counts of the folds. The scalar coords ``n_folds``, ``test_share``, ``train_size`` and
+        ``fixed_totals`` say how they came about, where that is not to be seen.
+    concentration : array_like, optional
+        Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
+        default.
+    spread : float, optional
+        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
+    separation : float, optional
+        Spread of the separations, in units of u.
+    rho : float, optional
+        Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
+        share for the separation and 0.4 for the threshold.
+    fixed_totals : bool, optional
+        Whether the design fixed the class totals; by default as the counts say.
+    prevalence : array_like, optional
+        Share of each actual class, (C,), or of the positive one. By default the sample's, or
+        unknown where the class totals are not fixed.
+    halves : DataArray, dims (..., repeat, half, actual, predicted), optional
+        Counts of the same classifiers trained on disjoint halves, each tested on the other, of
+        `bayescm.learners.cross_halves`. They show how far training sets move the threshold; the
+        prior of its spread is wider then, and the correlation between folds unknown.
+
+    Returns
+    -------
+    HierarchicalFolds
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two folds, a class has no examples, or a keyword is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayescm.measures.catalogue import resolve
+    >>> folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
+    >>> posterior = hierarchical_folds(folds)
+    >>> posterior.distribution(resolve("recall")).eti(0.95).round(1)
+    array([0.4, 0.8])
+    """
+    table = labelled(counts, "fold")
+    known, folds = design(table), stack(table).values
+    repeats = _repeats(folds, known["n_folds"])
+    pairs = (THRESHOLD_RHO, 1 - known["test_share"])
+    shares = shares_of(prevalence, counts, table)
+    usual = (SPREAD, SEPARATION) if halves is None else WITH_HALVES
+    settings = Design(
+        prior=_prior(folds, prior_of(concentration, counts, (*table.dims[:-3], *FOLDS))),
+        spread=_positive(usual[0] if spread is None else spread, "spread"),
+        separation=_positive(usual[1] if separation is None else separation, "separation"),
+        rho=pairs if rho is None else (_within(rho, "rho"), rho),
+        repeats=repeats,
+        disagreement=DISAGREEMENT,
+        fixed=bool(known["fixed_totals"] if fixed_totals is None else fixed_totals),
+        shares=None if shares is None else class_shares(shares, folds.shape[-1]),
+        smaller=_smaller(known),
+        totals_effect=float(table.coords.get("totals_effect", 1.0)),
+    )
+    found = HierarchicalFolds(table, settings)
+    if halves is None:
+        return found
+    if rho is not None:
+        todo = "leave rho out"
+        raise fail("halves tell the correlation between folds", rho, "no rho with halves", todo)
+    return HierarchicalFolds(table, settings, as_halves(halves, found))
+
+
+def _repeats(folds, n_folds):
+    number = folds.shape[-3]
+    if (folds.sum((-3, -1)) == 0).any():
+        todo = "leave the class out of the counts"
+        raise fail(
+            "a class has no examples in any fold", ..., "at least one example of each class", todo
+        )
+    if n_folds < 2 or number % n_folds:
+        todo = "correct the coordinate n_folds"
+        divisors = [each for each in range(2, number + 1) if number % each == 0]
+        raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
+    return number // int(n_folds)
+
+
+def _smaller(known):
+    """Return by how much u is larger for these training sets than for all but one fold of K."""
+    return float(np.sqrt((known["n_folds"] - 1) * known["test_share"] / known["train_size"]))
+
+
+def _prior(cells, concentration):
+    classes = cells.shape[-1]
+    default = default_concentration(classes)
+    prior = np.asarray(default if concentration is None else concentration, float)
+    if not ((prior > 0) & (prior < np.inf)).all():
+        todo = "pass e.g. concentration=0.5"
+        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
+    return np.broadcast_to(prior, (classes, classes))
+
+
+def _positive(value, name):
+    if not 0 < value < np.inf:
+        raise fail(
+            f"{name} must be positive", value, "a number > 0", f"leave {name} out, or pass 1"
+        )
+    return float(value)
+
+
+def _within(rho, name):
+    number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
+    if not number or not 0 <= rho < 1:
+        todo = "leave it out, or pass the test share"
+        raise fail(f"{name} must be a correlation", rho, "0 <= rho < 1", todo)
+    return float(rho)
+
+
+# Nodes: what they are, and what the effects of training do at each of them.
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """
+    Weighted nodes.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (N,)
+        Sum to 1.
+    rates : ndarray, shape (N, C, C)
+        Logarithms of the typical rates.
+    effects : ndarray, shape (N, 1 + C)
+        Standardised effects common to the folds: separation, then thresholds.
+    spread : ndarray, shape (N,)
+        Spread of the thresholds.
+    total : ndarray, shape (N, 1 + C)
+        Standard deviation of each effect between training sets.
+    centred : ndarray, shape (N, 1 + C)
+        The same, less what the posterior of the rates carries already.
+    shares : ndarray, shape (N or 1, C)
+        Share of each actual class.
+    rho : ndarray, shape (N,)
+        Share of the variance of the thresholds that the folds have in common.
+    """
+
+    weights: np.ndarray
+    rates: np.ndarray
+    effects: np.ndarray
+    spread: np.ndarray
+    total: np.ndarray
+    centred: np.ndarray
+    shares: np.ndarray
+    rho: np.ndarray
+
+    def expected(self, kernel: Callable) -> np.ndarray:
+        """Return the expected measure over training sets at every node, (N, [C])."""
+        return kernel(self.trained(self.centred)).mean(axis=1)
+
+    def trained(self, spreads: np.ndarray) -> np.ndarray:
+        """
+        Return cell probabilities after training sets of equal weight, (N, T, C, C).
+
+        Each of them moves one effect alone, up or down.
+        """
+        size = spreads.shape[-1]
+        factors = np.exp(np.minimum(np.sqrt(size) * spreads, 300))
+        rates = np.repeat(np.exp(self.rates)[:, None], 2 * size, axis=1)
+        for part, factor in ((rates[:, :size], factors), (rates[:, size:], 1 / factors)):
+            diagonal = np.einsum("nii->ni", part[:, 0])
+            diagonal *= factor[:, :1]
+            columns = np.einsum("njij->nij", part[:, 1:])
+            columns *= factor[:, None, 1:]
+        rates *= (self.shares[:, None] / rates.sum(-1))[..., None]
+        return rates
+
+    def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return nodes drawn by their weights, evenly (systematic resampling), in random order."""
+        points = (np.arange(size) + rng.random()) / size
+        chosen = np.searchsorted(np.cumsum(self.weights), points)
+        return rng.permutation(np.minimum(chosen, len(self.weights) - 1))
+
+
+def units(cells, design):
+    """Return the error of each class's rate, (C,), and u, of as many examples as groups say."""
+    totals = cells.sum((0, 2)) / design.repeats / design.effect
+    error = 1 / np.sqrt(np.maximum(totals, 1))
+    return error, np.sqrt(2 * np.median(error**2))
+
+
+def drawn(cells, design):
+    """Return the class totals, as many as are drawn independently."""
+    return cells.sum((0, 2)) / design.repeats / design.totals_effect
+
+
+def scales(ratio, design, error, unit, rho=None):
+    """Return the spreads of the common, the own and all effects of training, (N, 1 + C) each."""
+    threshold, separation = design.rho
+    threshold = threshold if rho is None else rho[:, None]
+    column = (ratio[:, None] * error) ** 2
+    drawn = np.maximum(1 / error**2 * design.effect / design.totals_effect, 1)
+    luck = 0 if design.fixed else 1 / drawn
+    apart = np.full((len(ratio), 1), (design.separation * design.smaller * unit) ** 2)
+    if design.halves is not None:
+        apart += SEPARATION_OF_SPREAD * (ratio[:, None] * unit) ** 2
+    common = np.hstack([separation * apart, threshold * column + luck])
+    own = np.hstack([(1 - separation) * apart, (1 - threshold) * column])
+    return np.sqrt(common), np.sqrt(own), np.sqrt(common + own)
+
+
+def centre(common: np.ndarray, own: np.ndarray, folds: int) -> np.ndarray:
+    """Return the spreads of training less what the posterior of the rates carries already."""
+    carried = common**2 + own**2 / folds
+    return np.sqrt(np.maximum(common**2 + own**2 - CENTRING * carried, 0))
+
+
+def shares(totals, design, uniform, size):
+    """Return the share of each class: known, the sample's, or unknown as the totals are."""
+    if design.shares is not None:
+        return design.shares[None]
+    if design.fixed:
+        return (totals / totals.sum())[None]
+    weights = design.prior.sum(-1) + totals
+    if len(totals) == 2:
+        grid = np.linspace(0.001, 0.999, 200) * (1 - 2e-6) + 1e-6
+        positive = np.interp(uniform, grid, betaincinv(weights[1], weights[0], grid))
+        return np.stack([1 - positive, positive], -1)
+    gammas = np.random.default_rng(2).standard_gamma(weights, (size, len(weights)))
+    return gammas / gammas.sum(-1, keepdims=True)
+
+
+def moved(rates: np.ndarray, effects: np.ndarray) -> np.ndarray:
+    """Return log rates (..., C, C) after effects (..., 1 + C), up to a constant in each row."""
+    diagonal = effects[..., :1, None] * np.eye(rates.shape[-1])
+    return rates + effects[..., None, 1:] + diagonal
+
+
+# Two classes: a lattice of the spread, the common effects and the rates.
+
+_SIZE = 2048
+_CLASSES_SIZE = 2000
+# A lattice whose first 2**m points are evenly spread for m <= 20 (Cools, Kuo & Nuyens, 2006).
+_GENERATOR = np.array([1, 182667, 469891, 498753, 110745, 446247, 250185, 118627])
+_GRID = np.linspace(-5.5, 5.5, 45)
+_HEAVIER = 0.8  # share of the counts in the density of the nodes, for its tails
+
+
+def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = None, size=None):
+    """
+    Return the nodes of one cross-validation.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (M, C, C)
+    design : Design
+    rng : numpy.random.Generator, optional
+        Shifts the lattice; without it the nodes are always the same.
+    size : int, optional
+        Number of nodes.
+
+    Returns
+    -------
+    Nodes
+    """
+    classes = cells.shape[-1]
+    size = size or (_SIZE if classes == 2 else _CLASSES_SIZE)
+    if classes > 2:
+        rng = np.random.default_rng(classes) if rng is None else rng
+        return nodes_of_many(cells, design, size, rng)
+    uniform = _lattice(size, rng)
+    error, unit = units(cells, design)
+    cells = cells / design.effect
+
+    rho = np.full(size, design.rho[0])
+    if design.halves is not None:
+        rho, uniform = uniform[:, 1], np.delete(uniform, 1, axis=1)
+    spread, log_prior = _spread(cells, design, (error, unit), uniform[:, 0])
+    effects = ndtri(uniform[:, 1 : classes + 2])
+    common, own, total = scales(spread / unit, design, error, unit, rho)
+    weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
+    level, log_density = _level(weighted, design, uniform, own)
+    log_weights = fold_likelihood(weighted, level, own) - log_density + log_prior
+    if design.repeats > 1:
+        log_weights += variance_likelihood(cells, own[:, 1:], design.repeats)
+    if design.halves is not None:
+        log_weights += halves_likelihood(design, spread / unit, error)
+    rates = log_softmax(moved(level, -common * effects), axis=-1)
+    log_weights += (design.prior * rates).sum((-2, -1))
+    weights = np.exp(log_weights - log_weights.max())
+    by_class = shares(drawn(cells * design.effect, design), design, uniform[:, -1], size)
+    centred = centre(common, own, len(cells))
+    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class, rho)
+
+
+def _spread(cells, design, units, uniform):
+    """
+    Return nodes of the spread, and the log of its prior density over that of the nodes.
+
+    Every other node is from the prior, the rest from around what the folds show, or the halves:
+    those that differ by far more than expected lie where the prior has next to no nodes.
+    """
+    error, unit = units
+    scale = design.spread * (design.smaller * unit) ** (2 / 3)
+    shown = _shown(cells, (0.3 * scale) ** 2) / np.sqrt(1 - design.rho[0])
+    if design.halves is not None:
+        shown = shown_by_halves(design, error) * unit
+    spread = scale * np.sqrt(2) * uniform / np.sqrt(1 - uniform**2)  # half-Student-t(2)
+    spread[1::2] = shown * np.exp(0.5 * ndtri(uniform[1::2]))
+    prior = (1 + (spread / scale) ** 2 / 2) ** -1.5 / np.sqrt(2) / scale
+    around = np.exp(-2 * np.log(spread / shown) ** 2) / (spread * 0.5 * np.sqrt(2 * np.pi))
+    return spread, np.log(prior / (prior + around))
+
+
+def _shown(cells, least):
+    """Return the spread of the folds' own thresholds, by moments."""
+    n = cells.sum(-1)
+    full = (n > 0).all(-1)
+    right = (np.diagonal(cells, axis1=-2, axis2=-1) + 0.5) / (n + 1)
+    threshold = np.diff(special.logit(right), axis=-1)[full] / 2
+    noise = (1 / ((n + 1) * right * (1 - right))).sum(-1)[full] / 4
+    excess = threshold.var(0, ddof=1).max() - noise.mean() if full.sum() > 1 else 0
+    return np.sqrt(max(excess, least))
+
+
+def _lattice(size, rng):
+    shift = 0.5 if rng is None else rng.random(len(_GENERATOR))
+    points = np.arange(size)[:, None] * _GENERATOR % size / size + shift / size
+    return np.clip((points + (0 if rng is None else shift)) % 1, 1e-9, 1 - 1e-9)
+
+
+def _level(cells, design, uniform, own):
+    """Return log rates of two classes near the pooled ones, and their log density."""
+    pooled = cells.sum(0)
+    level, log_density = np.zeros((len(uniform), 2, 2)), 0.0
+    for row in range(2):
+        negative, positive = pooled[row] * _HEAVIER + design.prior[row]
+        quantiles = np.log(_beta_quantiles(positive, negative))
+        table = quantiles - np.log(_beta_quantiles(negative, positive))[::-1]
+        z = ndtri(uniform[:, -3 + row])
+        place = np.clip(np.searchsorted(_GRID, z) - 1, 0, len(_GRID) - 2)
+        slope = np.diff(table)[place] / np.diff(_GRID)[place]
+        # The folds' own thresholds widen what the pooled counts say.
+        information = pooled[row].prod() / pooled[row].sum() + 0.5
+        wider = np.sqrt(1 + (own[:, 1:] ** 2).sum(-1) / len(cells) * information)
+        middle = table[len(table) // 2]
+        level[:, row, 1] = middle + wider * (np.interp(z, _GRID, table) - middle)
+        log_density = log_density - z**2 / 2 - np.log(slope * wider)
+    return log_softmax(level, axis=-1), log_density
+
+
+def _beta_quantiles(a, b):
+    return np.maximum(betaincinv(a, b, ndtr(_GRID)), 1e-250)
+
+
+# More than two classes: nodes that all count alike but for the prior, and a grid of the spread.
+
+_SPREAD_GRID = np.geomspace(0.01, 100, 60)  # of the spread, in units of the scale of its prior
+_RHO_GRID = (np.arange(8) + 0.5) / 8
+
+
+def nodes_of_many(cells, design: Design, size: int, rng: np.random.Generator) -> Nodes:
+    """
+    Return nodes of the posterior of one cross-validation, for any number of classes.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (M, C, C)
+    design : Design
+    size : int
+    rng : numpy.random.Generator
+    """
+    error, unit = units(cells, design)
+    cells = cells / design.effect
+    weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
+    pooled = weighted.sum(0) + design.prior
+    spread, rho = _spreads(cells, weighted, design, (error, unit), size, rng)
+    effects = rng.standard_normal((size, len(error) + 1))
+    common, own, total = scales(spread / unit, design, error, unit, rho)
+    gammas = np.maximum(rng.standard_gamma(pooled, (size, *pooled.shape)), 1e-250)
+    of_own = own / np.sqrt(len(cells)) * rng.standard_normal(own.shape)
+    level = log_softmax(moved(np.log(gammas), of_own), axis=-1)
+    rates = log_softmax(moved(level, -common * effects), axis=-1)
+    # The prior is that of the typical rates, not of the level.
+    log_weights = (design.prior * (rates - level)).sum((-2, -1))
+    weights = np.exp(log_weights - log_weights.max())
+    by_class = shares(drawn(cells * design.effect, design), design, None, size)
+    centred = centre(common, own, len(cells))
+    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class, rho)
+
+
+def _spreads(cells, weighted, design, known, size, rng):
+    """Draw the spread of the thresholds and what the folds share, given what they show of it."""
+    error, unit = known
+    scale = design.spread * (design.smaller * unit) ** (2 / 3)
+    several = np.array([design.rho[0]]) if design.halves is None else _RHO_GRID
+    spread, rho = (each.ravel() for each in np.meshgrid(scale * _SPREAD_GRID, several))
+    _, own, _ = scales(spread / unit, design, error, unit, rho)
+    pooled = weighted.sum(0) + design.prior
+    rates = pooled / pooled.sum(-1, keepdims=True)
+    level = np.broadcast_to(np.log(rates), (len(spread), *rates.shape))
+    logs = fold_likelihood(weighted, level, own)
+    told = _information(weighted.sum(0), rates) / len(cells)
+    logs = logs + np.log1p(own**2 * told).sum(-1) / 2
+    if design.repeats > 1:
+        logs += variance_likelihood(cells, own[:, 1:], design.repeats)
+    if design.halves is not None:
+        logs += halves_likelihood(design, spread / unit, error)
+    # Half-Student-t(2), per step of the logarithm; the values of rho are its quantiles.
+    logs += np.log(spread) - 1.5 * np.log1p((spread / scale) ** 2 / 2)
+    mass = np.exp(logs - logs.max())
+    points = (np.arange(size) + rng.random()) / size
+    place = np.searchsorted(np.cumsum(mass / mass.sum()), points).clip(max=len(mass) - 1)
+    place = rng.permutation(place)
+    within = np.log(_SPREAD_GRID[1] / _SPREAD_GRID[0]) * (rng.random(size) - 0.5)
+    return spread[place] * np.exp(within), rho[place]
+
+
+def _information(pooled, rates):
+    """Return what all folds tell about the diagonal and each column, (1 + C,)."""
+    n, right = pooled.sum(-1), np.diagonal(rates)
+    columns = (n[:, None] * rates * (1 - rates)).sum(0)
+    return np.concatenate([[(n * right * (1 - right)).sum()], columns])
+
+
+# The folds' own effects of training: integrated out of the likelihood, or drawn for a tree.
+
+_STEPS = 6  # of Newton
+_NEAR = 1e-3  # logits; the next step would be of the order of its square
+
+
+def fold_likelihood(cells, level, own):
+    """
+    Return the log likelihood of all folds, each fold's own effects integrated out.
+
+    By Laplace's method: the effects are small beside what one fold can tell, or else the fold is
+    large, so that their distribution is close to normal either way.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (M, C, C)
+    level : ndarray, shape (N, C, C)
+        Log rates.
+    own : ndarray, shape (N, 1 + C)
+        Standard deviations of the own effects.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        Up to a constant.
+    """
+    folds, times = np.unique(cells, axis=0, return_counts=True)
+    by_fold = _two_classes if cells.shape[-1] == 2 else _many_classes
+    return times @ by_fold(folds, level, own)
+
+
+def _two_classes(folds, level, own):
+    """Return the log likelihood of each fold, (M, N), with threshold t and separation a."""
+    logit = level[:, [0, 1], [0, 1]] - level[:, [0, 1], [1, 0]]
+    hits = folds[:, [0, 1], [0, 1], None]
+    n = folds.sum(-1)[..., None]
+    threshold, separation = np.hypot(own[:, 1], own[:, 2]), own[:, 0]
+    t = a = np.zeros((len(folds), len(level)))
+    for _ in range(_STEPS):
+        well = special.expit(logit[:, 0] - threshold * t + separation * a)
+        sick = special.expit(logit[:, 1] + threshold * t + separation * a)
+        gap = [hits[:, 0] - n[:, 0] * well, hits[:, 1] - n[:, 1] * sick]
+        heavy = [n[:, 0] * well * (1 - well), n[:, 1] * sick * (1 - sick)]
+        both = heavy[0] + heavy[1]
+        tt, aa = 1 + threshold**2 * both, 1 + separation**2 * both
+        ta = threshold * separation * (heavy[1] - heavy[0])
+        down = threshold * (gap[1] - gap[0]) - t, separation * (gap[1] + gap[0]) - a
+        determinant = tt * aa - ta**2
+        step = aa * down[0] - ta * down[1], tt * down[1] - ta * down[0]
+        # A step of a logit at most: where a fold is far off, Newton's is far too long.
+        far = (threshold * abs(step[0]) + separation * abs(step[1])) / determinant
+        shorter = determinant * np.maximum(1, far)
+        t, a = t + step[0] / shorter, a + step[1] / shorter
+        if far.max() < _NEAR:
+            break
+    well, sick = (
+        logit[:, 0] - threshold * t + separation * a,
+        logit[:, 1] + threshold * t + separation * a,
+    )
+    logs = hits[:, 0] * well - n[:, 0] * np.logaddexp(0, well)
+    logs += hits[:, 1] * sick - n[:, 1] * np.logaddexp(0, sick)
+    return logs - (t**2 + a**2 + np.log(determinant)) / 2
+
+
+def _many_classes(folds, level, own):
+    """Return the log likelihood of each fold, (M, N), with the effects as they are."""
+    logs = np.empty((len(folds), len(level)))
+    unit = np.eye(own.shape[-1])
+    for row, fold in enumerate(folds):
+        effects = np.zeros_like(own)
+        for _ in range(_STEPS):
+            rates = log_softmax(moved(level, own * effects), axis=-1)
+            gradient, curvature = _expansion(fold, np.exp(rates))
+            hessian = curvature * own[:, :, None] * own[:, None, :] + unit
+            step = np.linalg.solve(hessian, (gradient * own - effects)[..., None])[..., 0]
+            far = abs(own * step).sum(-1, keepdims=True)
+            effects = effects + step / np.maximum(1, far)
+        rates = log_softmax(moved(level, own * effects), axis=-1)
+        logs[row] = (fold * rates).sum((-2, -1)) - (effects**2).sum(-1) / 2
+        logs[row] -= np.linalg.slogdet(hessian)[1] / 2
+    return logs
+
+
+def _expansion(fold, rates):
+    """Return gradient (N, 1 + C) and curvature (N, 1 + C, 1 + C) in the effects."""
+    n, hits = fold.sum(-1), np.diagonal(fold)
+    right = np.diagonal(rates, axis1=-2, axis2=-1)
+    expected = np.einsum("i,nij->nj", n, rates)
+    gradient = np.column_stack([(hits - n * right).sum(-1), fold.sum(0) - expected])
+    curvature = np.empty((*gradient.shape, gradient.shape[-1]))
+    curvature[:, 0, 0] = (n * right * (1 - right)).sum(-1)
+    mixed = n * right - np.einsum("i,ni,nij->nj", n, right, rates)
+    curvature[:, 0, 1:] = curvature[:, 1:, 0] = mixed
+    outer = np.einsum("i,nij,nil->njl", n, rates, rates)
+    curvature[:, 1:, 1:] = expected[..., None] * np.eye(len(n)) - outer
+    return gradient, curvature
+
+
+def own_effects(fold, level, own, rng, tries=100):
+    """Draw a fold's own effects given all else: draws of the prior, chosen by likelihood."""
+    effects = rng.standard_normal((len(level), tries, own.shape[-1]))
+    rates = log_softmax(moved(level[:, None], own[:, None] * effects), axis=-1)
+    logs = (fold * rates).sum((-2, -1))
+    # The largest of Gumbel-perturbed logs is a draw in proportion to the likelihoods.
+    chosen = (logs + rng.gumbel(size=logs.shape)).argmax(-1)
+    return np.take_along_axis(effects, chosen[:, None, None], 1)[:, 0]
+
+
+def variables(cells, design: Design, size: int, rng: np.random.Generator) -> dict:
+    """Return draws of the variables of the PyMC model for one cross-validation."""
+    pool = nodes(cells, design, rng, 2 ** int(np.ceil(np.log2(max(4 * size, _SIZE)))))
+    chosen = rng.choice(len(pool.weights), size, p=pool.weights)
+    rates, effects, spread = pool.rates[chosen], pool.effects[chosen], pool.spread[chosen]
+    error, unit = units(cells, design)
+    cells = cells / design.effect
+    rho = pool.rho[chosen]
+    common, own, _ = scales(spread / unit, design, error, unit, rho)
+    level = log_softmax(moved(rates, common * effects), axis=-1)
+    omega = 1.0 if design.repeats == 1 else repeat_weight(cells, design)
+    by_fold = np.stack([own_effects(fold * omega, level, own, rng) for fold in cells], 1)
+    by_class = np.broadcast_to(
+        pool.shares[chosen] if len(pool.shares) > 1 else pool.shares, (size, cells.shape[-1])
+    )
+    wide, centred = pool.total[chosen], pool.centred[chosen]
+    here = Nodes(np.ones(size), rates, effects, spread, wide, centred, by_class, rho)
+    common[:, 0] = 0  # the luck of the examples is none of the classifiers'
+    level = log_softmax(moved(rates, common * effects), axis=-1)
+    fold_rates = softmax(moved(level[:, None], own[:, None] * by_fold), axis=-1)
+    return {
+        "rates": np.exp(rates),
+        "spread": spread,
+        "rho_threshold": rho,
+        "separation": effects[:, 0],
+        "threshold": effects[:, 1:],
+        "separation_fold": by_fold[..., 0],
+        "threshold_fold": by_fold[..., 1:],
+        "prevalence": by_class,
+        "theta_fold": by_class[:, None, :, None] * fold_rates,
+        "theta_new": here.trained(wide),
+        "theta_expected": here.trained(centred),
+    }
+
+
+# What the variance over folds, repeats and disjoint halves shows of the spread of the thresholds.
+
+
+def repeat_weight(cells: np.ndarray, design: Design) -> float:
+    """Return the power of the likelihood of repeats, as the model's function of this name."""
+    repeats = design.repeats
+    tables = cells.reshape(repeats, -1, *cells.shape[-2:]).sum(1)
+    n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
+    easy = np.log((right + 0.5) / (n - right + 0.5)).mean(-1)
+    typical = (right.mean(0) + 0.5) / (n.mean(0) + 1)
+    error = (1 / (n.mean(0) * typical * (1 - typical))).mean() / n.shape[-1]
+    prior = 4
+    ratio = (prior * design.disagreement + repeats * easy.var() / error) / (prior + repeats - 1)
+    return 1 / (repeats * (1 - min(ratio, 0.9) * (1 - 1 / repeats)))
+
+
+def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.ndarray:
+    """
+    Return the log density of the folds' variance of the numbers predicted, shape (N,).
+
+    Parameters
+    ----------
+    cells : ndarray, shape (M, C, C)
+    own : ndarray, shape (N, C)
+        Spreads of the folds' own thresholds.
+    repeats : int
+
+    Returns
+    -------
+    ndarray, shape (N,)
+    """
+    variance, trace, squares, degrees = fold_variance(cells, repeats)
+    return log_gamma(variance, trace + own**2 @ squares, degrees)
+
+
+def fold_variance(cells, repeats):
+    """Return the variance of the numbers predicted over folds, and what it is of; as the model."""
+    tables = cells.reshape(repeats, -1, *cells.shape[-2:])
+    folds, classes = tables.shape[1], tables.shape[-1]
+    pooled = tables.sum(1)
+    rates = pooled / np.maximum(pooled.sum(-1, keepdims=True), 1)
+    gap = tables.sum(-2) - np.einsum("rki,rij->rkj", tables.sum(-1), rates)
+    variance = (gap**2).sum() / (repeats * (folds - 1))
+    every = pooled.sum(0)
+    rates = (every + 0.5) / (every.sum(-1, keepdims=True) + classes / 2)
+    size = every.sum(-1) / (repeats * folds)
+    covariance = np.diag(size @ rates) - np.einsum("i,ij,il->jl", size, rates, rates)
+    trace, squares = np.trace(covariance), (covariance**2).sum(0)
+    degrees = repeats * (folds - 1) * trace**2 / squares.sum()
+    return max(variance, 1e-3 * trace), trace, squares, degrees
+
+
+def log_gamma(variance, mean, degrees):
+    """Return the log density of a variance with this mean, a scaled chi-squared."""
+    shape, scale = degrees / 2, 2 * mean / degrees
+    # Written out: scipy.stats takes longer to load than every exact answer to work out.
+    log = special.xlogy(shape - 1, variance) - variance / scale
+    return log - special.gammaln(shape) - shape * np.log(scale)
+
+
+def as_halves(halves: Any, found: Any) -> xr.DataArray:
+    """Return the counts of halves with the dims of the batch first, or raise."""
+    halves = labelled(halves, "repeat", "half")
+    wanted = (*found.batch.dims, "repeat", "half")
+    if set(halves.dims[:-2]) != set(wanted) or halves.sizes["half"] != 2:
+        allowed = f"dims {(*wanted, *CELLS)}, two halves"
+        todo = "use cross_halves, or from_matrix(tables, dims=('repeat', 'half'))"
+        raise fail("these are no halves", dict(halves.sizes), allowed, todo)
+    labels = found.counts["actual"].values.tolist()
+    sizes = {dim: halves.sizes[dim] for dim in found.batch.dims}
+    if halves["actual"].values.tolist() != labels or sizes != dict(found.batch.sizes):
+        got = {"classes": halves["actual"].values.tolist(), **sizes}
+        allowed = f"classes {labels}, {dict(found.batch.sizes)}"
+        todo = "make both of the same classifiers and labels, with the same positive class"
+        raise fail("the halves are not of these counts", got, allowed, todo)
+    for dim in found.batch.dims:
+        if dim in halves.indexes and dim in found.batch.indexes:
+            names, known = found.batch[dim].values.tolist(), halves[dim].values.tolist()
+            if set(names) - set(known):
+                todo = "make both of the same classifiers"
+                raise fail("the halves are not of these counts", known, names, todo)
+            halves = halves.sel({dim: names})
+    halves = halves.transpose(*wanted, *CELLS)
+    if (halves.sum(CELLS[1]) == 0).any():
+        todo = "leave the halving out, or use cross_halves"
+        raise fail("a half has no example of a class", ..., "some of each in every half", todo)
+    return halves
+
+
+def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """
+    Return the log density of the variance between disjoint halves, shape (N,).
+
+    Parameters
+    ----------
+    design : Design
+    ratio : ndarray, shape (N,)
+        Spread of the thresholds over u.
+    error : ndarray, shape (C,)
+    """
+    assert design.halves is not None
+    repeats = len(design.halves)
+    cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
+    variance, trace, squares, degrees = fold_variance(cells, repeats)
+    between = (HALF_RATE * ratio**2 + HALF_NOISE)[:, None] * error**2
+    degrees = degrees / (1 + (repeats - 1) / HALF_REPEATS)
+    return log_gamma(variance, trace + between @ squares, degrees)
+
+
+def shown_by_halves(design: Design, error: np.ndarray) -> float:
+    """Return the spread of the thresholds over u that the halves show, by moments."""
+    assert design.halves is not None
+    cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
+    variance, trace, squares, _ = fold_variance(cells, len(design.halves))
+    excess = (variance - trace) / (error**2 @ squares) - HALF_NOISE
+    return float(np.sqrt(max(excess / HALF_RATE, 0.5)))
+
+
+def differ(cells: np.ndarray, design: Design) -> float:
+    """Return how likely equal classifiers differ as much over the folds (M, C, C): a p value."""
+    variance, trace, _, degrees = fold_variance(cells / design.effect, design.repeats)
+    return float(special.chdtrc(degrees, variance * degrees / trace))

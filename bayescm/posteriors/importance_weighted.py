@@ -1,0 +1,116 @@
+"""
+The direct sibling of `bayescm.models.importance_weighted`: a Dirichlet posterior, reweighted.
+
+The cells of the sample have a Dirichlet distribution; those of the population are the same times
+the mean weight of the examples in each. Measures are drawn.
+
+References
+----------
+Rubin, D. B. (1981). The Bayesian bootstrap. Annals of Statistics 9, 130-134.
+doi:10.1214/aos/1176345338
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from bayescm.distributions import dirichlet
+from bayescm.evidence.counts import abstains
+from bayescm.posteriors.base import Posterior, labelled, prior_of
+from bayescm.posteriors.dirichlet_multinomial import possible, squared
+from bayescm.validate import check_counts, fail
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceWeighted(Posterior):
+    """
+    The posterior of the cells of the sample and of the population.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        The sums of the weights.
+    effective : ndarray, shape (..., C, C)
+        How many examples each cell is worth.
+    weights : ndarray, shape (..., C, C)
+        Prior pseudo-counts plus effective counts.
+    """
+
+    how = "draws"
+    counts: xr.DataArray
+    effective: np.ndarray
+    weights: np.ndarray
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        cells = dirichlet.draw(possible(self.weights, self.counts), size, rng)
+        theta = squared(cells, self.counts) * self.mean_weights
+        return {"theta_cell": cells, "theta": theta / theta.sum((-2, -1), keepdims=True)}
+
+    @property
+    def mean_weights(self) -> np.ndarray:
+        """The mean weight of the examples of each cell; of an empty one, that of its row."""
+        counts, size = self.counts.values.astype(float), self.effective
+        found = counts.sum((-2, -1), keepdims=True) / size.sum((-2, -1), keepdims=True)
+        found = np.broadcast_to(found, counts.shape).copy()
+        for sums in ([each.sum(-1, keepdims=True) for each in (counts, size)], (counts, size)):
+            total, number = (np.broadcast_to(each, counts.shape) for each in sums)
+            np.divide(total, number, out=found, where=number > 0)
+        return found
+
+    def log_density(self, variables: Mapping[str, ArrayLike]) -> np.ndarray:
+        """Return the log posterior density at theta_cell (..., cells)."""
+        theta = np.asarray(variables["theta_cell"])
+        return dirichlet.logpdf(theta, possible(self.weights, self.counts))
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log marginal likelihood of the effective counts of each matrix."""
+        both = (possible(each, self.counts) for each in (self.effective, self.weights))
+        return dirichlet.log_marginal(*both)
+
+
+def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> ImportanceWeighted:
+    """
+    Return the posterior of the cell probabilities of weighted samples.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        From `bayescm.from_predictions` with ``weights_are="importance"``.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts of the cells of the sample; ``2 / C**2`` by default, for C classes.
+
+    Returns
+    -------
+    ImportanceWeighted
+
+    Raises
+    ------
+    ValueError
+        If the counts do not come from importance weights, or the posterior is improper.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_predictions(
+    ...     [1, 1, 1, 0, 0], [1, 1, 0, 0, 1], weights=[2, 2, 2, 0.5, 0.5], weights_are="importance"
+    ... )
+    >>> importance_weighted(counts).mean_weights.round(2)
+    array([[0.28, 0.28],
+           [1.12, 1.12]])
+    """
+    cells = labelled(counts, abstention=True)
+    if "effective" not in cells.coords:
+        todo = 'make them with from_predictions(..., weights=..., weights_are="importance")'
+        raise fail("these counts have no importance weights", cells.sizes, "effective", todo)
+    effective = cells["effective"].transpose(*cells.dims).values.astype(float)
+    check_counts(effective, fractional=True, name="an effective count")
+    labels = cells.indexes["actual"].tolist()
+    silent = abstains(cells)
+    weights = dirichlet.pseudo_counts(effective, prior_of(concentration, counts), abstains=silent)
+    dirichlet.check_proper(weights, labels, abstains=silent)
+    return ImportanceWeighted(cells, effective, weights)

@@ -1,0 +1,297 @@
+"""Several classifiers on the same examples: the posterior, drawn without enumeration."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import lgamma
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import gammaln
+
+from bayescm.distributions import dirichlet
+from bayescm.distributions.paired import discordant
+from bayescm.evidence.counts import abstains
+from bayescm.evidence.outcomes import added, arrays, as_outcomes, pour, tables_of
+from bayescm.measures.next_tables import next_counts
+from bayescm.posteriors.base import Posterior, prior_of
+from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
+from bayescm.posteriors.groups.joint_table import base_measure, draw_hits, draw_prior, own_priors
+from bayescm.validate import fail
+
+# Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
+ENUMERATE = 256
+# A tree holds every cell up to this number.
+WRITE_OUT = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class PairedOutcomes(Posterior):
+    """The posterior of the joint outcome probabilities of several classifiers.
+
+    The prior is a Dirichlet over the whole joint table whose base measure makes the answers
+    independent given the truth. Its total weight is that of one classifier's own prior, so that
+    summing out the other classifiers leaves each with exactly that prior.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., classifier, actual, predicted)
+        Each classifier's own matrix.
+    outcomes : ndarray, shape (..., M)
+        How often each of the M outcomes that occurred did so.
+    actual : ndarray of int, shape (M,)
+        Class index of the truth of each outcome.
+    predicted : ndarray of int, shape (J, M)
+        Class index of each classifier's answer.
+    prior : ndarray, shape (J, C, C)
+        Each classifier's own prior pseudo-counts; equal row sums over classifiers.
+    """
+
+    takes = "outcomes"
+    pairs = ("classifier",)
+    counts: xr.DataArray
+    outcomes: np.ndarray
+    actual: np.ndarray
+    predicted: np.ndarray
+    prior: np.ndarray
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw every classifier's cell probabilities jointly, shape ``(size, ..., J, C, C)``."""
+        if self.weight > 0 and self.size <= ENUMERATE:
+            return self._sums(self._gammas(size, rng))
+        classes = self.prior.shape[-1]
+        seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
+        total = pour(seen, self.actual, self.predicted, classes)
+        if self.weight > 0:
+            share = self.weight / (self.weight + self.outcomes.sum(-1).min())
+            lead = total.shape[:-3]
+            mass = rng.standard_gamma(self.weight, lead)[..., None, None, None]
+            total += mass * draw_prior(self.prior, lead, share, rng)
+        return total / total.sum((-2, -1), keepdims=True)
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw measures jointly; of a single one that is a share right or wrong, this alone."""
+        single = len(measures) == 1 and self.size > ENUMERATE
+        single = single and self.classes_of(measures[0]) is None
+        share = self._share(measures[0], size, rng) if single else None
+        return super().draw_parameter(measures, size, rng) if share is None else [share]
+
+    def _share(self, measure, size, rng):
+        """Draw the share right or wrong of each classifier, (size, ..., J), or return None."""
+        found, rows = _right_of(measure, self.prior.shape[-1], None), self.prior[0].sum(-1)
+        if found is None:
+            return None
+        events, wrong = found
+        seen, counted = events[self.actual], np.flatnonzero(events & (rows > 0))
+        outcomes, rows = self.outcomes[..., seen], rows[counted]
+        gammas = rng.standard_gamma(outcomes, (size, *outcomes.shape))
+        share = added(gammas, (self.predicted == self.actual)[:, seen] ^ wrong)
+        total, weight = gammas.sum(-1, keepdims=True), rows.sum()
+        if weight > 0:
+            right = self.prior[:, counted, counted].T / rows[:, None]
+            chance, ratio = (
+                1 - right if wrong else right,
+                weight / (weight + outcomes.sum(-1).min()),
+            )
+            hits = draw_hits(rows, chance, total.shape[:-1], ratio, rng)
+            if hits is None:
+                return None
+            mass = rng.standard_gamma(weight, total.shape)
+            share += mass * hits
+            total += mass
+        with np.errstate(invalid="ignore"):
+            return np.minimum(share / total, 1)
+
+    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
+        """Draw every classifier's matrix of the same next n examples, ``(size, ..., J, C, C)``."""
+        n = n if n.ndim == 0 else n[..., 0]
+        if self.size <= ENUMERATE:
+            cells = self._gammas(size, rng)
+            counts = rng.multinomial(n, cells / cells.sum(-1, keepdims=True))
+            truth, answers = self.joint_cells[0], self.joint_cells[1:]
+            return pour(counts.astype(float), truth, answers, self.prior.shape[-1])
+        # The examples of outcomes not seen yet are few: a share weight / (weight + N).
+        seen = rng.standard_gamma(self.outcomes, (size, *self.outcomes.shape))
+        rest = rng.standard_gamma(self.weight, seen.shape[:-1])[..., None]
+        mass = np.concatenate([seen, rest], axis=-1)
+        counts = rng.multinomial(n, mass / mass.sum(-1, keepdims=True))
+        tables = pour(
+            counts[..., :-1].astype(float), self.actual, self.predicted, self.prior.shape[-1]
+        )
+        if self.weight > 0:
+            theta = draw_prior(self.prior, seen.shape[:-1], 1.0, rng)
+            tables += next_counts(theta, counts[..., -1:], rng)
+        return tables
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draw the variables of the PyMC model, which writes every joint cell out."""
+        if self.size > WRITE_OUT:
+            todo = "use compare, ranks and joint_interval, which never enumerate the cells"
+            raise fail(
+                "the joint table is too large for a tree", self.size, f"<= {WRITE_OUT} cells", todo
+            )
+        cells = self._gammas(size, rng)
+        theta = np.maximum(cells / cells.sum(-1, keepdims=True), np.finfo(float).tiny)
+        return {"theta_outcome": theta, "theta": self._sums(theta)}
+
+    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """Return the distribution of a measure of each classifier, or None where there is none."""
+        own = dirichlet_multinomial(self.counts, concentration=self.prior)
+        return own.distribution(measure, of=of, n=n)
+
+    def difference(
+        self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
+    ) -> Any:
+        """
+        Return the distribution of a difference of two classifiers, or None.
+
+        Accuracy, error rate, recall, specificity and their complements have one. Parameters as of
+        `Posterior.difference`.
+        """
+        found = _right_of(measure, self.prior.shape[-1], first.get("class"))
+        same = first["classifier"] == second["classifier"]
+        if found is None or same or of != "parameter":
+            return None
+        events, wrong = found
+        pair = first["classifier"], second["classifier"]
+        at = tuple(first[dim] for dim in self.batch.dims[:-1])
+        wins, losses, rest = self.discordant(events, *(pair[::-1] if wrong else pair))[at]
+        return discordant(wins, losses, rest)
+
+    def discordant(self, events: np.ndarray, first: int, second: int) -> np.ndarray:
+        """
+        Return the Dirichlet weights of (only the first right, only the second right, the rest).
+
+        Parameters
+        ----------
+        events : ndarray of bool, shape (C,)
+            The actual classes that count; the other examples are left out altogether.
+        first, second : int
+            Indices of the two classifiers.
+
+        Returns
+        -------
+        ndarray, shape (..., 3)
+        """
+        right = self.predicted == self.actual
+        seen = events[self.actual]
+        one = right[first] & ~right[second] & seen
+        two = right[second] & ~right[first] & seen
+        prior = self._prior_discordant(events, first, second)
+        counts = self.outcomes.astype(float)
+        parts = [
+            counts[..., one].sum(-1),
+            counts[..., two].sum(-1),
+            counts[..., seen & ~one & ~two].sum(-1),
+        ]
+        return np.stack(parts, axis=-1) + prior
+
+    def _prior_discordant(self, events, first, second):
+        events = events & (self.prior[0].sum(-1) > 0)  # nothing is an abstention
+        rows = self.prior[0].sum(-1)[events]
+        if first == second or not rows.any():
+            return np.array([0.0, 0.0, rows.sum()])
+        hit = [np.diagonal(self.prior[each])[events] / rows for each in (first, second)]
+        one, two = rows @ (hit[0] * (1 - hit[1])), rows @ (hit[1] * (1 - hit[0]))
+        return np.array([one, two, rows.sum() - one - two])
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log density of the joint cell probabilities theta_outcome (..., cells)."""
+        return dirichlet.logpdf(np.asarray(variables["theta_outcome"]), self.joint_weights)
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log probability of the joint counts, the prior averaged out."""
+        own = base_measure(self.prior, self.actual, self.predicted)
+        n = self.outcomes.sum(-1)
+        seen = gammaln(self.outcomes + own) - gammaln(own) - gammaln(self.outcomes + 1)
+        norm = gammaln(n + 1) + lgamma(self.weight) - gammaln(n + self.weight)
+        return norm + seen.sum(-1)
+
+    @property
+    def weight(self) -> float:
+        """The total weight of the prior."""
+        return float(self.prior[0].sum())
+
+    @property
+    def size(self) -> int:
+        """The number of cells of the joint table: those that may occur."""
+        judges, classes = self.prior.shape[:2]
+        return (classes - abstains(self.counts)) * classes**judges
+
+    @cached_property
+    def joint_cells(self):
+        """Truth and answers of every joint cell, shape (1 + J, cells)."""
+        judges, classes = self.prior.shape[:2]
+        shape = (classes - abstains(self.counts), *(classes,) * judges)
+        return np.indices(shape).reshape(1 + judges, -1)
+
+    @cached_property
+    def joint_weights(self):
+        """Dirichlet parameters of every joint cell, shape (..., cells)."""
+        judges, classes = self.prior.shape[:2]
+        place = np.ravel_multi_index((self.actual, *self.predicted), (classes,) * (1 + judges))
+        own = base_measure(self.prior, self.joint_cells[0], self.joint_cells[1:])
+        weights = np.tile(own, (*self.outcomes.shape[:-1], 1))
+        weights[..., place] += self.outcomes
+        return weights
+
+    def _gammas(self, size, rng):
+        return rng.standard_gamma(self.joint_weights, (size, *self.joint_weights.shape))
+
+    def _sums(self, cells):
+        total = pour(cells, self.joint_cells[0], self.joint_cells[1:], self.prior.shape[-1])
+        return total / total.sum((-2, -1), keepdims=True)
+
+
+def _right_of(kernel, classes, label):
+    """Return the classes of which a measure is the share right, or wrong, or None."""
+    positive = 1 if label is None else label
+    one, every = np.arange(classes) == positive, np.ones(classes, bool)
+    shares = {("right", "wrong"): (every, False), ("wrong", "right"): (every, True)}
+    shares |= {("tp", "fn"): (one, False), ("fn", "tp"): (one, True)}
+    if classes == 2:
+        shares |= {("tn", "fp"): (~one, False), ("fp", "tn"): (~one, True)}
+    return shares.get(kernel.form)
+
+
+def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
+    """
+    Return the posterior of several classifiers tested on the same examples.
+
+    Parameters
+    ----------
+    outcomes : xarray.Dataset
+        From :func:`bayescm.from_classifiers`.
+    concentration : float or array_like, shape (C, C) or (J, C, C), optional
+        Each classifier's own prior pseudo-counts, as in ``dirichlet_multinomial``, in the order
+        of ``outcomes.label``; by default ``2 / C**2``. They are spread over the joint table, which
+        weighs no more than one matrix. The row sums must be the same for every classifier. 0 is
+        the Bayesian bootstrap.
+
+    Returns
+    -------
+    PairedOutcomes
+
+    Raises
+    ------
+    ValueError
+        If the classifiers' priors disagree on the classes' shares.
+
+    References
+    ----------
+    Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. Annals of
+    Statistics 1, 209-230. doi:10.1214/aos/1176342360
+
+    Sethuraman, J. (1994). A constructive definition of Dirichlet priors. Statistica Sinica 4,
+    639-650.
+    """
+    outcomes = as_outcomes(outcomes)
+    counts, actual, predicted = parts = arrays(outcomes)
+    matrices = tables_of(outcomes, parts)
+    first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
+    own = prior_of(concentration, first)
+    prior = own_priors(own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes))
+    return PairedOutcomes(matrices, counts, actual, predicted, prior)

@@ -1,0 +1,122 @@
+"""
+The direct sibling of `bayescm.models.pooled_folds`: a Dirichlet of the discounted, summed counts.
+
+Every measure has the distribution that it has for one confusion matrix. F1 on blocked 3x2 folds
+with
+``omega = 1/6`` (the average matrix) is the beta prime interval of Wang et al.
+
+References
+----------
+Wang, Y. & Li, J. (2016). Credible intervals for precision and recall based on a K-fold
+cross-validated beta distribution. Neural Computation, 28(8), 1694-1722. doi:10.1162/NECO_a_00857
+
+Wang, Y., Li, J., Li, Y., Wang, R. & Yang, X. (2015). Confidence interval for F1 measure of
+algorithm performance based on blocked 3x2 cross-validation. IEEE Transactions on Knowledge and
+Data Engineering, 27(3), 651-659. doi:10.1109/TKDE.2014.2359667
+"""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+from scipy import special
+
+from bayescm.distributions import dirichlet
+from bayescm.evidence.folds import FOLDS, design, stack
+from bayescm.posteriors.base import labelled, prior_of
+from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
+from bayescm.validate import fail
+
+
+@dataclass(frozen=True, eq=False)
+class PooledFolds(DirichletMultinomial):
+    """
+    The posterior, ``Dirichlet(weights)`` over the cells of each cross-validation of a batch.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
+    weights : ndarray, shape (..., C, C)
+        Prior pseudo-counts plus discounted counts.
+    folds : ndarray, shape (..., M, C, C)
+        The counts of every fold.
+    omega : float
+        The discount.
+    """
+
+    uses = FOLDS
+    folds: np.ndarray
+    omega: float
+
+    def log_marginal(self) -> np.ndarray:
+        """Return the log of the discounted likelihood, integrated over the prior."""
+        prior = self.weights - self.omega * self.folds.sum(-3)
+        ways = special.gammaln(self.folds.sum((-2, -1)) + 1).sum(-1)
+        ways = ways - special.gammaln(self.folds + 1).sum((-3, -2, -1))
+        return self.omega * ways + _log_beta(self.weights) - _log_beta(prior)
+
+
+def pooled_folds(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    omega: float | None = None,
+) -> PooledFolds:
+    """
+    Return the posterior of the cell probabilities that all folds share.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
+        Counts >= 0 of every fold of every repeat, fractional ones too. The scalar coord ``n_folds``
+        is the number K of folds of one cross-validation, where that is not the length of ``fold``.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
+    omega : float, optional
+        Discount in ``[1 / M, 1]``; by default ``(K + 1) / (2 M)``.
+
+    Returns
+    -------
+    PooledFolds
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two folds, or omega is out of its range.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> cells = [[[6, 4], [4, 6]], [[5, 5], [5, 5]], [[7, 3], [3, 7]]]
+    >>> pooled_folds(cells).distribution(resolve("recall")).eti(0.95).round(3)
+    array([0.384, 0.789])
+    """
+    table = labelled(counts, "fold")
+    known, folds = design(table), stack(table).values.astype(float)
+    matrices = folds.shape[-3]
+    if omega is None:
+        omega = min(max((known["n_folds"] + 1) / 2, 1), matrices) / matrices
+    omega = _check_omega(omega, matrices)
+    prior = prior_of(concentration, counts, FOLDS)
+    weights = dirichlet.pseudo_counts(omega * folds.sum(-3), prior)
+    return PooledFolds(table, weights, folds, omega)
+
+
+def _check_omega(omega, matrices):
+    lowest = 1 / matrices
+    number = np.ndim(omega) == 0 and isinstance(omega, (Real, np.ndarray))
+    if not number or not lowest * (1 - 1e-9) <= omega <= 1:
+        raise fail(
+            "omega is out of range for these folds",
+            omega,
+            f"a number from 1/{matrices} = {lowest:.4g} (the average matrix) to 1 (plain pooling)",
+            "leave it out for the default",
+        )
+    return float(omega)
+
+
+def _log_beta(weights):
+    return special.gammaln(weights).sum((-2, -1)) - special.gammaln(weights.sum((-2, -1)))

@@ -1,0 +1,119 @@
+"""Several attributes at once: against the prior weighted by the likelihood, and at the limits."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import binom
+
+import bayescm as bcm
+from bayescm import posteriors
+from bayescm.measures import resolve
+
+CELLS = np.array(
+    [
+        [[[9, 2], [1, 7]], [[14, 1], [5, 6]], [[3, 3], [0, 0]]],
+        [[[6, 4], [2, 2]], [[0, 0], [0, 0]], [[8, 0], [9, 4]]],
+    ]
+)
+PEOPLE = bcm.from_matrix(CELLS, labels=["well", "sick"], positive="sick", dims=("sex", "age"))
+PEOPLE = PEOPLE.assign_coords(sex=["f", "m"], age=["young", "middle", "old"])
+
+THREE = bcm.from_matrix(
+    np.random.default_rng(3)
+    .multinomial(25, [0.24, 0.04, 0.02, 0.1, 0.2, 0.1, 0, 0.1, 0.2], (2, 3))
+    .reshape(2, 3, 3, 3),
+    labels=["a", "b", "c"],
+    dims=("sex", "age"),
+)
+
+
+def weighted_prior(hits, totals, size=300_000):
+    """Return draws of the rates of cells (size, 2, 3) from the prior, and their weights."""
+    rng = np.random.default_rng(8)
+    sex, age = np.abs(rng.standard_normal((2, size)))
+    own = 0.5 * np.abs(rng.standard_normal(size))
+    logits = logit(rng.beta(0.5, 0.5, size))[:, None, None]
+    logits = logits + sex[:, None, None] * rng.standard_normal((size, 2, 1))
+    logits = logits + age[:, None, None] * rng.standard_normal((size, 1, 3))
+    logits = logits + own[:, None, None] * rng.standard_normal((size, 2, 3))
+    heights = binom.logpmf(hits, totals, expit(logits)).sum((1, 2))
+    weights = np.exp(heights - heights.max())
+    return expit(logits), weights / weights.sum()
+
+
+@pytest.mark.long
+def test_cells_seen_and_unseen_are_those_of_the_prior_weighted_by_the_likelihood():
+    rates, weights = weighted_prior(CELLS[..., 1, 1], CELLS[..., 1, :].sum(-1))
+    mean = np.tensordot(weights, rates, 1)
+    deviation = np.sqrt(np.tensordot(weights, (rates - mean) ** 2, 1))
+    theta = posteriors.crossed_groups(PEOPLE).variables(8000, np.random.default_rng(0))["theta"]
+    recall = resolve("recall")(theta)
+    effective = 1 / (1 / 8000 + (weights**2).sum())
+    error = 5 * deviation / effective**0.5
+    assert (np.abs(recall.mean(0) - mean) < error).all()
+    assert (np.abs(recall.std(0) - deviation) < error).all()
+    assert deviation[1, 1] > 1.2 * deviation[0, 0]  # nobody has seen it
+
+
+def test_three_classes_without_differences_are_one_sample():
+    posterior = posteriors.crossed_groups(THREE, spread=1e-3, interaction=1e-3, concentration=1)
+    whole = posteriors.dirichlet_multinomial(THREE.sum(["sex", "age"]), concentration=1)
+    drawn, alone = (
+        each.variables(4000, np.random.default_rng(0))["theta"] for each in (posterior, whole)
+    )
+    for function in (np.mean, np.std):
+        expected = np.broadcast_to(function(alone, 0), (2, 3, 3, 3))
+        np.testing.assert_allclose(function(drawn, 0), expected, atol=0.004)
+
+
+def test_shares_of_three_classes_that_are_known():
+    posterior = posteriors.crossed_groups(THREE, prevalence={"a": 0.1, "b": 0.2, "c": 0.7})
+    theta = posterior.variables(50, np.random.default_rng(0))["theta"]
+    shares = np.broadcast_to([0.1, 0.2, 0.7], (50, 2, 3, 3))
+    np.testing.assert_allclose(theta.sum(-1), shares)
+
+
+def test_without_differences_the_cells_are_one_sample():
+    posterior = posteriors.crossed_groups(PEOPLE, spread=1e-3, interaction=1e-3)
+    whole = bcm.interval(PEOPLE.sum(["sex", "age"]), "recall", kind="eti", concentration=0.5)
+    drawn = resolve("recall")(posterior.variables(4000, np.random.default_rng(0))["theta"])
+    ends = np.quantile(drawn, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose(
+        ends, np.broadcast_to(whole.values[:, None, None], ends.shape), atol=0.02
+    )
+
+
+@pytest.mark.long
+def test_every_question_goes_to_the_cells():
+    found = bcm.interval(PEOPLE, "recall", model="crossed_groups", random_seed=1)
+    assert found.dims == ("sex", "age", "bound")
+    assert np.isfinite(found.values).all()
+    turned = PEOPLE.transpose("age", "sex", ...).isel(actual=[1, 0], predicted=[1, 0])
+    again = bcm.interval(turned, "recall", model="crossed_groups", random_seed=2)
+    np.testing.assert_allclose(again.transpose(*found.dims), found, atol=0.05)
+    table = bcm.summary(PEOPLE, ["recall", "f1"], model="crossed_groups")
+    assert len(table) == 2 * CELLS[..., 0, 0].size
+    assert table["point"].notna().all()
+    pairs = bcm.compare(PEOPLE, "recall", dim="age", model="crossed_groups", reference="old")
+    assert len(pairs) == 4
+    known = bcm.summary(PEOPLE, "prevalence", model="crossed_groups", prevalence=0.1)
+    np.testing.assert_allclose(known["mean"], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "keywords", "said"),
+    [
+        (PEOPLE.sum("age"), {}, "one attribute is for hierarchical_groups"),
+        (THREE, {"prevalence": 0.2}, "one proportion per class"),
+        (PEOPLE.rename(age="fold"), {}, "no attributes of examples.*fold"),
+        (PEOPLE.rename(age="batch"), {}, "no attributes of examples.*batch"),
+        (bcm.from_classifiers([0, 1], {"a": [0, 1], "b": [1, 1]}), {}, "one classifier"),
+        (PEOPLE, {"interaction": 0}, "interaction must be a positive scale"),
+        (PEOPLE, {"spread": "wide"}, "spread must be a positive scale"),
+        (PEOPLE, {"concentration": -1}, "concentration must be positive"),
+        (PEOPLE, {"prevalence": 2}, "prevalence must lie between 0 and 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(evidence, keywords, said):
+    with pytest.raises(ValueError, match=said):
+        bcm.interval(evidence, "recall", model="crossed_groups", **keywords)

@@ -1,0 +1,295 @@
+"""Partial pooling: its two limits, its integrals, and the bivariate model of meta-analysis."""
+
+import numpy as np
+import pytest
+from scipy.integrate import dblquad
+from scipy.special import betaln, expit, logit
+from scipy.stats import beta, multinomial, multivariate_normal, norm
+
+import bayescm as bcm
+from bayescm import posteriors
+from bayescm.measures import resolve
+from bayescm.papers.thesis import dependent_images
+from bayescm.posteriors.groups.dirichlet_groups import DirichletBlock
+from bayescm.posteriors.groups.random_effects import Block
+from bayescm.simulation import generator
+
+RNG = np.random.default_rng(6)
+SITES = np.array([[[40, 10], [5, 45]], [[30, 20], [9, 41]], [[45, 5], [12, 38]], [[20, 5], [0, 0]]])
+MANY = RNG.integers(1, 15, (5, 3, 3)) + 12 * np.eye(3, dtype=int)
+
+
+@pytest.mark.long
+def test_each_group_may_be_asked_for():
+    counts = bcm.from_matrix(SITES[:3], positive=1, dims=("group",))
+    each = bcm.interval(counts, "recall", of="group", draws=2000)
+    assert each.dims == ("group", "bound")
+    alone = bcm.interval(counts, "recall", model="dirichlet_multinomial")
+    assert np.ptp(each.mean("bound").values) < np.ptp(alone.mean("bound").values)
+    assert bcm.summary(counts, "recall", of="group")["group"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("cells", [SITES, MANY])
+def test_no_variation_is_pooling(cells):
+    posterior = posteriors.hierarchical_groups(cells, spread=1e-3)
+    pooled = posteriors.dirichlet_multinomial(cells.sum(0))
+    kernel = resolve("accuracy")
+    (drawn,) = posterior.draw([kernel], 6000, np.random.default_rng(0))
+    distribution = pooled.distribution(kernel)
+    assert drawn.mean() == pytest.approx(distribution.mean(), abs=0.05 * distribution.sd())
+    assert drawn.std() == pytest.approx(distribution.sd(), rel=0.06)
+
+
+def test_infinite_variation_leaves_groups_to_themselves():
+    cells = SITES[:3]
+    blocks = posteriors.hierarchical_groups(cells).each_collection[0]
+    wide = np.array([[0.0, 0.0, np.log(30), np.log(30), 0.0]])
+    effects = blocks.rates.draw_effects(np.repeat(wide, 20_000, 0), np.random.default_rng(0))
+    recall = expit(blocks.rates.logits(np.repeat(wide, 20_000, 0), effects))[..., 0]
+    alone = beta(cells[:, 1, 1], cells[:, 1, 0])  # flat in the logit
+    np.testing.assert_allclose(recall.mean(0), alone.mean(), atol=0.003)
+    np.testing.assert_allclose(recall.std(0), alone.std(), rtol=0.05)
+
+
+def test_groups_are_drawn_towards_the_others():
+    drawn = posteriors.hierarchical_groups(SITES).variables(6000, np.random.default_rng(0))
+    recall = resolve("recall")
+    shrunken = recall(drawn["theta_group"]).mean(0)
+    raw = recall(SITES[:3])
+    middle = recall(SITES.sum(0))
+    assert (np.abs(shrunken[:3] - middle) < np.abs(raw - middle)).all()
+    own = recall(drawn["theta_group"]).std(0)
+    assert own[3] > own[:3].max()  # the site without positives: only the others speak for it
+    new = recall(drawn["theta_new"])
+    assert new.std() > recall(drawn["theta"]).std()
+
+
+@pytest.mark.long
+def test_the_integral_over_a_group():
+    block = Block(np.array([[7.0, 3.0]]), np.array([[9.0, 20.0]]), np.full((2, 2), 0.5), 1.0)
+    point = np.array([[0.3, -0.6, np.log(0.9), np.log(1.4), np.arctanh(-0.4)]])
+    covariance = [[0.81, -0.4 * 0.9 * 1.4], [-0.4 * 0.9 * 1.4, 1.96]]
+    distribution = multivariate_normal([0.3, -0.6], covariance)
+
+    def height(y, x):
+        first = 7 * x - 9 * np.logaddexp(0, x)
+        return np.exp(first + 3 * y - 20 * np.logaddexp(0, y)) * distribution.pdf([x, y])
+
+    expected, _ = dblquad(height, -7, 7, -9, 7, epsabs=1e-14)
+    found = block.log_posterior(point) - block.log_prior(point)
+    assert found[0] == pytest.approx(np.log(expected), abs=1e-3)
+
+
+def test_the_log_likelihood_of_a_group_has_its_effects_integrated_out():
+    """Of whole matrices, against an average over effects drawn from their distribution."""
+    two, sites = posteriors.hierarchical_groups(SITES), SITES.reshape(-1, 4)
+    drawn = two.variables(3, np.random.default_rng(0))
+    found = two.log_likelihood(drawn)
+    assert found.dims == ("sample", "group")
+    effects = np.random.default_rng(1).standard_normal((60_000, 3))
+    for place in range(3):
+        effect, rho = effects.copy(), 2 * drawn["correlation"][place] - 1
+        effect[:, 2] = rho * effect[:, 1] + (1 - rho**2) ** 0.5 * effect[:, 2]
+        middle = logit(drawn["rates"][place]) + drawn["spread"][place] * effect
+        share, recall, specificity = expit(middle).T
+        rows = [(1 - share) * specificity, (1 - share) * (1 - specificity)]
+        theta = np.stack([*rows, share * (1 - recall), share * recall], axis=1)
+        logs = np.array([multinomial(each.sum(), theta).logpmf(each) for each in sites])
+        heights = np.exp(logs)
+        known, error = heights.mean(1), heights.std(1) / len(effects) ** 0.5
+        assert (np.abs(np.exp(found[place].values) - known) < 5 * error).all()
+
+
+def test_the_prior_is_what_it_says():
+    block = Block(np.zeros((2, 2)), np.zeros((2, 2)), np.array([[2.0, 3.0], [4.0, 1.5]]), 0.7)
+    points = np.random.default_rng(0).normal(size=(4, 5))
+    means, logs, turned = points[:, :2], points[:, 2:4], points[:, 4]
+    expected = 0
+    for rate, (a, b) in zip(means.T, block.prior, strict=True):
+        expected = expected + a * rate - (a + b) * np.logaddexp(0, rate) - betaln(a, b)
+    expected = expected + (norm.logpdf(np.exp(logs), 0, 0.7) + np.log(2) + logs).sum(1)
+    rho = np.tanh(turned)
+    expected = expected + beta(2, 2).logpdf((1 + rho) / 2) - np.log(2) + np.log1p(-(rho**2))
+    np.testing.assert_allclose(block.log_prior(points), expected)
+    np.testing.assert_allclose(block.log_posterior(points), expected)  # no trials: no evidence
+
+
+def test_draws_of_rows_agree_with_a_grid():
+    counts = np.array([[9.0, 1.0], [5.0, 5.0], [8.0, 0.0]])
+    block = DirichletBlock(counts, np.array([0.5, 0.5]), 1.0)
+    share, log_spread = np.meshgrid(
+        (np.arange(400) + 0.5) / 400, np.linspace(np.log(0.01), np.log(5), 400), indexing="ij"
+    )
+    points = np.stack([share.ravel(), 1 - share.ravel(), log_spread.ravel()], axis=1)
+    heights = block.log_posterior(points)
+    weights = np.exp(heights - heights.max())
+    weights /= weights.sum()
+    drawn = block.points.draw(8000, np.random.default_rng(0))
+    assert drawn[:, 0].mean() == pytest.approx(weights @ points[:, 0], abs=0.006)
+    assert np.exp(drawn[:, 2]).mean() == pytest.approx(weights @ np.exp(points[:, 2]), abs=0.03)
+
+
+@pytest.mark.parametrize(("classes", "groups", "size"), [(3, 5, 100), (10, 6, 20), (20, 5, 30)])
+def test_importance_weights_stay_even(classes, groups, size):
+    rng = np.random.default_rng(1)
+    shares = np.full(classes, 0.3 / (classes - 1))
+    shares[0] = 0.7
+    counts = np.stack([rng.multinomial(size, rng.dirichlet(20 * shares)) for _ in range(groups)])
+    block = DirichletBlock(counts.astype(float), np.full(classes, 2 / classes**2), 1.0)
+    assert block.points.effective > 1000
+
+
+def test_weights_stay_even_for_two_classes():
+    for cells in (SITES, SITES[:2], 100 * SITES):
+        assert posteriors.hierarchical_groups(cells).worth > 600
+
+
+def test_a_known_prevalence_moves_what_depends_on_it():
+    posterior = posteriors.hierarchical_groups(SITES, prevalence=0.01)
+    rng = np.random.default_rng(0)
+    share, precision = posterior.draw([resolve("prevalence"), resolve("precision")], 500, rng)
+    np.testing.assert_allclose(share, 0.01)
+    assert precision.mean() < 0.1
+
+
+def test_batches_are_collections_of_their_own():
+    both = posteriors.hierarchical_groups(np.stack([SITES, SITES[::-1]]))
+    drawn = both.variables(2000, np.random.default_rng(0))
+    assert drawn["theta"].shape == (2000, 2, 2, 2)
+    assert drawn["theta_group"].shape == (2000, 2, 4, 2, 2)
+    recall = resolve("recall")(drawn["theta_group"]).mean(0)
+    np.testing.assert_allclose(recall[0], recall[1][::-1], atol=0.02)
+
+
+def test_intervals_use_the_groups_up():
+    counts = bcm.from_matrix(SITES, labels=["well", "sick"], positive="sick", dims=("group",))
+    ends = bcm.interval(counts, "recall", random_seed=0)
+    assert ends.dims == ("bound",)
+    pooled = bcm.interval(counts.sum("group"), "recall")
+    assert float(ends.diff("bound")[0]) > float(pooled.diff("bound")[0])
+
+
+BAD = {
+    "one group": ((SITES[:1],), {}, "fewer than two groups"),
+    "no group": ((SITES[0],), {}, "not an array of confusion matrices"),
+    "spread": ((SITES,), {"spread": -1}, "spread must be a positive scale"),
+    "concentration": ((SITES,), {"concentration": 0}, "concentration must be positive"),
+    "prevalence": ((SITES,), {"prevalence": 1.5}, "prevalence must lie between 0 and 1"),
+    "prevalence of many": ((MANY,), {"prevalence": 0.5}, "prevalence is for two classes"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_named(case):
+    given, keywords, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        posteriors.hierarchical_groups(*given, **keywords).draw(
+            [resolve("accuracy")], 2, np.random.default_rng(0)
+        )
+
+
+def test_counts_without_groups_are_refused():
+    with pytest.raises(ValueError, match="fewer than two groups"):
+        bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "f1", model="hierarchical_groups")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("index", [48, 7, 21])
+def test_extreme_groups_have_finite_draws(index):
+    """Images whose pixels repeat each other: many are all positive, or wholly right or wrong."""
+    counts, _ = dependent_images(generator(0, index), 0.95)
+    posterior = posteriors.hierarchical_groups(counts.isel(batch=0).values)
+    drawn = posterior.variables(500, np.random.default_rng(0))
+    for name in ("rates", "spread", "theta", "theta_group", "theta_new"):
+        assert np.isfinite(drawn[name]).all(), name
+    assert posterior.worth > 200
+
+
+def test_the_integral_over_groups_far_from_typical():
+    """All right, all wrong, and in between, where a typical group is nearly always right."""
+    hits, totals = np.array([[87.0, 40], [0, 3], [52, 0], [0, 25]]), np.array([87.0, 62, 62, 25])
+    totals = np.stack([totals, np.array([40.0, 60, 30, 25])], axis=1)
+    block = Block(hits, totals, np.full((2, 2), 0.5), 3.0)
+    point = np.array([[3.5, 2.9, np.log(5.0), np.log(5.1), 0.0]])
+    grid = np.linspace(-9, 9, 1201)
+    distribution = norm.pdf(grid) * (grid[1] - grid[0])
+    expected = 0.0
+    for rate in range(2):  # independent, so that each is an integral of its own
+        logits = point[0, rate] + np.exp(point[0, 2 + rate]) * grid
+        heights = hits[:, [rate]] * logits - totals[:, [rate]] * np.logaddexp(0, logits)
+        expected += np.log(np.exp(heights) @ distribution).sum()
+    found = block.log_posterior(point) - block.log_prior(point)
+    assert found[0] == pytest.approx(expected, abs=0.5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+def test_wide_spreads_leave_the_weights_even(spread):
+    counts, _ = dependent_images(np.random.default_rng([3, 0]), 0.95)
+    posterior = posteriors.hierarchical_groups(counts.isel(batch=0).values, spread=spread)
+    assert posterior.worth > 1250  # half of the points
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
+def test_perfect_and_hopeless_groups(scale):
+    cells = np.array([[[50, 0], [0, 50]], [[0, 50], [50, 0]], [[9, 0], [0, 0]]])
+    drawn = posteriors.hierarchical_groups(cells, spread=scale).variables(
+        400, np.random.default_rng(0)
+    )
+    assert all(np.isfinite(each).all() for each in drawn.values())
+
+
+@pytest.mark.long
+def test_the_average_over_groups_is_that_of_new_ones():
+    posterior = posteriors.hierarchical_groups(np.concatenate([SITES, 3 * SITES[::-1]]))
+    rng = np.random.default_rng(0)
+    recall = resolve("recall")
+    (average,) = posterior.draw([recall], 20_000, rng, of="population")
+    drawn = posterior.variables(20_000, rng)
+    assert average.mean() == pytest.approx(recall(drawn["theta_new"]).mean(), abs=0.01)
+    typical = recall(drawn["theta_typical"]).mean()
+    assert 0.5 < average.mean() < typical
+    assert average.std() < recall(drawn["theta_new"]).std()
+    assert recall(drawn["theta"]).mean() == pytest.approx(average.mean(), abs=0.005)
+
+
+@pytest.mark.long
+def test_the_model_averages_over_groups_as_its_sibling_does():
+    counts = bcm.from_matrix(SITES, labels=["sick", "well"], positive="well", dims=("group",))
+    drawn = bcm.fit(counts, draws=40, chains=1)["posterior"].isel(chain=0)
+    nodes = np.random.default_rng(0).standard_normal(200_000)
+    for place in (0, 39):
+        logits = logit(drawn["rates"].values[place])
+        share, recall, specificity = expit(
+            logits[:, None] + drawn["spread"].values[place][:, None] * nodes
+        ).mean(1)
+        expected = [[(1 - share) * specificity, (1 - share) * (1 - specificity)]]
+        expected += [[share * (1 - recall), share * recall]]
+        np.testing.assert_allclose(drawn["theta"].values[place], expected, atol=0.004)
+
+
+@pytest.mark.long
+def test_the_point_estimate_is_of_the_same_estimand():
+    """Twelve sites of unequal sizes: the point estimates lie where the posterior does."""
+    rng = np.random.default_rng(3)
+    right = expit([[1.5], [2.0]] + 1.2 * rng.standard_normal((2, 12)))
+    sizes = rng.integers(10, 400, (2, 12))
+    (tn, tp), (n, p) = rng.binomial(sizes, right), sizes
+    posterior = posteriors.hierarchical_groups(np.moveaxis([[tn, n - tn], [p - tp, tp]], -1, 0))
+    for of in ("population", "typical", "finite"):
+        for name in ("recall", "f1"):
+            (drawn,) = posterior.draw([resolve(name)], 4000, rng, of=of)
+            point = posterior.point(resolve(name), of)
+            assert abs(point - drawn.mean()) < 0.75 * drawn.std(), (of, name)
+    assert posterior.says("parameter") == "population"
+    assert posterior.point(resolve("recall"), "typical") > posterior.point(resolve("recall"))
+
+
+def test_the_point_estimate_weighs_small_groups_little():
+    sizes = np.array([500, 400, 2])
+    tp = np.array([450, 360, 0])
+    cells = np.moveaxis([[sizes, 0 * tp], [sizes - tp, tp]], -1, 0)
+    found = posteriors.hierarchical_groups(cells).point(resolve("recall"))
+    assert 0.8 < found < 0.9
+    rare = posteriors.hierarchical_groups(cells, prevalence=0.01)
+    assert rare.point(resolve("prevalence")) == pytest.approx(0.01)

@@ -1,0 +1,357 @@
+"""The rates of items that were answered several times."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import xarray as xr
+from monte_carlo import assert_same_distribution
+from scipy.special import gammaln
+
+import bayescm as bcm
+from bayescm.measures import resolve
+from bayescm.measures.attempts import Rates
+from bayescm.posteriors.repeated_items import NARROW, SUPPORT, WIDE, of_items
+
+RNG = np.random.default_rng(5)
+RATES = RNG.choice([0, 0.1, 0.8, 1], 60)
+ANSWERS = (RNG.random((60, 8)) < RATES[:, None]).astype(float)
+MEASURES = ["mean", "pass_at(4)", "pass_all(4)", "majority_at(5)", "variance_between"]
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return bcm.from_attempts(ANSWERS)
+
+
+PRIOR = np.full(21, 0.9 / 19)
+PRIOR[[0, -1]] = 0.05
+BOTH = ["population", "finite"]
+
+
+def table(items):
+    """Return answers, of pairs (right, made)."""
+    made = max(number for _, number in items)
+    rows = [[1.0] * right + [0.0] * (number - right) for right, number in items]
+    return np.array([row + [np.nan] * (made - len(row)) for row in rows])
+
+
+def drawn(evidence, names, of, size=4000, **keywords):
+    posterior = bcm.posteriors.repeated_items(evidence, **keywords)
+    measures = [resolve(name) for name in names]
+    return posterior.draw(measures, size, np.random.default_rng(1), of=of)
+
+
+def enumerated(likely, prior):
+    """Return the posterior chance of every way that items may have sorts, and the counts of these.
+
+    The chance of the sorts is Dirichlet-multinomial, in which the shares are integrated out.
+    """
+    items, sorts = likely.shape
+    ways = np.array(list(product(range(sorts), repeat=items)))
+    counts = np.zeros((len(ways), sorts))
+    for sort in ways.T:
+        counts[np.arange(len(ways)), sort] += 1
+    log = gammaln(prior + counts).sum(1)
+    chance = np.exp(log - log.max()) * likely[np.arange(items), ways].prod(1)
+    return chance / chance.sum(), counts
+
+
+def assert_moments(draws, chance, mean, square):
+    """Check the first two moments of draws within five standard errors."""
+    for power, exact in ((1, chance @ mean), (2, chance @ square)):
+        error = (draws**power).std() / len(draws) ** 0.5
+        assert abs((draws**power).mean() - exact) < 5 * error + 1e-12
+
+
+def check_enumerated(evidence, values, likely, prior, size=4000):
+    """Check draws of means over items of values of their sorts, of either estimand."""
+    chance, counts = enumerated(likely, prior)
+    items, total = len(likely), len(likely) + prior.sum()
+    of_hand, of_all = (
+        drawn(evidence, values, of, size, concentration=prior.sum())
+        for of in ("finite", "population")
+    )
+    for each, here, everywhere in zip(values.values(), of_hand, of_all, strict=True):
+        at_hand = counts @ each / items
+        assert_moments(here, chance, at_hand, at_hand**2)
+        # Given the sorts the shares are Dirichlet.
+        mean = (prior + counts) @ each / total
+        spread = ((prior + counts) @ each**2 / total - mean**2) / (total + 1)
+        assert_moments(everywhere, chance, mean, spread + mean**2)
+
+
+@pytest.mark.parametrize(
+    ("items", "concentration"),
+    [
+        ([(1, 4)], 1.0),
+        ([(0, 3), (2, 5)], 1.0),
+        ([(0, 6)] * 3, 1.0),
+        ([(5, 5)] * 3, 1.0),
+        ([(0, 2), (3, 3), (1, 6)], 1.0),
+        ([(2, 2), (0, 7), (0, 7)], 6.0),
+    ],
+)
+def test_few_items_have_the_posterior_of_the_model(items, concentration):
+    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
+    values = {"mean": SUPPORT, "pass_at(2)": 1 - (1 - SUPPORT) ** 2, "pass_all(2)": SUPPORT**2}
+    check_enumerated(bcm.from_attempts(table(items)), values, likely, concentration * PRIOR)
+
+
+def test_few_items_have_the_posterior_of_the_model_of_votes():
+    evidence = bcm.from_attempts(np.array([[0, 0, 1, 2, 3], [1, 1, 1, 2, 0]]), truth=np.zeros(2))
+    posterior, votes = bcm.posteriors.repeated_items(evidence), resolve("majority_at(3)")
+    likely = WIDE.likelihood(posterior.kinds(0, WIDE))
+    values = {"majority_at(3)": votes(Rates(WIDE.support, np.eye(len(WIDE.support)), WIDE.wrong))}
+    check_enumerated(evidence, values, likely, WIDE.prior, size=1500)
+
+
+def urn(items, chains, sweeps):
+    """Draw sorts item by item, the shares integrated out (a Polya urn), one draw of each chain."""
+    rng, row = np.random.default_rng(0), np.arange(chains)
+    likely = np.array([SUPPORT**x * (1 - SUPPORT) ** (n - x) for x, n in items])
+    own = np.array([rng.choice(21, chains, p=each / each.sum()) for each in likely])
+    counts = np.zeros((chains, 21))
+    np.add.at(counts, (np.tile(row, (len(items), 1)), own), 1)
+    for _ in range(sweeps):
+        for place, each in enumerate(likely):
+            counts[row, own[place]] -= 1
+            edges = ((PRIOR + counts) * each).cumsum(1)
+            own[place] = (edges < rng.random((chains, 1)) * edges[:, -1:]).sum(1)
+            counts[row, own[place]] += 1
+    shares = rng.standard_gamma(PRIOR + counts)
+    return {"population": shares / shares.sum(1, keepdims=True), "finite": counts / len(items)}
+
+
+# Two samples of one distribution, of 2,000 and 4,000 draws, are further apart than this once in
+# 10,000 times (Kolmogorov).
+FAR = 2.23 * (1 / 2000 + 1 / 4000) ** 0.5
+
+
+def distance(first, second):
+    """Return the largest distance between two empirical distributions."""
+    at = np.sort(np.concatenate([first, second]))
+    below = [np.searchsorted(np.sort(each), at + 1e-9) / len(each) for each in (first, second)]
+    return np.abs(below[0] - below[1]).max()
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [(0, 5)] * 9,
+        [(7, 7)] * 7,
+        [(0, 2), (4, 4), (1, 6), (3, 5), (0, 8), (2, 3), (7, 8), (5, 5), (1, 2), (0, 6)],
+        [(0, 4)] * 14 + [(1, 4)] * 6 + [(3, 4)] * 5 + [(4, 4)] * 8,
+    ],
+    ids=["none", "all", "unequal", "many"],
+)
+def test_draws_are_those_of_another_sampler(items):
+    wanted = urn(items, 2000, 200)
+    names = ["mean", "pass_at(3)", "pass_all(3)", "majority_at(3)"]
+    for of in BOTH:
+        rates = Rates(SUPPORT, wanted[of])
+        for name, draws in zip(
+            names, drawn(bcm.from_attempts(table(items)), names, of), strict=True
+        ):
+            assert distance(draws, resolve(name)(rates)) < FAR, (name, of)
+
+
+def test_the_bootstrap_is_not_the_posterior_of_few_items():
+    """The negative control of the distances above."""
+    items = [(0, 5)] * 9
+    posterior = bcm.posteriors.repeated_items(bcm.from_attempts(table(items)))
+    shares = posterior.bootstrap(NARROW, 4000, np.random.default_rng(0))[:, 0]
+    passed = resolve("pass_at(3)")
+    exact = passed(Rates(SUPPORT, urn(items, 2000, 200)["population"]))
+    assert distance(passed(Rates(SUPPORT, shares)), exact) > 2 * FAR
+
+
+def test_the_error_of_a_bound_is_how_far_seeds_differ(evidence):
+    found = [
+        bcm.interval(evidence, "pass_at(4)", kind="eti", random_seed=seed) for seed in range(24)
+    ]
+    spread = np.std([each.values for each in found], axis=0, ddof=1).max()
+    # Of 24 seeds a standard deviation errs by 15 %; three times that.
+    assert spread == pytest.approx(np.mean([each.attrs["error"] for each in found]), rel=0.45)
+
+
+def test_the_point_is_about_the_items_that_were_asked_about():
+    few = bcm.from_attempts(table([(0, 5)] * 4 + [(1, 5)]))
+    points = {of: bcm.summary(few, ["mean"], of=of)["point"].item() for of in BOTH}
+    assert points["finite"] == pytest.approx(1 / 25, abs=0.02)  # one right answer of 25
+    assert points["population"] == pytest.approx((5 * points["finite"] + 0.5) / 6, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("of", "about"), [("population", "all items like these"), ("new", "a new")]
+)
+def test_fewer_than_five_items_are_cautioned_of(of, about):
+    few, enough = (bcm.from_attempts(table([(1, 3)] * number)) for number in (4, 5))
+    said = bcm.interval(few, "mean", of=of).attrs["caution"]
+    assert said.startswith(f"4 items are few: what is said of {about}")
+    assert bcm.summary(few, ["mean"], of=of).attrs["caution"] == said
+    assert "caution" not in bcm.interval(enough, "mean", of=of).attrs
+    assert "caution" not in bcm.interval(few, "mean", of="finite").attrs
+    both = bcm.from_attempts({"a": table([(1, 3)] * 2), "b": table([(2, 3)] * 2)})
+    assert bcm.compare(both, "mean", of=of).attrs["caution"].startswith("2 items are few")
+    assert "counts as 2.5 items" in bcm.interval(few, "mean", of=of, concentration=2.5).caution
+
+
+@pytest.mark.slow
+def test_a_fit_knows_that_answers_are_whole(evidence):
+    tree = bcm.fit(evidence, draws=50, chains=2)
+    assert tree.attrs["sampling_method"] == "gibbs"
+    assert tree["log_likelihood"]["right"].sizes == {"chain": 2, "draw": 50, "item": 60}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "items", [[(0, 3)] * 5, [(0, 2), (4, 4), (1, 6)] * 4], ids=["none", "unequal"]
+)
+def test_draws_are_those_of_nuts(items):
+    evidence = bcm.from_attempts(table(items))
+    tree = bcm.fit(evidence, method="nuts", draws=1500, chains=2, progressbar=False)
+    assert tree.attrs["sampling_method"] == "nuts"
+    share = tree["posterior"]["share"]
+    names = ["mean", "pass_at(3)", "pass_all(3)", "majority_at(3)", "variance_between"]
+    for name, draws in zip(names, drawn(evidence, names, "parameter"), strict=True):
+        values = resolve(name)(Rates(SUPPORT, share.values))
+        assert_same_distribution(xr.DataArray(values, dims=("chain", "draw"), name=name), draws)
+
+
+def test_the_items_at_hand_are_known_best_and_a_new_one_least(evidence):
+    width = {
+        of: float(bcm.interval(evidence, "pass_at(4)", of=of, kind="eti").diff("bound").item())
+        for of in ("finite", "population", "new")
+    }
+    assert width["finite"] < width["population"] < width["new"]
+    points = bcm.distribution(evidence, MEASURES, of="finite").mean()
+    unbiased = 1 - np.array([_none(8 - int(x)) for x in ANSWERS.sum(1)])
+    assert float(points.sel(measure="pass_at(4)")) == pytest.approx(unbiased.mean(), abs=0.03)
+    assert float(points.sel(measure="mean")) == pytest.approx(ANSWERS.mean(), abs=0.01)
+
+
+def _none(wrong):
+    """Return the chance that four of eight answers are all among the wrong ones."""
+    return np.prod([max(wrong - each, 0) / (8 - each) for each in range(4)])
+
+
+def test_systems_are_paired_by_their_items():
+    harder = (RNG.random((60, 8)) < 0.9 * RATES[:, None]).astype(float)
+    both = bcm.from_attempts({"a": ANSWERS, "b": harder})
+    paired = bcm.compare(both, "mean").iloc[0]
+    apart = bcm.compare({"a": bcm.from_attempts(ANSWERS), "b": bcm.from_attempts(harder)}, "mean")
+    assert paired["paired"]
+    assert paired["sd"] < 0.6 * apart["sd"][0]
+    assert paired["mean"] == pytest.approx(ANSWERS.mean() - harder.mean(), abs=0.02)
+
+
+def test_one_answer_does_not_tell_systems_apart():
+    other = ANSWERS.copy()
+    place = tuple(np.argwhere(other == 0)[0])
+    other[place] = 1
+    solved = {"a": np.ones((10, 3)), "b": np.ones((10, 5))}  # more attempts are no better answers
+    for given in ({"a": ANSWERS, "b": other}, solved):
+        row = bcm.compare(bcm.from_attempts(given), "mean").iloc[0]
+        assert 0.1 < row["p_better"] < 0.9
+        assert row["lower"] < 0 < row["upper"]
+
+
+def test_more_answers_than_there_are_is_refused(evidence):
+    with pytest.raises(ValueError, match="sample 32 answers to each item"):
+        bcm.interval(evidence, "pass_at(32)")
+    with pytest.raises(ValueError, match="every item has one attempt"):
+        bcm.interval(bcm.from_attempts(ANSWERS[:, :1]), "mean")
+    with pytest.raises(ValueError, match="concentration must be positive"):
+        bcm.interval(evidence, "mean", concentration=0)
+    with pytest.raises(ValueError, match="not a measure of attempts"):
+        bcm.interval(evidence, "f1")
+    with pytest.raises(ValueError, match="pass_at needs a number"):
+        bcm.interval(evidence, "pass_at(0)")
+    with pytest.raises(ValueError, match=r"the measure trace failed.*It got .*attempts.Rates"):
+        bcm.interval(evidence, np.trace)
+    with pytest.raises(ValueError, match="not a measure of cells"):
+        bcm.interval(bcm.from_cells(tp=1, fn=1, fp=1, tn=1), "pass_at(2)")
+
+
+def test_a_fit_has_the_shares_of_all_rates(evidence):
+    found = bcm.posteriors.repeated_items(evidence).variables(50, np.random.default_rng(0))["share"]
+    assert found.shape == (50, 21)
+    np.testing.assert_allclose(found.sum(1), 1)
+
+
+def test_items_of_a_group_are_drawn_together():
+    group = np.repeat(np.arange(12), 5)
+    rng = np.random.default_rng(2)
+    rates = np.repeat(rng.random(12), 5)
+    table = (rng.random((60, 4)) < rates[:, None]).astype(float)
+    grouped, alone = bcm.from_attempts(table, group=group), bcm.from_attempts(table)
+    width = {
+        name: float(bcm.interval(each, "mean", kind="eti").diff("bound").item())
+        for name, each in {"grouped": grouped, "alone": alone}.items()
+    }
+    # All items of a group are alike: twelve draws, and not sixty.
+    means = table.reshape(12, -1).mean(1)
+    normal = 2 * 2.2 * means.std(ddof=1) / 12**0.5  # of eleven degrees of freedom
+    assert width["grouped"] == pytest.approx(normal, rel=0.2)
+    assert width["grouped"] > 1.5 * width["alone"]
+    few = bcm.from_attempts(table, group=np.repeat(range(4), 15))
+    with pytest.raises(ValueError, match="too few groups of items"):
+        bcm.interval(few, "mean")
+    with pytest.raises(ValueError, match="drop_vars"):
+        bcm.models.repeated_items(grouped)
+
+
+def test_a_majority_of_answers_is_their_plurality(evidence):
+    # No two wrong answers are equal: two right ones of three are enough, and one in a third.
+    place = np.arange(1, 9) * np.ones((60, 1))
+    apart = bcm.from_attempts(np.where(ANSWERS == 1, 0, place), truth=np.zeros(60))
+    same = bcm.from_attempts(1 - ANSWERS, truth=np.zeros(60))
+    found = {}
+    for name, each in {"apart": apart, "same": same, "half": evidence}.items():
+        answer = bcm.interval(each, "majority_at(3)", of="finite", kind="eti")
+        found[name] = answer.mean().item(), answer.attrs["how"]
+    p = RATES
+    assert found["apart"][0] == pytest.approx(
+        np.mean(p**3 + 3 * p**2 * (1 - p) + p * (1 - p) ** 2), abs=0.03
+    )
+    assert found["same"][0] == pytest.approx(found["half"][0], abs=0.01)
+    assert found["apart"][0] > found["half"][0] + 0.01
+    assert found["apart"][1].endswith("the plurality of the answers")
+    assert found["half"][1].endswith("more than half right")
+    half = bcm.interval(apart.drop_vars("answer"), "majority_at(3)", of="finite", kind="eti")
+    assert half.attrs["how"] == found["half"][1]
+    # What is no vote does not go by the answers.
+    assert bcm.interval(apart, "mean").equals(bcm.interval(evidence, "mean"))
+
+
+def test_pluralities_are_not_compared_with_majorities(evidence):
+    known = bcm.from_attempts(1 - ANSWERS, truth=np.zeros(60))
+    with pytest.raises(ValueError, match="the answers themselves are not known of b"):
+        bcm.compare({"a": known, "b": evidence}, "majority_at(3)")
+    assert len(bcm.compare({"a": known, "b": evidence}, "mean")) == 1
+
+
+def test_systems_are_paired_by_their_items_where_answers_are_known():
+    wrong = RNG.integers(1, 4, ANSWERS.shape)
+    first = np.where(ANSWERS == 1, 0, wrong)
+    second = np.where(RNG.random(first.shape) < 0.2, 0, first)
+    both = bcm.from_attempts({"a": first, "b": second}, truth=np.zeros(60))
+    paired = bcm.compare(both, "majority_at(3)").iloc[0]
+    apart = bcm.compare({k: both.sel(classifier=k) for k in "ab"}, "majority_at(3)")
+    assert paired["sd"] < 0.7 * apart["sd"][0]
+    assert paired["p_better"] < 0.05
+
+
+def test_items_are_drawn_given_their_answers():
+    rng = np.random.default_rng(1)
+    weight = rng.dirichlet(np.ones(21), 4000)
+    kinds = np.array([[2.0, 8.0], [6.0, 8.0]])
+    likely = NARROW.likelihood(kinds)
+    chance = np.array(
+        [(weight * row / (weight * row).sum(1, keepdims=True)).mean(0) for row in likely]
+    )
+    for count in ([3, 2], [40, 2]):
+        drawn = of_items(weight, likely, np.array(count), rng)
+        assert (drawn.sum(1) == sum(count)).all()
+        np.testing.assert_allclose(drawn.mean(0), count @ chance, atol=0.02 * sum(count))
