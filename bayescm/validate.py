@@ -62,15 +62,15 @@ def fail(
     """
     question, mark, advice = todo.rstrip(".").rpartition("?")
     expected = _choices(allowed)
-    wanted = f"Expected {expected}" if expected else ""
+    hint = f"Expected {expected}" if expected else ""
     sentences = [
         what if got is ... else f"{what}: {_shown(got)}",
         question + mark,
-        "; ".join(filter(None, [wanted, advice.strip()])),
+        "; ".join(filter(None, [hint, advice.strip()])),
     ]
     first, *rest = filter(None, sentences)
-    said = [first, *(each[0].upper() + each[1:] for each in rest)]
-    return error(" ".join(each if each.endswith("?") else f"{each}." for each in said))
+    capitalized = [first, *(each[0].upper() + each[1:] for each in rest)]
+    return error(" ".join(each if each.endswith("?") else f"{each}." for each in capitalized))
 
 
 def _choices(allowed):
@@ -117,18 +117,19 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     >>> nearest("macro_f1", ["f2_macro", "f1_macro"])
     ['f1_macro']
     """
-    every = {str(each).lower(): str(each) for each in names}
+    by_lower_case = {str(each).lower(): str(each) for each in names}
     words = sorted(str(name).lower().split("_"))
-    swapped = [every[each] for each in every if sorted(each.split("_")) == words]
+    swapped = [by_lower_case[each] for each in by_lower_case if sorted(each.split("_")) == words]
     return swapped or [
-        every[each] for each in get_close_matches(str(name).lower(), every, n=3, cutoff=0.5)
+        by_lower_case[each]
+        for each in get_close_matches(str(name).lower(), by_lower_case, n=3, cutoff=0.5)
     ]
 
 
 def suggest(name: object, names: Iterable[object]) -> str:
     """Ask whether the nearest names were meant; say nothing where none is near."""
-    known = {str(each): each for each in names}
-    close = [known[each] for each in nearest(str(name), known)]
+    by_text = {str(each): each for each in names}
+    close = [by_text[each] for each in nearest(str(name), by_text)]
     return f"did you mean {_either(close)}?" if close else ""
 
 
@@ -144,10 +145,10 @@ def check_prob(prob: float) -> float:
 
 def check_whole(name: str, value: Any, least: int, of: str, usual: int) -> int:
     """Return a whole number of something, or raise where it is none, or less than the least."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if whole and least <= value < 2**63:
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if is_whole and least <= value < 2**63:
         return int(value)
-    allowed = f"{least} or more" if not whole or value < least else "less than 2**63"
+    allowed = f"{least} or more" if not is_whole or value < least else "less than 2**63"
     raise fail(f"{name} must be a whole number of {of}", value, allowed, f"pass {name}={usual}")
 
 
@@ -162,8 +163,8 @@ def check_number(name: str, value: Any, least: float = -np.inf, *, usual: float)
 
 def check_seed(seed: Any) -> Any:
     """Return a seed of numpy's generators, or raise where it is none."""
-    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-    if seed is None or isinstance(seed, np.random.SeedSequence) or (whole and seed >= 0):
+    is_whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if seed is None or isinstance(seed, np.random.SeedSequence) or (is_whole and seed >= 0):
         return seed
     raise fail("not a seed", seed, "a whole number >= 0", "pass random_seed=0")
 
@@ -312,9 +313,9 @@ def _array(values, dtype):
 def unmasked(values: Any, name: str) -> Any:
     """Return values as they are, or raise where some of a masked array are masked."""
     if np.ma.is_masked(values):
-        places = np.argwhere(np.ma.getmaskarray(values))
-        first = tuple(int(each) for each in places[0])
-        what = f"{name} has masked values ({len(places)}, the first at position {first})"
+        masked = np.argwhere(np.ma.getmaskarray(values))
+        first = tuple(int(each) for each in masked[0])
+        what = f"{name} has masked values ({len(masked)}, the first at position {first})"
         raise fail(what, ..., "no masked values", "drop them, or fill them in")
     return values
 
@@ -385,9 +386,9 @@ def _first_moved(index, base):
         return None
     if not (index.is_unique and base.is_unique):
         return None
-    places = base.get_indexer_for(index)
-    moved = np.flatnonzero(places != np.arange(len(places)))
-    return int(moved[0]) if len(moved) and (places >= 0).all() else None
+    positions = base.get_indexer_for(index)
+    moved = np.flatnonzero(positions != np.arange(len(positions)))
+    return int(moved[0]) if len(moved) and (positions >= 0).all() else None
 
 
 def _numbers(array, name):

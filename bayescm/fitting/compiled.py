@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # The last few models, the latest last. To build their graphs takes far longer than to compute.
-_KEPT = 8
-_models: list["_Kept"] = []
-_latest: dict[str, Any] = {"model": None}  # and what is kept of it: asked several times in a row
+_CACHE_SIZE = 8
+_models: list["_CompiledModel"] = []
+_latest: dict[str, Any] = {
+    "model": None
+}  # and its entry, which is asked for several times in a row
 _lock = threading.RLock()
 
 
@@ -21,7 +23,7 @@ class Computation(NamedTuple):
     sizes: list
 
 
-class _Kept(NamedTuple):
+class _CompiledModel(NamedTuple):
     model: Any
     computation: Computation
     functions: dict
@@ -31,7 +33,7 @@ class _Function(NamedTuple):
     call: Callable
     data: list
     generators: list
-    told: Any
+    names: Any
 
 
 def run(
@@ -47,7 +49,7 @@ def run(
     task : tuple
         What is worked out, and everything but the model that its graph depends on.
     build : callable
-        From a model to the inputs, the outputs and what is to be told of them.
+        From a model to the inputs, the outputs and the names of these.
     values : sequence of ndarray
         Of the inputs.
     seed : int, optional
@@ -58,23 +60,23 @@ def run(
     list of ndarray
         The outputs.
     object
-        What `build` told.
+        The names that `build` gave.
     """
     from pymc.pytensorf import reseed_rngs
 
     with _lock:
         sizes = [each.get_value().shape for each in model.data_vars]
         if _latest["model"] is not model or _latest["sizes"] != sizes:
-            _latest.update(kept=_kept(model), model=model, sizes=sizes)
-        kept = _latest["kept"]
-        function = kept.functions.get(task)
+            _latest.update(entry=_entry(model), model=model, sizes=sizes)
+        entry = _latest["entry"]
+        function = entry.functions.get(task)
         if function is None:
-            function = kept.functions[task] = _compiled(kept.model, *build(kept.model))
+            function = entry.functions[task] = _compiled(entry.model, *build(entry.model))
         for each in function.data:
             each.set_value(model[each.name].get_value())
         if seed is not None:
             reseed_rngs(function.generators, seed)
-        return function.call(*values), function.told
+        return function.call(*values), function.names
 
 
 def computation(model: Any, graph: list, inputs: list) -> Computation:
@@ -87,7 +89,7 @@ def computation(model: Any, graph: list, inputs: list) -> Computation:
     return Computation(graph, [*inputs, *model.data_vars, *lengths], sizes)
 
 
-def same(kept: Computation, new: Computation) -> bool:
+def same(cached: Computation, new: Computation) -> bool:
     """Say whether two models are one computation but for the values of their ``pm.Data``.
 
     Compares whole graphs, constants included: a function that writes the counts into the model as
@@ -96,31 +98,31 @@ def same(kept: Computation, new: Computation) -> bool:
     from pytensor.graph.basic import equal_computations
 
     names = [
-        [(each.name, each.type) for each in (*side.graph, *side.inputs)] for side in (kept, new)
+        [(each.name, each.type) for each in (*side.graph, *side.inputs)] for side in (cached, new)
     ]
-    if names[0] != names[1] or kept.sizes != new.sizes:
+    if names[0] != names[1] or cached.sizes != new.sizes:
         return False
-    return equal_computations(kept.graph, new.graph, kept.inputs, new.inputs)
+    return equal_computations(cached.graph, new.graph, cached.inputs, new.inputs)
 
 
-def _kept(model):
-    """Return what is kept of the same computation; the model itself where nothing is."""
+def _entry(model):
+    """Return the cached model of the same computation; a new entry where there is none."""
     from pymc.pytensorf import find_rng_nodes
 
     observed = [model.rvs_to_values[each] for each in model.observed_RVs]
     graph = [*model.basic_RVs, *model.deterministics, *observed]
     new = computation(model, graph, find_rng_nodes(graph))
-    found = next((each for each in _models if same(each.computation, new)), None)
-    if found is None:
-        found = _Kept(model, new, {})
+    entry = next((each for each in _models if same(each.computation, new)), None)
+    if entry is None:
+        entry = _CompiledModel(model, new, {})
     else:
-        _models.remove(found)
-    _models.append(found)
-    del _models[:-_KEPT]
-    return found
+        _models.remove(entry)
+    _models.append(entry)
+    del _models[:-_CACHE_SIZE]
+    return entry
 
 
-def _compiled(model, inputs, outputs, told):
+def _compiled(model, inputs, outputs, output_names):
     import pytensor
     from pymc.pytensorf import find_rng_nodes
     from pytensor.compile.sharedvalue import SharedVariable
@@ -131,7 +133,7 @@ def _compiled(model, inputs, outputs, told):
     data = [each for each in shared if each.name in names]  # those of copies of the model too
     generators = find_rng_nodes(outputs)
     call = pytensor.function(inputs, outputs, mode=interpreted(), on_unused_input="ignore")
-    return _Function(call, data, generators, told)
+    return _Function(call, data, generators, output_names)
 
 
 def interpreted():

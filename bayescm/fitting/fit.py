@@ -136,7 +136,9 @@ def fit(
     whole = _whole(known)
     if posterior is not None and whole and not obstacle:
         attrs |= _marginal(posterior, built)
-    drawn = tree.build(built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole=whole)
+    drawn = tree.build(
+        built, groups, attrs=attrs, scalars=scalars, seed=seeds[1], whole_counts=whole
+    )
     return tree.by_unit(drawn, posterior) if posterior is not None else drawn
 
 

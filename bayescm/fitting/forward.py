@@ -11,9 +11,9 @@ import xarray as xr
 from bayescm.fitting import compiled
 
 # Up to this many numbers all draws are made at once, by numpy; of more, one after the other.
-_FEW = 5e6
+_MOST_AT_ONCE = 5e6
 # Compiled code casts what numpy refuses with a TypeError, such as a float as a total.
-_IN_TURN = (TypeError, NotImplementedError)
+_NOT_VECTORIZED = (TypeError, NotImplementedError)
 _PRIOR, _DRAWS = ("prior", "prior_predictive"), ("chain", "draw")
 
 
@@ -25,14 +25,14 @@ def predictive(model, posterior: xr.Dataset, seed: int) -> dict[str, xr.Dataset]
     free = {variable.name: posterior[variable.name].values for variable in model.free_RVs}
     lead = tuple(posterior.sizes[dim] for dim in _DRAWS)
     numbers = sum(each.size for each in posterior.values())
-    if numbers < _FEW:
-        with suppress(*_IN_TURN):
-            named = _at_once(model, "predictive", _observed, free, lead, seed)
+    if numbers < _MOST_AT_ONCE:
+        with suppress(*_NOT_VECTORIZED):
+            named = _vectorized(model, "predictive", _observed, free, lead, seed)
             data = {"observed_data": find_observations(model)}
             data |= {"constant_data": constants} if (constants := find_constants(model)) else {}
-            found = {"posterior_predictive": labelled(model, named, _origin())}
-            return found | {k: labelled(model, each, _origin(), ()) for k, each in data.items()}
-    tree = _in_turn(
+            drawn = {"posterior_predictive": labelled(model, named, _origin())}
+            return drawn | {k: labelled(model, each, _origin(), ()) for k, each in data.items()}
+    tree = _one_by_one(
         pm.sample_posterior_predictive,
         numbers,
         trace=xr.DataTree.from_dict({"posterior": posterior}),
@@ -48,17 +48,18 @@ def prior(model, draws: int, numbers: int, seed: int) -> dict[str, xr.Dataset]:
     """Return draws of the prior and of the counts it predicts; `numbers` says how many numbers."""
     import pymc as pm
 
-    if numbers < _FEW:
-        with suppress(*_IN_TURN):
-            named = _at_once(model, "prior", _basic, {}, (1, draws), seed)
-            seen = {each.name for each in model.observed_RVs}
+    if numbers < _MOST_AT_ONCE:
+        with suppress(*_NOT_VECTORIZED):
+            named = _vectorized(model, "prior", _basic, {}, (1, draws), seed)
+            observed = {each.name for each in model.observed_RVs}
             parts = [
-                {k: v for k, v in named.items() if (k in seen) == out} for out in (False, True)
+                {k: v for k, v in named.items() if (k in observed) == out} for out in (False, True)
             ]
             groups = (labelled(model, each, _origin()) for each in parts)
             return dict(zip(_PRIOR, groups, strict=True))
-    asked = {"draws": draws, "model": model, "random_seed": seed}
-    tree = _in_turn(pm.sample_prior_predictive, numbers, **asked)
+    tree = _one_by_one(
+        pm.sample_prior_predictive, numbers, draws=draws, model=model, random_seed=seed
+    )
     return {name: tree[name].to_dataset() for name in _PRIOR}
 
 
@@ -72,18 +73,18 @@ def labelled(model, values, attrs, lead=_DRAWS) -> xr.Dataset:
     """Return numbers (*lead, ...) by name as a dataset with the dims of the model's variables."""
     from arviz_base import make_attrs
 
-    drawn, coords = {}, dict[Any, Any]()
+    variables, coords = {}, dict[Any, Any]()
     for name, array in values.items():
         named = [*lead, *model.named_vars_to_dims.get(name, ()), *[None] * np.ndim(array)]
-        dims = [own or f"{name}_dim_{i - len(lead)}" for i, own in enumerate(named)]
-        drawn[name] = (dims[: np.ndim(array)], array)
+        dims = [dim or f"{name}_dim_{i - len(lead)}" for i, dim in enumerate(named)]
+        variables[name] = (dims[: np.ndim(array)], array)
         for dim, size in zip(dims, np.shape(array), strict=False):
-            known = model.coords.get(dim)
-            coords[dim] = np.arange(size) if known is None else list(known)
-    return xr.Dataset(drawn, coords, make_attrs(dict(attrs), sample_dims=[*lead]))
+            labels = model.coords.get(dim)
+            coords[dim] = np.arange(size) if labels is None else list(labels)
+    return xr.Dataset(variables, coords, make_attrs(dict(attrs), sample_dims=[*lead]))
 
 
-def _at_once(model, task, chosen, given, lead, seed):
+def _vectorized(model, task, variables_of, given_draws, lead, seed):
     """
     Return draws of variables, and of what depends on them, by name.
 
@@ -91,10 +92,10 @@ def _at_once(model, task, chosen, given, lead, seed):
     ----------
     task : str
         What is drawn.
-    chosen : callable
+    variables_of : callable
         From a model to the variables, in an order in which none depends on a later one.
-    given : mapping of str to ndarray, shape (*lead, ...)
-        The draws of others.
+    given_draws : mapping of str to ndarray, shape (*lead, ...)
+        The draws of the variables that are conditioned on.
     lead : tuple of int
         The shape of the draws.
     """
@@ -102,16 +103,19 @@ def _at_once(model, task, chosen, given, lead, seed):
     from pytensor.graph.traversal import ancestors
 
     def build(model):
-        variables = chosen(model)
-        inputs = _inputs({model[name]: draws for name, draws in given.items()})
-        at: dict = dict(inputs)
+        variables = variables_of(model)
+        inputs = _inputs({model[name]: draws for name, draws in given_draws.items()})
+        replaced: dict = dict(inputs)
         for variable in variables:
-            at[variable] = _repeated(variable, at, lead)
-        after = [each for each in model.deterministics if set(ancestors([each])) & set(variables)]
-        batched = [*(at[each] for each in variables), *vectorize_graph(after, replace=at)]
-        return list(inputs.values()), batched, [each.name for each in (*variables, *after)]
+            replaced[variable] = _repeated(variable, replaced, lead)
+        dependent = [
+            each for each in model.deterministics if set(ancestors([each])) & set(variables)
+        ]
+        batched = [replaced[each] for each in variables]
+        batched += vectorize_graph(dependent, replace=replaced)
+        return list(inputs.values()), batched, [each.name for each in (*variables, *dependent)]
 
-    values, names = compiled.run(model, (task, lead), build, list(given.values()), seed)
+    values, names = compiled.run(model, (task, lead), build, list(given_draws.values()), seed)
     return dict(zip(names, values, strict=True))
 
 
@@ -137,13 +141,13 @@ def _repeated(variable, at, lead):
     return node.op.make_node(node.inputs[0], shape, *vectorize_graph(padded, replace=at)).outputs[1]
 
 
-def _in_turn(sample, numbers, **keywords):
+def _one_by_one(sample, numbers, **keywords):
     """Sample forward by one of PyMC's functions, one draw after the other, without its log."""
     logger = logging.getLogger("pymc")
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
-        if numbers < _FEW:
+        if numbers < _MOST_AT_ONCE:
             with suppress(TypeError):
                 return sample(**keywords, compile_kwargs={"mode": compiled.interpreted()})
         return sample(**keywords)
@@ -152,7 +156,7 @@ def _in_turn(sample, numbers, **keywords):
 
 
 def evaluate(
-    model, task: str, chosen: Callable, at: dict[str, np.ndarray]
+    model, task: str, expressions_of: Callable, at: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """
     Evaluate expressions at all draws in one call, each ``(chain, draw, ...)``.
@@ -163,7 +167,7 @@ def evaluate(
         The model.
     task : str
         What is evaluated.
-    chosen : callable
+    expressions_of : callable
         From a model to the expressions by name, and to the variables in them by name.
     at : mapping of str to ndarray, shape (chain, draw, ...)
         The draws.
@@ -171,7 +175,7 @@ def evaluate(
     from pytensor.graph.replace import vectorize_graph
 
     def build(model):
-        named, variables = chosen(model)
+        named, variables = expressions_of(model)
         outputs = list(named.values())
         inputs = _inputs({variables[name]: draws for name, draws in at.items()})
         batched = vectorize_graph(outputs, replace=inputs) if outputs else []
@@ -182,8 +186,8 @@ def evaluate(
     values, (names, fixed) = compiled.run(model, (task,), build, list(at.values()))
     lead = next(iter(at.values())).shape[:2]
     return {
-        name: np.broadcast_to(value, (*lead, *value.shape)) if alone else value
-        for name, value, alone in zip(names, values, fixed, strict=True)
+        name: np.broadcast_to(value, (*lead, *value.shape)) if constant else value
+        for name, value, constant in zip(names, values, fixed, strict=True)
     }
 
 

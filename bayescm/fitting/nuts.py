@@ -15,7 +15,7 @@ SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 
 # The last few compiled samplers: (what each works out, the sampler), the latest last. Compiling
 # takes seconds, sampling tenths of a second.
-_KEPT = 8
+_CACHE_SIZE = 8
 # Short steps: with nutpie's 0.8 one draw in 300 of the hierarchical models diverges.
 _ACCEPT = 0.95
 _compiled: list[tuple] = []
@@ -119,7 +119,7 @@ def _sampler(model):
     else:
         sampler = nutpie.compile_pymc_model(model)
     _compiled.append((new, sampler))
-    del _compiled[:-_KEPT]
+    del _compiled[:-_CACHE_SIZE]
     used = {variable.name for variable in sampler.shared_var_keys}
     return sampler.with_data(
         **{each.name: each.get_value() for each in model.data_vars if each.name in used}

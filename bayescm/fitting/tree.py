@@ -34,7 +34,7 @@ def build(
     attrs: Mapping[str, Any],
     scalars: Mapping[str, Any],
     seed: np.random.SeedSequence,
-    whole: bool = True,
+    whole_counts: bool = True,
 ) -> xr.DataTree:
     """
     Build the tree of a fit from draws of the free variables.
@@ -51,7 +51,7 @@ def build(
         Scalar coordinates, assigned in every group.
     seed : numpy.random.SeedSequence
         For the predictive and prior draws.
-    whole : bool, default True
+    whole_counts : bool, default True
         Whether the counts are whole numbers. Fractional ones have no likelihood to speak of.
 
     Returns
@@ -62,47 +62,52 @@ def build(
     """
     from pytensor import config
 
-    ahead, backward = (int(each.generate_state(1)[0]) for each in seed.spawn(2))
-    given = groups["posterior"]
-    free = {variable.name: given[variable.name].values for variable in model.free_RVs}
+    predictive_seed, prior_seed = (int(each.generate_state(1)[0]) for each in seed.spawn(2))
+    sampled = groups["posterior"]
+    free = {variable.name: sampled[variable.name].values for variable in model.free_RVs}
     with config.change_flags(traceback__limit=0):  # where nodes were made takes a fifth of the time
-        posterior = labelled(model, free | _deterministics(model, free), {**given.attrs, **attrs})
-        groups = {**groups, "posterior": posterior, **forward.predictive(model, posterior, ahead)}
+        posterior = labelled(model, free | _deterministics(model, free), {**sampled.attrs, **attrs})
+        groups = {**groups, "posterior": posterior}
+        groups |= forward.predictive(model, posterior, predictive_seed)
         groups |= _logs(model, free)
         if not _improper(model):
             numbers = sum(each.size for each in posterior.values()) // posterior.sizes["chain"]
-            groups |= forward.prior(model, posterior.sizes["draw"], numbers, backward)
+            groups |= forward.prior(model, posterior.sizes["draw"], numbers, prior_seed)
     coords = {name: np.asarray(values) for name, values in model.coords.items()}
-    left_out = set() if whole else LIKELIHOOD
-    order = [name for name in ORDER if name in groups and name not in left_out]
+    omitted = set() if whole_counts else LIKELIHOOD
+    order = [name for name in ORDER if name in groups and name not in omitted]
     fitted = {name: _finish(groups[name], coords, scalars) for name in order}
     return xr.DataTree.from_dict({"/": xr.Dataset(attrs=dict(attrs)), **fitted})
 
 
 def by_unit(fitted: xr.DataTree, posterior: Posterior) -> xr.DataTree:
     """Put the log likelihood by unit into a tree, where a model's own is not by unit."""
-    given = fitted["posterior"].to_dataset()
-    draws = {str(name): each.values.reshape(-1, *each.shape[2:]) for name, each in given.items()}
-    found = posterior.log_likelihood(draws)
-    if found is None or "log_likelihood" not in fitted.children:
+    sampled = fitted["posterior"].to_dataset()
+    draws = {str(name): each.values.reshape(-1, *each.shape[2:]) for name, each in sampled.items()}
+    log_likelihood = posterior.log_likelihood(draws)
+    if log_likelihood is None or "log_likelihood" not in fitted.children:
         return fitted
-    lead = given.sizes["chain"], given.sizes["draw"]
-    dims = ("chain", "draw", *found.dims[1:])
-    values = found.values.reshape(*lead, *found.shape[1:])
-    old = fitted["log_likelihood"].to_dataset()
-    kept = [name for name, each in old.coords.items() if set(each.dims) <= set(dims)]
-    group = xr.Dataset({found.name: (dims, values)}, {k: old[k] for k in kept}, old.attrs)
+    lead = sampled.sizes["chain"], sampled.sizes["draw"]
+    dims = ("chain", "draw", *log_likelihood.dims[1:])
+    values = log_likelihood.values.reshape(*lead, *log_likelihood.shape[1:])
+    group_of_model = fitted["log_likelihood"].to_dataset()
+    coords = [name for name, each in group_of_model.coords.items() if set(each.dims) <= set(dims)]
+    group = xr.Dataset(
+        {log_likelihood.name: (dims, values)},
+        {name: group_of_model[name] for name in coords},
+        group_of_model.attrs,
+    )
     fitted["log_likelihood"] = xr.DataTree(group)
     return fitted
 
 
 def _finish(group, coords, scalars):
     """Give a group the coordinates of the model, typed as in every other group."""
-    used = {name: (name, values) for name, values in coords.items() if name in group.dims}
+    of_dims = {name: (name, values) for name, values in coords.items() if name in group.dims}
     # A known prevalence may be both a scalar of the evidence and a variable of the model.
     scalars = {name: value for name, value in scalars.items() if name not in group.data_vars}
     # In one step, not as assignments one after the other.
-    coords = {**group.coords.variables, **used, **scalars}
+    coords = {**group.coords.variables, **of_dims, **scalars}
     return xr.Dataset(group.data_vars.variables, coords, group.attrs)
 
 
@@ -115,32 +120,32 @@ def _improper(model) -> bool:
 
 def _deterministics(model, free):
     """Return the model's deterministic variables at the draws."""
-    return forward.evaluate(model, "deterministics", _wanted, free)
+    return forward.evaluate(model, "deterministics", _free_deterministics, free)
 
 
-def _wanted(model):
+def _free_deterministics(model):
     """Return the deterministic variables that follow from the free ones, which stand by name."""
     from pytensor.graph.traversal import ancestors
 
     observed = set(model.observed_RVs)
-    found = [each for each in model.deterministics if not set(ancestors([each])) & observed]
-    return {each.name: each for each in found}, {each.name: each for each in model.free_RVs}
+    forward_only = [each for each in model.deterministics if not set(ancestors([each])) & observed]
+    return {each.name: each for each in forward_only}, {each.name: each for each in model.free_RVs}
 
 
 def _densities(*parts):
     """Return the function from a model to its log densities, of data alone or of both."""
 
-    def chosen(model):
+    def densities(model):
         from pymc.model.transform.conditioning import remove_value_transforms
 
         # Densities of the variables themselves, not of their unconstrained transforms.
         plain = remove_value_transforms(model)
-        every = [*plain.observed_RVs, *(plain.free_RVs if "log_prior" in parts else [])]
-        at = {each.name: plain.rvs_to_values[each] for each in plain.free_RVs}
-        named = [each.name for each in every]
-        return dict(zip(named, plain.logp(vars=every, sum=False), strict=True)), at
+        variables = [*plain.observed_RVs, *(plain.free_RVs if "log_prior" in parts else [])]
+        values = {each.name: plain.rvs_to_values[each] for each in plain.free_RVs}
+        named = [each.name for each in variables]
+        return dict(zip(named, plain.logp(vars=variables, sum=False), strict=True)), values
 
-    return chosen
+    return densities
 
 
 def _logs(model, free):

@@ -35,7 +35,7 @@ class Labelled:
     """
 
     def __init__(self, votes: np.ndarray, weight: np.ndarray, *, sample: bool = False):
-        self.apart, self.weight, self.sample = votes, weight, sample
+        self.by_rater, self.weight, self.sample = votes, weight, sample
         self.votes = votes.sum(0)
         self.ratings = self.votes.sum(-1)
 
@@ -63,8 +63,8 @@ class Labelled:
         """How often two labels meet in an example, a label counting once, (..., C, C)."""
         others = self.several / np.maximum(self.ratings - 1, 1)
         pairs = np.einsum("...p,...pc,...pk->...ck", others, self.votes, self.votes)
-        alone = (others[..., None] * self.votes).sum(-2)
-        return pairs - alone[..., None] * np.eye(alone.shape[-1])
+        with_itself = (others[..., None] * self.votes).sum(-2)
+        return pairs - with_itself[..., None] * np.eye(with_itself.shape[-1])
 
 
 def _ratio(above, below):
@@ -95,7 +95,9 @@ def gwet_ac1(labelled: Labelled) -> np.ndarray:
 
 def cohen_kappa(labelled: Labelled) -> np.ndarray:
     """Return Cohen's kappa of two raters: each has shares of his own."""
-    first, second = (each / np.maximum(each.sum(-1, keepdims=True), 1) for each in labelled.apart)
+    first, second = (
+        each / np.maximum(each.sum(-1, keepdims=True), 1) for each in labelled.by_rater
+    )
     table = np.einsum("...p,...pc,...pk->...ck", labelled.weight, first, second)
     table = _ratio(table, table.sum((-2, -1), keepdims=True))
     chance = (table.sum(-1) * table.sum(-2)).sum(-1)
@@ -104,13 +106,13 @@ def cohen_kappa(labelled: Labelled) -> np.ndarray:
 
 def _alpha(distance: Callable) -> Callable:
     def alpha(labelled: Labelled) -> np.ndarray:
-        together = labelled.coincidences
-        single = together.sum(-1)
+        coincidences = labelled.coincidences
+        single = coincidences.sum(-1)
         number = single.sum(-1)
-        apart = distance(single)
-        expected = (single[..., :, None] * single[..., None, :] * apart).sum((-2, -1))
+        distances = distance(single)
+        expected = (single[..., :, None] * single[..., None, :] * distances).sum((-2, -1))
         expected = _ratio(expected, number - labelled.sample)
-        return 1 - _ratio((together * apart).sum((-2, -1)), expected)
+        return 1 - _ratio((coincidences * distances).sum((-2, -1)), expected)
 
     return alpha
 
@@ -120,8 +122,8 @@ def _nominal(single):
 
 
 def _interval(single):
-    place = np.arange(single.shape[-1])
-    return (place[:, None] - place) ** 2.0
+    rank = np.arange(single.shape[-1])
+    return (rank[:, None] - rank) ** 2.0
 
 
 def _ordinal(single):

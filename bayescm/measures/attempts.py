@@ -43,8 +43,8 @@ class Wrong(NamedTuple):
         counts : ndarray, shape (D, T)
             How often each wrong answer was given, 0 where there were fewer.
         """
-        known, all_of_them = counts > 0, counts.sum(1)
-        kinds = known.sum(1)
+        occurs, total = counts > 0, counts.sum(1)
+        kinds = occurs.sum(1)
         with np.errstate(divide="ignore"):
             # Log chances that one kind after the other is another one; more than there are: none.
             free = np.log(np.maximum(1 - np.arange(kinds.max() + 1) / self.others, 0))
@@ -56,12 +56,11 @@ class Wrong(NamedTuple):
             spread = each + kinds * np.log(self.others) + other[kinds]
             return np.where(number > 0, spread, 0.0)
 
-        either = [among_others(all_of_them, kinds)]
+        cases = [among_others(total, kinds)]
         if self.common:
-            left = (all_of_them[:, None] - counts, kinds[:, None] - known)
-            one = counts * common + among_others(*left)
-            either.extend(np.where(known, one, -np.inf).T)
-        return np.logaddexp.reduce(either, axis=0)
+            remaining = among_others(total[:, None] - counts, kinds[:, None] - occurs)
+            cases.extend(np.where(occurs, counts * common + remaining, -np.inf).T)
+        return np.logaddexp.reduce(cases, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +90,8 @@ class Rates:
 
 def _measure(formula, name, answers, votes=False, **facts):
     facts.setdefault("range", (0.0, 1.0))
-    known: dict[str, Any] = {"canonical": name, "takes": "attempts", "needs_positive": False}
-    return Measure(formula, formula, name, form=Repeated(answers, votes), **known, **facts)
+    common: dict[str, Any] = {"canonical": name, "takes": "attempts", "needs_positive": False}
+    return Measure(formula, formula, name, form=Repeated(answers, votes), **common, **facts)
 
 
 def _mean(rates):
@@ -225,8 +224,8 @@ def plurality(common: float, others: int, k: int) -> np.ndarray:
         for node, weight in zip(nodes, weights, strict=True):
             tied = counts.copy()
             tied[:, right] *= node
-            both = np.convolve(tied[0], _power(tied[1], others))
-            won[right] += weight * both[wrong]
+            shares = np.convolve(tied[0], _power(tied[1], others))
+            won[right] += weight * shares[wrong]
         won[right] /= poisson(wrong, np.array([wrong]))[0, wrong]
     won.flags.writeable = False
     return won

@@ -165,8 +165,8 @@ def cohen_kappa_quadratic(cells):
 
 
 def _weighted_kappa(cells, power):
-    place = np.arange(cells.shape[-1])
-    distance = np.abs(place[:, None] - place).astype(float) ** power
+    rank = np.arange(cells.shape[-1])
+    distance = np.abs(rank[:, None] - rank).astype(float) ** power
     observed = np.einsum("...ij,ij->...", cells, distance)
     rows, columns = cells.sum(axis=-1), cells.sum(axis=-2)
     expected = np.einsum("...i,...j,ij->...", rows, columns, distance) / total(cells)
@@ -372,9 +372,9 @@ def tversky(alpha: float, beta: float) -> Measure:
     ('tversky(0.3,0.7)', 'jaccard', 'f1')
     """
     form = Overlap(*_weights("tversky", alpha, beta))
-    for known in (f1, jaccard):
-        if form == known.form:
-            return known
+    for symmetric in (f1, jaccard):
+        if form == symmetric.form:
+            return symmetric
     return _weighted_overlap(f"tversky({','.join(map(_text, form))})", form)
 
 
@@ -486,14 +486,14 @@ def names(variable: str = "cells") -> list[str]:
 def is_loss(name: str) -> bool | None:
     """Say whether lower is better of what has this name; None where the catalogue has no such."""
     try:
-        known = resolve(name)
+        entry = resolve(name)
     except ValueError:
         return None
-    if known.ideal is not None:
+    if entry.ideal is not None:
         todo = "give the distances from there as results, under a name of their own that says so"
         what = f"results of {name} are best neither highest nor lowest"
-        raise fail(what, known.ideal, "a measure that is", todo)
-    return known.lower_is_better
+        raise fail(what, entry.ideal, "a measure that is", todo)
+    return entry.lower_is_better
 
 
 def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
@@ -530,24 +530,26 @@ def resolve(measure: str | Callable, variable: str | None = None) -> Measure:
     ('ppv', True)
     """
     if callable(measure):
-        found = own(measure, variable or "cells")
+        entry = own(measure, variable or "cells")
     elif isinstance(measure, str):
-        found = _NAMED.get(measure) or _read(measure)
+        entry = _NAMED.get(measure) or _read(measure)
     else:
         allowed, todo = "a name or a function of cells", 'pass e.g. "f1"'
         raise fail("not a measure", measure, allowed, todo, TypeError)
-    if found.takes != (variable or found.takes):
-        what = f"not a measure of {variable}, but of {found.takes}"
-        raise fail(what, found.__name__, names(str(variable)), "ask evidence that has it")
-    return found
+    if entry.takes != (variable or entry.takes):
+        what = f"not a measure of {variable}, but of {entry.takes}"
+        raise fail(what, entry.__name__, names(str(variable)), "ask evidence that has it")
+    return entry
 
 
 @lru_cache(maxsize=1024)
 def _read(text):
     """Return the measure of a name with parameters, averaged over classes or of chosen ones."""
-    chosen = re.fullmatch(r"(.+)\[([^\[\]()]+)\]", text)
-    if chosen:
-        return of_classes(resolve(chosen[1]), [each.strip() for each in chosen[2].split(",")])
+    with_classes = re.fullmatch(r"(.+)\[([^\[\]()]+)\]", text)
+    if with_classes:
+        return of_classes(
+            resolve(with_classes[1]), [each.strip() for each in with_classes[2].split(",")]
+        )
     name, how = re.sub(r"\s", "", text), ""
     if name.endswith(")_top_label"):
         name, how = name.removesuffix("_top_label"), "top_label"
@@ -556,12 +558,12 @@ def _read(text):
     match = re.fullmatch(r"([^()]+)\((.+)\)", name)
     if (match[1] not in _FACTORIES) if match else (name not in _NAMED):
         raise _unknown(text)
-    found = _made(text, *match.groups()) if match else _NAMED[name]
-    if how and match and found.one_class and found.takes == "probabilities" and how != "micro":
-        return probabilities.averaged(found, how).called(text)
+    entry = _made(text, *match.groups()) if match else _NAMED[name]
+    if how and match and entry.one_class and entry.takes == "probabilities" and how != "micro":
+        return probabilities.averaged(entry, how).called(text)
     if how == "top_label":
         raise _unknown(text)
-    return (averaged(found, how) if how else found).called(text)
+    return (averaged(entry, how) if how else entry).called(text)
 
 
 def _made(text, base, written):
@@ -577,14 +579,14 @@ def _made(text, base, written):
     try:
         signature.bind(*parameters, **named)
     except TypeError:
-        given, allowed = named or parameters, f"{base}({','.join(signature.parameters)})"
+        arguments, allowed = named or parameters, f"{base}({','.join(signature.parameters)})"
         raise fail(
-            f"{base} has different parameters", given, allowed, "write it like this"
+            f"{base} has different parameters", arguments, allowed, "write it like this"
         ) from None
     return _FACTORIES[base](*parameters, **named)
 
 
-def among(measures: Sequence[Measure], wanted: str | Callable) -> list[int]:
+def among(measures: Sequence[Measure], name: str | Callable) -> list[int]:
     """
     Return which of the measures a name or a function means, whatever they are called.
 
@@ -593,11 +595,11 @@ def among(measures: Sequence[Measure], wanted: str | Callable) -> list[int]:
     >>> among([resolve("sensitivity"), precision], "recall")
     [0]
     """
-    called = [index for index, each in enumerate(measures) if each.__name__ == wanted]
-    if called:
-        return called
-    one = resolve(wanted)
-    return [index for index, each in enumerate(measures) if each.same_as(one)]
+    indices = [index for index, each in enumerate(measures) if each.__name__ == name]
+    if indices:
+        return indices
+    entry = resolve(name)
+    return [index for index, each in enumerate(measures) if each.same_as(entry)]
 
 
 def same(first: str, second: str) -> bool:
@@ -609,10 +611,14 @@ def same(first: str, second: str) -> bool:
 
 
 def _unknown(measure):
-    every = [*names(), "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
-    means = [f"{k}_{how}" for k, each in _NAMED.items() if each.one_class for how in AVERAGES]
-    allowed = f"one of {', '.join(every)}, or an average such as f1_macro, f1_micro, f1_weighted"
-    return fail("unknown measure", measure, allowed, suggest(measure, [*every, *_NAMED, *means]))
+    catalogue = [*names(), "fbeta(beta)", "tversky(alpha,beta)", "cost(matrix)"]
+    averages = [f"{k}_{how}" for k, each in _NAMED.items() if each.one_class for how in AVERAGES]
+    allowed = (
+        f"one of {', '.join(catalogue)}, or an average such as f1_macro, f1_micro, f1_weighted"
+    )
+    return fail(
+        "unknown measure", measure, allowed, suggest(measure, [*catalogue, *_NAMED, *averages])
+    )
 
 
 def measure(
@@ -690,8 +696,8 @@ def own(function: Callable, variable: str = "cells") -> Measure:
     if isinstance(function, Measure):
         return function
     loss, ends = getattr(function, "lower_is_better", None), getattr(function, "range", None)
-    made = measure(function, lower_is_better=bool(loss), range=ends, takes=variable)
-    return replace(made, direction_assumed=loss is None)
+    entry = measure(function, lower_is_better=bool(loss), range=ends, takes=variable)
+    return replace(entry, direction_assumed=loss is None)
 
 
 def _tried(data, function):
@@ -700,9 +706,9 @@ def _tried(data, function):
     try:
         values = np.asarray(function(data))
     except Exception as problem:
-        said = f"{type(problem).__name__}: {problem}"
+        reason = f"{type(problem).__name__}: {problem}"
         todo = f"it got {_called(data)}: call it with such to see where"
-        raise fail(f"the measure {name} failed with {said}", ..., "", todo) from problem
+        raise fail(f"the measure {name} failed with {reason}", ..., "", todo) from problem
     if values.dtype.kind not in "biufc":
         todo = f"it got {_called(data)}"
         raise fail(f"the measure {name} returned no numbers", values.dtype.name, "numbers", todo)

@@ -51,11 +51,11 @@ def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> lis
     ['accuracy', 'precision', 'recall', 'specificity', 'f1', 'mcc']
     """
     if len(classes(counts)) > 2:
-        chosen = defaults.many_classes
+        usual = defaults.many_classes
     else:
-        chosen = defaults.without_positive if positive(counts) is None else defaults.with_positive
+        usual = defaults.without_positive if positive(counts) is None else defaults.with_positive
     classified = counts.coords.get("classified", "classifier")
     if classified == "nothing":
         return ["prevalence"]
     first = ["prevalence"] if classified == "judge" else []
-    return [*first, *chosen, *(["coverage"] if abstains(counts) else [])]
+    return [*first, *usual, *(["coverage"] if abstains(counts) else [])]

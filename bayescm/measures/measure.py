@@ -379,9 +379,9 @@ def over_all(cells: np.ndarray, formula: Callable, how: str) -> np.ndarray:
 
 def average(values: np.ndarray, weights: ArrayLike = 1.0) -> np.ndarray:
     """Average over the last axis, leaving out NaN; plain where all the weights are zero."""
-    seen = ~np.isnan(values)
-    weights = seen * weights
-    weights = np.where((weights == 0).all(axis=-1, keepdims=True), seen, weights)
+    defined = ~np.isnan(values)
+    weights = defined * weights
+    weights = np.where((weights == 0).all(axis=-1, keepdims=True), defined, weights)
     values = np.where(weights != 0, values, 0)
     return np.einsum("...i,...i->...", values, weights) / np.einsum("...i->...", weights)
 
@@ -438,7 +438,7 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
         todo = "take the measure of the answered examples"
         raise fail("a measure of all examples has no chosen classes", measure.__name__, "", todo)
     written = f"[{','.join(chosen)}]"
-    made = replace(
+    selected = replace(
         measure,
         canonical=measure.canonical and measure.canonical + written,
         compute=_not_bound,
@@ -450,7 +450,7 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
         part=(_not_bound, measure),
         chosen=tuple(chosen),
     )
-    return made.called(measure.__name__ + written)
+    return selected.called(measure.__name__ + written)
 
 
 def _not_bound(cells):
@@ -465,19 +465,19 @@ def bound(measure: Measure, labels: Iterable) -> Measure:
     for each in measure.chosen:
         if each not in names:
             raise fail("no such class", each, names, suggest(each, names))
-    base, places = measure.part[1], [names.index(each) for each in measure.chosen]
+    base, indices = measure.part[1], [names.index(each) for each in measure.chosen]
     if base.average:
-        of_some = partial(_average_of, formula=base.formula, how=base.average, places=places)
+        of_some = partial(_average_of, formula=base.formula, how=base.average, indices=indices)
         base, reduce = replace(base, compute=of_some, form=None), partial(_table, size=len(names))
     else:
-        reduce = partial(_one_table, place=places[0], size=len(names))
+        reduce = partial(_one_table, index=indices[0], size=len(names))
     return replace(
         measure, compute=partial(_reduced, reduce=reduce, base=base), part=(reduce, base)
     )
 
 
-def _average_of(cells, formula, how, places):
-    return AVERAGES[how](formula, *(each[..., places] for each in every_class(cells)))
+def _average_of(cells, formula, how, indices):
+    return AVERAGES[how](formula, *(each[..., indices] for each in every_class(cells)))
 
 
 def _table(cells, size):
@@ -485,9 +485,9 @@ def _table(cells, size):
     return cells[..., :size, :size]
 
 
-def _one_table(cells, place, size):
+def _one_table(cells, index, size):
     """Return [[tn, fp], [fn, tp]] of one of the classes."""
-    return one_vs_rest(_table(cells, size))[..., place, :, :]
+    return one_vs_rest(_table(cells, size))[..., index, :, :]
 
 
 # Abstentions: by default measures are of the answered examples, whose cells are those without the

@@ -178,8 +178,8 @@ def _measure(**facts):
         facts.setdefault("range", (0.0, 1.0))
         facts.setdefault("one_class", "compute" not in facts)
         compute = partial(facts.pop("compute", _each), formula=formula)
-        known = {"canonical": name, "takes": "probabilities", "needs_positive": True}
-        return Measure(compute, formula, name, **known, **facts)
+        common = {"canonical": name, "takes": "probabilities", "needs_positive": True}
+        return Measure(compute, formula, name, **common, **facts)
 
     return make
 
@@ -251,10 +251,12 @@ def brier(forecasts):
 def log_loss(forecasts):
     """Mean of minus the log of the probability given to what came true."""
     if isinstance(forecasts, ClassForecasts):
-        chosen = forecasts.probability[:, np.arange(len(forecasts.code)), forecasts.code]
+        probability = forecasts.probability[:, np.arange(len(forecasts.code)), forecasts.code]
     else:
-        chosen = np.where(forecasts.outcome == 1, forecasts.probability, 1 - forecasts.probability)
-    return forecasts.mean_score(-np.log(chosen))
+        probability = np.where(
+            forecasts.outcome == 1, forecasts.probability, 1 - forecasts.probability
+        )
+    return forecasts.mean_score(-np.log(probability))
 
 
 @_measure(aliases=("brier_skill_score", "scaled_brier"), compute=_whole, range=(-np.inf, 1.0))
@@ -345,8 +347,8 @@ def of_bins(bins: int = _BINS, edges: Sequence[float] | None = None) -> Measure:
 def _in_bins(forecasts, edges):
     """Return the sum over bins of the distance of mean forecast and mean truth, times share."""
     gap = forecasts.weight[:, None] * (forecasts.truth - forecasts.probability)
-    place = np.clip(np.searchsorted(edges, forecasts.probability, "right") - 1, 0, len(edges) - 2)
-    inside = place[..., None] == np.arange(len(edges) - 1)
+    bin_of = np.clip(np.searchsorted(edges, forecasts.probability, "right") - 1, 0, len(edges) - 2)
+    inside = bin_of[..., None] == np.arange(len(edges) - 1)
     return np.abs(np.einsum("sku,kub->skb", gap, inside)).sum(axis=-1)
 
 
@@ -417,9 +419,11 @@ def averaged(measure: Measure, how: str) -> Measure:
 
 def _averages():
     """Return the means over the classes, and the measures of the highest probability, by name."""
-    own = [each for each in globals().values() if getattr(each, "one_class", False)]
-    found = {f"{each.canonical}_{how}": averaged(each, how) for each in own for how in _WAYS}
-    return found | {"roc_auc_ovr": found["auc_macro"].called("roc_auc_ovr")}
+    of_one_class = [each for each in globals().values() if getattr(each, "one_class", False)]
+    means = {
+        f"{each.canonical}_{how}": averaged(each, how) for each in of_one_class for how in _WAYS
+    }
+    return means | {"roc_auc_ovr": means["auc_macro"].called("roc_auc_ovr")}
 
 
 AVERAGES = _averages()
@@ -451,21 +455,20 @@ def area(forecasts: Forecasts, row: np.ndarray) -> np.ndarray:
 def recalibration(forecasts: Forecasts, *, fixed: bool) -> np.ndarray:
     """Return intercept and slope of the logistic regression on the forecasts' log odds, (S, K)."""
     weight, outcome = forecasts.weight, forecasts.outcome
-    mean, found = weight.mean(axis=0, keepdims=True), []
+    mean, fits = weight.mean(axis=0, keepdims=True), []
     for odds in log_odds(forecasts.probability):
         if not fixed and np.ptp(odds) == 0:
             todo = "ask for brier, log_loss or calibration_in_the_large"
             raise fail("a slope needs forecasts that differ", ..., "two different ones", todo)
-        given = outcome, odds, fixed
-        start = _logistic(mean, np.array([[0.0], [1.0]]), *given)
-        near = _near(weight, start[:, 0], *given)
+        center = _logistic(mean, np.array([[0.0], [1.0]]), outcome, odds, fixed)
+        starts = _logistic_by_series(weight, center[:, 0], outcome, odds, fixed)
 
-        def fit(rows, near=near, given=given):
-            some = slice(rows[0], rows[-1] + 1)
-            return _logistic(weight[some], near[:, some], *given)
+        def fit(rows, starts=starts, odds=odds):
+            block = slice(rows[0], rows[-1] + 1)
+            return _logistic(weight[block], starts[:, block], outcome, odds, fixed)
 
-        found.append(in_blocks(fit, np.arange(len(weight)), len(odds)))
-    return np.moveaxis(np.array(found), 0, -1)
+        fits.append(in_blocks(fit, np.arange(len(weight)), len(odds)))
+    return np.moveaxis(np.array(fits), 0, -1)
 
 
 def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
@@ -477,67 +480,73 @@ def in_blocks(function: Callable, rows: np.ndarray, width: int) -> np.ndarray:
 
 def _logistic(weight, start, outcome, odds, fixed):
     """Return level and slope, (2, S), of a weighted logistic regression, by Newton's steps."""
-    given = outcome, odds, fixed
-    at = start
+    estimate = start
     for _ in range(_STEPS):
-        step = _step(weight, at, *given)
-        at = at + step
+        step = _step(weight, estimate, outcome, odds, fixed)
+        estimate = estimate + step
         if np.abs(step).max() < 1e-3:  # the next one would be its square
-            return at
+            return estimate
     # Of few examples a whole step may go too far, and the next too far back, for ever.
-    far = ~(np.abs(step).max(axis=0) < 1e-3)
-    at[:, far] = _damped(weight[far], np.broadcast_to(start, at.shape)[:, far], *given)
-    return at
+    not_converged = ~(np.abs(step).max(axis=0) < 1e-3)
+    starts = np.broadcast_to(start, estimate.shape)[:, not_converged]
+    estimate[:, not_converged] = _damped(weight[not_converged], starts, outcome, odds, fixed)
+    return estimate
 
 
-def _step(weight, at, outcome, odds, fixed):
+def _step(weight, coefficients, outcome, odds, fixed):
     """Return Newton's step of level and slope (2, S)."""
-    truth = expit(at[0][:, None] + at[1][:, None] * odds)
-    rest, spread = weight * (outcome - truth), weight * truth
-    spread -= spread * truth
-    score = np.stack([rest.sum(axis=1), rest @ odds])
-    return _newton(score, (spread @ odds[:, None] ** np.arange(3)).T, fixed)
+    truth = expit(coefficients[0][:, None] + coefficients[1][:, None] * odds)
+    residual, variance = weight * (outcome - truth), weight * truth
+    variance -= variance * truth
+    score = np.stack([residual.sum(axis=1), residual @ odds])
+    return _newton(score, (variance @ odds[:, None] ** np.arange(3)).T, fixed)
 
 
-def _damped(weight, at, outcome, odds, fixed):
+def _damped(weight, coefficients, outcome, odds, fixed):
     """Return level and slope (2, S) by steps that are halved until they make the fit better."""
 
-    def fit(at):
-        linear = at[0][:, None] + at[1][:, None] * odds
+    def fit(coefficients):
+        linear = coefficients[0][:, None] + coefficients[1][:, None] * odds
         return (weight * (outcome * linear - np.logaddexp(0, linear))).sum(axis=1)
 
-    reached = fit(at)
+    likelihood = fit(coefficients)
     for _ in range(3 * _STEPS):
-        step = _step(weight, at, outcome, odds, fixed)
+        step = _step(weight, coefficients, outcome, odds, fixed)
         for _ in range(_HALVINGS):
-            found = fit(at + step)
-            worse = ~(found >= reached)
+            trial = fit(coefficients + step)
+            worse = ~(trial >= likelihood)
             if not worse.any():
                 break
             step[:, worse] /= 2
-        better = found > reached
-        at, reached = np.where(better, at + step, at), np.where(better, found, reached)
+        better = trial > likelihood
+        coefficients = np.where(better, coefficients + step, coefficients)
+        likelihood = np.where(better, trial, likelihood)
         if np.abs(step).max() < 1e-3:
             break
-    return at
+    return coefficients
 
 
-def _near(weight, start, outcome, odds, fixed):
-    """Return level and slope (2, S) near those of a logistic regression, by a series at a start."""
+def _logistic_by_series(weight, start, outcome, odds, fixed):
+    """
+    Return level and slope (2, S) near those of a logistic regression, by a series at a start.
+
+    The score is expanded to third order in the step, whose four moments of the weights are common
+    to all draws; the equation for the step is solved by four Newton steps.
+    """
     truth = expit(start[0] + start[1] * odds)
     first = truth * (1 - truth)
     terms = [outcome - truth, first, first * (1 - 2 * truth), first * (1 - 6 * first)]
-    columns = [each * odds**power for place, each in enumerate(terms) for power in range(2 + place)]
+    columns = [each * odds**power for order, each in enumerate(terms) for power in range(2 + order)]
     score, first, second, third = np.split((weight @ np.stack(columns, axis=1)).T, [2, 5, 9])
     step = np.zeros((2, len(weight)))
 
-    def along(moments):
+    def contract(moments):
         return step[0] * moments[:-1] + step[1] * moments[1:]
 
     for _ in range(4):
-        bent, twice = along(second), along(along(third))
-        rest = score - along(first) - along(bent) / 2 - along(twice) / 6
-        step = step + _newton(rest, first + bent + twice / 2, fixed)
+        second_order, third_order = contract(second), contract(contract(third))
+        residual = score - contract(first) - contract(second_order) / 2 - contract(third_order) / 6
+        step = step + _newton(residual, first + second_order + third_order / 2, fixed)
     close = np.abs(step).max(axis=0) < 1  # else the series is not to be trusted, or none (NaN)
     return start[:, None] + np.where(close, step, 0.0)
 
@@ -562,10 +571,10 @@ def log_odds(probability: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         odds = np.log(probability) - np.log1p(-probability)
     finite = np.isfinite(odds)
-    kept = np.where(finite, odds, 0.0)
+    finite_odds = np.where(finite, odds, 0.0)
     number = np.maximum(finite.sum(axis=-1, keepdims=True), 1)
-    mean = kept.sum(axis=-1, keepdims=True) / number
-    spread = np.sqrt((finite * (kept - mean) ** 2).sum(axis=-1, keepdims=True) / number)
+    mean = finite_odds.sum(axis=-1, keepdims=True) / number
+    spread = np.sqrt((finite * (finite_odds - mean) ** 2).sum(axis=-1, keepdims=True) / number)
     spread = np.where(spread > 0, spread, 1.0)
     low = np.where(finite, odds, np.inf).min(axis=-1, keepdims=True)
     high = np.where(finite, odds, -np.inf).max(axis=-1, keepdims=True)

@@ -15,7 +15,7 @@ DRAWS = {"draws": 40, "chains": 2, "random_seed": 3}
 
 
 @pytest.fixture
-def nothing_kept(monkeypatch):
+def empty_cache(monkeypatch):
     monkeypatch.setattr(compiled, "_models", [])
 
 
@@ -31,7 +31,7 @@ def functions():
     ],
     ids=["a matrix", "folds"],
 )
-def test_another_ones_functions_give_the_same_tree(nothing_kept, one, other, keywords):
+def test_another_ones_functions_give_the_same_tree(empty_cache, one, other, keywords):
     fresh = bcm.fit(one, **DRAWS, **keywords)
     compiled._models.clear()
     between = bcm.fit(other, **DRAWS, **keywords)
@@ -45,7 +45,7 @@ def test_another_ones_functions_give_the_same_tree(nothing_kept, one, other, key
         assert between[name].to_dataset().equals(copied[name].to_dataset())
 
 
-def test_models_that_differ_in_a_name_or_a_number_share_nothing(nothing_kept):
+def test_models_that_differ_in_a_name_or_a_number_share_nothing(empty_cache):
     def named(name, a):
         def model(counts):
             with pm.Model(coords={"cell": list("abcd")}) as made:
@@ -57,10 +57,10 @@ def test_models_that_differ_in_a_name_or_a_number_share_nothing(nothing_kept):
         return model(COUNTS)
 
     models = [named("theta", 2), named("theta", 3), named("rates", 2), named("theta", 2)]
-    assert len({id(compiled._kept(each)) for each in models}) == 3
+    assert len({id(compiled._entry(each)) for each in models}) == 3
 
 
-def test_threads_share_functions(nothing_kept):
+def test_threads_share_functions(empty_cache):
     alone = {n: bcm.fit(COUNTS * n, **DRAWS)["log_likelihood"]["cell_counts"] for n in (1, 2, 3)}
     found, wrong = {}, []
 

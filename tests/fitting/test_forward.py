@@ -28,7 +28,7 @@ def in_turn(monkeypatch):
     def refuse(*_):
         raise NotImplementedError
 
-    monkeypatch.setattr(forward, "_at_once", refuse)
+    monkeypatch.setattr(forward, "_vectorized", refuse)
 
 
 @pytest.mark.long
