@@ -108,10 +108,10 @@ def agreement(
             for i, j in combinations(range(len(people)), 2)
         ]
     rows = []
-    for said, chosen, known in groups:
+    for raters_named, indices, applicable in groups:
         rng = np.random.default_rng(check_seed(random_seed))
-        here = [name for name in names if name in known]
-        rows += _rows(here, said, votes[chosen], weight, (prob, kind), rng)
+        of_group = [name for name in names if name in applicable]
+        rows += _rows(of_group, raters_named, votes[indices], weight, prob, kind, rng)
     if not rows:
         todo = "pass pairs=True"
         raise fail("this measure is of two raters", names, sorted(AMONG_ALL), todo)
@@ -128,36 +128,36 @@ def _measure_names(measures):
     return names
 
 
-def _rows(names, said, votes, weight, wanted, rng):
+def _rows(names, raters, votes, weight, prob, kind, rng):
     """Return a row for each measure of some raters."""
     size = float(weight @ (votes.sum((0, -1)) > 1))
     if not size:
         todo = "give some examples to both"
-        raise fail(f"no example has two labels of {said}", 0, "one or more", todo)
-    seen = Labelled(votes, weight, sample=True)
+        raise fail(f"no example has two labels of {raters}", 0, "one or more", todo)
+    sample = Labelled(votes, weight, sample=True)
     population = _frequencies(votes, weight, rng)
     rows = []
     for name in names:
         distribution = Empirical(EVERY[name](population))
-        ends, _ = distribution.checked(*wanted)
-        numbers = {"point": float(EVERY[name](seen)), "mean": float(distribution.mean())}
+        ends, _ = distribution.checked(prob, kind)
+        numbers = {"point": float(EVERY[name](sample)), "mean": float(distribution.mean())}
         numbers |= {"sd": float(distribution.sd()), "lower": ends[0], "upper": ends[1]}
-        rows.append({"measure": name, "raters": said, "examples": int(size), **numbers})
+        rows.append({"measure": name, "raters": raters, "examples": int(size), **numbers})
     return rows
 
 
 def _frequencies(votes, weight, rng):
     """Return draws of how often examples get which labels: as seen, or as the prior has it."""
     raters, kinds, classes = votes.shape
-    given = votes.sum(-1).astype(int)  # (R, P)
-    chosen = rng.choice(kinds, (_DRAWS, _PRIOR_KINDS), p=weight / weight.sum())
+    ratings = votes.sum(-1).astype(int)  # (R, P)
+    unseen_kinds = rng.choice(kinds, (_DRAWS, _PRIOR_KINDS), p=weight / weight.sum())
     chances = np.full(classes, 1 / classes)
-    unseen = rng.multinomial(given[:, chosen], chances)  # (R, S, U, C)
-    seen = np.broadcast_to(votes[:, None], (raters, _DRAWS, kinds, classes))
+    unseen = rng.multinomial(ratings[:, unseen_kinds], chances)  # (R, S, U, C)
+    observed = np.broadcast_to(votes[:, None], (raters, _DRAWS, kinds, classes))
     shape = np.concatenate([weight, np.full(_PRIOR_KINDS, _PRIOR_EXAMPLES / _PRIOR_KINDS)])
     mass = rng.standard_gamma(shape, (_DRAWS, kinds + _PRIOR_KINDS))
-    every = np.concatenate([seen, unseen.astype(float)], axis=2)
-    return Labelled(every, mass / mass.sum(-1, keepdims=True))
+    all_kinds = np.concatenate([observed, unseen.astype(float)], axis=2)
+    return Labelled(all_kinds, mass / mass.sum(-1, keepdims=True))
 
 
 # The truth, by the model `noisy_labels`.
@@ -257,9 +257,9 @@ def assumed_dependence(
     True
     """
     parts = []
-    wanted = measures if isinstance(measures, str) or callable(measures) else list(measures)
+    names = measures if isinstance(measures, str) or callable(measures) else list(measures)
     for each in dependence:
-        part = summary(evidence, wanted, model="noisy_labels", dependence=float(each), **options)
+        part = summary(evidence, names, model="noisy_labels", dependence=float(each), **options)
         part.insert(0, "dependence", float(each))
         parts.append(part)
     if not parts:

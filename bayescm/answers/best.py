@@ -103,80 +103,84 @@ def best(
     if (counts % 1).any():
         raise fail("resamples need whole examples", ..., "counts of examples", "leave weights out")
     check_whole("resamples", resamples, 10, "resamples", 1000)
-    known = actual, predicted, outcomes.sizes["label"]
+    classes = outcomes.sizes["label"]
     sign = -1.0 if kernel.lower_is_better else 1.0
-    points = kernel(pour(counts.astype(float)[None], *known)[0])
+    points = kernel(pour(counts.astype(float)[None], actual, predicted, classes)[0])
     if np.ndim(points) != 1:
         todo = "pass e.g. f1_macro, or recall[a]"
         raise fail("not one number", kernel.__name__, "a measure of one number", todo)
     if np.isnan(points).all():
         todo = "choose another measure, or collect more examples"
         raise fail(f"{kernel.__name__} is undefined in this sample", ..., "a number", todo)
-    place = int(np.nanargmax(sign * points))
+    selected = int(np.nanargmax(sign * points))
     rng = np.random.default_rng(check_seed(random_seed))
-    inside, outside = _resampled(counts.astype(int), known, kernel, sign, resamples, rng)
-    taken = float(points[place] - np.nanmean(outside))
-    optimism, longer = _moved(points, inside, place, taken)
-    own = outcomes.sel(classifier=[names[place]])
-    ends = np.ravel(interval(own, kernel, prob=prob, kind=kind, **options))
-    middle = float(np.ravel(distribution(own, kernel, **options).mean())[0])
-    moved = middle - optimism + longer * (ends - middle)
-    low, high = np.clip(moved, *_range(kernel))
-    row: dict[str, Hashable] = {"selected": names[place], "measure": kernel.__name__}
-    row |= {"point": points[place], "optimism": optimism, "mean": middle - optimism}
+    in_bag, out_of_bag = _bootstrap(
+        counts.astype(int), actual, predicted, classes, kernel, sign, resamples, rng
+    )
+    optimism, stretch = _optimism(
+        points, in_bag, selected, float(points[selected] - np.nanmean(out_of_bag))
+    )
+    alone = outcomes.sel(classifier=[names[selected]])
+    ends = np.ravel(interval(alone, kernel, prob=prob, kind=kind, **options))
+    mean = float(np.ravel(distribution(alone, kernel, **options).mean())[0])
+    low, high = np.clip(mean - optimism + stretch * (ends - mean), *_range(kernel))
+    row: dict[str, Hashable] = {"selected": names[selected], "measure": kernel.__name__}
+    row |= {"point": points[selected], "optimism": optimism, "mean": mean - optimism}
     row |= {"lower": low, "upper": high, "naive_lower": ends[0], "naive_upper": ends[1]}
     return pd.DataFrame([row])
 
 
-def _resampled(counts, known, kernel, sign, resamples, rng):
+def _bootstrap(counts, actual, predicted, classes, kernel, sign, resamples, rng):
     """Return the measures in every resample, and that of its best on the examples outside of it."""
     examples, starts = counts.sum(), np.concatenate([[0], np.cumsum(counts)[:-1]])
-    width = max(examples, len(known[1]) * known[2] ** 2)
-    within: list[np.ndarray] = []
-    found: list[np.ndarray] = []
+    width = max(examples, len(predicted) * classes**2)
+    in_bag: list[np.ndarray] = []
+    out_of_bag: list[np.ndarray] = []
     for start in range(0, resamples, step := max(1, _AT_ONCE // width)):
         size = min(step, resamples - start)
         times = rng.multinomial(examples, np.full(examples, 1 / examples), size=size)
         inside = np.add.reduceat(times, starts, axis=1).astype(float)
         outside = np.add.reduceat(times == 0, starts, axis=1, dtype=float)
         with np.errstate(invalid="ignore"):
-            within.append(kernel(pour(inside, *known)))
-            values = kernel(pour(outside, *known))
-        chosen = np.nan_to_num(sign * within[-1], nan=-np.inf).argmax(-1)
-        found.append(values[np.arange(size), chosen])
-    return np.concatenate(within), np.concatenate(found)
+            in_bag.append(kernel(pour(inside, actual, predicted, classes)))
+            values = kernel(pour(outside, actual, predicted, classes))
+        selected = np.nan_to_num(sign * in_bag[-1], nan=-np.inf).argmax(-1)
+        out_of_bag.append(values[np.arange(size), selected])
+    return np.concatenate(in_bag), np.concatenate(out_of_bag)
 
 
-def _moved(points, inside, place, taken):
+def _optimism(points, in_bag, selected, by_bootstrap):
     """Return the optimism, given that of the bootstrap, and how much longer the interval is."""
     defined = ~np.isnan(points)
-    place, points, inside = defined[:place].sum(), points[defined], inside[:, defined]
-    total = np.nanvar(inside[:, place])
-    own = inside - np.nanmean(inside, axis=1, keepdims=True)
-    errors = np.nanvar(own, axis=0) * len(points) / max(len(points) - 1, 1)
+    selected, points, in_bag = defined[:selected].sum(), points[defined], in_bag[:, defined]
+    total = np.nanvar(in_bag[:, selected])
+    deviations = in_bag - np.nanmean(in_bag, axis=1, keepdims=True)
+    errors = np.nanvar(deviations, axis=0) * len(points) / max(len(points) - 1, 1)
     if not (len(points) > 1 and total > 0 and errors.max() > 0):
-        return taken, 1.0
-    shrunk, left = _expected_error(points, np.maximum(errors, 1e-3 * total), place)
-    wider = max(1.0, 1 + (left - errors[place]) / total)
-    return (taken + shrunk) / 2, float(np.sqrt(wider + (taken - shrunk) ** 2 / 4 / total))
+        return by_bootstrap, 1.0
+    by_shrinkage, variance = _expected_error(points, np.maximum(errors, 1e-3 * total), selected)
+    ratio = max(1.0, 1 + (variance - errors[selected]) / total)
+    disagreement = (by_bootstrap - by_shrinkage) ** 2 / 4 / total
+    return (by_bootstrap + by_shrinkage) / 2, float(np.sqrt(ratio + disagreement))
 
 
-def _expected_error(points, variances, place):
+def _expected_error(points, variances, selected):
     """Return mean and variance of the error of one of many, where the truths are Student t."""
-    spread, unit = np.sqrt(variances)[:, None], np.sqrt(np.median(variances))
-    errors = spread * _NODES
-    widths = unit * _WIDTHS
-    middle, error = np.median(points), np.sqrt(np.var(points) / len(points)) + 1e-9 * unit
-    ends = np.minimum(points.mean(), middle) - 3 * error, np.maximum(points.mean(), middle)
-    places = np.linspace(ends[0], ends[1] + 3 * error, 9)
-    logs, first, second = np.empty((3, len(widths), len(places)))
-    for i, width in enumerate(widths):
-        for j, centre in enumerate(places):
-            density = (1 + ((points[:, None] - errors - centre) / width) ** 2 / 2) ** -1.5
+    typical_sd = np.sqrt(np.median(variances))
+    errors = np.sqrt(variances)[:, None] * _NODES
+    scales = typical_sd * _WIDTHS
+    median, se = np.median(points), np.sqrt(np.var(points) / len(points)) + 1e-9 * typical_sd
+    low, high = np.minimum(points.mean(), median), np.maximum(points.mean(), median)
+    locations = np.linspace(low - 3 * se, high + 3 * se, 9)
+    logs, first, second = np.empty((3, len(scales), len(locations)))
+    for i, scale in enumerate(scales):
+        for j, location in enumerate(locations):
+            density = (1 + ((points[:, None] - errors - location) / scale) ** 2 / 2) ** -1.5
             weighted = density * _WEIGHTS
-            given = weighted[place] / weighted[place].sum()
-            logs[i, j] = np.log(weighted.sum(axis=1) / width).sum()
-            first[i, j], second[i, j] = given @ errors[place], given @ errors[place] ** 2
+            weights = weighted[selected] / weighted[selected].sum()
+            logs[i, j] = np.log(weighted.sum(axis=1) / scale).sum()
+            first[i, j] = weights @ errors[selected]
+            second[i, j] = weights @ errors[selected] ** 2
     prior = np.gradient(_WIDTHS) / (1 + _WIDTHS**2)
     share = np.exp(logs - logs.max()) * prior[:, None]
     share /= share.sum()

@@ -56,14 +56,14 @@ def study_covariates(counts: xr.DataArray, reference: Mapping[str, Any]) -> xr.D
     array([-2.,  4., 10.])
     """
     counts = as_counts(counts)
-    known = [str(name) for name, each in counts.coords.items() if each.dims == ("group",)]
+    available = [str(name) for name, each in counts.coords.items() if each.dims == ("group",)]
     columns: dict[Hashable, np.ndarray] = {}
     if not isinstance(reference, Mapping) or not reference:
         todo = "pass e.g. {'year': 2000}"
         raise fail("no covariates", reference, "names and values of the typical study", todo)
     for name, value in reference.items():
-        if name not in known:
-            raise fail("no such covariate", name, known, suggest(str(name), known))
+        if name not in available:
+            raise fail("no such covariate", name, available, suggest(str(name), available))
         columns |= _columns(name, counts[name].values, value)
     group = {"group": counts["group"].values} if "group" in counts.coords else {}
     return xr.DataArray(
@@ -154,42 +154,42 @@ def heterogeneity(
     >>> list(table.index[:4])
     ['sd_recall', 'sd_specificity', 'correlation', 'i2_recall']
     """
-    known = as_counts(counts)
-    if known.sizes["actual"] != 2 or known.dims[:-2] != ("group",):
+    counts = as_counts(counts)
+    if counts.sizes["actual"] != 2 or counts.dims[:-2] != ("group",):
         todo = "pass the counts of one classifier, a group for each study"
-        raise fail("not studies of two classes", known.dims, "group, actual, predicted", todo)
+        raise fail("not studies of two classes", counts.dims, "group, actual, predicted", todo)
     check_prob(prob)
     check_kind(kind)
     check_whole("draws", draws, 2, "draws", 20_000)
     check_seed(random_seed)
     check_keywords(hierarchical_groups, keywords)
-    posterior = cast(HierarchicalGroups, hierarchical_groups(known, **keywords))
+    posterior = cast(HierarchicalGroups, hierarchical_groups(counts, **keywords))
     (studies,) = posterior.each_collection
-    drawn = studies.draws(draws, np.random.default_rng(check_seed(random_seed)), False)
-    values = _variation(posterior.counts.values, drawn)
+    sample = studies.draws(draws, np.random.default_rng(check_seed(random_seed)), False)
+    values = _variation(posterior.counts.values, sample)
     rows = [_row(name, each, prob, kind) for name, each in values.items()]
-    if "slope" in drawn:
-        rows += _slopes(drawn["slope"], keywords["covariates"], prob, kind)
+    if "slope" in sample:
+        rows += _slopes(sample["slope"], keywords["covariates"], prob, kind)
     return pd.DataFrame(rows).set_index("quantity")
 
 
-def _variation(cells, drawn):
+def _variation(cells, sample):
     """Return draws of what says how much the studies differ."""
-    sd, rho = drawn["spread"][:, 1:], 2 * drawn["correlation"] - 1
-    middle = logit(np.clip(drawn["rates"][:, 1:], 1e-300, 1 - 1e-16))
-    alone, both = shares_beyond_chance(cells, middle, sd, rho)
+    sd, rho = sample["spread"][:, 1:], 2 * sample["correlation"] - 1
+    mean = logit(np.clip(sample["rates"][:, 1:], 1e-300, 1 - 1e-16))
+    i2, joint_i2 = shares_beyond_chance(cells, mean, sd, rho)
     return {
         "sd_recall": sd[:, 0],
         "sd_specificity": sd[:, 1],
         "correlation": rho,
-        "i2_recall": alone[:, 0],
-        "i2_specificity": alone[:, 1],
-        "i2": both,
+        "i2_recall": i2[:, 0],
+        "i2_specificity": i2[:, 1],
+        "i2": joint_i2,
     }
 
 
 def shares_beyond_chance(
-    cells: np.ndarray, middle: np.ndarray, sd: np.ndarray, rho: Any
+    cells: np.ndarray, mean: np.ndarray, sd: np.ndarray, rho: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """
     Return I2 of Zhou and Dendukuri: of both rates, and of both together.
@@ -198,17 +198,17 @@ def shares_beyond_chance(
     ----------
     cells : ndarray, shape (G, 2, 2)
         The positive class is the last one.
-    middle, sd : ndarray, shape (..., 2)
+    mean, sd : ndarray, shape (..., 2)
         Means of the logits of recall and specificity, and their standard deviations between
         studies.
     rho : array_like, shape (...)
         Their correlation.
     """
     totals = cells.sum(-1).T[::-1]
-    few = np.array([np.mean(1 / each[each > 0]) for each in totals])
-    within = (np.exp(sd**2 / 2 + middle) + np.exp(sd**2 / 2 - middle) + 2) * few
-    both = np.sqrt(1 - rho**2) * sd.prod(-1)
-    return sd**2 / (sd**2 + within), both / (both + np.sqrt(within.prod(-1)))
+    mean_inverse = np.array([np.mean(1 / each[each > 0]) for each in totals])
+    within = (np.exp(sd**2 / 2 + mean) + np.exp(sd**2 / 2 - mean) + 2) * mean_inverse
+    between = np.sqrt(1 - rho**2) * sd.prod(-1)  # the root of the determinant
+    return sd**2 / (sd**2 + within), between / (between + np.sqrt(within.prod(-1)))
 
 
 def _row(name, values, prob, kind):
@@ -216,13 +216,13 @@ def _row(name, values, prob, kind):
     return {"quantity": name, "median": np.median(values), "lower": lower, "upper": upper}
 
 
-def _slopes(drawn, covariates, prob, kind):
+def _slopes(slopes, covariates, prob, kind):
     """Return rows of the odds ratios of every covariate."""
-    names = getattr(covariates, "coords", {}).get("covariate", np.arange(drawn.shape[1]))
-    found = []
-    for place, name in enumerate(np.asarray(names).tolist()):
+    names = getattr(covariates, "coords", {}).get("covariate", np.arange(slopes.shape[1]))
+    rows = []
+    for index, name in enumerate(np.asarray(names).tolist()):
         for rate in (1, 2):
-            values = drawn[:, place, rate]
+            values = slopes[:, index, rate]
             row = _row(f"odds_ratio_{_RATES[rate]}", np.exp(values), prob, kind)
-            found.append(row | {"covariate": str(name), "p_above_1": float((values > 0).mean())})
-    return found
+            rows.append(row | {"covariate": str(name), "p_above_1": float((values > 0).mean())})
+    return rows

@@ -11,7 +11,7 @@ from bayescm.evidence.cross_validation import cross_confusion
 from bayescm.evidence.splits import labels_of, splits_of
 from bayescm.validate import fail
 
-_KEPT = ["measure", "point", "mean", "sd", "lower", "upper"]
+_COLUMNS = ["measure", "point", "mean", "sd", "lower", "upper"]
 
 
 def learning_curve(
@@ -90,30 +90,31 @@ def learning_curve(
     labels = labels_of(y)
     splits = splits_of(cv, X, y, groups, random_state)
     rng = np.random.default_rng(random_state)
-    dealt = [(_dealt(train, labels, rng), test) for train, test in splits]
+    ordered = [(_stratified_order(train, labels, rng), test) for train, test in splits]
     rows = []
-    for size in _numbers(sizes, min(len(train) for train, _ in dealt)):
-        smaller = [(train[:size], test) for train, test in dealt]
+    for size in _numbers(sizes, min(len(train) for train, _ in ordered)):
+        smaller = [(train[:size], test) for train, test in ordered]
         _check_classes(smaller, labels, size)
-        known = {"groups": groups, "positive": positive, **keywords}
-        counts = cross_confusion(estimator, X, y, smaller, **known)
+        counts = cross_confusion(
+            estimator, X, y, smaller, groups=groups, positive=positive, **keywords
+        )
         table = summary(counts, measures, prob=prob, kind=kind)
-        kept = [name for name in table if name in ("classifier", "class", *_KEPT)]
-        rows.append(table[kept].assign(size=size))
-    found = pd.concat(rows, ignore_index=True)
-    found = found[["size", *(name for name in found if name != "size")]]
-    found.attrs = {"prob": prob, "kind": kind}
-    return found
+        columns = [name for name in table if name in ("classifier", "class", *_COLUMNS)]
+        rows.append(table[columns].assign(size=size))
+    table = pd.concat(rows, ignore_index=True)
+    table = table[["size", *(name for name in table if name != "size")]]
+    table.attrs = {"prob": prob, "kind": kind}
+    return table
 
 
-def _dealt(train, labels, rng):
+def _stratified_order(train, labels, rng):
     """Return a training set in an order of which every beginning has the classes' shares."""
     train = rng.permutation(train)
     codes = np.unique(labels[train], return_inverse=True)[1]
-    place, totals = np.empty(len(train)), np.bincount(codes)
+    rank, totals = np.empty(len(train)), np.bincount(codes)
     for code, total in enumerate(totals):
-        place[codes == code] = (np.arange(total) + 0.5) / total
-    return train[np.argsort(place, kind="stable")]
+        rank[codes == code] = (np.arange(total) + 0.5) / total
+    return train[np.argsort(rank, kind="stable")]
 
 
 def _numbers(sizes, most):
