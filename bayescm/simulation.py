@@ -342,8 +342,8 @@ def _with_setting(experiment, number, table):
     setting = experiment.cases[number]
     columns = experiment.columns or getattr(setting, "_fields", ())
     front = {"case": number, **dict(zip(columns, setting, strict=False))}
-    for place, (column, value) in enumerate(front.items()):
-        table.insert(place, column, [value] * len(table))  # a tuple is one value
+    for position, (column, value) in enumerate(front.items()):
+        table.insert(position, column, [value] * len(table))  # a tuple is one value
     return table
 
 
@@ -521,11 +521,11 @@ class Journal:
         if self.path is None or not self.path.exists():
             return None, []
         text = self.path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        if len(whole) < len(text):
+        complete = text[: text.rfind(b"\n") + 1]
+        if len(complete) < len(text):
             # A kill in the middle of a line: that replication was not finished.
-            os.truncate(self.path, len(whole))
-        lines = [json.loads(line) for line in whole.splitlines()]
+            os.truncate(self.path, len(complete))
+        lines = [json.loads(line) for line in complete.splitlines()]
         return (lines[0], lines[1:]) if lines else (None, [])
 
     def _append(self, line):

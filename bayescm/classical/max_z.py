@@ -115,14 +115,14 @@ class _Conditioned:
         self.weights = np.prod(np.stack([grid.ravel() for grid in products]), axis=0)
 
     def __call__(self, q):
-        drawn: list[np.ndarray] = []
+        scores: list[np.ndarray] = []
         total = self.weights
         for row, factors in enumerate(self.factor):
-            mean = sum((f * z for f, z in zip(factors, drawn, strict=False)), 0.0)
+            mean = sum((f * z for f, z in zip(factors, scores, strict=False)), 0.0)
             low, high = ndtr((-q - mean) / factors[row]), ndtr((q - mean) / factors[row])
             total = total * (high - low)
             if row < len(self.uniform):
-                drawn.append(ndtri(low + self.uniform[row] * (high - low)))
+                scores.append(ndtri(low + self.uniform[row] * (high - low)))
         return total.sum()
 
 

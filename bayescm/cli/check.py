@@ -118,8 +118,8 @@ def _write_junit(table, path):
     suite.set("skipped", str(outcomes.count("not yet known")))
     columns = {"requirement", "probability", "level", "outcome", "needed"}
     for row in table.to_dict("records"):
-        place = "".join(f" [{name}={row[name]}]" for name in row if name not in columns)
-        name = printable(row["requirement"] + place)
+        location = "".join(f" [{name}={row[name]}]" for name in row if name not in columns)
+        name = printable(row["requirement"] + location)
         case = tree.SubElement(suite, "testcase", classname="bayescm.check", name=name)
         message = f"probability {row['probability']:.4g}, asked for {row['level']:.4g}"
         if row["outcome"] == "failed":

@@ -39,7 +39,7 @@ def demo(options: Demo) -> None:
         frame = predictions(seed)
     frame.to_csv(out / "predictions.csv", index=False)
     truth, answers = frame["actual"], {name: frame[name] for name in ("logistic", "tree")}
-    both = bcm.combine(
+    classifiers = bcm.combine(
         {
             name: bcm.from_predictions(truth, answer, positive="malignant")
             for name, answer in answers.items()
@@ -50,11 +50,11 @@ def demo(options: Demo) -> None:
     title(f"1. The evidence: {len(frame)} test examples, positive class malignant")
     for name in answers:
         say(name, highlight=False)
-        say_table(matrix(both.sel(classifier=name)))
+        say_table(matrix(classifiers.sel(classifier=name)))
 
     title("2. What is known about each measure (95% highest-density intervals)")
     measures = REPORTED.with_positive
-    table = bcm.summary(both, measures)
+    table = bcm.summary(classifiers, measures)
     table.to_csv(out / "measures.csv", index=False)
     say_table(table.drop(columns=["error", "undefined"], errors="ignore"))
 
@@ -67,14 +67,14 @@ def demo(options: Demo) -> None:
         say("  " + sentence, highlight=False)
 
     title("4. The logistic classifier as a PyMC model, sampled by NUTS")
-    tree = nuts(both.sel(classifier="logistic", drop=True), seed)
+    tree = nuts(classifiers.sel(classifier="logistic", drop=True), seed)
     sampled = bcm.summary(tree, measures).drop(columns=["how", "undefined"])
     say("error is the Monte Carlo error of the interval bounds", highlight=False)
     say_table(sampled)
     bcm.save(tree, out / "fit.nc")
 
     with console().status("drawing"):
-        pictures(both, tree, measures, out)
+        pictures(classifiers, tree, measures, out)
     title(f"Written to {out}/: " + ", ".join(sorted(path.name for path in out.iterdir())))
     say(NEXT.format(folder=out), highlight=False)
 
@@ -117,13 +117,13 @@ def nuts(counts, seed):
     return bcm.fit(counts, method="nuts", draws=1000, chains=2, random_seed=seed)
 
 
-def pictures(both, tree, measures, out):
+def pictures(classifiers, tree, measures, out):
     """Write one picture of each kind."""
     import bayescm as bcm
     from bayescm.cli.output import save_picture
 
-    one = both.sel(classifier="logistic", drop=True)
-    save_picture(bcm.plot_forest(both, measures), out / "measures.png")
+    one = classifiers.sel(classifier="logistic", drop=True)
+    save_picture(bcm.plot_forest(classifiers, measures), out / "measures.png")
     save_picture(bcm.plot_posterior(tree, ["f1", "mcc"]), out / "posterior.png")
     save_picture(bcm.plots.plot_region(one), out / "precision-recall.png")
     save_picture(bcm.plot_matrix(one), out / "matrix.png")

@@ -248,8 +248,8 @@ def probabilities(options: Any) -> xr.Dataset:
     def of_classes(truth, values, **others):
         import numpy as np
 
-        whole = truth.dtype.kind in "iu"
-        labels = [type(truth[0].item())(name) if whole else name for name, _, _ in pairs]
+        are_codes = truth.dtype.kind in "iu"
+        labels = [type(truth[0].item())(name) if are_codes else name for name, _, _ in pairs]
         table = np.stack([values[column] for column in columns], axis=1)
         return constructor(truth, table, labels=labels, **others)
 
@@ -285,15 +285,15 @@ def attempts(options: Any) -> Any:
     from bayescm.evidence.files import read_columns
 
     item, system, by = options.item, options.get("system"), options.keywords("attempt", "group")
-    places = [*by.values(), *([] if system is None else [system])]
+    columns = [*by.values(), *([] if system is None else [system])]
     constants: dict[str, Any] = {}
     if options.answer is None and options.truth is None:
         answer = options.correct or "correct"
-        frame = read_columns(options.file, [item], by=places, numbers=[answer])
+        frame = read_columns(options.file, [item], by=columns, numbers=[answer])
         frame[item] = frame[item].astype(str)
     else:
         answer, truth = _answer_and_truth(options)
-        frame = read_columns(options.file, [item, answer, truth], by=places)
+        frame = read_columns(options.file, [item, answer, truth], by=columns)
         frame[item] = frame[item].astype(str)
         frame[answer] = frame[answer].astype(object)
         # All systems have the same right answers.
@@ -313,8 +313,8 @@ def attempts(options: Any) -> Any:
 
 def _answer_and_truth(options):
     if options.answer is None or options.truth is None:
-        alone = "--truth" if options.answer is None else "--answer"
-        raise fail(f"{alone} alone", ..., "--answer and --truth", "name both columns")
+        missing_option = "--truth" if options.answer is None else "--answer"
+        raise fail(f"{missing_option} alone", ..., "--answer and --truth", "name both columns")
     if options.correct is not None:
         todo = "leave --correct out"
         raise fail("both --correct and --answer say what is right", ..., "one of them", todo)

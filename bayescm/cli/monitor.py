@@ -317,8 +317,8 @@ def _now(monitor, interval):
         "examples": monitor.n_examples(),
         "latest": last.latest[:19] + "Z",
     }
-    for place, (name, value) in enumerate(columns.items()):
-        frame.insert(place, name, value)
+    for position, (name, value) in enumerate(columns.items()):
+        frame.insert(position, name, value)
     return frame.drop(columns=["how", "error", "undefined", "sd"], errors="ignore")
 
 
@@ -337,8 +337,8 @@ class BatchEstimand(Options):
 
     def keywords(self, *names: str) -> dict[str, Any]:
         """Return what was asked for, the size of the next batch only where it is asked about."""
-        every = names or ("of", "n")
-        return super().keywords(*(n for n in every if n != "n" or self.of == "predictive"))
+        all_names = names or ("of", "n")
+        return super().keywords(*(n for n in all_names if n != "n" or self.of == "predictive"))
 
 
 @command

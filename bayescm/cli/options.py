@@ -50,14 +50,14 @@ class Invocation:
         unread = [name for name in self.names if name not in self.read and name not in later]
         if not unread:
             return
-        used = [self.options[name] for name in self.names if name in self.read]
+        read_options = [self.options[name] for name in self.names if name in self.read]
         what = f"{_listed(self.options[name] for name in unread)} "
         what += "has no effect" if len(unread) == 1 else "have no effect"
         reason = self.reasons.get(unread[0]) if len(unread) == 1 else None
         if reason:
             what += f" here: it belongs with {reason}"
         else:
-            what += f" with {_listed(used)}" if used else " here"
+            what += f" with {_listed(read_options)}" if read_options else " here"
         raise fail(what, ..., "", f"leave {'it' if len(unread) == 1 else 'them'} out")
 
 
@@ -104,13 +104,13 @@ class Options:
 def command(function: Callable[..., int | None]) -> Callable[..., int | None]:
     """Make a command of a function whose parameters are groups of options."""
     groups = {name: kind for name, kind in get_type_hints(function).items() if name != "return"}
-    every = {field.name: field for group in groups.values() for field in fields(group)}
-    if len(every) < sum(len(fields(group)) for group in groups.values()):
+    all_fields = {field.name: field for group in groups.values() for field in fields(group)}
+    if len(all_fields) < sum(len(fields(group)) for group in groups.values()):
         raise TypeError(f"two groups of {function.__name__} share an option")
-    options = {name: _option(field) for name, field in every.items()}
+    options = {name: _option(field) for name, field in all_fields.items()}
     reasons = {
         name: note
-        for name, field in every.items()
+        for name, field in all_fields.items()
         for note in field.type.__metadata__  # type: ignore[union-attr]
         if isinstance(note, BelongsWith)
     }
@@ -129,7 +129,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., int | None]:
 
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
-    for name, field in every.items():
+    for name, field in all_fields.items():
         default = inspect.Parameter.empty if field.default is MISSING else field.default
         parameters.append(inspect.Parameter(name, kind, default=default, annotation=field.type))
     described: Any = run
@@ -475,8 +475,8 @@ class NextTestSet(Estimand):
 
     def keywords(self, *names: str) -> dict[str, Any]:
         """Return what was asked for, the size of the next test set only where it is asked about."""
-        every = names or ("model", "of", "n")
-        return super().keywords(*(n for n in every if n != "n" or self.of == "predictive"))
+        all_names = names or ("model", "of", "n")
+        return super().keywords(*(n for n in all_names if n != "n" or self.of == "predictive"))
 
 
 class Probability(Options):

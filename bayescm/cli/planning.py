@@ -179,19 +179,19 @@ def label(columns: LabelColumns, budget: Budget, interval: Probability, output: 
     rows = None
     if out is not None:
         labels.pop("positive", None)
-        places = choose(table, *data, random_seed=seed, **labels)
-        rows = partial(_write_rows, columns.file, places, out, safe=output.safe_csv)
+        selected = choose(table, *data, random_seed=seed, **labels)
+        rows = partial(_write_rows, columns.file, selected, out, safe=output.safe_csv)
     show(table, output, files=rows)
 
 
-def _write_rows(file, places, out, *, safe):
+def _write_rows(file, selected, out, *, safe):
     """Write rows of a file as they are, with the column ``row``, their number from 1."""
     from bayescm.cli.output import safe_csv
     from bayescm.evidence.files import File, read_columns, replacing
 
-    rows = read_columns(file, File(file).names).iloc[places]
+    rows = read_columns(file, File(file).names).iloc[selected]
     if "row" not in rows:
-        rows.insert(0, "row", places + 1)
+        rows.insert(0, "row", selected + 1)
     with replacing(out) as part:
         (safe_csv(rows) if safe else rows).to_csv(part, index=False)
 

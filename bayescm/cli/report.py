@@ -144,8 +144,8 @@ def _evidence(columns, results, measures, question, prior, interval) -> tuple[An
     if columns.probability:
         # Intervals of probabilities and scores are equal-tailed.
         data = evidence.probabilities(columns)
-        whole = not {"fold", "group", "class"} & {*data, *data.dims}  # has a net benefit
-        thresholds = {"thresholds": columns.threshold} if whole else {}
+        single_sample = not {"fold", "group", "class"} & {*data, *data.dims}  # has a net benefit
+        thresholds = {"thresholds": columns.threshold} if single_sample else {}
         keywords = measures.keywords() | question.keywords() | thresholds
         return data, {name: value for name, value in keywords.items() if value is not None}
     beside: dict[str, Any] = {}

@@ -101,11 +101,11 @@ def load(path: str | os.PathLike) -> xr.DataTree:
 def _digest(file, size):
     """Return the checksum of the first bytes of an open file, as text."""
     file.seek(0)
-    known, left = sha256(), size
+    digest, left = sha256(), size
     while left and (some := file.read(min(left, 2**20))):
-        known.update(some)
+        digest.update(some)
         left -= len(some)
-    return known.hexdigest().encode()
+    return digest.hexdigest().encode()
 
 
 def _is_whole(path):
@@ -115,7 +115,7 @@ def _is_whole(path):
         return True
     with path.open("rb") as file:
         file.seek(size)
-        said = file.read()
-        if not said.startswith(_MARK):
+        header = file.read()
+        if not header.startswith(_MARK):
             return True
-        return said[len(_MARK) :] == _digest(file, size)
+        return header[len(_MARK) :] == _digest(file, size)

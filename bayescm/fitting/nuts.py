@@ -112,17 +112,17 @@ def _sampler(model):
     import nutpie
 
     new = computation_of(model)
-    kept = [entry for entry in _compiled if compiled.same(entry[0], new)]
-    if kept:
-        _compiled.remove(kept[0])
-        sampler = kept[0][1]
+    cached = [entry for entry in _compiled if compiled.same(entry[0], new)]
+    if cached:
+        _compiled.remove(cached[0])
+        sampler = cached[0][1]
     else:
         sampler = nutpie.compile_pymc_model(model)
     _compiled.append((new, sampler))
     del _compiled[:-_CACHE_SIZE]
-    used = {variable.name for variable in sampler.shared_var_keys}
+    shared = {variable.name for variable in sampler.shared_var_keys}
     return sampler.with_data(
-        **{each.name: each.get_value() for each in model.data_vars if each.name in used}
+        **{each.name: each.get_value() for each in model.data_vars if each.name in shared}
     )
 
 
@@ -137,8 +137,8 @@ def warn_unless_converged(tree: xr.DataTree, free: list[str]) -> None:
     from arviz_stats import rhat
 
     divergent = int(tree["sample_stats"]["diverging"].sum())
-    drawn = tree["posterior"].to_dataset()[free]
-    disagreement = rhat(drawn) if drawn.sizes["chain"] > 1 else {}
+    draws = tree["posterior"].to_dataset()[free]
+    disagreement = rhat(draws) if draws.sizes["chain"] > 1 else {}
     worst = max((float(np.nanmax(each)) for each in disagreement.values()), default=0.0)
     troubles = []
     if divergent:

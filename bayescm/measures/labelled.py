@@ -109,19 +109,19 @@ def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataA
     ValueError
         If a measure is unknown or asked for twice, or needs the positive class and none is set.
     """
-    found = of_variable(measures, "cells")
-    if any(each.chosen for each in found):
-        found = [bound(each, classes(cells)) for each in found]
+    resolved = of_variable(measures, "cells")
+    if any(each.chosen for each in resolved):
+        resolved = [bound(each, classes(cells)) for each in resolved]
     if abstains(cells):
-        found = [with_abstentions(each) for each in found]
+        resolved = [with_abstentions(each) for each in resolved]
     if cells.sizes["actual"] - abstains(cells) == 2 and positive(cells) is None:
-        for kernel in found:
+        for kernel in resolved:
             if kernel.needs_positive or (kernel.symmetry_assumed and not _symmetric(kernel)):
                 raise _no_positive(kernel, cells)
-    means = [kernel for kernel in found if kernel.average in ("macro", "weighted")]
+    means = [kernel for kernel in resolved if kernel.average in ("macro", "weighted")]
     if means and not abstains(cells) and cells.sizes["actual"] > 2:
         _warn_of_columns(means[0], cells)
-    return found
+    return resolved
 
 
 def _symmetric(kernel):
@@ -132,12 +132,12 @@ def _symmetric(kernel):
 
 def of_variable(measures: str | Callable | Sequence[str | Callable], variable: str) -> list:
     """Return measures that are functions of one variable of a posterior, or raise."""
-    found = [resolve(each, variable) for each in several(measures)]
-    called = [kernel.__name__ for kernel in found]
+    resolved = [resolve(each, variable) for each in several(measures)]
+    called = [kernel.__name__ for kernel in resolved]
     if len(set(called)) < len(called):
         todo = "name it once, or give the functions different names"
         raise fail("the same measure twice", called, "each name once", todo)
-    return found
+    return resolved
 
 
 def _warn_of_columns(kernel, cells):
@@ -158,10 +158,10 @@ def _warn_of_columns(kernel, cells):
 def several(measures: Any) -> list:
     """Return the measures asked for as a list, or raise where there is none."""
     single = isinstance(measures, str) or not isinstance(measures, Iterable)
-    wanted = [measures] if single else list(measures)
-    if not wanted:
-        raise fail("no measures", wanted, "one or more", 'pass e.g. ["f1", "mcc"]')
-    return wanted
+    names = [measures] if single else list(measures)
+    if not names:
+        raise fail("no measures", names, "one or more", 'pass e.g. ["f1", "mcc"]')
+    return names
 
 
 def one_number(measure: str | Callable) -> Measure:
@@ -175,30 +175,33 @@ def one_number(measure: str | Callable) -> Measure:
 
 def one_kernel(measure: str | Callable, cells: xr.DataArray) -> Any:
     """Return the kernel of a single measure; raise where there are several."""
-    found = kernels(measure, cells)
-    if len(found) > 1:
-        names = [kernel.__name__ for kernel in found]
+    resolved = kernels(measure, cells)
+    if len(resolved) > 1:
+        names = [kernel.__name__ for kernel in resolved]
         raise fail("only one measure at a time", names, "a name or a function", "ask for each")
-    return found[0]
+    return resolved[0]
 
 
 def check_pairs(pairs, names: Sequence, kernels: Sequence[Measure]) -> np.ndarray:
     """Return which measures (K) are wanted of which classifier (J), shape (J, K)."""
-    known = [kernel.__name__ for kernel in kernels]
+    available = [kernel.__name__ for kernel in kernels]
     if pairs is None:
-        return np.ones((len(names), len(known)), bool)
+        return np.ones((len(names), len(available)), bool)
     if not len(pairs):
         todo = 'pass e.g. [("a", "f1")], or leave pairs out for all'
         raise fail("no pairs", pairs, "one or more (classifier, measure)", todo)
-    wanted = np.zeros((len(names), len(known)), bool)
+    requested = np.zeros((len(names), len(available)), bool)
     for classifier, measure in pairs:
-        places = among(kernels, measure)
-        if classifier not in names or not places:
-            strange = (classifier, names) if classifier not in names else (measure, known)
-            got, allowed = (classifier, measure), f"one of {list(names)} with one of {list(known)}"
+        indices = among(kernels, measure)
+        if classifier not in names or not indices:
+            strange = (classifier, names) if classifier not in names else (measure, available)
+            got, allowed = (
+                (classifier, measure),
+                f"one of {list(names)} with one of {list(available)}",
+            )
             raise fail("a pair is not in the evidence", got, allowed, suggest(*strange))
-        wanted[names.index(classifier), places] = True
-    return wanted
+        requested[names.index(classifier), indices] = True
+    return requested
 
 
 def _no_positive(kernel, cells):
@@ -223,8 +226,8 @@ def apply(kernel: Measure, cells: xr.DataArray) -> xr.DataArray:
     return xr.DataArray(values, dims=dims, coords=coords, name=kernel.__name__)
 
 
-def _dataset(cells, found):
-    called = [kernel.__name__ for kernel in found]
+def _dataset(cells, measures):
+    called = [kernel.__name__ for kernel in measures]
     clash = [name for name in called if name in (*cells.dims, "class")]
     if clash:
         raise fail(
@@ -232,7 +235,7 @@ def _dataset(cells, found):
         )
     # The measure "prevalence" takes the place of the scalar coord of that name.
     cells = cells.drop_vars([name for name in called if name in cells.coords])
-    return xr.Dataset({kernel.__name__: apply(kernel, cells) for kernel in found})
+    return xr.Dataset({kernel.__name__: apply(kernel, cells) for kernel in measures})
 
 
 def _averaged(values, over, tree):
@@ -241,13 +244,13 @@ def _averaged(values, over, tree):
     if stretch == 1.0:
         return values.mean(over, skipna=False)
     rows = values.stack(every=over, create_index=False).drop_vars(over, errors="ignore")
-    found = {}
+    means = {}
     for name, each in rows.data_vars.items():
         draws = each.transpose("chain", "draw", ..., "every")
         flat = draws.values.reshape(-1, *draws.shape[2:])
         mean = average_draws(flat, flat.ndim - 1, stretch)
-        found[name] = draws.isel(every=0, drop=True).copy(data=mean.reshape(draws.shape[:-1]))
-    return xr.Dataset(found)
+        means[name] = draws.isel(every=0, drop=True).copy(data=mean.reshape(draws.shape[:-1]))
+    return xr.Dataset(means)
 
 
 def average_draws(values: np.ndarray, axis: int, stretch: float) -> np.ndarray:

@@ -22,37 +22,37 @@ def one_of(cells: np.ndarray, axes: Sequence[int], rng: np.random.Generator) -> 
     """Take one member of the further axes for each draw: the next test set is of one classifier."""
     for _ in axes:
         axis = axes[0]
-        chosen = rng.integers(cells.shape[axis], size=cells.shape[:axis])
-        place = chosen.reshape(*chosen.shape, *[1] * (cells.ndim - axis))
-        cells = np.take_along_axis(cells, place, axis=axis).squeeze(axis)
+        members = rng.integers(cells.shape[axis], size=cells.shape[:axis])
+        index = members.reshape(*members.shape, *[1] * (cells.ndim - axis))
+        cells = np.take_along_axis(cells, index, axis=axis).squeeze(axis)
     return cells
 
 
-def of_the_same_size(cells: xr.DataArray, seen: xr.DataArray, over: Sequence) -> xr.DataArray:
+def of_the_same_size(cells: xr.DataArray, observed: xr.DataArray, over: Sequence) -> xr.DataArray:
     """
     Draw a test set as large as the evidence for every draw of cell probabilities.
 
     Parameters
     ----------
     cells : DataArray, dims (chain, draw, ..., actual, predicted)
-    seen : DataArray
+    observed : DataArray
         The evidence: all counts that are not of a dim of `cells` are summed.
     over : sequence of str
         The dims of `cells` of which the test set is one member's.
     """
-    kept = [dim for dim in cells.dims if dim not in ("chain", "draw", *over, *CELLS)]
-    total = seen.sum([dim for dim in seen.dims if dim not in kept])
+    batch_dims = [dim for dim in cells.dims if dim not in ("chain", "draw", *over, *CELLS)]
+    total = observed.sum([dim for dim in observed.dims if dim not in batch_dims])
     if not np.isfinite(total.values).all():
         todo = "ask interval(tree, measure, of='predictive', n=100)"
         raise fail("the size of the evidence is not known", ..., "a tree with its counts", todo)
-    ordered = cells.transpose("chain", "draw", *kept, *over, *CELLS)
+    ordered = cells.transpose("chain", "draw", *batch_dims, *over, *CELLS)
     first = ordered.isel(dict.fromkeys(over, 0), drop=True)
     sizes = total.broadcast_like(first.isel(chain=0, draw=0, actual=0, predicted=0, drop=True))
     rng = np.random.default_rng(0)
     axes = [ordered.dims.index(dim) for dim in over]
     theta = one_of(ordered.values, axes, rng)
-    drawn = next_counts(theta, sizes.transpose(*kept).values.astype(int), rng)
-    return first.copy(data=drawn)
+    tables = next_counts(theta, sizes.transpose(*batch_dims).values.astype(int), rng)
+    return first.copy(data=tables)
 
 
 def of_joint_cells(
@@ -73,9 +73,9 @@ def of_joint_cells(
     counts = counts.transpose(..., "cell")
     number, classes, lead = 1 if members is None else members.size, len(labels), counts.shape[:-1]
     # The rows of an abstention, the last truth, which nothing is, are not in the model.
-    every = np.zeros((*lead, classes ** (1 + number)))
-    every[..., : counts.shape[-1]] = counts.values
-    joint = every.reshape(*lead, *[classes] * (1 + number))
+    padded = np.zeros((*lead, classes ** (1 + number)))
+    padded[..., : counts.shape[-1]] = counts.values
+    joint = padded.reshape(*lead, *[classes] * (1 + number))
     first = joint.ndim - number
     tables = [
         joint.sum(tuple(first + other for other in range(number) if other != each))

@@ -116,9 +116,9 @@ class ClassForecasts:
     def averaged(self) -> tuple[Forecasts, ...]:
         """Every class against the rest, to be averaged over the classes; the same curves."""
 
-        def to_average(place):
+        def to_average(index):
             return replace(
-                self.one_vs_rest(place, averaged=True), curve=lambda: self.each[place].truth
+                self.one_vs_rest(index, averaged=True), curve=lambda: self.each[index].truth
             )
 
         return tuple(map(to_average, range(self.probability.shape[-1])))

@@ -221,13 +221,13 @@ def f1_values(replications: Replications, number: int, *, folder: str) -> list[d
     A row for each bin of 1/200 that has any: ``f1`` (its middle; 1 is a bin of its own), and the
     shares ``second`` and ``drawn``, each adding up to 1.
     """
-    second, drawn = [], []
+    second, by_draws = [], []
     for index in range(replications.number):
         tables, truth = two_test_sets(generator(replications.seed, index), number, folder=folder)
         rng = np.random.default_rng(int(tables["seed"]))
         second.append(truth["f1"])
-        drawn.append(f1_of_the_other(predictive_draws(tables.values[0], 1000, rng)))
-    shares = [_shares(np.ravel(values)) for values in (second, drawn)]
+        by_draws.append(f1_of_the_other(predictive_draws(tables.values[0], 1000, rng)))
+    shares = [_shares(np.ravel(values)) for values in (second, by_draws)]
     middles = [*(np.arange(BINS) + 0.5) / BINS, 1.0]
     return [
         {"f1": middle, "second": of_tests, "drawn": of_draws}

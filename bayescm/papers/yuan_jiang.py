@@ -114,13 +114,13 @@ def population(source: str, rules: int, data: str | None = None, seed: int = 0) 
 
 
 def _untrained(rules, seed):
-    every = [
+    settings = [
         KNeighborsClassifier(1),
         make_pipeline(StandardScaler(), LogisticRegression(C=np.inf, max_iter=5000)),
         RandomForestClassifier(500, random_state=seed),
         make_pipeline(StandardScaler(), SVC()),
     ]
-    return every[:rules]
+    return settings[:rules]
 
 
 def _normal(rng, rules, seed):

@@ -316,13 +316,13 @@ def labels_worth(
     prior = (labels_alone.weights - counts.values).sum((-2, -1))
     draws, draws_alone = (one.draw(kernels, _WORTH_DRAWS, rng) for one in (posterior, labels_alone))
     tables = []
-    for kernel, with_judge, alone in zip(kernels, draws, draws_alone, strict=True):
+    for kernel, with_judge, without_judge in zip(kernels, draws, draws_alone, strict=True):
         classes, frame = posterior.classes_of(kernel), posterior.frame
         template = (frame if classes is None else frame.then("class", classes)).filled()
         shape = (*frame.shape, *(1,) * (template.ndim - frame.ndim))
         size, pseudo_counts = n.reshape(shape), prior.reshape(shape)
         # The variance goes with one over the examples, pseudo-counts included.
-        ratio = (np.nanstd(alone, axis=0) / np.nanstd(with_judge, axis=0)) ** 2
+        ratio = (np.nanstd(without_judge, axis=0) / np.nanstd(with_judge, axis=0)) ** 2
         worth = (size + pseudo_counts) * ratio - pseudo_counts
         tables.append(_worth_table(template.rename(kernel.__name__), size, worth))
     return pd.concat(tables, ignore_index=True)

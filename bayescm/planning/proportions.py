@@ -557,11 +557,11 @@ def smallest_size(reach: Callable[[np.ndarray], np.ndarray], assurance: float) -
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     # Whole counts make saw teeth: look around for the last n that falls short.
     around = 20 + 2 * int(np.sqrt(high))
-    near = np.arange(max(1, high - around), high + around)
-    reached = reach(near)
+    candidates = np.arange(max(1, high - around), high + around)
+    reached = reach(candidates)
     short = np.flatnonzero(reached < assurance)
     first = short[-1] + 1 if len(short) else 0
-    return int(near[first]), float(reached[first])
+    return int(candidates[first]), float(reached[first])
 
 
 def size_for_width(

@@ -149,10 +149,10 @@ def _draw_curve(axes, curve, method, color, label):
 def _labels(evidence, name=None):
     """Return lines for the legend for each classifier, or for the one of this name."""
     table = summary(evidence, ["ece", "calibration_slope"])
-    several = "classifier" in evidence.dims
+    has_classifiers = "classifier" in evidence.dims
     lines = []
-    for classifier in evidence["classifier"].values.tolist() if several else [name]:
-        rows = table[table["classifier"] == classifier] if several else table
+    for classifier in evidence["classifier"].values.tolist() if has_classifiers else [name]:
+        rows = table[table["classifier"] == classifier] if has_classifiers else table
         numbers = [
             f"{word} {row.point:.3f} [{row.lower:.3f}, {row.upper:.3f}]"
             for word, row in zip(["ECE", "slope"], rows.itertuples(), strict=True)

@@ -55,9 +55,9 @@ def plot_differences(
     """
     allowed, todo = "the table of a comparison", "pass compare(evidence, measures)"
     check_is(table, pd.DataFrame, allowed, "a DataFrame", todo)
-    lacking = [name for name in ("measure", "lower", "upper", "p_better") if name not in table]
-    if lacking:
-        raise fail(f"not {allowed}", list(table.columns), f"with a column {lacking[0]}", todo)
+    missing = [name for name in ("measure", "lower", "upper", "p_better") if name not in table]
+    if missing:
+        raise fail(f"not {allowed}", list(table.columns), f"with a column {missing[0]}", todo)
     labels = _labels(table, "/" if contrast == "ratio" else "−")
     tall = 0.19 * max(text.count("\n") + 1 for text in labels) + 0.12
     size = (6.4 + 0.075 * style.longest_line(labels), 1.3 + max(tall, 0.42) * len(table))
@@ -247,8 +247,8 @@ def _draw_tiers(axes, tiers, number):
         axes.plot(x, members, "-", color=style.muted(0.35), lw=1.2)
         axes.plot(x, members, "o", color=style.foreground(), ms=4)
     axes.set_xlim(0.4, first + len(tiers) * step - step / 2)
-    apart = max(1, -(-number // 10))
-    axes.xaxis.set_major_locator(FixedLocator(sorted({1, *range(apart, number + 1, apart)})))
+    spacing = max(1, -(-number // 10))
+    axes.xaxis.set_major_locator(FixedLocator(sorted({1, *range(spacing, number + 1, spacing)})))
     middle = first + (len(tiers) - 1) * step / 2
     axes.text(middle, -0.75, "tiers", ha="center", va="bottom", color=style.muted(), fontsize=8)
 

@@ -51,7 +51,7 @@ def forest(table: pd.DataFrame) -> "Figure":
     return figure
 
 
-def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, whole: str) -> "Figure":
+def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, total: str) -> "Figure":
     """
     Draw a confusion matrix, each cell with its count, its share and the interval of that.
 
@@ -71,7 +71,7 @@ def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, whole: st
         share = "no examples" if np.isnan(shares[row, column]) else f"{shares[row, column]:.1%}"
         texts[row, column] = (
             f"actual {names[row]}, predicted {names[column]}: {count:,.6g}<br>{share} of the "
-            f"{whole} [{low:.1%}, {high:.1%}]"
+            f"{total} [{low:.1%}, {high:.1%}]"
         )
     figure = _figure(min(max(320, 34 * size + 160), 900))
     written = {"text": counts.values, "texttemplate": "%{text:,.6~g}"} if size <= 30 else {}
@@ -92,7 +92,7 @@ def matrix(counts: xr.DataArray, shares: np.ndarray, ends: np.ndarray, whole: st
     return figure
 
 
-def curves(drawn: list[dict[str, Any]], across: str, up: str) -> "Figure":
+def curves(traces: list[dict[str, Any]], across: str, up: str) -> "Figure":
     """
     Draw curves with their bands.
 
@@ -105,7 +105,7 @@ def curves(drawn: list[dict[str, Any]], across: str, up: str) -> "Figure":
         The names of the axes.
     """
     figure = _figure(560)
-    for i, curve in enumerate(drawn):
+    for i, curve in enumerate(traces):
         color = _color(i)
         low, high = np.transpose(curve["band"])
         edge: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}

@@ -230,9 +230,9 @@ def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):
     check_number("concentration", concentration, 0, usual=0.5)
     counts = _one_matrix(as_counts(evidence), ())
     cells = counts.values.astype(float)
-    whole = np.broadcast_to(cells.sum(axis=_AXES[per], keepdims=True), cells.shape)
-    shares = np.divide(cells, whole, out=np.full(cells.shape, np.nan), where=whole > 0)
-    return counts, shares, Beta(cells + concentration, whole - cells + concentration)
+    totals = np.broadcast_to(cells.sum(axis=_AXES[per], keepdims=True), cells.shape)
+    shares = np.divide(cells, totals, out=np.full(cells.shape, np.nan), where=totals > 0)
+    return counts, shares, Beta(cells + concentration, totals - cells + concentration)
 
 
 def _of_model(
@@ -289,8 +289,8 @@ def _of_tree(tree, per, **keywords):
         todo = "plot the counts themselves"
         raise fail("the fit holds no matrix of counts", list(data), "counts", todo)
     counts = in_order(data["counts"])
-    used = [dim for dim in listed(tree, "uses") if dim in counts.dims]
-    return _one_matrix(counts.sum(used), ()), distribution.mean(), distribution
+    pooled = [dim for dim in listed(tree, "uses") if dim in counts.dims]
+    return _one_matrix(counts.sum(pooled), ()), distribution.mean(), distribution
 
 
 def _one_matrix(values, over):

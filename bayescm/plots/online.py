@@ -153,8 +153,8 @@ def _of_panel(alarms, name, where, changed, batches):
     shown = alarms["measure"].isin({label, str(name), style.label(name, where)})
     of_answers = alarms["measure"] == "answers"
     if changed:
-        needed = _needed_classes(str(name), where, batches)
-        steps = {step for step, classes in changed.items() if (classes & needed).any()}
+        classes_needed = _needed_classes(str(name), where, batches)
+        steps = {step for step, classes in changed.items() if (classes & classes_needed).any()}
         of_answers &= alarms["step"].isin(steps)
     return alarms[shown | of_answers]
 
@@ -164,13 +164,13 @@ def _needed_classes(name, where, batches):
     labels = batches.indexes["actual"]
     size = len(labels)
     cells = np.ones((size, size)) + 3 * np.eye(size)
-    kernel, needed = resolve(name), np.zeros(size, bool)
+    kernel, mask = resolve(name), np.zeros(size, bool)
     index = (labels.get_loc(where["class"]),) if where else ()
     for row in range(size):
         moved = cells.copy()
         moved[row] = np.roll(cells[row], 1)
-        needed[row] = not np.isclose(kernel(moved)[index], kernel(cells)[index])
-    return needed
+        mask[row] = not np.isclose(kernel(moved)[index], kernel(cells)[index])
+    return mask
 
 
 def _mark_alarms(axes, time, history, alarms, heights):

@@ -46,9 +46,9 @@ def plot_learning_curve(table: pd.DataFrame, *, ax: "Axes | None" = None) -> "Fi
     >>> table = pd.DataFrame(rows | {"lower": [0.4, 0.6], "upper": [0.8, 0.8]})
     >>> figure = plot_learning_curve(table)
     """
-    needed = ["size", "measure", "mean", "lower", "upper"]
-    if not set(needed) <= set(table):
-        raise fail("not a learning curve", list(table), needed, "use learning_curve()")
+    required = ["size", "measure", "mean", "lower", "upper"]
+    if not set(required) <= set(table):
+        raise fail("not a learning curve", list(table), required, "use learning_curve()")
     measures = table["measure"].unique().tolist()
     if len(measures) != 1:
         todo = 'select one: table[table["measure"] == "f1"]'

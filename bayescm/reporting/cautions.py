@@ -168,8 +168,8 @@ def _shuffle_test(counts, dim):
     rng = np.random.default_rng(0)
     expected = sizes * wrong.sum() / sizes.sum()
     sizes, wrong, expected = sizes[sizes > 0], wrong[sizes > 0], expected[sizes > 0]
-    drawn = rng.multivariate_hypergeometric(sizes, wrong.sum(), _SHUFFLES, method="marginals")
-    spread = ((drawn - expected) ** 2 / expected).sum(axis=1)
+    shuffled = rng.multivariate_hypergeometric(sizes, wrong.sum(), _SHUFFLES, method="marginals")
+    spread = ((shuffled - expected) ** 2 / expected).sum(axis=1)
     observed = ((wrong - expected) ** 2 / expected).sum()
     # A hair below, so that equal spreads count as such.
     return (1 + (spread >= observed * (1 - 1e-9)).sum()) / (1 + _SHUFFLES)

@@ -56,8 +56,8 @@ def _is_single(counts, measure):
 
 def _parts(counts, measures, plain):
     """Draw the folds, the groups or the batches one by one, in one measure."""
-    several = "classifier" in counts.dims or "repeat" in counts.dims
-    if several or not measures:
+    has_members = "classifier" in counts.dims or "repeat" in counts.dims
+    if has_members or not measures:
         return []
     measure, name = measures[-1], bcm.measures.resolve(measures[-1]).__name__
     if 2 <= counts.sizes.get("fold", 0) <= MOST_ROWS:
@@ -122,8 +122,8 @@ def add_matrices(section, evidence, counts, posterior, interval):
         of = f" of {name}" if name else ""
         if with_matrix:
             alt = f"Confusion matrix{of}: counts, and the share of each row with its interval."
-            asked = keywords if evidence is not counts else _of_matrix(counts, keywords)
-            figure = bcm.plot_matrix(table, **plain, **asked)
+            of_matrix = keywords if evidence is not counts else _of_matrix(counts, keywords)
+            figure = bcm.plot_matrix(table, **plain, **of_matrix)
             section.pictures.append(Picture(f"matrix-{number}", alt, figure))
         if with_region:
             alt = f"Where precision and recall{of} lie together: highest-density region."

@@ -93,10 +93,10 @@ def _describe(prior, posterior):
     if prior is None:
         return "the model's own (see its documentation)"
     dims = ("group", "fold") if posterior is not None else ()
-    alone = "".join(f" for each {dim}" for dim in dims if dim in posterior.frame.dims)
+    for_each = "".join(f" for each {dim}" for dim in dims if dim in posterior.frame.dims)
     totals = prior.sum(axis=(-2, -1))
     weight = f"{np.min(totals):.4g}" + (f" to {np.max(totals):.4g}" if np.ptp(totals) > 0 else "")
-    total = f"worth {weight} examples in all{alone}"
+    total = f"worth {weight} examples in all{for_each}"
     if np.ptp(prior) > 0:
         return f"concentration from {prior.min():.4g} to {prior.max():.4g} per cell, {total}"
     pooled = [dim for dim in dims if posterior.estimands.get("finite") == f"theta_{dim}"]
@@ -161,15 +161,17 @@ def checklist(name: str, sections: Sequence[Section]) -> Section:
     guideline, text = CHECKLISTS[name]
     titles = [section.title for section in sections]
     rows = [(*line.split("|"), "")[:3] for line in text.strip().splitlines()]
-    places = [next((t for t in titles if here and t.startswith(here)), None) for *_, here in rows]
+    reported_in = [
+        next((t for t in titles if here and t.startswith(here)), None) for *_, here in rows
+    ]
     frame = pd.DataFrame(
         {
             "item": [item for item, *_ in rows],
-            "about": [about for _, about, _ in rows],
-            "where": [_AUTHORS if title is None else f"here: {title}" for title in places],
+            "about": [topic for _, topic, _ in rows],
+            "where": [_AUTHORS if title is None else f"here: {title}" for title in reported_in],
         }
     )
-    covered = sum(title is not None for title in places)
+    covered = sum(title is not None for title in reported_in)
     line = (
         f"{covered} of {len(rows)} items are in this report, in part or whole; the others are not."
     )

@@ -145,11 +145,11 @@ def of_probabilities(
     keywords = dict(keywords)
     thresholds = list(keywords.pop("thresholds", _THRESHOLDS))
     prob = settings["prob"]
-    asked = {"prob": prob, "kind": "eti", "random_seed": settings["random_seed"]} | keywords
+    options = {"prob": prob, "kind": "eti", "random_seed": settings["random_seed"]} | keywords
     many_classes, one_sample = "class" in evidence.dims, not {"fold", "group"} & {*evidence}
     measures = [*measures] if measures else _usual_measures(many_classes, one_sample)
     progress("intervals")
-    table = bcm.summary(evidence, measures, **asked)
+    table = bcm.summary(evidence, measures, **options)
     model = sections.posterior_summary(table, prob, "eti", title="The prediction model")
     columns = ["measure", *{"classifier", "class"} & {*table}, "point", "mean", "lower", "upper"]
     shown, contents = table[columns], "Discrimination and calibration"
@@ -162,10 +162,10 @@ def of_probabilities(
     model.tables = [Table(f"{contents}, {mass}", shown)]
     parts = [Section("What was evaluated", _evaluated_probabilities(evidence)), model]
     if "group" in evidence:
-        parts.append(_sites(evidence, measures, asked, mass))
+        parts.append(_sites(evidence, measures, options, mass))
     if evidence.sizes.get("classifier", 1) > 1:
         progress("comparison")
-        comparison = bcm.compare(evidence, measures, rope=settings["rope"], **asked)
+        comparison = bcm.compare(evidence, measures, rope=settings["rope"], **options)
         parts.append(sections.differences(comparison, settings["rope"], prob))
     progress("pictures")
     model.pictures = _pictures(evidence, prob) if one_sample else []
@@ -175,7 +175,7 @@ def of_probabilities(
         "Seed": settings["random_seed"],
         **methods.versions(),
     }
-    doubtful = bcm.interval(evidence, measures[0], **asked)
+    doubtful = bcm.interval(evidence, measures[0], **options)
     if one_sample and not many_classes:
         doubtful = bcm.calibration.test(evidence)  # says of the curve, too, whether it has a step
     caution = doubtful.attrs.get("caution")
@@ -224,12 +224,12 @@ def _net_benefit(evidence, thresholds, settings):
     return frame
 
 
-def _sites(evidence, measures, asked, mass):
+def _sites(evidence, measures, options, mass):
     """Say what is known of every site, of all there may be, and of a new one."""
     progress("sites")
-    asked = {name: asked[name] for name in ("prob", "random_seed")}
-    table = by_site(evidence, measures, **asked)
-    figure = bcm.plot_forest(evidence, "calibration_slope", of="group", kind="eti", **asked)
+    options = {name: options[name] for name in ("prob", "random_seed")}
+    table = by_site(evidence, measures, **options)
+    figure = bcm.plot_forest(evidence, "calibration_slope", of="group", kind="eti", **options)
     lines = ["Sites are drawn towards each other, the more the smaller they are."]
     picture = Picture("sites", "Calibration slope of each site.", figure)
     return Section("Site by site", lines, [Table(f"Sites, {mass}", table)], [picture])

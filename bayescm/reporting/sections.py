@@ -248,11 +248,11 @@ def gaps(posterior: Any, measures: Sequence, settings: dict[str, Any]) -> Sectio
         ``prob``, ``kind`` and ``random_seed``.
     """
     progress("gaps between groups")
-    asked = {name: settings[name] for name in ("prob", "kind", "random_seed")}
+    options = {name: settings[name] for name in ("prob", "kind", "random_seed")}
     rows = []
     for measure in measures:
-        spread = gap_of(posterior, measure, statistic="range", **asked)
-        deviation = gap_of(posterior, measure, statistic="deviation", **asked)
+        spread = gap_of(posterior, measure, statistic="range", **options)
+        deviation = gap_of(posterior, measure, statistic="deviation", **options)
         rows += _gap_rows(spread, deviation)
     mass = f"{100 * settings['prob']:.4g}%"
     caption = (
@@ -306,10 +306,10 @@ def worst_groups(counts: xr.DataArray, measures: Sequence, settings: dict[str, A
         ``prob``, ``kind`` and ``random_seed``.
     """
     progress("the worst groups")
-    asked = {name: settings[name] for name in ("prob", "kind", "random_seed")}
+    options = {name: settings[name] for name in ("prob", "kind", "random_seed")}
     section = Section("Which groups are worse than the others")
     for measure in measures:
-        table = bcm.worst_slices(counts, measure, k=_WORST, **asked)
+        table = bcm.worst_slices(counts, measure, k=_WORST, **options)
         flagged, name = table[table["flagged"]], table.attrs["measure"]
         section.sentences.append(
             f"In {name}, {len(flagged)} of {len(table)} groups are flagged as worse than the mean "
@@ -324,7 +324,7 @@ def worst_groups(counts: xr.DataArray, measures: Sequence, settings: dict[str, A
         )
         section.tables.append(Table(caption, shown))
     alt = f"{name} of the groups, partially pooled, in the order of their means."
-    figure = bcm.plots.plot_slices(counts, measures[-1], **asked)
+    figure = bcm.plots.plot_slices(counts, measures[-1], **options)
     section.pictures.append(Picture("slices", alt, figure))
     return section
 
