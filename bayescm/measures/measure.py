@@ -428,8 +428,9 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
     chosen : sequence of str
         The labels, as texts; `bound` finds them among those of the evidence.
     """
-    if len(chosen) > 1 and not measure.average:
-        todo = f"name one, or average: {measure.__name__}_macro[{','.join(chosen)}]"
+    if len(chosen) > 1 and not _is_average(measure):
+        mean = f", or average: {measure.__name__}_macro[{','.join(chosen)}]"
+        todo = f"name one{mean if measure.one_class else ', which is then taken against the rest'}"
         raise fail("several classes of a measure that is no average", chosen, "one class", todo)
     if measure.takes != "cells":
         todo = "ask for the measure and select the class of the answer"
@@ -453,6 +454,11 @@ def of_classes(measure: Measure, chosen: Sequence[str]) -> Measure:
     return selected.called(measure.__name__ + written)
 
 
+def _is_average(measure):
+    """Say whether a formula of one class is averaged; balanced accuracy has one of all cells."""
+    return isinstance(measure.compute, partial) and measure.compute.func is over_all
+
+
 def _not_bound(cells):
     raise fail("classes by name", ..., "evidence with labels", "ask labelled counts for it")
 
@@ -466,7 +472,7 @@ def bound(measure: Measure, labels: Iterable) -> Measure:
         if each not in names:
             raise fail("no such class", each, names, suggest(each, names))
     base, indices = measure.part[1], [names.index(each) for each in measure.chosen]
-    if base.average:
+    if _is_average(base):
         of_some = partial(_average_of, formula=base.formula, how=base.average, indices=indices)
         base, reduce = replace(base, compute=of_some, form=None), partial(_table, size=len(names))
     else:

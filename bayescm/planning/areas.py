@@ -110,12 +110,12 @@ def plan_auc(
 
 
 def _widths(area, prevalence, n, sets, seed, z):
-    """Return the widths of the intervals in simulated test sets; infinite where there is none."""
+    """Return the widths of the intervals in simulated test sets; 1, the whole scale, for none."""
     rng = np.random.default_rng(check_seed(seed))
     positives = np.clip(round(n * prevalence), 2, n - 2)
     actual = (np.arange(n) < positives).astype(int)
     shift, by_class = np.sqrt(2) * ndtri(area) * actual, [actual == 0, actual == 1]
-    weights, widths = np.ones(n), np.full(sets, np.inf)
+    weights, widths = np.ones(n), np.ones(sets)
     for index in range(sets):
         scores = rng.standard_normal((1, n)) + shift
         (auc,), ((variance,),) = placement_covariance(scores, weights, by_class)

@@ -146,6 +146,8 @@ def width_curve(
     0   50  0.188    0.224
     1  200  0.098    0.107
     """
+    check_prob(prob), check_kind(kind)
+    check_share("assurance", assurance)
     kernel = resolve(measure)
     exact = _is_proportion(kernel, pilot)
     if exact:

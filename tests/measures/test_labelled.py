@@ -197,12 +197,14 @@ def test_measures_of_chosen_classes_are_those_of_scikit_learn():
     actual = rng.choice(list("abcd"), 200)
     predicted = np.where(rng.random(200) < 0.5, actual, rng.choice(list("abcd"), 200))
     counts = bcm.from_predictions(actual, predicted)
-    asked = ["f1[b]", "mcc[b]", "accuracy[b]", "f1_macro[b,c]", "recall_weighted[a, d]"]
+    asked = ["f1[b]", "mcc[b]", "accuracy[b]", "balanced_accuracy[b]"]
+    asked += ["f1_macro[b,c]", "recall_weighted[a, d]"]
     one, given = predicted == "b", actual == "b"
     expected = [
         metrics.f1_score(given, one),
         metrics.matthews_corrcoef(given, one),
         metrics.accuracy_score(given, one),
+        metrics.balanced_accuracy_score(given, one),
         metrics.f1_score(actual, predicted, labels=["b", "c"], average="macro"),
         metrics.recall_score(actual, predicted, labels=["a", "d"], average="weighted"),
     ]
@@ -211,9 +213,14 @@ def test_measures_of_chosen_classes_are_those_of_scikit_learn():
     assert "class" not in table
     same = bcm.interval(counts, "f1").sel({"class": "b"})
     np.testing.assert_array_equal(bcm.interval(counts, "f1[b]"), same)
-    for wrong, said in (("f1[z]", "no such class: 'z'"), ("f1[a,b]", "f1_macro.a,b")):
-        with pytest.raises(ValueError, match=said):
-            bcm.interval(counts, wrong)
+    refused = {
+        "f1[z]": "no such class: 'z'",
+        "f1[a,b]": "f1_macro.a,b",
+        "balanced_accuracy[a,b]": "name one, which is then taken against the rest",
+    }
+    for name, words in refused.items():
+        with pytest.raises(ValueError, match=words):
+            bcm.interval(counts, name)
 
 
 def test_chosen_classes_are_of_the_answered():

@@ -76,6 +76,9 @@ def test_width_curve_falls_as_one_over_the_root_of_n():
     curve = width_curve("recall", [100, 400, 1600], expect=0.8)
     ratios = curve["mean"].values[:-1] / curve["mean"].values[1:]
     assert ratios == pytest.approx([2, 2], abs=0.05)
+    for option in ({"prob": 2}, {"assurance": 7}, {"kind": "hpd"}):
+        with pytest.raises(ValueError, match=next(iter(option))):
+            width_curve("recall", [100], expect=0.8, **option)
 
 
 @pytest.mark.parametrize(("expect", "n"), [(0.5, 100.36), (0.6, 96.36), (0.8, 64.95)])
