@@ -15,8 +15,8 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
-from bayescm.answers.compare import labelled_draws
-from bayescm.answers.interval import prob_above, wanted
+from bayescm.answers.compare import draw_labelled
+from bayescm.answers.interval import prob_above, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts, is_outcomes
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.fitting.posterior_for import posterior_of
@@ -239,8 +239,8 @@ def _draws_of_terms(part, terms, rng, keywords):
     """Return joint draws of the measures of one part."""
     posterior = posterior_of(part, **keywords)
     names = list(dict.fromkeys(term.measure for term in terms))
-    kernels, of = wanted(posterior, names, "parameter")
-    drawn = labelled_draws(posterior, kernels, _DRAWS, rng, of=of)
+    kernels, of = resolve_measures(posterior, names, "parameter")
+    drawn = draw_labelled(posterior, kernels, _DRAWS, rng, of=of)
     values = dict(zip(names, (drawn[kernel.__name__] for kernel in kernels), strict=True))
     return [_value_of_term(values[term.measure], term, part).values for term in terms]
 

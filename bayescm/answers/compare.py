@@ -18,7 +18,14 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.dask import in_blocks, is_lazy
-from bayescm.answers.interval import Wanted, check_draws, check_room, check_size, template, wanted
+from bayescm.answers.interval import (
+    Wanted,
+    check_draws,
+    check_room,
+    check_size,
+    measure_template,
+    resolve_measures,
+)
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.base import joined
 from bayescm.distributions.decision import check_rope, decide, sentence
@@ -266,17 +273,17 @@ def draw_measures(
     options["compared"] = compared
     if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
         return _draw_mapping(evidence, measures, dim, rng, options)
-    posterior = comparison_of(evidence, dim, model, **keywords).members(dim)
-    found, of = wanted(posterior, measures, of)
+    posterior = comparison_of(evidence, dim, model, **keywords).by(dim)
+    found, of = resolve_measures(posterior, measures, of)
     paired = dim in posterior.pairs or dim == "class"  # which share the cells of one matrix
     if compared and not paired:
-        _warn_if_paired(_classifiers(posterior.seen, dim))
-        _warn_if_apart(posterior.seen, dim)
+        _warn_if_paired(_classifiers(posterior.observed, dim))
+        _warn_if_apart(posterior.observed, dim)
     number = draws or posterior.draws_by_default(of, joint=True)
-    blanks = {each.__name__: template(posterior, each).filled() for each in found}
+    blanks = {each.__name__: measure_template(posterior, each).to_dataarray() for each in found}
 
     def drawn():
-        return labelled_draws(posterior, found, number, rng, of=of, n=n)
+        return draw_labelled(posterior, found, number, rng, of=of, n=n)
 
     whole = cache(lambda measure: posterior.distribution(measure, of=of, n=n))
 
@@ -291,11 +298,11 @@ def draw_measures(
     def difference(measure, first, second):
         return None if dim == "class" else posterior.difference(measure, first, second, of=of)
 
-    more = bool(posterior.measured), tuple(posterior.doubts(of))
+    more = bool(posterior.measured), tuple(posterior.caveats(of))
     return Joint(blanks, drawn, found, paired, distribution, difference, *more, number)
 
 
-def labelled_draws(
+def draw_labelled(
     posterior: Posterior,
     measures: Sequence[Callable],
     size: int,
@@ -306,14 +313,14 @@ def labelled_draws(
 ) -> xr.Dataset:
     """Draw all measures at once, some draws at a time; dims (draw, ..., [class])."""
     check_room(posterior, measures, size)
-    width = posterior.width
+    width = posterior.values_per_draw
     step = max(1, int(_DRAWS_AT_ONCE / width)) if size * width > _DRAWS_AT_ONCE else size
     sizes = np.diff([*range(0, size, step), size])
     parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
     arrays = [np.concatenate(each) for each in zip(*parts, strict=True)]
     labelled = {}
     for measure, array in zip(measures, arrays, strict=True):
-        labels = template(posterior, measure)
+        labels = measure_template(posterior, measure)
         coords = {k: v for k, v in labels.coords.items() if k != measure.__name__}
         labelled[measure.__name__] = xr.DataArray(array, coords, ("draw", *labels.dims))
     return xr.Dataset(labelled)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.compare import labelled_draws
-from bayescm.answers.interval import check_draws, wanted
+from bayescm.answers.compare import draw_labelled
+from bayescm.answers.interval import check_draws, resolve_measures
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.labelled import apply
-from bayescm.posteriors.base import Members, Posterior
+from bayescm.posteriors.base import PerMember, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 STATISTICS = ("range", "ratio", "worst", "deviation")
@@ -156,7 +156,7 @@ def gap_of(
     """Return the gap given the posterior of every group; parameters as for `gap`."""
     check_prob(prob), check_kind(kind)
     measures, statistic = _measures_and_statistic(measure, statistic)
-    kernels, _ = wanted(posterior, measures, "parameter")
+    kernels, _ = resolve_measures(posterior, measures, "parameter")
     size = check_draws(draws) or posterior.draws_by_default("finite")
     rng = np.random.default_rng(check_seed(random_seed))
     drawn = _drawn(posterior, kernels, (dim, statistic), (size, rng))
@@ -196,10 +196,10 @@ def _measures_and_statistic(measure, statistic):
 def _drawn(posterior, kernels, what, draws):
     """Draw a statistic, dims (draw, ...), some draws of all groups at a time."""
     (dim, statistic), (size, rng) = what, draws
-    step = max(1, int(_NUMBERS_AT_ONCE / posterior.width))
+    step = max(1, int(_NUMBERS_AT_ONCE / posterior.values_per_draw))
     parts = []
     for start in range(0, size, step):
-        some = labelled_draws(posterior, kernels, min(step, size - start), rng)
+        some = draw_labelled(posterior, kernels, min(step, size - start), rng)
         for each in [dim] if isinstance(dim, str) else dim:
             if each not in some.dims:
                 todo = "name the column of groups: from_predictions(..., by={'group': site})"
@@ -211,7 +211,7 @@ def _drawn(posterior, kernels, what, draws):
 
 def _observed(posterior, kernel):
     """Return a measure of the sample itself in every group."""
-    return apply(kernel, posterior.seen.transpose(..., *CELLS))
+    return apply(kernel, posterior.observed.transpose(..., *CELLS))
 
 
 def _of_all(values, kernels, dim, statistic):
@@ -325,10 +325,10 @@ def pooled(
     posterior = members_of(evidence, dims[0], **own)
     if not fitted and "model" not in own:
         _check_pooled(posterior, dims[0])
-    missing = [each for each in dims if each not in posterior.frame.dims]
+    missing = [each for each in dims if each not in posterior.template.dims]
     if missing:
         todo = "name the columns of groups: from_predictions(..., by={'group': site})"
-        raise fail("no such dim of groups", missing[0], list(posterior.frame.dims), todo)
+        raise fail("no such dim of groups", missing[0], list(posterior.template.dims), todo)
     return posterior, dims, names
 
 
@@ -340,6 +340,10 @@ def _stands_for_groups(evidence, dim):
 
 def _check_pooled(posterior, dim):
     """Refuse groups that nobody asked to stand by themselves: their worst is bad by chance."""
-    if dim in posterior.frame.dims and not isinstance(posterior, Members) and not posterior.pairs:
+    if (
+        dim in posterior.template.dims
+        and not isinstance(posterior, PerMember)
+        and not posterior.pairs
+    ):
         todo = f'rename it: counts.rename({dim}="group"), or pass model="dirichlet_multinomial"'
         raise fail("members of this dim are not pooled", dim, "a dim group", todo)

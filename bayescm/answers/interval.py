@@ -23,7 +23,7 @@ from bayescm.distributions.batches import LazyDraws, find_at_once, together
 from bayescm.distributions.hdi import remark
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
-from bayescm.posteriors.base import Frame, Posterior
+from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 # What is asked of a posterior; other keywords are the model's own.
@@ -186,7 +186,7 @@ class MeasureDistribution:
     ----------
     distributions : tuple of Distribution
         Of each measure, vectorised over the members of the evidence.
-    template : Frame
+    template : LabelTemplate
         Dims, coords and attributes of the answers; the first dim is ``measure`` where several were
         asked for.
 
@@ -199,7 +199,7 @@ class MeasureDistribution:
     """
 
     distributions: tuple
-    template: Frame
+    template: LabelTemplate
 
     def mean(self) -> xr.DataArray:
         """
@@ -395,7 +395,7 @@ class MeasureDistribution:
             "undefined": float(max(undefined for *_, undefined in intervals)),
         }
         _warn_of_error(attrs["error"], values)
-        return self.template.filled(values, (("bound", ("lower", "upper")),), attrs)
+        return self.template.to_dataarray(values, (("bound", ("lower", "upper")),), attrs)
 
     @property
     def _several(self):
@@ -409,10 +409,10 @@ class MeasureDistribution:
     def _label(self, ask, dim=None, points=()):
         """Return what is asked of each distribution, labelled; perhaps with a last dim more."""
         template = replace(self.template, name=None) if self._several else self.template
-        template = template if dim is None else template.then(dim, points)
+        template = template if dim is None else template.append_dim(dim, points)
         shape = template.shape[self._several :]
         values = [np.broadcast_to(ask(each), shape).astype(float) for each in self.distributions]
-        return template.filled(np.stack(values) if self._several else values[0])
+        return template.to_dataarray(np.stack(values) if self._several else values[0])
 
     def _at(self, function, dim, values):
         """Return a function of the distribution at one value, or at several along a new dim."""
@@ -510,7 +510,7 @@ def distributions_of(
     random_seed: int = 0,
     accuracy: float | None = None,
     **keywords: Any,
-) -> list[tuple[Any, Frame]]:
+) -> list[tuple[Any, LabelTemplate]]:
     """
     Return the distributions of measures, and the dims and coords of their batch.
 
@@ -552,12 +552,14 @@ def distributions_of(
     ValueError, TypeError
         If the evidence, the model, a measure or a keyword of the model is invalid.
     """
-    posterior, of = member_by_member(posterior_of(evidence, model, **keywords), of)
+    posterior, of = select_estimand(posterior_of(evidence, model, **keywords), of)
     asked = {"of": of, "n": n, "draws": draws, "random_seed": random_seed, "accuracy": accuracy}
     return answers_of(posterior, measures, **asked)  # type: ignore[arg-type]
 
 
-def distribution_of(evidence: Any, measure: str | Callable, **keywords: Any) -> tuple[Any, Frame]:
+def distribution_of(
+    evidence: Any, measure: str | Callable, **keywords: Any
+) -> tuple[Any, LabelTemplate]:
     """Return the distribution of one measure and its labels; see `distributions_of`."""
     found = distributions_of(evidence, measure, **keywords)
     if len(found) > 1:
@@ -566,9 +568,9 @@ def distribution_of(evidence: Any, measure: str | Callable, **keywords: Any) -> 
     return found[0]
 
 
-def member_by_member(posterior: Posterior, of: str) -> tuple[Posterior, str]:
+def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
     """Return the members of the dim that an estimand is named after, and what is asked of them."""
-    return (posterior.members(of), "parameter") if of in posterior.uses else (posterior, of)
+    return (posterior.by(of), "parameter") if of in posterior.pooled_dims else (posterior, of)
 
 
 def answers_of(
@@ -580,18 +582,21 @@ def answers_of(
     draws: int | None = None,
     random_seed: int = 0,
     accuracy: float | None = None,
-) -> list[tuple[Any, Frame]]:
+) -> list[tuple[Any, LabelTemplate]]:
     """Return the distributions of measures of a posterior; parameters as for `distributions_of`."""
-    found, of = wanted(posterior, measures, of)
+    found, of = resolve_measures(posterior, measures, of)
     _check_accuracy(accuracy)
     size = check_size(n, of)
     every = known_or_drawn(posterior, found, of=of, n=size, draws=draws, random_seed=random_seed)
     if accuracy is not None:
         every = [each.to(accuracy) for each in every]
-    said = {"of": posterior.says(of)}
-    if doubts := posterior.doubts(of):
+    said = {"of": posterior.estimand_name(of)}
+    if doubts := posterior.caveats(of):
         said |= {"caution": " ".join(doubts)}
-    return [(each, template(posterior, one, said)) for each, one in zip(every, found, strict=True)]
+    return [
+        (each, measure_template(posterior, one, said))
+        for each, one in zip(every, found, strict=True)
+    ]
 
 
 def known_or_drawn(
@@ -618,28 +623,33 @@ def known_or_drawn(
 
 def _drawn(posterior, measures, size, seed, of, n):
     """Return distributions by draws, all measures from the same ones."""
-    large = posterior.held * size > _DRAWS_IN_MEMORY
-    if large and posterior.batch.ndim and posterior.part(np.arange(1)) is not None and n is None:
+    large = posterior.values_per_draw * size > _DRAWS_IN_MEMORY
+    if (
+        large
+        and posterior.batch.ndim
+        and posterior.isel_batch(np.arange(1)) is not None
+        and n is None
+    ):
         return [LazyDraws(posterior, each, size, seed, of) for each in measures]
     check_room(posterior, measures, size)
     rng = np.random.default_rng(check_seed(seed))
-    part = max(1, _DRAWS_IN_MEMORY // posterior.held) if large else size
+    part = max(1, _DRAWS_IN_MEMORY // posterior.values_per_draw) if large else size
     sizes = np.diff([*range(0, size, part), size])
     parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
     arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]
-    return [posterior.drawn(*each) for each in zip(measures, arrays, strict=True)]
+    return [posterior.empirical(*each) for each in zip(measures, arrays, strict=True)]
 
 
 # What is asked: measures, the estimand, labels.
 
 
-def wanted(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list, str]:
+def resolve_measures(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list, str]:
     """Return the measures and the estimand, or raise where the posterior lacks them."""
     if posterior.measured:
-        return _measured(posterior.measured, measures), posterior.check_of(of)
+        return _measured(posterior.measured, measures), posterior.resolve_estimand(of)
     if measures is None:
         raise fail("no measures", ..., "one or more", 'pass e.g. "f1"', TypeError)
-    if posterior.gives == "curve":
+    if posterior.measured_variable == "curve":
         todo = (
             "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores); "
             "if they are chances, pass them through from_probabilities"
@@ -647,9 +657,9 @@ def wanted(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list
         raise fail(
             "these are scores, not counts", type(posterior).__name__, "counts", todo, TypeError
         )
-    if posterior.gives != "cells":
-        return of_variable(measures, posterior.gives), posterior.check_of(of)
-    return kernels(measures, posterior.counts), posterior.check_of(of)
+    if posterior.measured_variable != "cells":
+        return of_variable(measures, posterior.measured_variable), posterior.resolve_estimand(of)
+    return kernels(measures, posterior.counts), posterior.resolve_estimand(of)
 
 
 def _measured(having, measures):
@@ -662,15 +672,17 @@ def _measured(having, measures):
     return [known[name] for name in names]
 
 
-def template(posterior: Posterior, measure: Callable, attrs: dict | None = None) -> Frame:
+def measure_template(
+    posterior: Posterior, measure: Callable, attrs: dict | None = None
+) -> LabelTemplate:
     """Return the dims, coords and name of a measure of the batch."""
-    own = posterior.frame
-    frame = Frame(own.coords, own.dims, own.shape, measure.__name__, attrs or {})
+    own = posterior.template
+    frame = LabelTemplate(own.coords, own.dims, own.shape, measure.__name__, attrs or {})
     labels = posterior.classes_of(measure)
-    return frame if labels is None else frame.then("class", labels)
+    return frame if labels is None else frame.append_dim("class", labels)
 
 
-def common_template(templates: Sequence[Frame], measure: Any) -> Frame:
+def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTemplate:
     """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
     if isinstance(measure, str) or callable(measure):
         return templates[0]
@@ -679,7 +691,7 @@ def common_template(templates: Sequence[Frame], measure: Any) -> Frame:
         todo = "ask for them separately, or for averages over the classes such as f1_macro"
         raise fail("only some of the measures have one value per class", names, "all or none", todo)
     names = [each.name for each in templates]
-    return replace(templates[0], name="interval").under("measure", names)
+    return replace(templates[0], name="interval").prepend_dim("measure", names)
 
 
 # Checks of what is asked, and of the memory that it takes.
@@ -708,7 +720,7 @@ def check_size(n: Any, of: str) -> Any:
 
 def check_room(posterior: Posterior, measures: Sequence[Callable], size: int) -> None:
     """Raise where the draws of the measures would take more memory than the machine has."""
-    numbers = size * sum(math.prod(template(posterior, each).shape) for each in measures)
+    numbers = size * sum(math.prod(measure_template(posterior, each).shape) for each in measures)
     todo = "ask for fewer members or measures at a time, or pass draws=1000"
     check_fits("these draws need", 2 * numbers, todo)  # in parts, and joined
 

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.answers.compare import labelled_draws
+from bayescm.answers.compare import draw_labelled
 from bayescm.answers.gaps import pooled
-from bayescm.answers.interval import check_draws, wanted
+from bayescm.answers.interval import check_draws, resolve_measures
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.measures.labelled import apply
@@ -110,8 +110,8 @@ def worst_slices(
     place = _places(values, kernel.__name__, names)
     number = _check_k(k, bad.size)
     columns = {
-        "examples": _of(posterior.seen.sum(CELLS), values),
-        "observed": _of(apply(kernel, posterior.seen.transpose(..., *CELLS)), values),
+        "examples": _of(posterior.observed.sum(CELLS), values),
+        "observed": _of(apply(kernel, posterior.observed.transpose(..., *CELLS)), values),
         "mean": values.values.mean(0).ravel(),
         "lower": ends[..., 0].ravel(),
         "upper": ends[..., 1].ravel(),
@@ -144,7 +144,7 @@ def _one(posterior, measure):
     if not isinstance(measure, str) and not callable(measure):
         todo = "ask for each by itself"
         raise fail("one measure at a time", measure, "a name or a function", todo, TypeError)
-    (kernel,), _ = wanted(posterior, [measure], "parameter")
+    (kernel,), _ = resolve_measures(posterior, [measure], "parameter")
     return kernel
 
 
@@ -163,7 +163,7 @@ def _drawn(posterior, kernel, dims, asked):
     fits = int(_LARGEST / max(1, posterior.batch.size))
     default = max(_FEWEST, min(posterior.draws_by_default("finite"), fits))
     size = check_draws(given) or default
-    drawn = labelled_draws(posterior, [kernel], size, np.random.default_rng(check_seed(seed)))
+    drawn = draw_labelled(posterior, [kernel], size, np.random.default_rng(check_seed(seed)))
     values = drawn[kernel.__name__].transpose("draw", *dims, ...)
     if np.prod([values.sizes[each] for each in dims]) < 2:
         raise fail("fewer than two slices", dict(values.sizes), "two or more", "name the column")

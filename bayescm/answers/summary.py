@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.dask import in_blocks, is_lazy
-from bayescm.answers.interval import ASKED, answers_of, member_by_member, wanted
+from bayescm.answers.interval import ASKED, answers_of, resolve_measures, select_estimand
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
@@ -99,7 +99,7 @@ def nested_summary(
         return in_blocks(partial(nested_summary, measures=measures, **asked), evidence)
     asked = {name: keywords.pop(name) for name in ASKED if name in keywords}
     of = asked.pop("of", "parameter")
-    posterior, of = member_by_member(posterior_of(evidence, **keywords), of)
+    posterior, of = select_estimand(posterior_of(evidence, **keywords), of)
     return table_of(posterior, measures, prob, kind, inner=inner, of=of, **asked)
 
 
@@ -118,7 +118,7 @@ def table_of(
     find_at_once(scalars, prob, kind, moments=True)
     if inner is not None:
         find_at_once(scalars, inner, kind)
-    kernels, of = wanted(posterior, measures, asked.get("of", "parameter"))
+    kernels, of = resolve_measures(posterior, measures, asked.get("of", "parameter"))
     points = [posterior.point(each, of) for each in kernels]
     parts = [
         _rows(distribution, template, point, prob, kind, inner)
@@ -126,7 +126,7 @@ def table_of(
     ]
     names = dict.fromkeys(name for part in parts for name in part)
     table = Intervals({name: _column(parts, name) for name in names})
-    said = posterior.says(of)
+    said = posterior.estimand_name(of)
     if said != "parameter":
         table.insert(list(table).index("point"), "of", said)
     if doubts := found[0][1].attrs.get("caution"):

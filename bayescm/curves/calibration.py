@@ -109,16 +109,16 @@ def _curve(evidence, *, places, asked, prob, simultaneous):
     """Return the curves of two classes, with their cautions."""
     posterior = calibration(evidence)
     ends, estimate = posterior.band(places, prob, simultaneous=simultaneous)
-    dims = [*posterior.frame.dims, "probability"]
-    shape = [*posterior.frame.shape, len(places)]
-    coords = dict(posterior.frame.coords) | {"probability": places}
+    dims = [*posterior.template.dims, "probability"]
+    shape = [*posterior.template.shape, len(places)]
+    coords = dict(posterior.template.coords) | {"probability": places}
     coords |= {"prob": prob, "band": "simultaneous" if simultaneous else "pointwise"}
     columns = {
         "interval": ([*dims, "bound"], ends.reshape(*shape, 2)),
         "estimate": (dims, estimate.reshape(shape)),
         "method": (dims[:-1], np.array(posterior.methods).reshape(shape[:-1])),
     }
-    said = [*posterior.doubts(), *_exact(posterior), *_assumed(posterior)]
+    said = [*posterior.caveats(), *_exact(posterior), *_assumed(posterior)]
     if asked and np.isnan(ends).any():
         said += _between(posterior)
     attrs = {"caution": " ".join(said)} if said else {}
@@ -241,7 +241,7 @@ def _tested(posterior, delta):
 
 
 def _doubts(posterior):
-    return [*posterior.doubts(), *posterior.steps()]
+    return [*posterior.caveats(), *posterior.steps()]
 
 
 # What recalibration would bring.
@@ -301,7 +301,7 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     drawn = posterior.draw(gains, posterior.draws_by_default("parameter"), rng)
     tables = []
     for score, gain, values in zip(_GAINS, gains, drawn, strict=True):
-        known = posterior.drawn(gain, values)
+        known = posterior.empirical(gain, values)
         now, middle = posterior.point(resolve(score)), known.quantile(0.5)
         ends = np.moveaxis(known.eti(prob), -1, 0)
         columns = {"now": now, "recalibrated": now - middle, "gain": middle}
@@ -315,7 +315,7 @@ def recalibrated(evidence: xr.Dataset, *, prob: float = 0.95, random_seed: int =
     if posterior.names is not None:
         order = found["classifier"].map(posterior.names.index)
         found = found.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
-    if said := posterior.doubts():
+    if said := posterior.caveats():
         found.attrs["caution"] = " ".join(said)
     return found
 

@@ -103,7 +103,7 @@ class LazyDraws(InTurn):
     Attributes
     ----------
     posterior : Posterior
-        Whose members are to be had apart, by ``part(index)``.
+        Whose members are to be had apart, by ``isel_batch(index)``.
     kernel : Kernel
     size : int
         Draws of each matrix.
@@ -158,7 +158,7 @@ def together(distributions: Sequence[LazyDraws], question: Callable) -> list[np.
     answers: list[list[np.ndarray]] = [[] for _ in distributions]
     for number, part in enumerate(_in_parts(first, np.arange(int(np.prod(batch))).reshape(batch))):
         rng = np.random.default_rng(np.random.SeedSequence(first.seed, spawn_key=(number,)))
-        values = first.posterior.part(part).draw(kernels, first.size, rng, of=first.of)
+        values = first.posterior.isel_batch(part).draw(kernels, first.size, rng, of=first.of)
         for answer, draws in zip(answers, values, strict=True):
             answer.append(question(Empirical(draws)))
     joined = [np.concatenate(answer) for answer in answers]

@@ -138,7 +138,7 @@ class Empirical(Distribution):
         effective draws.
     how : str
         How the draws were made.
-    worth : float
+    effective_draws : float
         Independent draws that they are worth at most, for that error.
 
     Examples
@@ -151,7 +151,7 @@ class Empirical(Distribution):
     draws: np.ndarray
     chains: int = 1
     how: str = "draws"  # type: ignore[misc]
-    worth: float = np.inf
+    effective_draws: float = np.inf
 
     @property
     def undefined(self) -> np.ndarray:
@@ -164,7 +164,9 @@ class Empirical(Distribution):
     @classmethod
     def joined(cls, members: Sequence) -> "Empirical | None":
         first = members[0]
-        alike = {(each.draws.shape, each.chains, each.how, each.worth) for each in members}
+        alike = {
+            (each.draws.shape, each.chains, each.how, each.effective_draws) for each in members
+        }
         if len(alike) > 1 or first.shape:
             return None
         return replace(first, draws=np.stack([each.draws for each in members], axis=1))
@@ -271,7 +273,7 @@ class Empirical(Distribution):
 
     def _effective(self, valid):
         if self.chains == 1:
-            return np.minimum(valid, self.worth)
+            return np.minimum(valid, self.effective_draws)
         by_chain = self.draws.reshape(self.chains, -1, *self.draws.shape[1:])
         with np.errstate(invalid="ignore"):  # its quantiles may be infinite
             found = _array_stats().ess(

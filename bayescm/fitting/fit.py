@@ -113,7 +113,7 @@ def fit(
     _check_sizes(known, draws=draws, chains=chains, tune=tune)
     # Models do not validate: the direct sibling judges the keywords for either road.
     posterior = posterior_for.direct_posterior(function, evidence, keywords, direct)
-    if posterior is not None and not posterior.fits:
+    if posterior is not None and not posterior.has_model:
         todo = "ask interval(), compare() or curves of the evidence, which need no tree"
         allowed = "counts of groups, outcomes of one data set, scores of two classes"
         raise fail("no PyMC model of this evidence", dict(known.sizes), allowed, todo)
@@ -176,7 +176,7 @@ def _estimands(model, posterior, evidence):
     else:
         known = {of: name for of, name in posterior.estimands.items() if name in names}
         kept = list(posterior.batch.dims) if known else []
-        told = {"uses": list(posterior.uses), "pairs": list(posterior.pairs)}
+        told = {"uses": list(posterior.pooled_dims), "pairs": list(posterior.pairs)}
     told |= {"estimands": known, "batch": kept}
     return {name: json.dumps(each) for name, each in told.items()} if known else {}
 
@@ -187,7 +187,7 @@ def _marginal(posterior, model):
         return {}  # a likelihood raised to a power is not the probability of anything
     try:
         with np.errstate(invalid="ignore"):  # an improper prior
-            found = np.asarray(posterior.log_marginal(), float)
+            found = np.asarray(posterior.log_marginal_likelihood(), float)
     except NotImplementedError:
         return {}
     if not np.isfinite(found).all():

@@ -32,7 +32,7 @@ class Fitted(Posterior):
         tree = told(tree)
         self.tree, self.variable = tree, variable
         self.estimands = {"parameter": variable} if variable else variables_of(tree)
-        self.uses = () if variable else tuple(listed(tree, "uses"))
+        self.pooled_dims = () if variable else tuple(listed(tree, "uses"))
         self.pairs = tuple(listed(tree, "pairs"))
         cells = cells_of(tree, "posterior", self.estimands["parameter"])
         over = [] if variable else extra_dims(tree, cells)
@@ -84,7 +84,7 @@ class Fitted(Posterior):
         return array.reshape(self.size, *array.shape[2:])
 
     @property
-    def seen(self) -> xr.DataArray:
+    def observed(self) -> xr.DataArray:
         """The counts that the tree holds, NaN where there are none."""
         held = "constant_data" in self.tree.children
         data = self.tree["constant_data"].to_dataset() if held else xr.Dataset()
@@ -93,12 +93,12 @@ class Fitted(Posterior):
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
-        bare = self.frame.filled()
-        over = [dim for dim in self.seen.dims if dim not in bare.dims]
-        total = self.seen.sum(over, skipna=False)
+        bare = self.template.to_dataarray()
+        over = [dim for dim in self.observed.dims if dim not in bare.dims]
+        total = self.observed.sum(over, skipna=False)
         return bare.copy(data=total.broadcast_like(bare).transpose(*bare.dims).values)
 
-    def members(self, dim: str) -> "Posterior":
+    def by(self, dim: str) -> "Posterior":
         """Return the posterior of every member of a dim that is used up, such as each group."""
         name = f"theta_{dim}"
         return Fitted(self.tree, name) if name in self.tree["posterior"].data_vars else self

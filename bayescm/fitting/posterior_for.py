@@ -167,12 +167,12 @@ def members_of(
     """Return the partially pooled posterior of every member of a dim, such as each group."""
     evidence = told(evidence, positive)
     if isinstance(evidence, xr.DataTree):
-        return posterior_of(evidence, model, **keywords).members(dim)
+        return posterior_of(evidence, model, **keywords).by(dim)
     if dim not in _sizes(evidence):
         todo = "name the column of groups: from_predictions(..., by={'group': site})"
         raise fail("no such dim", dim, [*_sizes(evidence)] or "a dim of groups", todo)
     model = _pooling(evidence, dim) if model is None else model
-    return posterior_of(evidence, model, **keywords).members(dim)
+    return posterior_of(evidence, model, **keywords).by(dim)
 
 
 def _pooling(evidence, dim):

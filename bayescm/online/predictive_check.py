@@ -15,7 +15,7 @@ from bayescm.measures.labelled import apply, one_kernel
 from bayescm.online.series import accumulate, step_axis
 from bayescm.online.settings import prior_cells
 from bayescm.online.updating import posterior_of
-from bayescm.posteriors.base import labelled
+from bayescm.posteriors.base import as_labelled_counts
 from bayescm.validate import fail
 
 _DRAWS = 10_000
@@ -164,7 +164,7 @@ def _known(kernel, weights):
 @cache
 def _labels(size):
     """Return counts for the sake of their labels: sums of counts are not validated anew."""
-    return labelled(np.zeros((1, size, size)))
+    return as_labelled_counts(np.zeros((1, size, size)))
 
 
 def _drawn_tails(kernel, cells, weights, draws, rng):

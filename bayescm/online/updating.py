@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.interval import check_size, known_or_drawn, wanted
+from bayescm.answers.interval import check_size, known_or_drawn, resolve_measures
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, as_counts, by_labels, in_order, positive
 from bayescm.online.settings import check_forgetting, prior_cells
@@ -167,7 +167,7 @@ def intervals(
     prob, kind = check_prob(prob), check_kind(kind)
     counts = state["counts"]
     posterior = posterior_of(counts, _broadcast(state["concentration"], counts))
-    found, of = wanted(posterior, measures, of)
+    found, of = resolve_measures(posterior, measures, of)
     known, answers = {"of": of, "n": check_size(n, of), "random_seed": random_seed}, {}
     for measure, distribution in zip(found, known_or_drawn(posterior, found, **known), strict=True):
         if accuracy is not None:

@@ -36,7 +36,7 @@ from bayescm.classical.max_z import max_abs_z
 from bayescm.evidence.outcomes import pour
 from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import SOURCES, find_file
-from bayescm.posteriors.base import labelled
+from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.groups.joint_table import own_priors
 from bayescm.posteriors.paired_outcomes import PairedOutcomes
 from bayescm.simulation import Repeated, Replications
@@ -208,7 +208,9 @@ def _intervals(evaluation: MultinomialSamples, counts, parameters, rng) -> dict[
     middle = estimate[parameters]
     ends = {name: np.stack([middle - half, middle + half], axis=1) for name, half in halves.items()}
     prior = own_priors(None, len(evaluation.predicted), 2)
-    matrices = labelled(pour(counts, evaluation.actual, evaluation.predicted, 2), "classifier")
+    matrices = as_labelled_counts(
+        pour(counts, evaluation.actual, evaluation.predicted, 2), "classifier"
+    )
     posterior = PairedOutcomes(matrices, counts, evaluation.actual, evaluation.predicted, prior)
     draws = evaluation.evaluate(posterior.cells("parameter", DRAWS, rng)).reshape(DRAWS, -1)
     return ends | {"posterior": envelope(draws[:, parameters], 0.95)[0]}

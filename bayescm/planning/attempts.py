@@ -96,7 +96,7 @@ def plan_attempts(
     if len(posterior.right) > 1:
         todo = "select one: evidence.sel(classifier=...)"
         raise fail("a plan is of one system", posterior.names, "one", todo)
-    (kernel,) = of_variable(measure, posterior.gives)
+    (kernel,) = of_variable(measure, posterior.measured_variable)
     rng = np.random.default_rng(check_seed(random_seed))
     mixture = posterior.mixture([kernel])
     default_items = [posterior.right.shape[1] * factor for factor in (1, 2, 4)]
@@ -107,14 +107,14 @@ def plan_attempts(
             for shares in posterior.shares(mixture, "parameter", replications, rng):
                 simulated = _simulate(posterior, mixture, shares[0], n_items, n_attempts, rng)
                 (draws,) = simulated.draw([kernel], _DRAWS, rng, of=of)
-                distribution = simulated.drawn(kernel, draws.reshape(len(draws), -1))
+                distribution = simulated.empirical(kernel, draws.reshape(len(draws), -1))
                 bounds, _ = distribution.checked(prob, kind)
                 widths.append(np.diff(bounds).item())
             row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
             row |= {"answers": n_items * n_attempts, "width": float(np.mean(widths))}
             rows.append(row | {"width_se": float(np.std(widths, ddof=1) / replications**0.5)})
     table = pd.DataFrame(rows)
-    if doubts := posterior.doubts(of):
+    if doubts := posterior.caveats(of):
         table.attrs["caution"] = " ".join(doubts)
     return table
 

@@ -317,8 +317,8 @@ def labels_worth(
     draws, draws_alone = (one.draw(kernels, _WORTH_DRAWS, rng) for one in (posterior, labels_alone))
     tables = []
     for kernel, with_judge, without_judge in zip(kernels, draws, draws_alone, strict=True):
-        classes, frame = posterior.classes_of(kernel), posterior.frame
-        template = (frame if classes is None else frame.then("class", classes)).filled()
+        classes, frame = posterior.classes_of(kernel), posterior.template
+        template = (frame if classes is None else frame.append_dim("class", classes)).to_dataarray()
         shape = (*frame.shape, *(1,) * (template.ndim - frame.ndim))
         size, pseudo_counts = n.reshape(shape), prior.reshape(shape)
         # The variance goes with one over the examples, pseudo-counts included.

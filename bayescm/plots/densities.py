@@ -86,7 +86,7 @@ def plot_posterior(
     check_prob(prob), check_kind(kind)
     resolved = [resolve(name) for name in several(measures)]
     answers = distributions_of(evidence, several(measures), **keywords)
-    panels = _panels([template.filled() for _, template in answers])
+    panels = _panels([template.to_dataarray() for _, template in answers])
     for distribution, template in answers:
         _check_defined(distribution, template.name)
         _check_rope(_of_measure(rope, template.name))

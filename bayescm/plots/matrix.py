@@ -11,7 +11,7 @@ from bayescm.answers.interval import (
     check_draws,
     check_room,
     check_size,
-    member_by_member,
+    select_estimand,
 )
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
@@ -244,15 +244,15 @@ def _of_model(
     Each share is a measure of the cells, so that the diagonal of the rows is the recall that
     `bayescm.interval` gives by the same model.
     """
-    posterior, of = member_by_member(posterior_of(evidence, model, **keywords), of)
-    if posterior.frame.dims:
-        dim = posterior.frame.dims[0]
+    posterior, of = select_estimand(posterior_of(evidence, model, **keywords), of)
+    if posterior.template.dims:
+        dim = posterior.template.dims[0]
         todo = f"select one of {dim}, or sum over it"
         raise fail("more than one matrix", dict(posterior.batch.sizes), "one matrix", todo)
     columns = [resolve(_share_of(i, _AXES[per])) for i in range(evidence.sizes["predicted"])]
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     check_room(posterior, columns, size)
-    rng, of = np.random.default_rng(check_seed(random_seed)), posterior.check_of(of)
+    rng, of = np.random.default_rng(check_seed(random_seed)), posterior.resolve_estimand(of)
     shares = posterior.draw(columns, size, rng, of=of, n=check_size(n, of))
     distribution, counts = Empirical(np.stack(shares, axis=-1)), in_order(as_counts(evidence))
     summed = counts.sum([dim for dim in counts.dims if dim not in CELLS])

@@ -26,7 +26,7 @@ from bayescm.distributions.beta import Beta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.measures.labelled import average_draws
-from bayescm.posteriors.base import Posterior, labelled, prior_of
+from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
 from bayescm.validate import check_choice, fail
 
@@ -50,7 +50,7 @@ class AveragedFolds(Posterior):
         The reading of the average.
     """
 
-    uses = FOLDS
+    pooled_dims = FOLDS
     estimands = {"parameter": "theta_fold"}  # noqa: RUF012
     counts: xr.DataArray
     folds: DirichletMultinomial
@@ -87,7 +87,7 @@ class AveragedFolds(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the mean over the folds, of those in which the measure is defined."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         return self.mean_of_members(measure)
 
     def draw_parameter(
@@ -108,9 +108,9 @@ class AveragedFolds(Posterior):
         own = {"theta_cell": variables["theta_fold_cell"]}
         return self.folds.log_density(own).sum(axis=-1)
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each cross-validation."""
-        return self.folds.log_marginal().sum(axis=-1)
+        return self.folds.log_marginal_likelihood().sum(axis=-1)
 
 
 def averaged_folds(
@@ -161,7 +161,7 @@ def averaged_folds(
     >>> averaged_folds(cells, concentration=1).distribution(resolve("recall")).eti(0.95).round(3)
     array([0.381, 0.772])
     """
-    table = labelled(counts, "fold")
+    table = as_labelled_counts(counts, "fold")
     rho = _overlap(design(table)) if rho is None else rho
     number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
     if not number or not 0 <= rho < 1:

@@ -47,7 +47,7 @@ type Ends = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class LabelTemplate:
     """
     The dims and coords of an answer, before there are numbers.
 
@@ -81,12 +81,12 @@ class Frame:
         """The number of members along each dim."""
         return dict(zip(self.dims, self.shape, strict=True))
 
-    def then(self, dim: str, labels: Any) -> "Frame":
+    def append_dim(self, dim: str, labels: Any) -> "LabelTemplate":
         """Return the frame with a dim more at the end."""
         labels = np.asarray(labels)
         return self._with(dim, labels, (*self.dims, dim), (*self.shape, len(labels)))
 
-    def under(self, dim: str, labels: Any) -> "Frame":
+    def prepend_dim(self, dim: str, labels: Any) -> "LabelTemplate":
         """Return the frame with a dim more in front."""
         labels = np.asarray(labels)
         return self._with(dim, labels, (dim, *self.dims), (len(labels), *self.shape))
@@ -95,7 +95,7 @@ class Frame:
         coords = {**self.coords, dim: xr.Variable(dim, labels)}
         return replace(self, coords=coords, dims=dims, shape=shape)
 
-    def filled(
+    def to_dataarray(
         self, values: Any = np.nan, ends: Ends = (), attrs: dict | None = None
     ) -> xr.DataArray:
         """
@@ -159,12 +159,10 @@ class Posterior:
 
     Attributes
     ----------
-    takes : str
-        The kind of evidence: ``"counts"``, ``"outcomes"``, ``"scores"``.
     measured : tuple of Measure, of which evidence without counts holds values to be compared
-    gives : str
+    measured_variable : str
         The variable that its measures are functions of (their ``takes``): the cells.
-    uses : tuple of str
+    pooled_dims : tuple of str
         The dims of the evidence that it uses up: one posterior for all of their members.
     pairs : tuple of str
         The dims whose members belong together, being tested on the same examples.
@@ -172,30 +170,31 @@ class Posterior:
         The values of ``of`` that it answers, and the variable (..., C, C) that each is read off.
         Further axes of the variable, between the batch and the cells, are averaged over; the next
         test set (``"predictive"``) is of one of their members.
-    fits : bool
+    has_model : bool
         Whether there is a PyMC model of the same evidence, so that `fit` makes a tree of it.
     cell_prior : bool
         Whether ``concentration`` is pseudo-counts of the cells.
     knows_groups : bool
         Whether it allows for examples that come in groups, by the coord ``design_effect``.
-    how, worth : str, float
-        How its draws are made, in words; as many independent draws they are worth at most.
+    how : str
+        How its draws are made, in words.
+    effective_draws : float
+        How many independent draws they are worth at most.
     sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
     counts : DataArray, dims (..., actual, predicted)
         The evidence, canonical; of outcomes, the matrix of every classifier.
     """
 
-    takes: str = "counts"
-    gives: str = "cells"
+    measured_variable: str = "cells"
     measured: tuple = ()
-    uses: tuple[str, ...] = ()
+    pooled_dims: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     estimands: Mapping[str, str] = {"parameter": "theta", "predictive": "theta"}
-    fits: bool = True
+    has_model: bool = True
     cell_prior: bool = True
     knows_groups: bool = False
     how: str = "draws"
-    worth: float = np.inf
+    effective_draws: float = np.inf
     sampling_method: str = "conjugate"
     counts: xr.DataArray
 
@@ -204,39 +203,39 @@ class Posterior:
         raise NotImplementedError
 
     @cached_property
-    def frame(self) -> Frame:
+    def template(self) -> LabelTemplate:
         """The dims and coords that remain of the evidence."""
-        gone = (*self.uses, *CELLS)
+        gone = (*self.pooled_dims, *CELLS)
         sizes = {dim: size for dim, size in self.counts.sizes.items() if dim not in gone}
         held = self.counts.coords.variables
         coords = {name: each for name, each in held.items() if sizes.keys() >= set(each.dims)}
-        return Frame(coords, tuple(sizes), tuple(sizes.values()))
+        return LabelTemplate(coords, tuple(sizes), tuple(sizes.values()))
 
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
-        gone = (*self.uses, *CELLS)
+        gone = (*self.pooled_dims, *CELLS)
         axes = tuple(place for place, dim in enumerate(self.counts.dims) if dim in gone)
-        return self.frame.filled(self.counts.values.sum(axis=axes))
+        return self.template.to_dataarray(self.counts.values.sum(axis=axes))
 
     @property
-    def seen(self) -> xr.DataArray:
+    def observed(self) -> xr.DataArray:
         """The counts that the evidence holds."""
         return self.counts
 
     @cached_property
     def pooled(self) -> np.ndarray:
         """The counts of every member of the batch, (..., C, C)."""
-        axes = [place for place, dim in enumerate(self.counts.dims) if dim in self.uses]
+        axes = [place for place, dim in enumerate(self.counts.dims) if dim in self.pooled_dims]
         return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Return what the evidence makes doubtful of an estimand, in whole sentences."""
         return []
 
-    def check_of(self, of: str) -> str:
+    def resolve_estimand(self, of: str) -> str:
         """Return the estimand, or raise where the posterior has none of this name."""
-        name = "finite" if of == "fitted" and "fold" in self.uses else of
+        name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
         if name not in self.estimands:
             raise fail(
                 f"{type(self).__name__} has no such estimand",
@@ -246,9 +245,9 @@ class Posterior:
             )
         return name
 
-    def says(self, of: str) -> str:
+    def estimand_name(self, of: str) -> str:
         """Return what an estimand is called: ``"parameter"`` by its own name where it has one."""
-        of = self.check_of(of)
+        of = self.resolve_estimand(of)
         own = self.estimands[of]
         names = [each for each, variable in self.estimands.items() if variable == own]
         named = [each for each in names if each not in ("parameter", "predictive")]
@@ -257,12 +256,14 @@ class Posterior:
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the same estimand, (..., [C])."""
         return (
-            self.mean_of_members(measure) if self.check_of(of) == "finite" else measure(self.pooled)
+            self.mean_of_members(measure)
+            if self.resolve_estimand(of) == "finite"
+            else measure(self.pooled)
         )
 
     def mean_of_members(self, measure: Callable) -> np.ndarray:
         """Return the mean over what the posterior uses up of each member's own measure."""
-        used = [dim for dim in self.uses if dim in self.counts.dims]
+        used = [dim for dim in self.pooled_dims if dim in self.counts.dims]
         apart = self.counts.transpose(*used, *self.batch.dims, *CELLS).values
         values = measure(apart)
         values = values.reshape(-1, *values.shape[len(used) :])
@@ -272,9 +273,9 @@ class Posterior:
         """Return the distribution of a measure, shape (..., [C]), or None where it is drawn."""
         return None
 
-    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws (size, ..., [C]) of a measure."""
-        return Empirical(draws, how=self.how, worth=self.worth)
+        return Empirical(draws, how=self.how, effective_draws=self.effective_draws)
 
     def difference(self, measure: Callable, first: Mapping, second: Mapping, *, of: str) -> Any:
         """
@@ -353,30 +354,26 @@ class Posterior:
             return FINITE_DRAWS
         if not joint:
             return DRAWS
-        return PAIRED_DRAWS if self.width <= _SMALL else LARGE_DRAWS
+        cells = self.template.size * self.counts.shape[-1] ** 2
+        return PAIRED_DRAWS if cells <= _SMALL else LARGE_DRAWS
 
     @property
-    def width(self) -> int:
-        """The numbers of one draw of the whole batch."""
-        return self.batch.size * self.counts.shape[-1] ** 2
-
-    @property
-    def held(self) -> int:
-        """The numbers held for one draw, with those of the dims that are used up."""
+    def values_per_draw(self) -> int:
+        """The numbers in memory for one draw, those of the pooled dims among them."""
         return self.counts.size
 
     def classes_of(self, measure: Callable) -> np.ndarray | None:
         """Return the labels of the classes that a measure has a value for each of, or None."""
         return classes(self.counts) if by_class(measure, self.counts.shape[-1]) else None
 
-    def part(self, index: np.ndarray) -> "Posterior | None":
+    def isel_batch(self, index: np.ndarray) -> "Posterior | None":
         """Return some members of the flat batch, or None where they are not to be had apart."""
         return None
 
-    def members(self, dim: str) -> "Posterior":
+    def by(self, dim: str) -> "Posterior":
         """Return the posterior of every member of a dim that is used up, such as each group."""
-        if dim in self.uses:
-            return Members(self, dim)
+        if dim in self.pooled_dims:
+            return PerMember(self, dim)
         return self
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -393,17 +390,17 @@ class Posterior:
         """
         return None
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each member of the batch."""
         raise NotImplementedError(f"{type(self).__name__} has no marginal likelihood")
 
 
-class Members(Posterior):
+class PerMember(Posterior):
     """Every member of a dim that a posterior uses up: of groups, each one's own matrix."""
 
     def __init__(self, whole: Posterior, dim: str):
         self.whole, self.dim, self.counts = whole, dim, whole.counts
-        self.uses = tuple(each for each in whole.uses if each != dim)
+        self.pooled_dims = tuple(each for each in whole.pooled_dims if each != dim)
         self.pairs, self.how = whole.pairs, whole.how
         self.estimands = {"parameter": f"theta_{dim}"}
 
@@ -426,7 +423,7 @@ class Members(Posterior):
 # The arguments of the functions that make one: counts, prior and known shares in the same order.
 
 
-def labelled(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:
+def as_labelled_counts(evidence: Any, *own: str, abstention: bool = False) -> xr.DataArray:
     """
     Return canonical counts; a bare array (..., C, C) gets labels, and dims as a model expects them.
 

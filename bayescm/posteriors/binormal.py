@@ -42,8 +42,7 @@ class Binormal(Posterior):
         The prevalence where it is known.
     """
 
-    takes = "scores"
-    gives = "curve"
+    measured_variable = "curve"
     cell_prior = False
     estimands = {"parameter": "curve"}  # noqa: RUF012
     centre: np.ndarray
@@ -100,7 +99,7 @@ class Binormal(Posterior):
         beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
         return np.asarray((gamma + normal).sum() + beta - betaln(share, rest))
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log density of the scores and of the number of positives."""
         weight, shape, rate = self.prior
         scores = gammaln(self.shape) - gammaln(shape) + shape * np.log(rate)

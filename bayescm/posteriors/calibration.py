@@ -346,7 +346,7 @@ class Calibration(OfForecasts):
             row, self.outcome, self.weight = grouped(self.probability[0], self.outcome, self.weight)
             self.probability = row[None]
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where a class has few examples, or forecasts have no log odds or no mistake."""
         few, said = self._totals.min(), []
         if few < _FEW:
@@ -556,12 +556,12 @@ class Calibration(OfForecasts):
             "the smooth one draws too soft: its distance from the diagonal is larger."
         ]
 
-    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws; warn where a measure of the curve misses a step."""
         if isinstance(getattr(measure, "form", None), Curved):
             for said in self.steps():
                 warnings.warn(f"{measure.__name__}: {said}", stacklevel=2)
-        return super().drawn(measure, draws)
+        return super().empirical(measure, draws)
 
     def _method(self, place):
         probability, _, total = self.tally(place)

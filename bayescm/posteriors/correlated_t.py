@@ -30,7 +30,7 @@ class CorrelatedT(Posterior):
     on multiple data sets. Machine Learning 100, 285-304. doi:10.1007/s10994-015-5486-z
     """
 
-    uses = FOLDS
+    pooled_dims = FOLDS
     estimands = {"parameter": "mean over folds"}  # noqa: RUF012
     how = "correlated t"
 

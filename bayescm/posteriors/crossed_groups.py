@@ -15,8 +15,8 @@ from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import (
     FINITE_DRAWS,
     Posterior,
+    as_labelled_counts,
     class_shares,
-    labelled,
     prior_of,
     shares_of,
 )
@@ -303,10 +303,10 @@ class CrossedGroups(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How the draws are made, and how many independent ones they are worth at most."""
-        return f"draws by importance sampling ({self.worth:,.0f} effective)"
+        return f"draws by importance sampling ({self.effective_draws:,.0f} effective)"
 
     @property
-    def worth(self) -> float:  # type: ignore[override]
+    def effective_draws(self) -> float:  # type: ignore[override]
         """The number of independent draws that the parameters are worth."""
         return min(each.points.effective for each in self.blocks)
 
@@ -316,7 +316,7 @@ class CrossedGroups(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure at the mean of the posterior of the cells, (..., [C])."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         return measure(self._mean)
 
     @cached_property
@@ -462,7 +462,7 @@ def crossed_groups(
     if is_outcomes(counts):
         todo = "take one: from_predictions(actual, predicted, by={'sex': sex, 'age': age})"
         raise fail("crossed groups are of one classifier", "outcomes", "counts", todo)
-    table = labelled(counts)
+    table = as_labelled_counts(counts)
     _check_dims(table)
     weight = prior_of(concentration, counts, table.dims[:-2])
     shape = table.shape[-2:]

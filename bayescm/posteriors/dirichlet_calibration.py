@@ -268,7 +268,7 @@ class DirichletCalibration(OfForecasts):
         self._totals = np.bincount(self.code, self.weight, len(self.labels))
         self._each = class_weights(evidence, self.weight, self.code, len(self.labels))
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where a class has few examples, or forecasts have no log odds."""
         few, exact = self._totals.argmin(), said_of_exact(self.evidence["score"].values)
         if self._totals[few] >= _FEW:

@@ -25,7 +25,7 @@ from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.integrals.averages import Guarded
 from bayescm.evidence.counts import abstains
 from bayescm.measures.measure import one_vs_rest
-from bayescm.posteriors.base import DRAWS, Posterior, labelled, prior_of
+from bayescm.posteriors.base import DRAWS, Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.predictive import enumerated
 
 _COARSE = 1e-3  # the accuracy that may be asked for
@@ -47,10 +47,10 @@ class DirichletMultinomial(Posterior):
     counts: xr.DataArray
     weights: np.ndarray
 
-    def part(self, index: np.ndarray) -> Posterior:
+    def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some matrices of the flat batch."""
         size = self.weights.shape[-2:]
-        counts = labelled(self.pooled.reshape(-1, *size)[index])
+        counts = as_labelled_counts(self.pooled.reshape(-1, *size)[index])
         if abstains(self.counts):
             counts = counts.assign_coords(abstain=size[-1] - 1)
         return DirichletMultinomial(counts, self.weights.reshape(-1, *size)[index])
@@ -78,7 +78,7 @@ class DirichletMultinomial(Posterior):
         fast = lookup.by_moments(measure, weights)
         if fast is None:
             return None
-        found = Guarded(fast, lambda k: LazyDraws(self.part(k), asked, DRAWS, 0), _TAIL)
+        found = Guarded(fast, lambda k: LazyDraws(self.isel_batch(k), asked, DRAWS, 0), _TAIL)
         return found if found.to(_COARSE).good.any() else None
 
     def check_proper(self) -> None:
@@ -102,7 +102,7 @@ class DirichletMultinomial(Posterior):
         """Return the log posterior density at theta_cell (..., cells)."""
         return dirichlet.logpdf(np.asarray(variables["theta_cell"]), self.parameters)
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each matrix."""
         return dirichlet.log_marginal(possible(self.pooled, self.counts), self.parameters)
 
@@ -154,7 +154,7 @@ def dirichlet_multinomial(
     >>> posterior.distribution(resolve("f1")).eti(0.95).round(4)
     array([0.641 , 0.7884])
     """
-    cells = labelled(counts, abstention=True)
+    cells = as_labelled_counts(counts, abstention=True)
     prior = prior_of(concentration, counts)
     weights = dirichlet.pseudo_counts(cells.values, prior, abstains=abstains(cells))
     return DirichletMultinomial(cells, weights)

@@ -21,7 +21,7 @@ from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.lookup import distribution_of_rates
 from bayescm.evidence.folds import check_series
 from bayescm.inference.random_walk import Lattice, Walk, joined
-from bayescm.posteriors.base import LARGE_DRAWS, Posterior, labelled, prior_of
+from bayescm.posteriors.base import LARGE_DRAWS, Posterior, as_labelled_counts, prior_of
 from bayescm.validate import fail
 
 DRIFT = 0.2  # as in the model, where it is explained
@@ -115,7 +115,7 @@ class Drifting(Posterior):
             return table(list(np.moveaxis(special.expit(self._paths(size, rng)[1]), -1, 0)))
         return table([self._rate(rate).draw(size, rng) for rate in range(3)])
 
-    def members(self, dim: str) -> Posterior:
+    def by(self, dim: str) -> Posterior:
         """Return the posterior in which the steps, or the members of another dim, are compared."""
         if dim != self.counts.dims[-3]:
             return self
@@ -128,10 +128,10 @@ class Drifting(Posterior):
         """Return how many draws are made where nothing else is asked for; paths are slow."""
         return LARGE_DRAWS if self.joint else super().draws_by_default(of, joint=joint)
 
-    def part(self, index: np.ndarray) -> Posterior:
+    def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some steps, each by itself."""
         flat = self.pooled.reshape(-1, 2, 2)[index]
-        return Steps(labelled(flat), [self._rate(rate).take(index) for rate in range(3)])
+        return Steps(as_labelled_counts(flat), [self._rate(rate).take(index) for rate in range(3)])
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model, of one series, smoothed."""
@@ -159,7 +159,7 @@ class Drifting(Posterior):
         start, drift, moves = (np.asarray(variables[name]) for name in ("start", "drift", "moves"))
         walk = np.concatenate([np.zeros((1, 3)), np.cumsum(drift * moves, axis=0)])
         levels = special.logit(start) + walk
-        total = -self.log_marginal() - (moves**2 / 2 + np.log(2 * np.pi) / 2).sum()
+        total = -self.log_marginal_likelihood() - (moves**2 / 2 + np.log(2 * np.pi) / 2).sum()
         total += (np.log(2 / np.pi) / 2 - np.log(self.scale) - (drift / self.scale) ** 2 / 2).sum()
         for rate, (hits, misses) in enumerate(_split(self._cells)):
             a, b = _split(self.prior)[rate]
@@ -170,7 +170,7 @@ class Drifting(Posterior):
             total -= (special.betaln(hits + 1, misses + 1) + np.log1p(hits + misses)).sum()
         return np.asarray(total)
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log probability of each series of tables."""
         logs = [walk.log_marginal() for walk in self._walks.flat]
         return np.reshape(logs, self._walks.shape).sum(axis=-1)
@@ -250,7 +250,7 @@ def drifting(
     >>> posterior.distribution(resolve("recall")).mean().round(3)
     array([0.751, 0.726, 0.72 ])
     """
-    series = labelled(counts, "step")
+    series = as_labelled_counts(counts, "step")
     check_series(series)
     given = prior_of(concentration, counts, series.dims[:-2])
     given = default_concentration(2) if given is None else given

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.evidence.counts import with_shares
-from bayescm.posteriors.base import Posterior, labelled, prior_of, shares_of
+from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of, shares_of
 from bayescm.posteriors.predictive import enumerated
 from bayescm.validate import fail
 
@@ -42,12 +42,12 @@ class FixedTotals(Posterior):
     shares: Any
     prior: tuple[float, float] | None
 
-    def part(self, index: np.ndarray) -> Posterior:
+    def isel_batch(self, index: np.ndarray) -> Posterior:
         """Return some matrices of the flat batch."""
         size = self.weights.shape[-2:]
         cells, weights = (each.reshape(-1, *size)[index] for each in (self.pooled, self.weights))
         shares = None if self.shares is None else self.shares.reshape(-1, size[0])[index]
-        return FixedTotals(labelled(cells), weights, shares, self.prior)
+        return FixedTotals(as_labelled_counts(cells), weights, shares, self.prior)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure of the observed rates at the prevalence, or at its prior mean."""
@@ -99,7 +99,7 @@ class FixedTotals(Posterior):
         """Return the log posterior density of the rows at rates (..., C, C)."""
         return dirichlet.logpdf(np.asarray(variables["rates"]), self.weights).sum(axis=-1)
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each matrix, given its class totals."""
         return dirichlet.log_marginal(self.pooled, self.weights).sum(axis=-1)
 
@@ -142,7 +142,7 @@ def fixed_totals(
     >>> posterior.distribution(resolve("recall")).mean().round(4).item()
     0.8922
     """
-    table = labelled(counts)
+    table = as_labelled_counts(counts)
     labels = table.indexes["actual"].tolist()
     weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts))
     prevalence = shares_of(prevalence, counts, table)

@@ -56,7 +56,7 @@ class FoldForecasts(OfForecasts):
         plain = self.evidence.drop_vars("fold")
         return [door(plain.isel(example=fold == each)) for each in self.folds]
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where a fold has so few examples of a class that its slope says little."""
         truth, fold = self.evidence["actual"].values, self.evidence["fold"].values
         given = self.evidence["weight"].values if "weight" in self.evidence else np.ones(len(fold))
@@ -85,7 +85,7 @@ class FoldForecasts(OfForecasts):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the mean over the folds."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         return self.values(measure).mean(axis=0)
 
     def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
@@ -118,6 +118,6 @@ class FoldForecasts(OfForecasts):
             found.append(drawn.reshape(size, *values.shape[1:]))
         return found
 
-    def drawn(self, measure: Callable, draws: np.ndarray) -> Any:
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Any:
         """Return the distribution of draws."""
-        return super(OfForecasts, self).drawn(measure, draws)
+        return super(OfForecasts, self).empirical(measure, draws)

@@ -22,7 +22,7 @@ import xarray as xr
 
 from bayescm.distributions.discrete import Empirical
 from bayescm.measures.measure import Curved
-from bayescm.posteriors.base import Frame, Posterior
+from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
 _SOME = 500  # draws that tell whether the sample's value is one
@@ -42,8 +42,7 @@ class OfForecasts(Posterior):
     population is.
     """
 
-    takes = "scores"
-    gives = "probabilities"
+    measured_variable = "probabilities"
     pairs: tuple[str, ...] = ("classifier",)
     cell_prior = False
     estimands = {"parameter": "curve"}  # noqa: RUF012
@@ -73,30 +72,28 @@ class OfForecasts(Posterior):
         return score["classifier"].values.tolist() if "classifier" in score.dims else None
 
     @property
-    def seen(self):
+    def observed(self):
         """The scores."""
         return self.evidence["score"]
 
     @cached_property
-    def frame(self):
+    def template(self):
         """The classifiers."""
         known = self.evidence.coords.variables
-        frame = Frame({key: known[key] for key in ("positive",) if key in known})
-        return frame if self.names is None else frame.then("classifier", self.names)
+        frame = LabelTemplate({key: known[key] for key in ("positive",) if key in known})
+        return frame if self.names is None else frame.append_dim("classifier", self.names)
 
     @property
     def batch(self):
         """The number of examples, for every classifier."""
-        return self.frame.filled(np.full(self.frame.shape, self.weight.sum()))
+        return self.template.to_dataarray(np.full(self.template.shape, self.weight.sum()))
 
     @property
-    def width(self):
+    def values_per_draw(self):
         """The numbers of one draw."""
         return self.probability.size
 
-    held = width
-
-    def members(self, dim: str) -> Posterior:
+    def by(self, dim: str) -> Posterior:
         """Return itself; warn where two classifiers differ in few examples only."""
         rows = dict(zip(self.names or [None], self.probability, strict=True))
         size = self.weight.sum()
@@ -114,7 +111,7 @@ class OfForecasts(Posterior):
                     "difference of scores by, and its interval may be too short.",
                     stacklevel=2,
                 )
-        return super().members(dim)
+        return super().by(dim)
 
     def classes_of(self, measure):
         """Return None: the measures are of two classes."""
@@ -122,7 +119,7 @@ class OfForecasts(Posterior):
 
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""
-        return int(np.clip(_LARGEST / self.width, 500, self.most))
+        return int(np.clip(_LARGEST / self.values_per_draw, 500, self.most))
 
     def draw(
         self,
@@ -134,7 +131,7 @@ class OfForecasts(Posterior):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, [K], [C])."""
-        step = max(1, int(_AT_ONCE / self.width))
+        step = max(1, int(_AT_ONCE / self.values_per_draw))
         sizes = np.diff([*range(0, size, step), size])
         parts = []
         for each in sizes:
@@ -153,7 +150,7 @@ class OfForecasts(Posterior):
         labels = self.classes_of(measure)
         further = () if labels is None else (len(labels),)
         values = np.broadcast_to(measure(population), (size, len(self.probability), *further))
-        return values.reshape(size, *self.frame.shape, *further)
+        return values.reshape(size, *self.template.shape, *further)
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """
@@ -162,7 +159,7 @@ class OfForecasts(Posterior):
         So too where the sample has no such value: the slope of forecasts that tell the classes
         apart without a mistake is infinite.
         """
-        self.check_of(of)
+        self.resolve_estimand(of)
         form = getattr(measure, "form", None)
         if isinstance(form, Curved):
             drawn = self.draw([measure], self.draws_by_default(of), np.random.default_rng(0))
@@ -174,11 +171,11 @@ class OfForecasts(Posterior):
         inside = (some.min(axis=0) <= found) & (found <= some.max(axis=0))
         return np.where(inside, found, np.median(some, axis=0))
 
-    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws; of a distance from calibration with its own limits."""
         form = getattr(measure, "form", None)
         if not isinstance(form, Curved) or not form.zero:
-            return super().drawn(measure, draws)
+            return super().empirical(measure, draws)
         how = "draws; the lower limit is 0 where the smooth curve's band holds the diagonal"
         return Distance(draws, how=how, posterior=self, measure=measure)
 

@@ -41,7 +41,7 @@ from bayescm.evidence.scores import as_sites
 from bayescm.inference.laplace import systematic
 from bayescm.measures.measure import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
-from bayescm.posteriors.base import Frame
+from bayescm.posteriors.base import LabelTemplate
 from bayescm.posteriors.calibration import LEVEL, SLOPE
 from bayescm.posteriors.forecasts import OfForecasts, draw_shares, neighbours, said_of_exact
 from bayescm.validate import fail
@@ -414,7 +414,7 @@ class SiteForecasts(OfForecasts):
     in the order of resamples of the sites and the examples that they share.
     """
 
-    uses: tuple[str, ...] = ("group",)
+    pooled_dims: tuple[str, ...] = ("group",)
     estimands = {  # noqa: RUF012
         "parameter": "sites",
         "population": "sites",
@@ -455,7 +455,7 @@ class SiteForecasts(OfForecasts):
             found.append((both, np.concatenate([weight, share])))
         return found
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Say so where the sites, or their examples, are few."""
         said = []
         if len(self.sites) < _FEW_SITES:
@@ -475,11 +475,9 @@ class SiteForecasts(OfForecasts):
         return int(np.clip(2e7 / sum(rows.size for rows, _ in self.shown), 500, self.most))
 
     @property
-    def width(self) -> int:
+    def values_per_draw(self) -> int:
         """The numbers of one draw: sites are drawn one after the other."""
         return len(self.probability) * len(self.sites)
-
-    held = width
 
     def draw(
         self,
@@ -491,7 +489,7 @@ class SiteForecasts(OfForecasts):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, [K])."""
-        of = self.check_of(of)
+        of = self.resolve_estimand(of)
         name = {"new": "new", "finite": "at_hand"}.get(of, "mean")
         rows = self._of_all(name, measures, size, rng)
         return self._joined(rows, self._resampled(measures, size, rng, of))
@@ -549,18 +547,18 @@ class SiteForecasts(OfForecasts):
 
         Small sites have no estimate of their own. Of a new site, that of the mean over all.
         """
-        own = self.estimands[self.check_of(of)] == "site"
+        own = self.estimands[self.resolve_estimand(of)] == "site"
         rows = [each.point(measure, own=own) for each in self._classifiers]
         values = np.stack(rows) if self._apart else np.array([row.mean() for row in rows])
         return values[0] if self.names is None else values
 
-    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws."""
         return Empirical(draws, how=self.how)
 
-    def members(self, dim: str) -> "OfForecasts":
+    def by(self, dim: str) -> "OfForecasts":
         """Return the posterior of every site."""
-        return EachSite(self) if dim in self.uses else self
+        return EachSite(self) if dim in self.pooled_dims else self
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws of the variables of the PyMC model, of one classifier."""
@@ -595,7 +593,7 @@ class SiteForecasts(OfForecasts):
 class EachSite(SiteForecasts):
     """Every site at hand, drawn towards the others."""
 
-    uses = ()
+    pooled_dims = ()
     estimands = {"parameter": "site"}  # noqa: RUF012
     _apart = True
 
@@ -603,15 +601,15 @@ class EachSite(SiteForecasts):
         vars(self).update({key: value for key, value in vars(whole).items() if key != "frame"})
 
     @cached_property
-    def frame(self) -> Frame:
+    def template(self) -> LabelTemplate:
         """The classifiers and the sites."""
-        return super().frame.then("group", self.sites)
+        return super().template.append_dim("group", self.sites)
 
     @property
     def batch(self) -> xr.DataArray:
         """The number of examples of every site."""
         number = np.bincount(self.code, self.weight)
-        return self.frame.filled(np.broadcast_to(number, self.frame.shape))
+        return self.template.to_dataarray(np.broadcast_to(number, self.template.shape))
 
     def draw(
         self,
@@ -623,7 +621,7 @@ class EachSite(SiteForecasts):
         n: Any = None,
     ) -> list[np.ndarray]:
         """Draw several measures jointly, (size, [K], G)."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         return self.of_each(measures, size, rng)
 
 

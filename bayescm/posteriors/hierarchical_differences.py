@@ -18,7 +18,7 @@ from scipy import special
 from bayescm.distributions.mixtures import Gridded, StudentMixture
 from bayescm.evidence.results import as_results
 from bayescm.measures.catalogue import is_loss, own
-from bayescm.posteriors.base import Frame, Posterior
+from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
 # Student t distributions as mixtures of normals: two of them add up in closed form.
@@ -404,8 +404,7 @@ class HierarchicalDifferences(Posterior):
     pairs_of : dict of (int, int) to Pair
     """
 
-    takes = "results"
-    gives = "results"
+    measured_variable = "results"
     pairs = ("classifier",)
     cell_prior = False
     estimands = {"parameter": "location", "population": "location", "new": "new"}  # noqa: RUF012
@@ -426,26 +425,24 @@ class HierarchicalDifferences(Posterior):
         }
 
     @property
-    def seen(self):
+    def observed(self):
         """The results."""
         return self.results["result"]
 
     @cached_property
-    def frame(self):
+    def template(self):
         """The classifiers."""
-        return Frame().then("classifier", self.names)
+        return LabelTemplate().append_dim("classifier", self.names)
 
     @cached_property
     def batch(self):
         """The number of data sets, for every classifier."""
-        return self.seen.notnull().any("run").sum("data_set").astype(float)
+        return self.observed.notnull().any("run").sum("data_set").astype(float)
 
     @property
-    def width(self):
+    def values_per_draw(self):
         """The numbers of one draw."""
         return len(self.names)
-
-    held = width
 
     def classes_of(self, measure):
         """Return None: a result is one number."""

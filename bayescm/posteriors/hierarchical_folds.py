@@ -34,7 +34,7 @@ from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import WeightedNodes
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, at_random, design, stack
-from bayescm.posteriors.base import Posterior, class_shares, labelled, prior_of, shares_of
+from bayescm.posteriors.base import Posterior, as_labelled_counts, class_shares, prior_of, shares_of
 from bayescm.validate import fail
 
 # As in the model, where they are explained.
@@ -79,7 +79,7 @@ class HierarchicalFolds(Posterior):
         How the folds came about, and the priors.
     """
 
-    uses = FOLDS
+    pooled_dims = FOLDS
     estimands = {  # noqa: RUF012
         "parameter": "theta_expected",
         "finite": "theta_fold",
@@ -127,7 +127,7 @@ class HierarchicalFolds(Posterior):
             name: _batched([each[name] for each in every], self.batch.shape) for name in every[0]
         }
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Say where folds' thresholds differ much and no halves show how far; of random splits."""
         uneven = (
             "Random splits test some examples often and others hardly, which the model does not "
@@ -231,7 +231,7 @@ def hierarchical_folds(
     >>> posterior.distribution(resolve("recall")).eti(0.95).round(1)
     array([0.4, 0.8])
     """
-    table = labelled(counts, "fold")
+    table = as_labelled_counts(counts, "fold")
     known, folds = design(table), stack(table).values
     repeats = _repeats(folds, known["n_folds"])
     pairs = (THRESHOLD_RHO, 1 - known["test_share"])
@@ -814,7 +814,7 @@ def log_gamma(variance, mean, degrees):
 
 def as_halves(halves: Any, found: Any) -> xr.DataArray:
     """Return the counts of halves with the dims of the batch first, or raise."""
-    halves = labelled(halves, "repeat", "half")
+    halves = as_labelled_counts(halves, "repeat", "half")
     wanted = (*found.batch.dims, "repeat", "half")
     if set(halves.dims[:-2]) != set(wanted) or halves.sizes["half"] != 2:
         allowed = f"dims {(*wanted, *CELLS)}, two halves"

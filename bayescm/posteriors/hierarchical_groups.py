@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from bayescm.distributions.dirichlet import default_concentration
 from bayescm.evidence.counts import CELLS, with_shares
-from bayescm.posteriors.base import Posterior, labelled, prior_of, shares_of
+from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of, shares_of
 from bayescm.posteriors.groups.collections import Many, Two
 from bayescm.posteriors.groups.covariates import design_of
 from bayescm.posteriors.groups.grouped_outcomes import grouped_outcomes
@@ -57,7 +57,7 @@ class HierarchicalGroups(Posterior):
         Scale of the normal prior of what a covariate adds to a logit.
     """
 
-    uses = ("group",)
+    pooled_dims = ("group",)
     estimands = {  # noqa: RUF012
         "parameter": "theta",
         "population": "theta",
@@ -77,12 +77,12 @@ class HierarchicalGroups(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How the draws are made, and how many independent ones they are worth at most."""
-        return f"draws by importance sampling ({self.worth:,.0f} effective)"
+        return f"draws by importance sampling ({self.effective_draws:,.0f} effective)"
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return how many draws are made: effects of many groups take more time than space."""
         number = super().draws_by_default(of)
-        if of not in ("finite", *self.uses):
+        if of not in ("finite", *self.pooled_dims):
             return number
         return int(np.clip(_MOST / self.counts.sizes["group"], _FEWEST, number))
 
@@ -92,7 +92,7 @@ class HierarchicalGroups(Posterior):
 
         Of a new group, that of the typical one.
         """
-        if self.check_of(of) == "finite":
+        if self.resolve_estimand(of) == "finite":
             return self.mean_of_members(measure)
         cells = np.moveaxis(self.counts.values.astype(float), -3, 0)
         if self.covariates is not None:
@@ -144,7 +144,7 @@ class HierarchicalGroups(Posterior):
         return {name: each.reshape(size, *batch, *each.shape[2:]) for name, each in joined.items()}
 
     @property
-    def worth(self) -> float:  # type: ignore[override]
+    def effective_draws(self) -> float:  # type: ignore[override]
         """The number of independent draws that the parameters of the typical group are worth."""
         return min(each.effective for each in self.each_collection)
 
@@ -222,7 +222,7 @@ def hierarchical_groups(
 
 def groups_of(counts, concentration, spread, prevalence) -> tuple:
     """Return the canonical counts of groups and the arguments of the prior, or raise."""
-    table = labelled(counts, "group")
+    table = as_labelled_counts(counts, "group")
     if table.sizes.get("group", 0) < 2:
         todo = "name the axis: from_predictions(..., by={'group': site})"
         raise fail("fewer than two groups", table.dims, "two or more along group", todo)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, gammaln, log_expit
 
 from bayescm.distributions import dirichlet
-from bayescm.posteriors.base import Posterior, labelled
+from bayescm.posteriors.base import Posterior, as_labelled_counts
 from bayescm.validate import fail
 
 _LOGITS = np.linspace(-8, 10, 145)
@@ -212,7 +212,7 @@ def hierarchical_rows(
     >>> bool(0.7 < drawn.mean() < 0.85)
     True
     """
-    table = labelled(counts)
+    table = as_labelled_counts(counts)
     if table.sizes["actual"] < 3:
         todo = "use dirichlet_multinomial for two classes"
         raise fail("too few classes to pool", table.shape, "three or more", todo)

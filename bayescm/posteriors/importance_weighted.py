@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import abstains
-from bayescm.posteriors.base import Posterior, labelled, prior_of
+from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.dirichlet_multinomial import possible, squared
 from bayescm.validate import check_counts, fail
 
@@ -67,7 +67,7 @@ class ImportanceWeighted(Posterior):
         theta = np.asarray(variables["theta_cell"])
         return dirichlet.logpdf(theta, possible(self.weights, self.counts))
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of the effective counts of each matrix."""
         both = (possible(each, self.counts) for each in (self.effective, self.weights))
         return dirichlet.log_marginal(*both)
@@ -103,7 +103,7 @@ def importance_weighted(counts: xr.DataArray, *, concentration: Any = None) -> I
     array([[0.28, 0.28],
            [1.12, 1.12]])
     """
-    cells = labelled(counts, abstention=True)
+    cells = as_labelled_counts(counts, abstention=True)
     if "effective" not in cells.coords:
         todo = 'make them with from_predictions(..., weights=..., weights_are="importance")'
         raise fail("these counts have no importance weights", cells.sizes, "effective", todo)

@@ -19,7 +19,7 @@ from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import abstains, is_outcomes, known_shares
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
 from bayescm.inference.importance import explore
-from bayescm.posteriors.base import labelled, prior_of
+from bayescm.posteriors.base import as_labelled_counts, prior_of
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import fail, suggest
 
@@ -275,7 +275,7 @@ class Mislabelled(Strata):
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
         size = self.each(self.known.sum((-2, -1)))
-        return self.frame.filled(np.broadcast_to(size, self.frame.shape))
+        return self.template.to_dataarray(np.broadcast_to(size, self.template.shape))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the variables of the PyMC model of the same name."""
@@ -374,13 +374,13 @@ class Mislabelled(Strata):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure of the most likely true classes, at the mean rates."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         truth = self._likely(self.known, self.errors.matrix(self.errors.mean))
         cells = self.known.sum(-1, keepdims=True) * truth
         with np.errstate(invalid="ignore"):
             return measure(self.table(self._moved(cells)))
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Say where the labels contradict the rates: they are wrong less often than was said."""
         total = self.known.sum(-1, keepdims=True)
         matrix = self.errors.matrix(self.errors.least)
@@ -460,7 +460,7 @@ def mislabelled(
 
 def _of_counts(evidence, concentration):
     """Return canonical counts, by stratum (..., K, C), what was said, and the prior (K, C)."""
-    counts = labelled(evidence)
+    counts = as_labelled_counts(evidence)
     classes = counts.shape[-1]
     own = prior_of(concentration, evidence)
     own = dirichlet.default_concentration(classes) if own is None else own

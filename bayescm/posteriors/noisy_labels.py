@@ -226,7 +226,6 @@ class NoisyLabels(Posterior):
         Of how hard an example is for two raters: a correlation, or its Beta distribution.
     """
 
-    takes = "ratings"
     pairs = ("classifier",)
     cell_prior = False
     ratings: xr.Dataset
@@ -241,11 +240,11 @@ class NoisyLabels(Posterior):
     @property
     def how(self) -> str:  # type: ignore[override]
         """How its draws are made, in words."""
-        points = f"importance sampling ({self.worth:,.0f} effective)" if self._two else ""
+        points = f"importance sampling ({self.effective_draws:,.0f} effective)" if self._two else ""
         return f"draws by {points or 'Gibbs sampling'}"
 
     @property
-    def worth(self) -> float:  # type: ignore[override]
+    def effective_draws(self) -> float:  # type: ignore[override]
         """The number of independent draws that points are worth."""
         return self.points.effective if self._two else np.inf
 
@@ -300,7 +299,7 @@ class NoisyLabels(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure at the most probable rates; of dependent raters, at the mean ones."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         prevalence, rates = self.plug_in
         if self.dependence != 0:
             parts = self._unfold(self.points.points)[:2]
@@ -315,7 +314,7 @@ class NoisyLabels(Posterior):
     @property
     def batch(self) -> xr.DataArray:
         """The number of examples, of every rater the same."""
-        return self.frame.filled(np.full(self.frame.shape, self.votes.weight.sum()))
+        return self.template.to_dataarray(np.full(self.template.shape, self.votes.weight.sum()))
 
     @cached_property
     def points(self) -> Weighted:

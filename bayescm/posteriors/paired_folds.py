@@ -61,8 +61,7 @@ class PairedFolds(Posterior):
         Whether the design fixed the class totals.
     """
 
-    takes = "outcomes"
-    uses = ("fold",)
+    pooled_dims = ("fold",)
     pairs = ("classifier",)
     estimands = {"parameter": "theta"}  # noqa: RUF012
     how = "conjugate and a grid"

@@ -48,7 +48,6 @@ class PairedOutcomes(Posterior):
         Each classifier's own prior pseudo-counts; equal row sums over classifiers.
     """
 
-    takes = "outcomes"
     pairs = ("classifier",)
     counts: xr.DataArray
     outcomes: np.ndarray
@@ -202,7 +201,7 @@ class PairedOutcomes(Posterior):
         """Return the log density of the joint cell probabilities theta_outcome (..., cells)."""
         return dirichlet.logpdf(np.asarray(variables["theta_outcome"]), self.joint_weights)
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log probability of the joint counts, the prior averaged out."""
         own = base_measure(self.prior, self.actual, self.predicted)
         n = self.outcomes.sum(-1)

@@ -21,7 +21,7 @@ from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, abstains, is_outcomes
 from bayescm.evidence.outcomes import as_outcomes, tables_of
 from bayescm.evidence.partly_labelled import by_stratum
-from bayescm.posteriors.base import labelled
+from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import check_counts, fail
 
@@ -92,7 +92,7 @@ class PartlyLabelled(Strata):
         Pseudo-count of each cell of a stratum.
     """
 
-    uses = ("judge",)
+    pooled_dims = ("judge",)
     estimands = {"parameter": "theta", "finite": "theta_finite", "predictive": "theta"}  # noqa: RUF012
     counts: xr.DataArray
     known: np.ndarray
@@ -105,7 +105,7 @@ class PartlyLabelled(Strata):
     def batch(self) -> xr.DataArray:
         """The number of examples, labelled or not, of every member of the batch."""
         size = self.sizes.sum(-1)
-        return self.frame.filled(np.broadcast_to(self.each(size), self.frame.shape))
+        return self.template.to_dataarray(np.broadcast_to(self.each(size), self.template.shape))
 
     @property
     def sizes(self) -> np.ndarray:
@@ -169,7 +169,7 @@ class PartlyLabelled(Strata):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure where each stratum is as its labelled examples are."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         known = np.where(self.known.sum(-1, keepdims=True) > 0, self.known, self.known + self.prior)
         return measure(self.table(self.sizes[..., None] * known / known.sum(-1, keepdims=True)))
 
@@ -225,7 +225,7 @@ class PartlyLabelled(Strata):
         inner = dirichlet.logpdf(truth, self.known + self.prior).sum(-1)
         return inner + dirichlet.logpdf(share, self._share)
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of the strata and of the truth in each."""
         inner = dirichlet.log_marginal(self.known, self.known + self.prior).sum(-1)
         return inner + dirichlet.log_marginal(self.sizes, self._share)
@@ -286,7 +286,7 @@ def _strata(evidence):
     if is_outcomes(evidence):
         outcomes = as_outcomes(evidence)
         return tables_of(outcomes), *by_stratum(outcomes)
-    counts = labelled(evidence, "judge", abstention=True).transpose(..., "judge", *CELLS)
+    counts = as_labelled_counts(evidence, "judge", abstention=True).transpose(..., "judge", *CELLS)
     lead, classes, judges = counts.shape[:-3], counts.shape[-1], counts.sizes["judge"]
     known = counts.values.swapaxes(-1, -2).reshape(*lead, -1, classes).astype(float)
     others = counts["unlabelled"].transpose(*counts.dims[:-3], "judge", "predicted").values

@@ -26,7 +26,7 @@ from scipy import special
 
 from bayescm.distributions import dirichlet
 from bayescm.evidence.folds import FOLDS, design, stack
-from bayescm.posteriors.base import labelled, prior_of
+from bayescm.posteriors.base import as_labelled_counts, prior_of
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import fail
 
@@ -47,11 +47,11 @@ class PooledFolds(DirichletMultinomial):
         The discount.
     """
 
-    uses = FOLDS
+    pooled_dims = FOLDS
     folds: np.ndarray
     omega: float
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log of the discounted likelihood, integrated over the prior."""
         prior = self.weights - self.omega * self.folds.sum(-3)
         ways = special.gammaln(self.folds.sum((-2, -1)) + 1).sum(-1)
@@ -94,7 +94,7 @@ def pooled_folds(
     >>> pooled_folds(cells).distribution(resolve("recall")).eti(0.95).round(3)
     array([0.384, 0.789])
     """
-    table = labelled(counts, "fold")
+    table = as_labelled_counts(counts, "fold")
     known, folds = design(table), stack(table).values.astype(float)
     matrices = folds.shape[-3]
     if omega is None:

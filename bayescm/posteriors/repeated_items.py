@@ -46,7 +46,7 @@ from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.attempts import as_attempts
 from bayescm.measures.attempts import Rates, Wrong
 from bayescm.measures.measure import Repeated
-from bayescm.posteriors.base import Frame, Posterior
+from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
 # The mixture, its Gibbs sampler and its mode.
@@ -291,8 +291,7 @@ class RepeatedItems(Posterior):
         Pseudo-items of the prior.
     """
 
-    takes = "attempts"
-    gives = "attempts"
+    measured_variable = "attempts"
     pairs = ("classifier",)
     cell_prior = False
     estimands = {  # noqa: RUF012
@@ -326,7 +325,7 @@ class RepeatedItems(Posterior):
             "Gibbs sampling"
         )
 
-    def doubts(self, of: str = "parameter") -> list[str]:
+    def caveats(self, of: str = "parameter") -> list[str]:
         """Say that few items tell little of others."""
         items = self.right.shape[1]
         if self.estimands[of] == "share_item" or items >= _FEWEST:
@@ -340,26 +339,28 @@ class RepeatedItems(Posterior):
         ]
 
     @property
-    def seen(self):
+    def observed(self):
         """The answers."""
         return self.evidence["correct"]
 
     @cached_property
-    def frame(self):
+    def template(self):
         """The systems."""
-        return Frame() if self.names is None else Frame().then("classifier", self.names)
+        return (
+            LabelTemplate()
+            if self.names is None
+            else LabelTemplate().append_dim("classifier", self.names)
+        )
 
     @cached_property
     def batch(self):
         """The number of items, for every system."""
-        return self.frame.filled(np.full(self.frame.shape, self.right.shape[1]))
+        return self.template.to_dataarray(np.full(self.template.shape, self.right.shape[1]))
 
     @property
-    def width(self):
+    def values_per_draw(self):
         """The numbers of one draw."""
         return self.right.size
-
-    held = width
 
     def classes_of(self, measure):
         """Return None: an answer is right or wrong."""
@@ -379,13 +380,17 @@ class RepeatedItems(Posterior):
         answer = None if self.answer is None else self.answer[place]
         return mixture.kinds(self.right[place], self.made[place], answer)
 
-    def drawn(self, measure: Callable, draws: np.ndarray) -> Empirical:
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
         """Return the distribution of draws, which of a majority says which."""
         votes = getattr(getattr(measure, "form", None), "votes", False)
         known = (
             "the plurality of the answers" if self.answer is not None else "more than half right"
         )
-        return Empirical(draws, how=f"{self.how}, {known}" if votes else self.how, worth=self.worth)
+        return Empirical(
+            draws,
+            how=f"{self.how}, {known}" if votes else self.how,
+            effective_draws=self.effective_draws,
+        )
 
     def draw(
         self,
@@ -403,7 +408,7 @@ class RepeatedItems(Posterior):
         step = max(1, int(_HELD / max(self.right.size, len(self.right) * len(mixture.prior))))
         sizes = np.diff([*range(0, size, step), size])
         weight = np.concatenate([self.shares(mixture, of, each, rng) for each in sizes])
-        weight = weight.reshape(size, *self.frame.shape, -1)
+        weight = weight.reshape(size, *self.template.shape, -1)
         rates = Rates(mixture.support, weight, mixture.wrong)
         values = [measure(rates) for measure in measures]
         paired = len(self.right) > 1 and self.group is None
@@ -476,7 +481,7 @@ class RepeatedItems(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the value at the shares that are the likeliest; see `maximised`."""
-        at_hand = self.estimands[self.check_of(of)] == "share_item"
+        at_hand = self.estimands[self.resolve_estimand(of)] == "share_item"
         self._check_reach(measure)
         mixture = self.mixture([measure])
         prior, weight = self.concentration * mixture.prior, []
@@ -487,7 +492,7 @@ class RepeatedItems(Posterior):
             chance = share * likely
             chance /= chance.sum(1, keepdims=True)
             weight.append(count @ chance / count.sum() if at_hand else share[0])
-        shares = np.reshape(weight, (*self.frame.shape, -1))
+        shares = np.reshape(weight, (*self.template.shape, -1))
         return measure(Rates(mixture.support, shares, mixture.wrong))
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -496,7 +501,7 @@ class RepeatedItems(Posterior):
             todo = "select one: evidence.sel(classifier=...)"
             raise fail("the model takes one system", self.names, "one", todo)
         weight = self.shares(NARROW, "parameter", size, rng)
-        return {"share": weight.reshape(size, *self.frame.shape, len(SUPPORT))}
+        return {"share": weight.reshape(size, *self.template.shape, len(SUPPORT))}
 
 
 def _in_order_of(alike, draws, rng):

@@ -84,7 +84,7 @@ class RobustGroups(HierarchicalGroups):
     sampling_method = "quadrature"
     how = "draws by quadrature on a grid"
     # Quantiles by the cells have errors of a thousandth of a 95% interval, as of so many draws.
-    worth = 2e5
+    effective_draws = 2e5
     deviation: float
 
     @cached_property

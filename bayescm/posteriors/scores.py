@@ -52,8 +52,7 @@ class Scores(Posterior):
         How much an example of each class counts in the population: 1, but for importance weights.
     """
 
-    takes = "scores"
-    gives = "curve"
+    measured_variable = "curve"
     cell_prior = False
     estimands = {"parameter": "curve"}  # noqa: RUF012
     views: tuple[slots.View, ...]
@@ -66,7 +65,7 @@ class Scores(Posterior):
     scale: np.ndarray | float = 1.0
 
     @property
-    def fits(self) -> bool:  # type: ignore[override]
+    def has_model(self) -> bool:  # type: ignore[override]
         """Whether there is a PyMC model: of two classes."""
         return len(self.shares) == 2
 
@@ -176,7 +175,7 @@ class Scores(Posterior):
         beta = (share - 1) * np.log(prevalence) + (rest - 1) * np.log1p(-prevalence)
         return np.asarray(total + beta - betaln(share, rest))
 
-    def log_marginal(self) -> np.ndarray:
+    def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log probability of the number of positives, all that is observed as such."""
         totals = np.bincount(self.codes, self.weights, 2)
         rest, share = self.shares

@@ -28,11 +28,6 @@ class Strata(Posterior):
     counts: xr.DataArray
     answers: np.ndarray
 
-    @property
-    def takes(self) -> str:  # type: ignore[override]
-        """Outcomes of several classifiers, or counts of one."""
-        return "outcomes" if self._several else "counts"
-
     @cached_property
     def _several(self):
         return "classifier" in self.counts.dims

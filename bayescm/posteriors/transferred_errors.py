@@ -21,7 +21,7 @@ from scipy.special import gammaln, log_softmax, softmax, xlogy
 
 from bayescm.evidence.counts import CELLS, is_outcomes
 from bayescm.inference.importance import Weighted, explore
-from bayescm.posteriors.base import labelled
+from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import check_counts, fail
 
@@ -188,7 +188,7 @@ class TransferredErrors(Strata):
         Pseudo-count of each answer to a class.
     """
 
-    uses = ("judge",)
+    pooled_dims = ("judge",)
     estimands = {"parameter": "theta", "finite": "theta_finite", "predictive": "theta"}  # noqa: RUF012
     counts: xr.DataArray
     known: np.ndarray
@@ -199,7 +199,7 @@ class TransferredErrors(Strata):
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of unlabelled examples of every member of the batch."""
-        return self.frame.filled(np.broadcast_to(self.others.sum(-1), self.frame.shape))
+        return self.template.to_dataarray(np.broadcast_to(self.others.sum(-1), self.template.shape))
 
     @cached_property
     def exact(self) -> bool:
@@ -332,7 +332,7 @@ class TransferredErrors(Strata):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the measure at the most likely shares of the classes, given the labelled rates."""
-        self.check_of(of)
+        self.resolve_estimand(of)
         weights = self.known + self.prior
         rates = weights / weights.sum(-1, keepdims=True)
         shares = _likely(weights, self.others)
@@ -395,7 +395,7 @@ def transferred_errors(
     if "unlabelled" not in getattr(evidence, "coords", ()) or "judge" not in evidence.dims:
         todo = 'make them with from_partly_labelled(..., transfer="errors")'
         raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
-    counts = labelled(evidence, "judge").transpose(..., "judge", *CELLS)
+    counts = as_labelled_counts(evidence, "judge").transpose(..., "judge", *CELLS)
     lead, classes = counts.shape[:-3], counts.shape[-1]
     known = counts.transpose(..., "actual", "judge", "predicted").values.astype(float)
     known = known.reshape(*lead, classes, -1)

@@ -1,7 +1,7 @@
 """The figures of a report of counts or of a fit: the library's plots, as the evidence allows."""
 
 import bayescm as bcm
-from bayescm.answers.interval import ASKED, member_by_member
+from bayescm.answers.interval import ASKED, select_estimand
 from bayescm.evidence.counts import classes, positive
 from bayescm.fitting.posterior_for import default_model
 from bayescm.measures.trees import told as with_positive_class
@@ -97,8 +97,8 @@ def add_matrices(section, evidence, counts, posterior, interval):
     """
     plain = {name: interval[name] for name in ("prob", "kind")}
     keywords = {k: v for k, v in interval.items() if k not in (*plain, "accuracy", "positive")}
-    members, _ = member_by_member(posterior, interval.get("of", "parameter"))
-    dims, tables = members.frame.dims, {"": evidence}
+    members, _ = select_estimand(posterior, interval.get("of", "parameter"))
+    dims, tables = members.template.dims, {"": evidence}
     if dims == ("classifier",) and evidence is counts:
         names = counts["classifier"].values
         dims, tables = (), {str(name): counts.sel(classifier=name, drop=True) for name in names}

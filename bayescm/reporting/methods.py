@@ -93,7 +93,7 @@ def _describe(prior, posterior):
     if prior is None:
         return "the model's own (see its documentation)"
     dims = ("group", "fold") if posterior is not None else ()
-    for_each = "".join(f" for each {dim}" for dim in dims if dim in posterior.frame.dims)
+    for_each = "".join(f" for each {dim}" for dim in dims if dim in posterior.template.dims)
     totals = prior.sum(axis=(-2, -1))
     weight = f"{np.min(totals):.4g}" + (f" to {np.max(totals):.4g}" if np.ptp(totals) > 0 else "")
     total = f"worth {weight} examples in all{for_each}"

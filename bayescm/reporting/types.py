@@ -84,7 +84,7 @@ def _of_counts(evidence, measures, settings, keywords):
     paired = isinstance(evidence, xr.Dataset)
     progress("what remains open")
     advice, comparison = uncertain(counts, table, measures, prob, kind), None
-    pooled = "group" not in posterior.frame.dims
+    pooled = "group" not in posterior.template.dims
     parts = [sections.evaluation(batches, paired=paired, pooled=pooled)]
     parts.append(sections.posterior_summary(table, prob, kind))
     parts += sections.per_class(counts, measures, interval)
@@ -102,7 +102,7 @@ def _of_counts(evidence, measures, settings, keywords):
     if comparison is not None and paired:
         pairs = "the correlated t" if "fold" in evidence.dims else "paired_outcomes"
         facts["Model"] += f" of each classifier, {pairs} of their differences"
-    fixed, doubts = _has_fixed_totals(posterior), posterior.doubts()
+    fixed, doubts = _has_fixed_totals(posterior), posterior.caveats()
     return [
         *parts,
         advice,
@@ -119,7 +119,7 @@ def _of_model(keywords):
 
 def _check_dims(counts, posterior):
     """Raise where there are dims that neither the model nor the report knows."""
-    allowed = {*_DIMS, *CELLS, *posterior.uses}
+    allowed = {*_DIMS, *CELLS, *posterior.pooled_dims}
     others = [dim for dim in counts.dims if dim not in allowed]
     if others:
         dim = others[0]
@@ -134,7 +134,7 @@ def _check_dims(counts, posterior):
 
 def _has_fixed_totals(posterior):
     """Say whether the classes' shares are given rather than estimated: they do not vary."""
-    name = posterior.check_of("parameter")
+    name = posterior.resolve_estimand("parameter")
     shares = posterior.cells(name, 2, np.random.default_rng(0))[:2].sum(axis=-1)
     return bool(np.ptp(shares, axis=0).max() < 1e-12)
 
@@ -153,12 +153,12 @@ def _groups(counts, measures, settings, keywords):
     """Say how far groups are apart, where the posterior knows each of them."""
     of_model = _of_model(keywords)
     posterior = posterior_of(counts, **of_model)
-    of_each = "group" not in posterior.uses or "theta_group" in posterior.estimands.values()
+    of_each = "group" not in posterior.pooled_dims or "theta_group" in posterior.estimands.values()
     names = [measure for measure in measures if not _has_classes(counts, measure)]
     if counts.sizes.get("group", 1) < 2 or "fold" in counts.dims or not (of_each and names):
         return []
     if of_model.get("model"):
-        members = posterior.members("group")
+        members = posterior.by("group")
     else:
         members = members_of(counts, "group", **of_model)
     parts = [sections.gaps(members, names, settings)]
@@ -184,7 +184,7 @@ def _of_fit(tree, measures, settings):
     if concentration is not None and set(CELLS) <= set(concentration.dims):
         prior = methods.prior_of(counts, concentration)
     return [
-        sections.evaluation(counts, pooled="group" not in posterior.frame.dims),
+        sections.evaluation(counts, pooled="group" not in posterior.template.dims),
         sections.posterior_summary(table, **interval),
         uncertain(counts, table, measures, **interval),
         figures.of_fit(tree, counts, measures, interval, posterior),

@@ -469,7 +469,7 @@ def _recall_draws(counts):
     measure = resolve("recall" if classes == 2 else "recall_macro")
     by_model = {
         "crossed_groups": posteriors.crossed_groups(counts),
-        "hierarchical_groups": posteriors.hierarchical_groups(flat).members("group"),
+        "hierarchical_groups": posteriors.hierarchical_groups(flat).by("group"),
     }
     for name, posterior in by_model.items():
         with warnings.catch_warnings():

@@ -127,7 +127,7 @@ def pooled(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
     for estimand in ("population", "new"):
         for name, interval in _intervals(posterior, of=estimand):
             intervals[f"{name}, {estimand}"] = interval
-    for name, of_sites in _intervals(posterior.members("group")):
+    for name, of_sites in _intervals(posterior.by("group")):
         for size_name, index in _by_size(len(of_sites)).items():
             intervals[f"{name}, {size_name}"] = of_sites[index]
     return intervals

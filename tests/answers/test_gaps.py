@@ -6,7 +6,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.distributions import dirichlet
-from bayescm.posteriors.base import Posterior, labelled
+from bayescm.posteriors.base import Posterior, as_labelled_counts
 
 STATISTICS = {
     "range": lambda v: v.max(-1) - v.min(-1),
@@ -25,11 +25,11 @@ def sites():
 class Apart(Posterior):
     """Groups that have nothing in common: quick, and known."""
 
-    uses = ("group",)
+    pooled_dims = ("group",)
     estimands = {"parameter": "theta_group", "finite": "theta_group"}  # noqa: RUF012
 
     def __init__(self, counts):
-        self.counts = labelled(counts, "group")
+        self.counts = as_labelled_counts(counts, "group")
 
     def variables(self, size, rng):
         return {"theta_group": dirichlet.draw(self.counts.values + 0.5, size, rng, axes=2)}

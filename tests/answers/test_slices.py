@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import bayescm as bcm
-from bayescm.posteriors.base import Members
+from bayescm.posteriors.base import PerMember
 from bayescm.posteriors.robust_groups import robust_groups
 
 BAD = 4
@@ -146,7 +146,7 @@ def test_the_grid_is_the_posterior_of_conjugate_rates_where_groups_are_alike():
     assert recall.mean() == pytest.approx(mean, abs=0.004)
     spread = np.sqrt(mean * (1 - mean) / (hits + misses + 1))
     assert recall.std() == pytest.approx(spread, rel=0.1)
-    own = Members(posterior, "group").cells("parameter", 500, np.random.default_rng(0))
+    own = PerMember(posterior, "group").cells("parameter", 500, np.random.default_rng(0))
     assert own.shape == (500, 2, 2, 2)
 
 

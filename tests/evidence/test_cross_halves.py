@@ -113,6 +113,6 @@ def test_halves_of_other_classifiers_are_refused():
 
 def test_folds_that_jump_are_doubted_unless_there_are_halves():
     jump = bcm.from_matrix(np.concatenate([LOUD, LOUD]), dims=("fold",))
-    assert "Halves show how far" in posteriors.hierarchical_folds(jump).doubts()[0]
-    assert posteriors.hierarchical_folds(jump, halves=halves(LOUD)).doubts() == []
-    assert posteriors.hierarchical_folds(FOLDS).doubts() == []
+    assert "Halves show how far" in posteriors.hierarchical_folds(jump).caveats()[0]
+    assert posteriors.hierarchical_folds(jump, halves=halves(LOUD)).caveats() == []
+    assert posteriors.hierarchical_folds(FOLDS).caveats() == []

@@ -7,7 +7,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.distributions import dirichlet
-from bayescm.posteriors.base import Posterior, labelled
+from bayescm.posteriors.base import Posterior, as_labelled_counts
 
 RNG = np.random.default_rng(5)
 SITES = bcm.from_matrix(
@@ -43,7 +43,7 @@ def toy(counts, *, concentration=0.5) -> pm.Model:
 class Toy(Posterior):
     """Its direct sibling: what it uses up, and its draws."""
 
-    uses = ("site",)
+    pooled_dims = ("site",)
 
     def __init__(self, counts, concentration):
         self.counts = counts
@@ -56,7 +56,8 @@ class Toy(Posterior):
 
 def sibling(counts, *, concentration=0.5):
     return Toy(
-        labelled(counts, "site").transpose(..., "site", "actual", "predicted"), concentration
+        as_labelled_counts(counts, "site").transpose(..., "site", "actual", "predicted"),
+        concentration,
     )
 
 

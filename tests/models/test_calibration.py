@@ -181,7 +181,7 @@ def test_the_error_of_clearly_wrong_forecasts_is_bounded_from_both_sides():
     posterior = bcm.posteriors.calibration(bcm.from_probabilities(rng.random(2000) < chance, p))
     ece = bcm.measures.resolve("ece")
     (drawn,) = posterior.draw([ece], 1000, np.random.default_rng(1))
-    lower, upper = posterior.drawn(ece, drawn).eti(0.95)
+    lower, upper = posterior.empirical(ece, drawn).eti(0.95)
     assert lower < np.abs(p - chance).mean() < upper
     assert upper - lower < 1.7 * np.ptp(np.quantile(drawn, [0.025, 0.975]))
 

@@ -187,7 +187,7 @@ def test_model_and_sibling_differ_by_the_marginal_likelihood_alone(case):
     posterior = getattr(posteriors, case.model)(case.evidence, **case.keywords)
     drawn = posterior.variables(4, np.random.default_rng(1))
     difference = log_joint(case, drawn) - log_density(posterior, drawn)
-    np.testing.assert_allclose(difference, np.sum(posterior.log_marginal()), atol=1e-6)
+    np.testing.assert_allclose(difference, np.sum(posterior.log_marginal_likelihood()), atol=1e-6)
     if case.other:
         other = getattr(posteriors, case.model)(case.evidence, **(case.keywords | case.other))
         assert np.ptp(log_joint(case, drawn) - log_density(other, drawn)) > 0.01

@@ -83,7 +83,7 @@ def test_one_step_is_the_beta_distribution(hits, trials):
 def test_few_steps_are_what_brute_force_gives(hits, trials, prior, scale):
     evidence, filtered, smoothed = brute_force(hits, trials, prior, scale)
     ours = walk(hits, trials, prior, scale)
-    assert ours.log_marginal() == pytest.approx(evidence, abs=1e-3)
+    assert ours.log_marginal_likelihood() == pytest.approx(evidence, abs=1e-3)
     np.testing.assert_allclose(ours.filtered().mean(), filtered, atol=2e-4)
     np.testing.assert_allclose(ours.smoothed().mean(), smoothed, atol=2e-4)
 
@@ -95,7 +95,7 @@ def test_an_abrupt_change_is_what_brute_force_gives():
     logit = np.linspace(-4, 6, 320)
     evidence, filtered, smoothed = brute_force(hits, trials, (0.5, 0.5), 0.2, logit)
     ours = walk(hits, trials)
-    assert ours.log_marginal() == pytest.approx(evidence, abs=0.01)
+    assert ours.log_marginal_likelihood() == pytest.approx(evidence, abs=0.01)
     np.testing.assert_allclose(ours.filtered().mean(), filtered, atol=5e-4)
     np.testing.assert_allclose(ours.smoothed().mean(), smoothed, atol=5e-4)
 
@@ -156,7 +156,7 @@ def test_points_in_the_middle_are_those_of_a_cubic():
 
 def test_some_steps_are_those_of_the_series():
     posterior = posteriors.drifting(TABLES)
-    some = posterior.part(np.array([0, 2]))
+    some = posterior.isel_batch(np.array([0, 2]))
     drawn = some.draw([resolve("recall"), resolve("f1")], 20_000, np.random.default_rng(1))
     whole = posterior.distribution(resolve("recall")).take(np.array([0, 2]))
     np.testing.assert_allclose(drawn[0].mean(0), whole.mean(), atol=0.03 * whole.sd().max())
@@ -202,7 +202,7 @@ def test_a_batch_of_series_is_every_series_by_itself():
     np.testing.assert_array_equal(
         distribution.mean()[0], posteriors.drifting(TABLES).distribution(resolve("recall")).mean()
     )
-    assert both.log_marginal().shape == (2,)
+    assert both.log_marginal_likelihood().shape == (2,)
 
 
 def test_draws_have_the_distributions():

@@ -141,7 +141,7 @@ def test_importance_weights_stay_even(classes, groups, size):
 
 def test_weights_stay_even_for_two_classes():
     for cells in (SITES, SITES[:2], 100 * SITES):
-        assert posteriors.hierarchical_groups(cells).worth > 600
+        assert posteriors.hierarchical_groups(cells).effective_draws > 600
 
 
 def test_a_known_prevalence_moves_what_depends_on_it():
@@ -202,7 +202,7 @@ def test_extreme_groups_have_finite_draws(index):
     drawn = posterior.variables(500, np.random.default_rng(0))
     for name in ("rates", "spread", "theta", "theta_group", "theta_new"):
         assert np.isfinite(drawn[name]).all(), name
-    assert posterior.worth > 200
+    assert posterior.effective_draws > 200
 
 
 def test_the_integral_over_groups_far_from_typical():
@@ -227,7 +227,7 @@ def test_the_integral_over_groups_far_from_typical():
 def test_wide_spreads_leave_the_weights_even(spread):
     counts, _ = dependent_images(np.random.default_rng([3, 0]), 0.95)
     posterior = posteriors.hierarchical_groups(counts.isel(batch=0).values, spread=spread)
-    assert posterior.worth > 1250  # half of the points
+    assert posterior.effective_draws > 1250  # half of the points
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 20.0])
@@ -281,7 +281,7 @@ def test_the_point_estimate_is_of_the_same_estimand():
             (drawn,) = posterior.draw([resolve(name)], 4000, rng, of=of)
             point = posterior.point(resolve(name), of)
             assert abs(point - drawn.mean()) < 0.75 * drawn.std(), (of, name)
-    assert posterior.says("parameter") == "population"
+    assert posterior.estimand_name("parameter") == "population"
     assert posterior.point(resolve("recall"), "typical") > posterior.point(resolve("recall"))
 
 

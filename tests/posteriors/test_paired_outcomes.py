@@ -150,7 +150,7 @@ def test_marginal_likelihood_is_scipys():
     )
     counts = posterior.joint_weights - prior
     expected = scipy_dm.logpmf(np.rint(counts).astype(int), prior, 30)
-    np.testing.assert_allclose(posterior.log_marginal(), expected, rtol=1e-12)
+    np.testing.assert_allclose(posterior.log_marginal_likelihood(), expected, rtol=1e-12)
 
 
 def test_leading_dims_are_kept():
@@ -160,7 +160,7 @@ def test_leading_dims_are_kept():
     outcomes = bcm.from_classifiers(actual, answers, by={"group": group})
     posterior = posteriors.paired_outcomes(outcomes)
     assert posterior.cells("parameter", 5, rng).shape == (5, 3, 2, 2, 2)
-    assert posterior.log_marginal().shape == (3,)
+    assert posterior.log_marginal_likelihood().shape == (3,)
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, [[0.0, 1.0], [1.0, 1.0]]])

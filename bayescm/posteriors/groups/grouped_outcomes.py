@@ -37,8 +37,7 @@ class GroupedOutcomes(Posterior):
         Scale of the half-normal prior of the spreads between groups, on the logit scale.
     """
 
-    takes = "outcomes"
-    uses = ("group",)
+    pooled_dims = ("group",)
     pairs = ("classifier",)
     estimands = {  # noqa: RUF012
         "parameter": "theta",
@@ -47,7 +46,7 @@ class GroupedOutcomes(Posterior):
         "new": "theta_new",
         "predictive": "theta_new",
     }
-    fits = False
+    has_model = False
     how = "draws by importance sampling"
     sampling_method = "importance"
     counts: xr.DataArray
@@ -59,7 +58,7 @@ class GroupedOutcomes(Posterior):
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the average over groups, (J, [C])."""
-        if self.check_of(of) == "finite":
+        if self.resolve_estimand(of) == "finite":
             return self.mean_of_members(measure)
         return measure(average_cells(self.counts.transpose("group", ...).values.astype(float)))
 

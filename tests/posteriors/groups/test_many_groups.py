@@ -25,8 +25,7 @@ def test_fewer_nodes_are_enough_for_many_groups():
 @pytest.mark.long
 def test_members_of_many_groups_are_drawn_less_often():
     few, many = (
-        posteriors.hierarchical_groups(np.full((size, 2, 2), 5)).members("group")
-        for size in (6, 900)
+        posteriors.hierarchical_groups(np.full((size, 2, 2), 5)).by("group") for size in (6, 900)
     )
     assert few.draws_by_default("parameter") == 20_000
     assert many.draws_by_default("parameter") * 900 <= 1e6
@@ -39,6 +38,6 @@ def test_the_error_is_that_of_as_many_draws_as_the_points_are_worth():
     found = bcm.interval(sites, "recall", kind="eti", of="population")
     sampled = posterior.draw([bcm.measures.recall], 20_000, np.random.default_rng(0))[0]
     alone = Empirical(sampled)
-    assert posterior.worth < 15_000
+    assert posterior.effective_draws < 15_000
     ratio = found.attrs["error"] / alone.error_at(alone.eti(0.95)).max()
-    assert ratio > 0.6 * np.sqrt(20_000 / posterior.worth)
+    assert ratio > 0.6 * np.sqrt(20_000 / posterior.effective_draws)

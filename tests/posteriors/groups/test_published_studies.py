@@ -37,7 +37,7 @@ def fitted(name):
     """Return draws of a collection's posterior."""
     counts, keywords = studies(name)
     posterior = posteriors.hierarchical_groups(counts, **keywords)
-    assert posterior.worth > 600
+    assert posterior.effective_draws > 600
     return posterior.variables(8000, np.random.default_rng(0))
 
 
