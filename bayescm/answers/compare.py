@@ -33,7 +33,7 @@ from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.quadrature import FunctionOfShares
 from bayescm.evidence.counts import as_counts, positive
-from bayescm.fitting.posterior_for import comparison_of
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
@@ -252,7 +252,7 @@ def draw_measures(
     dim : str, default "classifier"
         The dim that will be compared; the name of the dim that the members of a mapping get.
     model : str or callable, optional
-        See `bayescm.interval`; by default that of `fitting.posterior_for.comparison_of`.
+        See `bayescm.interval`; by default that of the type of evidence for a comparison.
     draws : int, optional
         Default 50,000 for up to 64 cells (16 classifiers of two classes), 10,000 for more.
     random_seed : int, default 0
@@ -273,7 +273,7 @@ def draw_measures(
     options["compared"] = compared
     if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
         return _draw_mapping(evidence, measures, dim, rng, options)
-    posterior = comparison_of(evidence, dim, model, **keywords).by(dim)
+    posterior = posterior_of(evidence, model, compared=dim, **keywords).by(dim)
     found, of = resolve_measures(posterior, measures, of)
     paired = dim in posterior.pairs or dim == "class"  # which share the cells of one matrix
     if compared and not paired:

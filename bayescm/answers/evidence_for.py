@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.measures.trees import listed
+from bayescm.evidence.trees import listed
 from bayescm.validate import fail
 
 _KEY = "log_marginal_likelihood"

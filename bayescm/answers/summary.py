@@ -18,10 +18,9 @@ from bayescm.answers.interval import ASKED, answers_of, resolve_measures, select
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
-from bayescm.evidence.counts import as_counts, is_outcomes
+from bayescm.evidence.counts import TABULATED, as_counts, default_measures, is_outcomes
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.fitting.posterior_for import posterior_of
-from bayescm.measures.defaults import TABULATED, default_measures
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_kind, check_prob, fail
 

@@ -190,7 +190,7 @@ def compare(
         header_of_results,
         show,
     )
-    from bayescm.measures.defaults import COMPARED
+    from bayescm.evidence.counts import COMPARED
 
     rope, reference = _rope(contrast.rope), contrast.reference
     keywords: dict[str, Any] = interval.keywords()

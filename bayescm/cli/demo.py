@@ -29,7 +29,7 @@ def demo(options: Demo) -> None:
     """Train two classifiers on the breast-cancer data and evaluate them end to end."""
     import bayescm as bcm
     from bayescm.cli.output import console, say_table
-    from bayescm.measures.defaults import REPORTED
+    from bayescm.evidence.counts import REPORTED
 
     out, seed = options.out, options.seed
     out.mkdir(parents=True, exist_ok=True)

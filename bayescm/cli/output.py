@@ -236,14 +236,14 @@ def facts_of_counts(
     **options: Any,
 ) -> dict[str, Any]:
     """Return what a program needs to know beside the numbers; the prior is not among it."""
-    from bayescm.fitting.posterior_for import default_model
+    from bayescm.evidence.types import type_of
 
     counts = _counts(evidence)
     positive = counts["positive"].item() if "positive" in counts.coords else None
     number = counts.sum().item()
     number = int(number) if number == int(number) else number
     facts = {**options, "of": of, "positive": positive, "n": number}
-    facts["model"] = model or default_model(evidence, options)
+    facts["model"] = model or type_of(evidence).default_model(evidence, options).model
     return facts if n is None else {**facts, "next": n}
 
 
@@ -258,7 +258,7 @@ def facts_of_results(
 
 def default_measures(evidence: Any) -> list[str]:
     """Return the measures worth showing first for counts of this kind."""
-    from bayescm.measures import defaults
+    from bayescm.evidence import counts as defaults
 
     return defaults.default_measures(_counts(evidence), defaults.TABULATED)
 

@@ -17,6 +17,7 @@ import xarray as xr
 
 from bayescm.evidence.labels import MISSING_TEXTS, check_no_missing_text
 from bayescm.evidence.tabulate import check_one_axis, check_sizes, column, factorize
+from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, no_numbers, unmasked
 
 
@@ -428,3 +429,15 @@ def check_answers(evidence: xr.Dataset) -> None:
             return
     todo = 'use from_attempts(answers, truth=truth), or leave them out: drop_vars("answer")'
     raise fail("correct and answer disagree", ..., "answer 0 where correct is 1", todo)
+
+
+ATTEMPTS = EvidenceType(
+    name="attempts",
+    made_by="from_attempts",
+    unit="items",
+    matches=is_attempts,
+    canonical=as_attempts,
+    default_model=always("repeated_items"),
+    size=lambda attempts: attempts.sizes["item"],
+    values=lambda attempts: attempts["correct"],
+)

@@ -8,7 +8,7 @@ and the truth of no example; for folds ``n_folds``, ``test_share``, ``train_size
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import xarray as xr
 
 from bayescm.evidence.labels import agreeing, as_labels, find_label, listed, obvious, sides_of
 from bayescm.evidence.tabulate import RESERVED
+from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
 from bayescm.validate import check_counts, check_row_order, fail, suggest
 
 CELLS = ("actual", "predicted")
@@ -369,11 +370,7 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
         todo = "ask curves: curves.auc(scores), curves.compare(scores), curves.at_threshold(scores)"
         raise fail("these are scores, not counts", dict(evidence.sizes), "counts", todo, TypeError)
     if not isinstance(evidence, xr.DataArray):
-        allowed = "counts as from_cells, from_matrix or from_predictions return them"
-        todo = "pass a bare matrix through from_matrix"
-        if isinstance(evidence, Mapping):
-            todo = "put counts together first: combine({'a': counts, 'b': counts})"
-        raise fail("not evidence", type(evidence).__name__, allowed, todo, TypeError)
+        raise not_counts(evidence)
     _check_dims(evidence)
     labels = check_same_labels(evidence)
     _check_scalars(evidence, labels[0])
@@ -384,6 +381,15 @@ def as_counts(evidence: xr.DataArray, *, fractional: bool = True) -> xr.DataArra
         evidence = evidence.copy(data=values)
     evidence = _ordered(evidence, *labels)
     return evidence if evidence.name == "counts" else evidence.rename("counts")
+
+
+def not_counts(evidence: Any) -> Exception:
+    """Return the error of something that is no evidence."""
+    allowed = "counts as from_cells, from_matrix or from_predictions return them"
+    todo = "pass a bare matrix through from_matrix"
+    if isinstance(evidence, Mapping):
+        todo = "put counts together first: combine({'a': counts, 'b': counts})"
+    return fail("not evidence", type(evidence).__name__, allowed, todo, TypeError)
 
 
 def _check_dims(evidence):
@@ -611,3 +617,122 @@ def with_shares(cells: np.ndarray, shares: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = cells / cells.sum(axis=-1, keepdims=True)
     return shares[..., None] * rates
+
+
+# The measures that are shown where none is asked for
+
+
+class Defaults(NamedTuple):
+    """Measures of two classes with a positive one, of two without, and of more."""
+
+    with_positive: tuple[str, ...]
+    without_positive: tuple[str, ...]
+    many_classes: tuple[str, ...]
+
+
+_SIX = ("accuracy", "precision", "recall", "specificity", "f1", "mcc")
+_OVERALL = ("accuracy", "balanced_accuracy", "f1_macro", "mcc")
+REPORTED = Defaults(_SIX, _OVERALL, _OVERALL)
+# A table has a row for each class, so that F1 of each stands beside its average.
+TABULATED = Defaults(_SIX, _OVERALL, ("accuracy", "f1", "f1_macro", "mcc"))
+WATCHED = Defaults(
+    ("precision", "recall", "specificity", "accuracy", "f1"),
+    _OVERALL,
+    ("recall", "precision", "accuracy", "f1_macro"),
+)
+# Of all kinds of evidence: no difference depends on which class is positive.
+COMPARED = ("accuracy", "f1_macro", "mcc")
+
+
+def default_measures(counts: xr.DataArray, defaults: Defaults = REPORTED) -> list[str]:
+    """
+    Return the measures worth showing first of such counts.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+    defaults : Defaults, optional
+
+    Returns
+    -------
+    list of str
+        With ``coverage`` where the classifier abstains. Where nothing but a judge has seen the
+        examples, ``prevalence`` comes first, and alone where the judge's answers are no classes.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> default_measures(bcm.from_matrix([[65, 15], [35, 30]]))
+    ['accuracy', 'precision', 'recall', 'specificity', 'f1', 'mcc']
+    """
+    if len(classes(counts)) > 2:
+        chosen = defaults.many_classes
+    else:
+        chosen = defaults.without_positive if positive(counts) is None else defaults.with_positive
+    classified = counts.coords.get("classified", "classifier")
+    if classified == "nothing":
+        return ["prevalence"]
+    first = ["prevalence"] if classified == "judge" else []
+    return [*first, *chosen, *(["coverage"] if abstains(counts) else [])]
+
+
+# The type: which model answers which design
+
+
+# The model by which the members of a dim share strength; folds come before the groups they are of.
+POOLED = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
+# Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
+ENOUGH_GROUPS = 3
+
+
+def default_model(
+    counts: xr.DataArray,
+    keywords: Mapping[str, Any],
+    of: str | None = "parameter",
+    compared: str | None = None,
+) -> DefaultModel:
+    """
+    Return the default model of counts, by their design; parameters as of `EvidenceType`.
+
+    Folds and groups are pooled. Where the groups themselves are asked for, of two classes, a few
+    may be unlike all others. Compared are three or more groups after pooling, what was tested on
+    the same folds by the correlated t, and other members as they stand by themselves.
+    """
+    if (model := model_of_keyword(keywords)) is not None:
+        return DefaultModel(model, counts)
+    dim = "group" if compare_pooled(counts, compared) else of
+    if dim in POOLED:
+        robust = dim == "group" and counts.sizes.get("actual") == 2
+        return DefaultModel("robust_groups" if robust else POOLED[dim], counts)
+    if compared not in counts.dims:
+        pooled = next((model for dim, model in POOLED.items() if dim in counts.dims), None)
+        return DefaultModel(pooled or _unpooled(counts), counts)
+    if "fold" in counts.dims and compared != "fold":
+        return DefaultModel("correlated_t", as_counts(counts), {"dim": compared})
+    return DefaultModel(_unpooled(counts), counts)
+
+
+def compare_pooled(evidence: Any, compared: str | None) -> bool:
+    """Say whether the members compared are groups, and so many that they are pooled first."""
+    return compared == "group" and evidence.sizes.get("group", 0) >= ENOUGH_GROUPS
+
+
+def _unpooled(counts):
+    """Return the model of tables each of which stands by itself."""
+    if "effective" in counts.coords:
+        return "importance_weighted"
+    return "fixed_totals" if "prevalence" in counts.coords else "dirichlet_multinomial"
+
+
+COUNTS = EvidenceType(
+    name="counts",
+    made_by="from_predictions, from_cells, from_matrix",
+    unit="examples",
+    matches=lambda evidence: isinstance(evidence, xr.DataArray),
+    canonical=as_counts,
+    default_model=default_model,
+    default_measures=lambda counts: default_measures(counts, TABULATED),
+    size=lambda counts: float(counts.sum()),
+    values=lambda counts: counts,
+    is_whole=lambda counts: counts.dtype.kind != "f",
+)

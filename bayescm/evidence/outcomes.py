@@ -13,9 +13,20 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.evidence.counts import is_outcomes, make_counts, with_design
+from bayescm.evidence.counts import (
+    POOLED,
+    TABULATED,
+    as_counts,
+    compare_pooled,
+    default_measures,
+    is_outcomes,
+    make_counts,
+    with_design,
+)
+from bayescm.evidence.counts import default_model as default_model_of_counts
 from bayescm.evidence.labels import as_labels, default_labels, obvious
 from bayescm.evidence.tabulate import axes_of, check_sizes, column, factorize
+from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
 from bayescm.validate import check_counts, check_row_order, fail, suggest, unmasked
 
 
@@ -378,3 +389,49 @@ def added(weights: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     place = [known.setdefault(each.tobytes(), len(known)) for each in np.packbits(chosen, axis=1)]
     distinct = chosen[np.unique(place, return_index=True)[1]]
     return (weights @ distinct.T.astype(weights.dtype))[..., place]
+
+
+# The type: which model answers which design
+
+
+def default_model(
+    outcomes: xr.Dataset,
+    keywords: Mapping[str, Any],
+    of: str | None = "parameter",
+    compared: str | None = None,
+) -> DefaultModel:
+    """
+    Return the default model of outcomes, by their design; parameters as of `EvidenceType`.
+
+    Classifiers are paired, and those compared in a cross-validation fold by fold. Where nothing
+    is compared folds and groups are pooled, each classifier by its own tables: pairs are pooled
+    by name only.
+    """
+    if (model := model_of_keyword(keywords)) is not None:
+        return DefaultModel(model, outcomes)
+    dim = "group" if compare_pooled(outcomes, compared) else of
+    if dim in POOLED:
+        return DefaultModel(POOLED[dim], outcomes)
+    if compared in outcomes.dims and "fold" in outcomes.dims and compared != "fold":
+        if "halves" in outcomes:
+            return DefaultModel("paired_folds", outcomes)
+        return DefaultModel("correlated_t", as_counts(counts_of(outcomes)), {"dim": compared})
+    if of is None or compared in outcomes.dims or not set(POOLED) & set(outcomes.dims):
+        return DefaultModel("paired_outcomes", outcomes)
+    counts = counts_of(outcomes)
+    halves = {"halves": halves_of(outcomes)} if "halves" in outcomes else {}
+    return DefaultModel(default_model_of_counts(counts, keywords).model, counts, halves)
+
+
+OUTCOMES = EvidenceType(
+    name="outcomes",
+    made_by="from_classifiers",
+    unit="examples",
+    matches=is_outcomes,
+    canonical=as_outcomes,
+    default_model=default_model,
+    default_measures=lambda outcomes: default_measures(counts_of(outcomes), TABULATED),
+    size=lambda outcomes: float(outcomes["counts"].sum()),
+    values=lambda outcomes: outcomes["counts"],
+    is_whole=lambda outcomes: outcomes["counts"].dtype.kind != "f",
+)

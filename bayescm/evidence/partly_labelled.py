@@ -19,7 +19,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import CELLS, abstains, as_counts, make_counts
+from bayescm.evidence.counts import (
+    CELLS,
+    TABULATED,
+    abstains,
+    as_counts,
+    default_measures,
+    make_counts,
+)
 from bayescm.evidence.labels import (
     as_labels,
     check_exact,
@@ -27,7 +34,7 @@ from bayescm.evidence.labels import (
     check_no_missing_text,
     default_labels,
 )
-from bayescm.evidence.outcomes import as_outcomes, from_classifiers
+from bayescm.evidence.outcomes import as_outcomes, from_classifiers, is_outcomes, matrices_of
 from bayescm.evidence.tabulate import (
     Axis,
     axes_of,
@@ -38,6 +45,7 @@ from bayescm.evidence.tabulate import (
     in_a_row,
     tabulate,
 )
+from bayescm.evidence.type import DefaultModel, EvidenceType, model_of_keyword
 from bayescm.validate import check_choice, check_counts, check_row_order, fail
 
 
@@ -704,3 +712,40 @@ def judge_as_classifier(evidence: xr.DataArray | xr.Dataset) -> xr.DataArray | N
     rest = rest.transpose(*lead, "judge", "predicted")
     swapped = swapped.assign_coords(judge=[str(each) for each in labels], predicted=labels)
     return swapped.assign_coords(unlabelled=(rest.dims, rest.values))
+
+
+# The type: which model answers which design
+
+
+def is_partly_labelled(evidence: Any) -> bool:
+    """Say whether evidence has examples that nobody labelled."""
+    return isinstance(evidence, xr.DataArray | xr.Dataset) and "unlabelled" in evidence.coords
+
+
+def default_model(
+    evidence: xr.DataArray | xr.Dataset,
+    keywords: Mapping[str, Any],
+    of: str | None = "parameter",
+    compared: str | None = None,
+) -> DefaultModel:
+    """Return the default model; slices stand by themselves, whatever is asked of them."""
+    usual = "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
+    return DefaultModel(model_of_keyword(keywords) or usual, evidence)
+
+
+def _labelled_counts(evidence):
+    return evidence["counts"] if is_outcomes(evidence) else evidence
+
+
+PARTLY_LABELLED = EvidenceType(
+    name="partly labelled",
+    made_by="from_partly_labelled",
+    unit="examples",
+    matches=is_partly_labelled,
+    canonical=lambda evidence: (as_outcomes if is_outcomes(evidence) else as_counts)(evidence),
+    default_model=default_model,
+    default_measures=lambda evidence: default_measures(matrices_of(evidence), TABULATED),
+    size=lambda evidence: float(_labelled_counts(evidence).sum() + evidence["unlabelled"].sum()),
+    values=_labelled_counts,
+    is_whole=lambda evidence: _labelled_counts(evidence).dtype.kind != "f",
+)

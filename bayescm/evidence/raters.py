@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.counts import TABULATED, default_measures
 from bayescm.evidence.labels import as_labels, check_exact, check_no_missing_text, obvious
+from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import check_row_order, fail, suggest
 
 FEW_GOLD = 5  # examples with a gold label: fewer may be hard ones
@@ -259,3 +261,17 @@ def as_ratings(evidence: xr.Dataset) -> xr.Dataset:
         gold = evidence["gold"]
         evidence = evidence.assign(gold=gold.where(gold < 0, 1 - gold))
     return evidence
+
+
+RATINGS = EvidenceType(
+    name="ratings",
+    made_by="from_raters",
+    unit="examples",
+    matches=lambda evidence: isinstance(evidence, xr.Dataset) and "votes" in evidence,
+    canonical=as_ratings,
+    default_model=always("noisy_labels"),
+    default_measures=lambda ratings: default_measures(ratings["actual"], TABULATED),
+    size=lambda ratings: float(ratings["counts"].sum()),
+    values=lambda ratings: ratings["counts"],
+    is_whole=lambda ratings: ratings["counts"].dtype.kind != "f",
+)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import fail, no_numbers
 
 DIMS = ("data_set", "classifier", "run")
@@ -165,3 +166,15 @@ def as_results(evidence: xr.Dataset) -> xr.Dataset:
         todo = "keep the folds or repeats apart"
         raise fail("too few runs", evidence.sizes["run"], "two or more on a data set", todo)
     return evidence
+
+
+RESULTS = EvidenceType(
+    name="results",
+    made_by="from_results",
+    unit="data sets",
+    matches=is_results,
+    canonical=as_results,
+    default_model=always("hierarchical_differences"),
+    size=lambda results: results.sizes["data_set"],
+    values=lambda results: results["result"],
+)

@@ -31,6 +31,7 @@ from bayescm.evidence.labels import (
 from bayescm.evidence.predictions import column_of
 from bayescm.evidence.slices import check_classes, check_one_sample, slices_of
 from bayescm.evidence.tabulate import check_weights
+from bayescm.evidence.type import DefaultModel, EvidenceType, always
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
 
 # Scores
@@ -835,3 +836,57 @@ def _mid_ranks(values, axis):
     from scipy.stats import rankdata
 
     return (rankdata(values, axis=axis) - 0.5) / values.shape[axis]
+
+
+# The types: which model answers which design
+
+
+def _model_of_probabilities(
+    evidence: xr.Dataset,
+    keywords: Mapping[str, Any],
+    of: str | None = "parameter",
+    compared: str | None = None,
+) -> DefaultModel:
+    """Return the default model of probabilities; folds are averaged, which is no model of them."""
+    if "fold" in evidence and of is not None:
+        return DefaultModel("fold_forecasts", evidence)
+    if "group" in evidence:
+        return DefaultModel("hierarchical_calibration", evidence)
+    several = "class" in evidence.dims
+    return DefaultModel("dirichlet_calibration" if several else "calibration", evidence)
+
+
+def _number_of_examples(evidence):
+    weighted = "weight" in evidence
+    return float(evidence["weight"].sum()) if weighted else evidence.sizes["example"]
+
+
+def _weights_are_whole(evidence):
+    return "weight" not in evidence or not (evidence["weight"].values % 1).any()
+
+
+PROBABILITIES = EvidenceType(
+    name="probabilities",
+    made_by="from_probabilities",
+    unit="examples",
+    matches=lambda evidence: (
+        isinstance(evidence, xr.Dataset) and "probabilities" in evidence.coords
+    ),
+    canonical=as_scores,
+    default_model=_model_of_probabilities,
+    size=_number_of_examples,
+    values=lambda evidence: evidence["score"],
+    is_whole=_weights_are_whole,
+)
+
+SCORES = EvidenceType(
+    name="scores",
+    made_by="from_scores",
+    unit="examples",
+    matches=lambda evidence: isinstance(evidence, xr.Dataset) and "score" in evidence,
+    canonical=as_scores,
+    default_model=always("scores"),
+    size=_number_of_examples,
+    values=lambda scores: scores["score"],
+    is_whole=_weights_are_whole,
+)

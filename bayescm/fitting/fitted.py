@@ -9,8 +9,14 @@ import xarray as xr
 
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
+from bayescm.evidence.trees import (
+    cells_of,
+    extra_dims,
+    listed,
+    variables_of,
+    with_positive_class,
+)
 from bayescm.measures.labelled import measure
-from bayescm.measures.trees import cells_of, extra_dims, listed, told, variables_of
 from bayescm.posteriors.base import Posterior
 
 
@@ -29,7 +35,7 @@ class Fitted(Posterior):
     sampling_method = "draws of a fit"
 
     def __init__(self, tree: xr.DataTree, variable: str | None = None):
-        tree = told(tree)
+        tree = with_positive_class(tree)
         self.tree, self.variable = tree, variable
         self.estimands = {"parameter": variable} if variable else variables_of(tree)
         self.pooled_dims = () if variable else tuple(listed(tree, "uses"))

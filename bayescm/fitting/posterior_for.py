@@ -1,63 +1,35 @@
-"""Which model answers which evidence, and its direct posterior."""
+"""The posterior that answers: of the default model of the evidence, or of the one named."""
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import xarray as xr
 
 from bayescm import posteriors
-from bayescm.evidence.attempts import as_attempts, is_attempts
-from bayescm.evidence.counts import align, as_counts, is_outcomes
-from bayescm.evidence.outcomes import as_outcomes, halves_of, matrices_of
-from bayescm.evidence.raters import as_ratings
-from bayescm.evidence.results import as_results, is_results
-from bayescm.evidence.scores import as_scores
+from bayescm.evidence.counts import align, as_counts
+from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.trees import with_positive_class
+from bayescm.evidence.types import type_of
 from bayescm.fitting.fitted import Fitted
-from bayescm.measures.trees import told
 from bayescm.posteriors.base import Posterior, shares_of
 from bayescm.posteriors.correlated_t import CorrelatedT
 from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.validate import check_keywords, fail, suggest
 
-# The models that share strength between the members of a dim, the default where it is there.
-_POOLING = {"fold": "hierarchical_folds", "group": "hierarchical_groups"}
-# The same where each member is asked for, of two classes: a few may be unlike all others.
-_MEMBERS = _POOLING | {"group": "robust_groups"}
-# Of two groups chosen beforehand nothing is known of how groups differ: each stands by itself.
-_ENOUGH = 3
-# Keywords that are of one model alone, and so name it.
-_NAMED_BY = {"label_error": "mislabelled"}
-
-
-def default_model(evidence: xr.DataArray | xr.Dataset, keywords: Iterable[str] = ()) -> str:
-    """Return the name of the default model for the evidence, or of the one that a keyword names."""
-    if named := [model for keyword, model in _NAMED_BY.items() if keyword in keywords]:
-        return named[0]
-    if "unlabelled" in getattr(evidence, "coords", ()):
-        return "transferred_errors" if "transfer" in evidence.coords else "partly_labelled"
-    if isinstance(evidence, xr.Dataset):
-        kinds = {
-            "paired_outcomes": is_outcomes(evidence),
-            "noisy_labels": "votes" in evidence,
-            "repeated_items": is_attempts(evidence),
-            "hierarchical_differences": is_results(evidence),
-            "scores": "probabilities" not in evidence.coords,
-            "hierarchical_calibration": "group" in evidence,
-            "dirichlet_calibration": "class" in evidence.dims,
-        }
-        return next((model for model, fits in kinds.items() if fits), "calibration")
-    if not isinstance(evidence, xr.DataArray):
-        evidence = as_counts(evidence)  # says what it is not
-    alone = "fixed_totals" if "prevalence" in evidence.coords else "dirichlet_multinomial"
-    if "effective" in evidence.coords:
-        alone = "importance_weighted"
-    return next((model for dim, model in _POOLING.items() if dim in evidence.dims), alone)
+# Posteriors of default models that no PyMC model has the name of.
+_WITHOUT_MODEL = {"correlated_t": CorrelatedT, "fold_forecasts": FoldForecasts}
 
 
 def posterior_of(
-    evidence: Any, model: str | Callable | None = None, *, positive: Any = None, **keywords: Any
+    evidence: Any,
+    model: str | Callable | None = None,
+    *,
+    of: str | None = "parameter",
+    compared: str | None = None,
+    positive: Any = None,
+    **keywords: Any,
 ) -> Posterior:
     """
     Return the posterior that answers for the evidence, without a sampler.
@@ -65,10 +37,13 @@ def posterior_of(
     Parameters
     ----------
     evidence : DataArray, Dataset or DataTree
-        Counts, outcomes of several classifiers, or a fit.
+        Evidence of any type, or a fit.
     model : str or callable, optional
         Name of a model, or a direct sibling: a function from the evidence to a `Posterior`. By
-        default the model that fits the evidence.
+        default the model of `EvidenceType.default_model`.
+    of, compared : str, optional
+        The dim whose members are asked for, partially pooled, and the dim whose members are
+        compared: a default model may depend on them.
     positive : label, optional
         The positive class, where the evidence does not know it or another one is meant.
     **keywords
@@ -79,37 +54,29 @@ def posterior_of(
     ValueError, TypeError
         If there is no such model, it has no direct sibling, or does not take a keyword.
     """
-    evidence = told(evidence, positive)
+    evidence = with_positive_class(evidence, positive)
     if isinstance(evidence, xr.DataTree):
         if model is not None or keywords:
             given = ", ".join([*(["model"] if model is not None else []), *keywords])
             todo = "pass them to fit, or ask the counts"
             raise fail("a fit has its model and prior", given, "no keywords of a model", todo)
         return Fitted(evidence)
-    if model is None and _NAMED_BY.keys() & keywords.keys():
-        model = default_model(evidence, keywords)
-    apart = "unlabelled" in getattr(evidence, "coords", ())  # slices of these stand by themselves
-    if model is None and is_outcomes(evidence) and set(_POOLING) & set(evidence.dims) and not apart:
-        if "halves" in evidence:
-            keywords = {"halves": halves_of(evidence)} | keywords
-        evidence = matrices_of(evidence)  # there is no pooling of pairs but by name
     if model is None:
-        folds = isinstance(evidence, xr.Dataset) and {"fold", "probabilities"} <= set(
-            evidence.variables
-        )
-        model = FoldForecasts if folds else default_model(evidence)
-    sibling = _sibling(model) or model
+        default_model = type_of(evidence).default_model
+        model, evidence, design = default_model(evidence, keywords, of, compared)
+        keywords = {**design, **keywords}
+    sibling = _sibling(model) or _WITHOUT_MODEL.get(model, model)  # type: ignore[arg-type]
     if not callable(sibling):
         todo = f"{suggest(model, posteriors.__all__)} for other models use fit"
         raise fail("this model has no direct sibling", model, posteriors.__all__, todo)
     check_keywords(sibling, keywords)
-    found = sibling(evidence, **keywords)
-    if not isinstance(found, Posterior):
+    posterior = sibling(evidence, **keywords)
+    if not isinstance(posterior, Posterior):
         todo = "pass its direct sibling, or fit(evidence, model) and ask the tree"
         raise fail("not a direct sibling", name_of(sibling), "a Posterior", todo)
-    if "design_effect" in getattr(evidence, "coords", ()) and not found.knows_groups:
+    if "design_effect" in getattr(evidence, "coords", ()) and not posterior.knows_groups:
         warn_of_groups(getattr(sibling, "__name__", repr(sibling)))
-    return found
+    return posterior
 
 
 def warn_of_groups(model: str) -> None:
@@ -122,74 +89,15 @@ def warn_of_groups(model: str) -> None:
     )
 
 
-def comparison_of(
-    evidence: Any,
-    dim: str,
-    model: str | Callable | None = None,
-    *,
-    positive: Any = None,
-    **keywords: Any,
-) -> Posterior:
-    """
-    Return the posterior in which the members of a dim are compared.
-
-    By default classifiers on the same examples are paired; those of one cross-validation too, fold
-    by fold; three or more groups are partially pooled; and other members are judged each by itself.
-    """
-    evidence = told(evidence, positive)
-    if model is None and _NAMED_BY.keys() & keywords.keys():
-        model = default_model(evidence, keywords)
-    if model is None and dim == "group" and _sizes(evidence).get(dim, 0) >= _ENOUGH:
-        model = _pooling(evidence, dim)
-    scored = isinstance(evidence, xr.Dataset) and not is_outcomes(evidence)
-    fitted = isinstance(evidence, xr.DataTree)
-    if model is not None or fitted or scored or dim not in _members(evidence):
-        return posterior_of(evidence, model, **keywords)
-    if "fold" in evidence.dims and dim != "fold":
-        if is_outcomes(evidence) and "halves" in evidence:
-            return posterior_of(evidence, "paired_folds", **keywords)
-        check_keywords(CorrelatedT, keywords)
-        return CorrelatedT(as_counts(matrices_of(evidence)), dim)
-    if is_outcomes(evidence):
-        return posterior_of(evidence, default_model(evidence), **keywords)
-    apart = dict.fromkeys(set(_POOLING) & set(evidence.dims), 0)
-    return posterior_of(evidence, default_model(evidence.isel(apart)), **keywords)
-
-
 def members_of(
-    evidence: Any,
-    dim: str,
-    *,
-    model: str | Callable | None = None,
-    positive: Any = None,
-    **keywords: Any,
+    evidence: Any, dim: str, model: str | Callable | None = None, **keywords: Any
 ) -> Posterior:
     """Return the partially pooled posterior of every member of a dim, such as each group."""
-    evidence = told(evidence, positive)
-    if isinstance(evidence, xr.DataTree):
-        return posterior_of(evidence, model, **keywords).by(dim)
-    if dim not in _sizes(evidence):
+    if not isinstance(evidence, xr.DataTree) and dim not in getattr(evidence, "sizes", ()):
         todo = "name the column of groups: from_predictions(..., by={'group': site})"
-        raise fail("no such dim", dim, [*_sizes(evidence)] or "a dim of groups", todo)
-    model = _pooling(evidence, dim) if model is None else model
-    return posterior_of(evidence, model, **keywords).by(dim)
-
-
-def _pooling(evidence, dim):
-    """Return the model that shares strength between the members of a dim, or None."""
-    if "unlabelled" in getattr(evidence, "coords", ()):
-        return None
-    two = not isinstance(evidence, xr.Dataset) and _sizes(evidence).get("actual") == 2
-    return (_MEMBERS if two else _POOLING).get(dim)
-
-
-def _sizes(evidence):
-    return {} if isinstance(evidence, xr.DataTree) else getattr(evidence, "sizes", {})
-
-
-def _members(evidence):
-    """Return the dims whose members may be compared."""
-    return (*getattr(evidence, "dims", ()), *(["classifier"] if is_outcomes(evidence) else []))
+        dims = [*getattr(evidence, "sizes", ())] or "a dim of groups"
+        raise fail("no such dim", dim, dims, todo)
+    return posterior_of(evidence, model, of=dim, **keywords).by(dim)
 
 
 def prepare(
@@ -198,8 +106,9 @@ def prepare(
     """Return canonical evidence, the function of the model, and its keywords in the same order."""
     import bayescm.models as models
 
-    known = canonical(evidence)
-    model = default_model(known, keywords) if model is None else model
+    entry = type_of(evidence)
+    canonical = entry.canonical(evidence)
+    model = entry.default_model(canonical, keywords, None).model if model is None else model
     if isinstance(model, str):
         if model not in models.__all__:
             todo = suggest(model, models.__all__)
@@ -209,20 +118,7 @@ def prepare(
         allowed = "a name, or a function from counts to a pymc.Model"
         raise fail("not a model", model, allowed, "pass the function itself", TypeError)
     check_keywords(model, keywords)
-    return known, model, _aligned(evidence, known, model, keywords)
-
-
-def canonical(evidence: Any) -> xr.DataArray | xr.Dataset:
-    """Return counts, outcomes, ratings or scores in canonical form."""
-    if not isinstance(evidence, xr.Dataset):
-        return as_counts(evidence)
-    if "votes" in evidence:
-        return as_ratings(evidence)
-    if is_attempts(evidence):
-        return as_attempts(evidence)
-    if is_results(evidence):
-        return as_results(evidence)
-    return as_outcomes(evidence) if is_outcomes(evidence) else as_scores(evidence)
+    return canonical, model, _aligned(evidence, canonical, model, keywords)
 
 
 def _aligned(evidence, counts, model, keywords):

@@ -12,14 +12,23 @@ from bayescm.evidence.counts import (
     abstains,
     as_counts,
     classes,
+    in_order,
     known_shares,
     positive,
     with_shares,
 )
 from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.trees import (
+    cells_of,
+    extra_dims,
+    group_of,
+    listed,
+    variable_of,
+    with_positive_class,
+)
 from bayescm.measures.catalogue import among, names, resolve
 from bayescm.measures.measure import Measure, bound, with_abstentions
-from bayescm.measures.trees import cells_of, extra_dims, group_of, predicted_of, told, variable_of
+from bayescm.measures.next_tables import of_joint_cells, of_the_same_size
 from bayescm.validate import fail, suggest
 
 
@@ -74,7 +83,7 @@ def measure(
     >>> float(values["recall"]), round(float(values["f1"]), 4)
     (0.8125, 0.7222)
     """
-    evidence = told(evidence, positive)
+    evidence = with_positive_class(evidence, positive)
     if not isinstance(evidence, xr.DataTree):
         if of != "parameter":
             todo = f"use interval(counts, measure, of={of!r}), or pass the tree of fit(counts)"
@@ -89,10 +98,23 @@ def measure(
     name = variable_of(evidence, group, of)
     cells = cells_of(evidence, group, name)
     if of == "predictive":
-        cells = predicted_of(evidence, group, cells)
+        cells = _predicted(evidence, group, cells)
     values = _dataset(cells, kernels(measures, cells))
     over = [dim for dim in extra_dims(evidence, cells) if dim in values.dims]
     return _averaged(values, over, evidence) if over and of != "predictive" else values
+
+
+def _predicted(tree, group, cells):
+    """Return the counts of the next test set: those that the tree predicts, or drawn from cells."""
+    draws = group_of(tree, f"{group}_predictive")
+    flat = [each for each in draws.values() if "cell" in each.dims]
+    if listed(tree, "uses") or not flat:
+        data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
+        counts = data["counts"] if "counts" in data else xr.DataArray(np.nan)
+        return of_the_same_size(cells, counts, extra_dims(tree, cells))
+    (pair, *_) = [*listed(tree, "pairs"), None]
+    members = None if pair is None else cells.coords[pair]
+    return in_order(of_joint_cells(flat[0], cells.indexes["actual"], members))
 
 
 def kernels(measures: str | Callable | Sequence[str | Callable], cells: xr.DataArray) -> list:

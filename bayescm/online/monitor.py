@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import as_counts
-from bayescm.measures.defaults import WATCHED, default_measures
+from bayescm.evidence.counts import WATCHED, as_counts, default_measures
 from bayescm.online.encoding import as_datetime64, as_utc, check_name, timestamp
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
 from bayescm.online.settings import as_prior, check_forgetting, check_window, prior_cells

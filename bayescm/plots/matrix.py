@@ -15,11 +15,10 @@ from bayescm.answers.interval import (
 )
 from bayescm.distributions.beta import Beta
 from bayescm.distributions.discrete import Empirical
-from bayescm.evidence.counts import CELLS, as_counts, in_order
-from bayescm.fitting.posterior_for import default_model, posterior_of
+from bayescm.evidence.counts import CELLS, as_counts, default_model, in_order
+from bayescm.evidence.trees import cells_of, extra_dims, listed, variables_of, with_positive_class
+from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.trees import cells_of, extra_dims, listed, variables_of
-from bayescm.measures.trees import told as with_positive_class
 from bayescm.plots import interactive, style
 from bayescm.plots.canvas import bare, canvas, rows
 from bayescm.validate import check_choice, check_kind, check_number, check_prob, check_seed, fail
@@ -218,7 +217,7 @@ def has_model(counts: xr.DataArray, keywords: dict[str, Any]) -> bool:
         return True
     if keywords.get("of", "parameter") != "parameter":
         return True
-    return default_model(as_counts(counts)) != "dirichlet_multinomial"
+    return default_model(as_counts(counts), {}).model != "dirichlet_multinomial"
 
 
 def _of_counts(evidence, per, *, of="parameter", concentration=0.5, **unused):

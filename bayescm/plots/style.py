@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.measures.trees import told as with_positive_class
+from bayescm.evidence.trees import with_positive_class
 from bayescm.validate import fail
 
 # Okabe and Ito's colours, told apart by colour-blind readers too, and their brighter sisters for

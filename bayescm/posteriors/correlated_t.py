@@ -32,6 +32,7 @@ class CorrelatedT(Posterior):
 
     pooled_dims = FOLDS
     estimands = {"parameter": "mean over folds"}  # noqa: RUF012
+    knows_groups = True  # folds of groups differ by what their groups do
     how = "correlated t"
 
     def __init__(self, counts: xr.DataArray, dim: str):

@@ -9,7 +9,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.answers.summary import by_site
-from bayescm.fitting.posterior_for import default_model
+from bayescm.evidence.scores import PROBABILITIES
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section, Table
@@ -169,8 +169,9 @@ def of_probabilities(
         parts.append(sections.differences(comparison, settings["rope"], prob))
     progress("pictures")
     model.pictures = _pictures(evidence, prob) if one_sample else []
+    default = PROBABILITIES.default_model(evidence, {}).model
     facts = {
-        "Model": "correlated t of the folds" if "fold" in evidence else default_model(evidence),
+        "Model": "correlated t of the folds" if default == "fold_forecasts" else default,
         "Intervals": "equal-tailed",
         "Seed": settings["random_seed"],
         **methods.versions(),

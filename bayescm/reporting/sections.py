@@ -16,9 +16,8 @@ import bayescm as bcm
 from bayescm.answers.gaps import gap_of
 from bayescm.answers.summary import sentences, summary
 from bayescm.distributions.decision import chance
-from bayescm.evidence.counts import CELLS, abstains, classes, positive
+from bayescm.evidence.counts import CELLS, abstains, classes, default_measures, positive
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.defaults import default_measures
 from bayescm.measures.labelled import kernels, several
 from bayescm.reporting.progress import progress
 from bayescm.validate import fail

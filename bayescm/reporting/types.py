@@ -13,7 +13,8 @@ from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers
 from bayescm.evidence.results import is_results
-from bayescm.fitting.posterior_for import default_model, members_of, posterior_of
+from bayescm.evidence.types import type_of
+from bayescm.fitting.posterior_for import members_of, posterior_of
 from bayescm.planning.labels import labels_worth
 from bayescm.reporting import cautions, figures, methods, sections
 from bayescm.reporting.progress import progress
@@ -97,7 +98,7 @@ def _of_counts(evidence, measures, settings, keywords):
     prior = None
     if posterior.cell_prior:
         prior = methods.prior_of(counts, keywords.get("concentration"))
-    model = keywords.get("model") or default_model(counts)
+    model = keywords.get("model") or type_of(counts).default_model(counts, keywords).model
     facts = methods.of_counts(model, prior, settings["random_seed"], posterior)
     if comparison is not None and paired:
         pairs = "the correlated t" if "fold" in evidence.dims else "paired_outcomes"
@@ -239,7 +240,7 @@ def _of_partly_labelled(evidence, measures, settings, keywords):
     progress("pictures")
     alt = f"Posterior mean and {100 * prob:.4g}% interval."
     forest = Picture("forest", alt, bcm.plot_forest(evidence, measures, **interval))
-    model = keywords.get("model") or default_model(evidence)
+    model = keywords.get("model") or type_of(evidence).default_model(evidence, keywords).model
     facts = methods.of_counts(model, None, settings["random_seed"])
     totals = counts.sum("predicted")
     totals = totals.isel(classifier=0) if "classifier" in totals.dims else totals

@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri
 
 from bayescm.evidence import from_cells, from_matrix
+from bayescm.evidence.counts import WATCHED
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.defaults import WATCHED
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.probabilities import Forecasts
 from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses

@@ -18,7 +18,7 @@ from bayescm.evidence import (
     positive,
 )
 from bayescm.evidence.counts import with_design
-from bayescm.fitting.posterior_for import default_model
+from bayescm.evidence.types import type_of
 
 distributions = settings(deadline=None, derandomize=True, max_examples=50)
 
@@ -221,7 +221,7 @@ def test_the_prevalence_of_more_classes_is_a_proportion_of_each(wrong):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_default_model(evidence, model):
-    assert default_model(evidence) == model
+    assert type_of(evidence).default_model(evidence, {}).model == model
 
 
 def test_what_the_folds_say_of_their_design():

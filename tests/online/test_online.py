@@ -9,7 +9,7 @@ from stores_for_tests import STORES, empty_store
 
 import bayescm as bcm
 from bayescm import online, priors
-from bayescm.measures.defaults import WATCHED
+from bayescm.evidence.counts import WATCHED
 from bayescm.online.ledger import Ledger
 
 RNG = np.random.default_rng(3)

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
-from bayescm.measures.defaults import TABULATED, default_measures
+from bayescm.evidence.counts import TABULATED, default_measures
 from bayescm.reporting import methods, render, sections
 from bayescm.reporting.sections import Section
 

@@ -9,11 +9,10 @@ import xarray as xr
 
 from bayescm.evidence.counts import CELLS, in_order, is_outcomes, with_positive
 from bayescm.evidence.folds import FOLDS
-from bayescm.measures.next_tables import of_joint_cells, of_the_same_size
 from bayescm.validate import fail
 
 
-def told(evidence: Any, label: Any = None) -> Any:
+def with_positive_class(evidence: Any, label: Any = None) -> Any:
     """
     Return evidence that knows its positive class.
 
@@ -26,29 +25,30 @@ def told(evidence: Any, label: Any = None) -> Any:
         The positive class, instead of the one that the evidence knows.
     """
     if isinstance(evidence, xr.DataTree):
-        return _tree_told(evidence, label)
-    known = is_outcomes(evidence) or "actual" in getattr(evidence, "coords", ())
-    return evidence if label is None or not known else with_positive(evidence, label)
+        return _tree_with_positive_class(evidence, label)
+    has_labels = is_outcomes(evidence) or "actual" in getattr(evidence, "coords", ())
+    return evidence if label is None or not has_labels else with_positive(evidence, label)
 
 
-def _tree_told(tree, label):
-    groups = {name: each.to_dataset() for name, each in tree.children.items()}
+def _tree_with_positive_class(tree, label):
+    groups = {name: group.to_dataset() for name, group in tree.children.items()}
     if label is None:
-        if not groups or any("positive" in each.coords for each in groups.values()):
+        if not groups or any("positive" in group.coords for group in groups.values()):
             return tree
-        held = groups.get("constant_data", xr.Dataset()).get("is_positive", xr.DataArray(np.nan))
-        places = np.flatnonzero(np.atleast_1d(held.values) == 1)
+        constant_data = groups.get("constant_data", xr.Dataset())
+        is_positive = constant_data.get("is_positive", xr.DataArray(np.nan))
+        places = np.flatnonzero(np.atleast_1d(is_positive.values) == 1)
         if len(places) != 1:
             return tree
-        label = held.indexes["actual"][places[0]]
+        label = is_positive.indexes["actual"][places[0]]
     else:
-        holder = next((each for each in groups.values() if "actual" in each.indexes), None)
-        if holder is None:
+        labelled = next((group for group in groups.values() if "actual" in group.indexes), None)
+        if labelled is None:
             todo = "leave positive out"
             raise fail("the tree has no classes", list(tree.children), "a dim actual", todo)
-        label = with_positive(holder, label).coords["positive"].item()
-    told = {name: each.assign_coords(positive=label) for name, each in groups.items()}
-    return xr.DataTree.from_dict({"/": tree.to_dataset(), **told})
+        label = with_positive(labelled, label).coords["positive"].item()
+    labelled_groups = {name: group.assign_coords(positive=label) for name, group in groups.items()}
+    return xr.DataTree.from_dict({"/": tree.to_dataset(), **labelled_groups})
 
 
 def variables_of(tree: xr.DataTree, group: str = "posterior") -> dict[str, str]:
@@ -95,7 +95,7 @@ def variable_of(tree: xr.DataTree, group: str, of: str) -> str:
 
 def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
     """Return cell probabilities of a tree by their name, the positive class last."""
-    draws = group_of(told(tree), group)
+    draws = group_of(with_positive_class(tree), group)
     if name not in draws.data_vars or not set(CELLS) <= set(draws[name].dims):
         having = [k for k, v in draws.data_vars.items() if set(CELLS) <= set(v.dims)]
         if not having:
@@ -104,19 +104,6 @@ def cells_of(tree: xr.DataTree, group: str, name: str) -> xr.DataArray:
         todo = "pass variable= one of these, or fit a model that has cell probabilities"
         raise fail("the tree has no such cell probabilities", name, having, todo)
     return in_order(draws[name])
-
-
-def predicted_of(tree: xr.DataTree, group: str, cells: xr.DataArray) -> xr.DataArray:
-    """Return the counts of the next test set: those that the tree predicts, or drawn from cells."""
-    draws = group_of(tree, f"{group}_predictive")
-    flat = [each for each in draws.values() if "cell" in each.dims]
-    if listed(tree, "uses") or not flat:
-        data = tree["constant_data"].to_dataset() if "constant_data" in tree.children else {}
-        seen = data["counts"] if "counts" in data else xr.DataArray(np.nan)
-        return of_the_same_size(cells, seen, extra_dims(tree, cells))
-    (pair, *_) = [*listed(tree, "pairs"), None]
-    members = None if pair is None else cells.coords[pair]
-    return in_order(of_joint_cells(flat[0], cells.indexes["actual"], members))
 
 
 def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:

@@ -1,0 +1,88 @@
+"""What a type of evidence is: how it is recognised and checked, and which model answers it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+# Keywords of one model alone, which name it wherever they are passed.
+_MODEL_OF_KEYWORD = {"label_error": "mislabelled"}
+
+
+class DefaultModel(NamedTuple):
+    """
+    The model of a question where the user names none, and what it takes of the evidence.
+
+    Attributes
+    ----------
+    model : str or callable
+        A name of `bayescm.posteriors`, or a function from the evidence to a `Posterior`.
+    evidence : DataArray or Dataset
+        The evidence itself, or a part of what it says: of classifiers on the same examples, each
+        one's own confusion matrix.
+    keywords : mapping of str to object
+        What the design of the evidence adds to the keywords of the user.
+    """
+
+    model: str | Callable
+    evidence: Any
+    keywords: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceType:
+    """
+    A type of evidence.
+
+    Designs of one type, such as the folds, groups and steps of counts, are not types of their own:
+    `default_model` tells them apart, and nothing else needs to.
+
+    Attributes
+    ----------
+    name : str
+        As in "not evidence of this type"; a report has its sections by it.
+    made_by : str
+        The functions that return it, for messages.
+    unit : str
+        What it has many of, in the plural: ``"examples"``.
+    matches : callable
+        Whether an object is of this type; what is wrong with it is said by `canonical`.
+    canonical : callable
+        Checks the evidence, and returns it with its dims and labels in order.
+    default_model : callable
+        From (evidence, keywords, of, compared) to a `DefaultModel`. ``of`` is ``"parameter"``, the
+        dim whose members are asked for, partially pooled, or None: a tree, which is of the
+        evidence as it is. ``compared`` is the dim whose members are compared, or None.
+    default_measures : callable, optional
+        From the evidence to the names of the measures worth a row where none is asked for.
+    size : callable
+        From the evidence to its number of units.
+    values : callable
+        From the evidence to the array that its model is conditioned on.
+    is_whole : callable
+        Whether it counts whole units, so that a PyMC model of them has a likelihood.
+    """
+
+    name: str
+    made_by: str
+    unit: str
+    matches: Callable[[Any], bool]
+    canonical: Callable[[Any], Any]
+    default_model: Callable[..., DefaultModel]
+    size: Callable[[Any], float]
+    values: Callable[[Any], Any]
+    is_whole: Callable[[Any], bool] = field(default=lambda evidence: True)
+    default_measures: Callable[[Any], list[str]] | None = None
+
+
+def always(model: str | Callable) -> Callable[..., DefaultModel]:
+    """Return the `default_model` of a type that has one model, whatever is asked of it."""
+
+    def default_model(evidence, keywords, of="parameter", compared=None):
+        return DefaultModel(model, evidence)
+
+    return default_model
+
+
+def model_of_keyword(keywords: Mapping[str, Any]) -> str | None:
+    """Return the model that a keyword names, being of this model alone, or None."""
+    return next((model for name, model in _MODEL_OF_KEYWORD.items() if name in keywords), None)

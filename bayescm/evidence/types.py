@@ -1,0 +1,60 @@
+"""
+The types of evidence, and which of them an object is.
+
+This is the one place that tells them apart. Each type is described in the file of the function
+that returns it; a further one is added to `TYPES`.
+"""
+
+from typing import Any
+
+import xarray as xr
+
+from bayescm.evidence.attempts import ATTEMPTS
+from bayescm.evidence.counts import COUNTS, not_counts
+from bayescm.evidence.outcomes import OUTCOMES
+from bayescm.evidence.partly_labelled import PARTLY_LABELLED
+from bayescm.evidence.raters import RATINGS
+from bayescm.evidence.results import RESULTS
+from bayescm.evidence.scores import PROBABILITIES, SCORES
+from bayescm.evidence.type import EvidenceType
+from bayescm.validate import fail
+
+# The first that matches is the type: counts are any array that is nothing else.
+TYPES: list[EvidenceType] = [
+    PARTLY_LABELLED,
+    OUTCOMES,
+    RATINGS,
+    ATTEMPTS,
+    RESULTS,
+    PROBABILITIES,
+    SCORES,
+    COUNTS,
+]
+
+
+def type_of(evidence: Any) -> EvidenceType:
+    """
+    Return the type of evidence.
+
+    Raises
+    ------
+    TypeError
+        If it is of none.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> type_of(bcm.from_cells(tp=65, fn=15, fp=35, tn=30)).name
+    'counts'
+    >>> type_of(bcm.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])).name
+    'scores'
+    """
+    found = next((each for each in TYPES if each.matches(evidence)), None)
+    if found is not None:
+        return found
+    if not isinstance(evidence, xr.Dataset):
+        raise not_counts(evidence)
+    names = [f"{each.name} ({each.made_by})" for each in TYPES]
+    allowed = f"{', '.join(names[:-1])} or {names[-1]}"
+    got = ", ".join(map(str, evidence.variables)) or "no variables"
+    raise fail("not evidence: a Dataset of", got, allowed, "make it with one of these", TypeError)
