@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 import bayescm as bcm
 from bayescm import models, posteriors
-from bayescm.posteriors.transferred_errors import Allocations, in_turn
+from bayescm.posteriors.transferred_errors import Allocations, draw_gibbs
 
 COUNTS = bcm.evidence.from_partly_labelled_counts([[90, 10], [20, 80]], [750, 250])
 COUNTS = COUNTS.assign_coords(transfer="errors")
@@ -122,13 +122,13 @@ def test_three_classes_and_a_kind_that_nobody_labelled():
         bcm.interval(evidence.assign_coords(transfer="errors"), "accuracy")
 
 
-def test_classes_and_rates_drawn_in_turn_are_the_exact_posterior():
+def test_gibbs_draws_are_those_of_the_exact_posterior():
     """Of two classes, for which there are exact draws."""
     known, rest = np.array([[30.0, 8.0], [6.0, 26.0]]) + 0.5, np.array([90, 60])
     rng, many = np.random.default_rng(0), 4000
-    shares, rates, remembered = in_turn(known, rest, many, rng)
+    shares, rates, correlation = draw_gibbs(known, rest, many, rng)
     wanted = Allocations(known, rest).draw(many, rng)
-    assert remembered < 0.25
+    assert correlation < 0.25
     for found, exact in zip((shares, rates), wanted, strict=True):
         # Kept sweeps of a chain are correlated: 0.2 standard deviations are about five errors.
         np.testing.assert_allclose(found.mean(0), exact.mean(0), atol=0.2 * exact.std(0).max())

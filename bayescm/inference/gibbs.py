@@ -1,0 +1,320 @@
+r"""
+Gibbs sampling by data augmentation, of two mixtures: of known components, and of latent classes.
+
+The component (class) that each observation is of is drawn given the parameters, and the parameters
+given these: both are conjugate, a multinomial and a Dirichlet distribution.
+
+**Known components** (`mixture_weights`; Diebolt & Robert 1994). With :math:`n_d` observations of
+kind d, whose probability under component m is :math:`L_{dm}`, and weights w ~ Dirichlet(a),
+
+.. math::
+
+    p(w \mid n) \propto \prod_m w_m^{a_m - 1} \prod_d \Bigl(\sum_m w_m L_{dm}\Bigr)^{n_d}.
+
+A sweep draws the numbers :math:`z_d \sim \mathrm{Multinomial}(n_d, \, w_m L_{dm} / \sum_k w_k
+L_{dk})` and then :math:`w \sim \mathrm{Dirichlet}(a + \sum_d z_d)`. Where there are many components
+and :math:`a_m` is small, these steps hardly ever move a lump of observations to a component beside
+it, since a weight without observations is next to nothing. So pairs of components also divide their
+sum anew, a Metropolis-Hastings step in the spirit of Papaspiliopoulos & Roberts (2008): one is
+drawn by the weights, the other from its neighbours, and how their sum divides from its prior,
+:math:`\mathrm{Beta}(a_m, a_k)`, which leaves the ratio of the likelihoods to accept by.
+
+**Latent classes** (`latent_class`; the model of Dawid & Skene 1979, see `bayescm.inference.em`). A
+sweep draws how many examples of each pattern are of each class, then the prevalence and the rates
+of the raters' answers.
+
+References
+----------
+Tanner, M. A. & Wong, W. H. (1987). The calculation of posterior distributions by data augmentation.
+Journal of the American Statistical Association 82, 528-540. doi:10.1080/01621459.1987.10478458
+
+Diebolt, J. & Robert, C. P. (1994). Estimation of finite mixture distributions through Bayesian
+sampling. Journal of the Royal Statistical Society B 56, 363-375.
+doi:10.1111/j.2517-6161.1994.tb01985.x
+
+Papaspiliopoulos, O. & Roberts, G. O. (2008). Retrospective Markov chain Monte Carlo methods for
+Dirichlet process hierarchical models. Biometrika 95, 169-186. doi:10.1093/biomet/asm086
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import softmax
+
+from bayescm.distributions import dirichlet
+from bayescm.inference import em
+
+type Neighbours = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+_FEW = 10  # observations of a kind: up to here inverting the distribution is quicker, one by one
+_NEGLIGIBLE = 1e-12  # beside the largest likelihood of a kind
+
+
+def mixture_weights(
+    likelihood: np.ndarray,
+    counts: np.ndarray,
+    prior: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    burn: int,
+    chains: int | None = None,
+    thin: int = 1,
+    start: np.ndarray | None = None,
+    neighbours: Neighbours | None = None,
+    moves: int = 0,
+) -> np.ndarray:
+    """
+    Draw the weights of known components from their posterior, of many data sets at once.
+
+    Parameters
+    ----------
+    likelihood : ndarray, shape ([...], D, M)
+        Of each kind of observation under each component, up to a factor for each kind.
+    counts : ndarray of int, shape (..., D)
+        How many observations of each data set are of each kind.
+    prior : ndarray, broadcasts against (..., M)
+        Parameters of the Dirichlet prior.
+    size : int
+        The number of draws.
+    rng : numpy.random.Generator
+    burn : int
+        Sweeps that are left out first.
+    chains : int, optional
+        Chains beside each other; by default every draw is the end of its own.
+    thin : int, default 1
+        Sweeps from one draw of a chain to the next.
+    start : ndarray, shape (..., M), optional
+        Where all chains begin; by default at the mean of the prior.
+    neighbours : callable, optional
+        From components (ndarray of int) and a generator to a neighbour of each, as often as that
+        one has it for its own; a component itself, where it has none on that side.
+    moves : int, default 0
+        Moves between neighbours in each sweep.
+
+    Returns
+    -------
+    ndarray, shape (size, ..., M)
+
+    Examples
+    --------
+    >>> coins = np.array([[0.9, 0.2], [0.1, 0.8]])  # heads and tails of two coins
+    >>> counts = np.array([[55, 45], [550, 450]])  # of two experiments
+    >>> rng = np.random.default_rng(1)
+    >>> mixture_weights(coins, counts, np.ones(2), 2000, rng, burn=20)[..., 0].std(0).round(2)
+    array([0.07, 0.02])
+    """
+    lead, (kinds, components) = counts.shape[:-1], likelihood.shape[-2:]
+    counts = counts.reshape(-1, kinds)
+    likelihood = _scaled(likelihood, lead)
+    prior = np.broadcast_to(prior, (*lead, components)).reshape(-1, components)
+    first = prior if start is None else start.reshape(prior.shape)
+    first = (first / first.sum(-1, keepdims=True)).T
+    chains = size if chains is None else chains
+
+    def sweep(weights):
+        if moves:
+            weights = _divide_anew(weights, likelihood, counts, prior.T, neighbours, moves, rng)
+        allocated = _allocate(weights, likelihood, counts, rng)
+        parameters = np.moveaxis(allocated + prior.T[..., None], 0, -1)
+        return np.moveaxis(dirichlet.draw(parameters, 1, rng)[0], -1, 0)
+
+    weights = np.repeat(first[..., None], chains, axis=-1)  # (M, data sets, chains)
+    kept = list(_thinned(sweep, weights, burn, thin, -(-size // chains)))
+    draws = np.concatenate(kept, axis=-1).T
+    if len(kept) > 1:
+        draws = rng.permutation(draws)
+    return draws[:size].reshape(size, *lead, components)
+
+
+def allocations(
+    weights: np.ndarray, likelihood: np.ndarray, counts: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """
+    Draw how many observations are of each component, (S, ..., M), given the weights (S, ..., M).
+
+    Parameters
+    ----------
+    weights : ndarray, shape (S, ..., M)
+    likelihood, counts
+        As `mixture_weights` takes them.
+    rng : numpy.random.Generator
+    """
+    lead = counts.shape[:-1]
+    flat = weights.reshape(len(weights), -1, weights.shape[-1]).T
+    drawn = _allocate(flat, _scaled(likelihood, lead), counts.reshape(-1, counts.shape[-1]), rng)
+    return drawn.T.reshape(weights.shape)
+
+
+def latent_class(
+    votes: np.ndarray,
+    counts: np.ndarray,
+    prior: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    burn: int,
+    chains: int,
+    thin: int,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    possible: np.ndarray | None = None,
+    group: np.ndarray | None = None,
+    support: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """
+    Draw the prevalence of latent classes and the rates of raters' answers from their posterior.
+
+    The prior of the prevalence is uniform.
+
+    Parameters
+    ----------
+    votes : ndarray, shape (R, P, J)
+        How often each rater gave each answer in each pattern.
+    counts : ndarray of int, shape (P,)
+        How many examples have the pattern.
+    prior : ndarray, broadcasts against (R, C, J)
+        Parameters of the Dirichlet prior of the answers to each class.
+    size : int
+        The number of draws.
+    rng : numpy.random.Generator
+    burn, chains, thin : int
+        Sweeps that are left out first, chains beside each other, and sweeps from one draw of a
+        chain to the next.
+    start : tuple of ndarray, shape (G, C) and (R, C, J), optional
+        Prevalence and rates with which all chains begin; by default each begins at a draw from the
+        prior.
+    possible : ndarray of bool, shape (P, C), optional
+        Which classes an example may be of; by default all.
+    group : ndarray of int, shape (P,), optional
+        The population of each pattern, from 0; by default there is one.
+    support : callable, optional
+        Says of rates (S, R, C, J) whether the prior allows them; by default it allows all.
+
+    Returns
+    -------
+    prevalence : ndarray, shape (size, G, C)
+    rates : ndarray, shape (size, R, C, J)
+    autocorrelation : float
+        Of the prevalence, halfway through what is left out and at the first draw, over the chains:
+        the largest of all classes.
+    """
+    group = np.zeros(len(counts), int) if group is None else group
+    member = np.eye(group.max() + 1)[group]
+    prior = np.broadcast_to(prior, (len(votes), *prior.shape[-2:]))
+    if start is None:
+        rates = dirichlet.draw(prior, chains, rng)
+        prevalence = dirichlet.draw(np.ones((member.shape[1], prior.shape[-2])), chains, rng)
+    else:
+        prevalence, rates = (np.repeat(each[None], chains, axis=0) for each in start)
+
+    def sweep(state):
+        prevalence, rates = state
+        logs = em.log_joint(prevalence, em.log_likelihood(rates, votes), possible, group)
+        truth = rng.multinomial(counts, softmax(logs, axis=-1))
+        classed = np.einsum("snc,ng->sgc", truth, member)
+        prevalence = dirichlet.draw(classed + 1.0, 1, rng)[0]
+        cells = np.einsum("snc,rnj->srcj", truth, votes)
+        proposed = dirichlet.draw(cells + prior, 1, rng)[0]
+        if support is not None:  # rejection keeps the distribution, cut to the support
+            proposed = np.where(support(proposed)[:, None, None, None], proposed, rates)
+        return prevalence, proposed
+
+    halfway = burn // 2
+    (middle,) = _thinned(sweep, (prevalence, rates), halfway, 1, 1)
+    kept = list(_thinned(sweep, middle, max(burn - halfway - 1, 0), thin, -(-size // chains)))
+    pairs = zip(middle[0].T.reshape(-1, chains), kept[0][0].T.reshape(-1, chains), strict=True)
+    autocorrelation = max(np.corrcoef(*each)[0, 1] for each in pairs)
+    order = rng.permutation(len(kept) * chains)[:size]
+    prevalence, rates = (np.concatenate(each)[order] for each in zip(*kept, strict=True))
+    return prevalence, rates, float(autocorrelation)
+
+
+# The steps.
+
+
+def _thinned[State](
+    sweep: Callable[[State], State], state: State, burn: int, thin: int, keep: int
+) -> Iterator[State]:
+    """Yield the state of all chains after the burn-in, and then after every few sweeps."""
+    for number in range(burn + 1 + (keep - 1) * thin):
+        state = sweep(state)
+        if number >= burn and (number - burn) % thin == 0:
+            yield state
+
+
+def _scaled(likelihood, lead):
+    """Return the likelihood (B, D, M) of every data set, that of each kind at most 1."""
+    scaled = likelihood / likelihood.max(-1, keepdims=True)
+    shape = likelihood.shape[-2:]
+    return np.broadcast_to(scaled, (*lead, *shape)).reshape(-1, *shape)
+
+
+def _divide_anew(weights, likelihood, counts, prior, neighbours, moves, rng):
+    """Move weights (M, B, S) between neighbours by Metropolis-Hastings steps."""
+    weights = weights.copy()
+    across = np.ascontiguousarray(likelihood.swapaxes(-1, -2))  # (B, M, D)
+    data, chain = np.ogrid[: weights.shape[1], : weights.shape[2]]
+    current = np.moveaxis(weights, 0, -1) @ across  # (B, S, D), the probability of each kind
+    for _ in range(moves):
+        first = _categorical(weights.copy(), rng)
+        second = neighbours(first, rng)
+        before, alone = weights[first, data, chain], first == second
+        total = np.where(alone, before, before + weights[second, data, chain])
+        share = np.where(alone, 1, rng.beta(prior[first, data], prior[second, data]))
+        change = total * share - before
+        proposed = current + change[..., None] * (across[data, first] - across[data, second])
+        with np.errstate(divide="ignore"):  # a proposal that explains some answers by nothing
+            ratio = np.log(np.maximum(proposed, 0) / current) @ counts[..., None]
+        accepted = np.log(rng.random(first.shape)) < ratio[..., 0]
+        change = np.where(accepted, change, 0)
+        weights[first, data, chain] += change
+        # Rounding must not leave less than nothing.
+        weights[second, data, chain] = np.maximum(weights[second, data, chain] - change, 0)
+        current = np.where(accepted[..., None], proposed, current)
+    return weights
+
+
+def _allocate(weights, likelihood, counts, rng):
+    """Draw how many observations of each data set are of each component, (M, B, S)."""
+    single = np.ascontiguousarray(weights, np.float32)
+    total = np.zeros(weights.shape)
+    data, chain = np.ogrid[: weights.shape[1], : weights.shape[2]]
+    for row, number in zip(likelihood.swapaxes(0, 1), counts.T, strict=True):  # of one kind
+        some = np.flatnonzero((row > _NEGLIGIBLE).any(0))
+        mass = single[some] * row.T[some, :, None].astype(np.float32)
+        if number.max() > _FEW:
+            total[some] += _multinomial(number, mass.astype(float), rng)
+            continue
+        _cumulate(mass)
+        for place in range(number.max()):
+            component = _inverted(mass, rng).clip(max=len(some) - 1)
+            total[some[component], data, chain] += (place < number)[:, None]
+    return total
+
+
+def _multinomial(number, mass, rng):
+    """Draw how many of so many (B,) are of each component in proportion to masses (M, B, S)."""
+    # The likeliest component first: few observations are then left for the others.
+    order = np.argsort(-mass.mean(-1), axis=0)[..., None]
+    mass = np.take_along_axis(mass, order, axis=0)
+    drawn = rng.multinomial(number[:, None], np.moveaxis(mass / mass.sum(0), 0, -1))
+    return np.take_along_axis(np.moveaxis(drawn, -1, 0), np.argsort(order, axis=0), axis=0)
+
+
+def _categorical(mass, rng):
+    """Draw a component (B, S) in proportion to masses (M, B, S), which are overwritten."""
+    _cumulate(mass)
+    return (mass < rng.random(mass.shape[1:]) * mass[-1]).sum(0)
+
+
+def _inverted(cumulated, rng):
+    """Draw a component (B, S) by the inverse of the cumulated masses (M, B, S)."""
+    uniform = rng.random(cumulated.shape[1:], np.float32)
+    return (cumulated <= uniform * cumulated[-1]).sum(0)
+
+
+def _cumulate(mass: np.ndarray) -> None:
+    """Cumulate in place along the first axis, several times as fast as numpy, column by column."""
+    for below, here in pairwise(mass):
+        here += below
