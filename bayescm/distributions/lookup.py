@@ -15,8 +15,7 @@ from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
 from bayescm.distributions.integrals.averages import mean_of
 from bayescm.distributions.integrals.correlation import correlation
-from bayescm.distributions.integrals.quadrature import OfTables
-from bayescm.distributions.quadrature import FunctionOfShares, by_log_odds
+from bayescm.distributions.quadrature import FunctionOfShares
 from bayescm.measures import odds
 from bayescm.measures.measure import (
     Cost,
@@ -48,6 +47,7 @@ _SHARES = {
     "errors": [("tp", "fp+fn"), ("fn", "fp")],
     "table": [_PREVALENCE, ("tp", "fn"), ("fp", "tn")],
 }
+_OF_WALKS = 5e-5  # of the length of an interval: what rates that walk are known to
 _NOT_MONOTONE = odds.mcc, odds.cohen_kappa, odds.markedness  # in the prevalence
 _MADE: dict[str, Callable] = {
     "rates": lambda t, f: (t.v, t.c, f.v, f.c),
@@ -173,12 +173,16 @@ def distribution_at_prevalence(measure, weights, prevalence):
 
 
 def distribution_of_rates(measure, prevalence, recall, fpr):
-    """Return the distribution of a measure of three independent rates, given as tables, or None."""
+    """Return the distribution of a measure of three independent rates that walk, or None."""
     odds_of = _odds_of(measure.form)
     if odds_of is None:
         return None
-    scale = by_log_odds(partial(_log_odds, odds=odds_of, made=_of_rates))
-    return OfTables((prevalence, recall, fpr), scale, measure.range)
+    function = partial(_log_odds, odds=odds_of, made=_of_rates)
+    outer = 0 if odds_of in _NOT_MONOTONE else None
+    shares = prevalence, recall, fpr
+    return FunctionOfShares(
+        shares, function, measure.range, outer=outer, accuracy=1e-3, share_error=_OF_WALKS
+    )
 
 
 def _odds_of(form) -> Any:

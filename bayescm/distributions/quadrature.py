@@ -37,6 +37,7 @@ and jumps: smoothing by preintegration. Journal of Computational and Applied Mat
 
 import math
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
@@ -51,8 +52,6 @@ from bayescm.distributions.base import MANY, Distribution, default_accuracy, hel
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.distributions.hdi import INTERIOR, LOWER, SEVERAL_MODES, UPPER, Link, both_ends
 from bayescm.distributions.incomplete import Share, log_odds, near_log_odds
-from bayescm.distributions.integrals.ladder import Parts
-from bayescm.distributions.integrals.rungs import Rungs
 
 _ROUGH = 1e-4  # an accuracy from which on a coarser lattice is tried first
 _POINTS, _MOST_POINTS = 2**18, 2**21  # of a lattice: of several rows at a time; of one row
@@ -84,6 +83,9 @@ class FunctionOfShares(Distribution):
         The numerical error of a bound that is good enough, in parts of the length of the interval
         or, where that is less, of ``max(1, bound)``; by default 1e-6, and 1e-3 for more than 1,000
         distributions.
+    share_error : float, optional
+        The error of a bound, in parts of the length of the interval, that the shares themselves
+        bring with them: no bound is found more accurately.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class FunctionOfShares(Distribution):
     kinked: int | None = None
     power_moment: Callable | None = None
     accuracy: float | None = None
+    share_error: float = 0.0
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -119,7 +122,7 @@ class FunctionOfShares(Distribution):
         return any(np.ndim(end) for end in self.support)
 
     def to(self, accuracy: float) -> "FunctionOfShares":
-        return replace(self, accuracy=accuracy)
+        return replace(self, accuracy=max(accuracy, self.share_error))
 
     @property
     def _size(self):
@@ -148,7 +151,8 @@ class FunctionOfShares(Distribution):
         return self.checked(prob, "eti")[0]
 
     def checked(self, prob: float, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        return held(*self._interval(prob, kind)[:2])
+        ends, errors = held(*self._interval(prob, kind)[:2])
+        return ends, errors + self.share_error * np.diff(ends) if self.share_error else errors
 
     def mean(self) -> np.ndarray:
         return self._moments[..., 0]
@@ -201,20 +205,11 @@ class FunctionOfShares(Distribution):
             return
         for start in range(0, self._size, MANY):
             part = self.take(np.arange(start, min(start + MANY, self._size)))
-            yield _Rows(replace(part, accuracy=self._tolerance), many=True)
+            yield _Rows(replace(part, accuracy=self._tolerance))
 
     @cached_property
     def _all(self):
         return _Rows(self.take(np.arange(self._size)))
-
-
-def by_log_odds(function: Callable) -> Callable:
-    """Return a function of shares as one of their log odds."""
-
-    def scale(*logs):
-        return function(*(Share(special.expit(log), special.expit(-log)) for log in logs))
-
-    return scale
 
 
 def _flat(share, shape):
@@ -508,8 +503,18 @@ class _Values:
     """The function on a lattice, for m rows: values (m, N, P) in the scale of the link."""
 
     def __init__(self, rows, level):
-        self.rough = rows.is_rough(level)
+        self.rough, self.few = rows.rough, rows.rough and level < 2
         self.lattice, self.values, self.weights = rows.evaluate(level)
+
+    def take(self, index):
+        """Return some of the rows."""
+        if len(index) == len(self.values):
+            return self
+        some = copy(self)
+        some.values = self.values[index]
+        some.weights = self.weights[index] if len(self.weights) > 1 else self.weights
+        some.__dict__.pop("point_weights", None)
+        return some
 
     def masses(self, y: np.ndarray) -> Masses:
         """Return the masses at y, (m, Q)."""
@@ -561,7 +566,7 @@ class _Values:
 
     def quantile_function(self, nodes: np.ndarray | None = None) -> "_QuantileFunction":
         """Return y as a function of the normal score, by its exact values near some scores."""
-        nodes = (_FEW_NODES if self.rough else _NODES) if nodes is None else nodes
+        nodes = (_FEW_NODES if self.few else _NODES) if nodes is None else nodes
         flat = self.values.reshape(len(self.values), -1)
         order = np.argsort(flat, -1)
         flat = np.take_along_axis(flat, order, -1)
@@ -648,7 +653,7 @@ _LOST = 1.0  # a move, in scores, that says that Newton's method has lost its wa
 _FEW, _STEPS_OF_FEW = 8, 30  # rows up to which steps go on until they have settled
 _NEARLY_SETTLED = 1e-5  # a move after which they need not
 _UNSETTLED = 0.1  # a last step, in scores, after which the ends are looked for anew
-_SETTLED = 1e-9  # a move that need not be followed by another
+_SETTLED = {False: 1e-9, True: 1e-4}  # a move that need not be followed by another
 _SMALL = 0.02  # the largest move, in scores, at which an error is known
 _FLOOR = {False: 1e-9, True: 1e-5}  # of an error, in parts of the length
 _AHEAD = 0.1  # the difference of scores between two candidates that are not the same
@@ -740,8 +745,8 @@ def _has_valley(curve, link):
 class _Rows:
     """m distributions, asked at points (m, P)."""
 
-    def __init__(self, distribution, many=False):
-        self.distribution, self.many = distribution, many
+    def __init__(self, distribution):
+        self.distribution = distribution
         self.size = distribution.shape[0]
         self.accuracy = distribution._tolerance
         self.rough = self.accuracy >= _ROUGH
@@ -761,21 +766,6 @@ class _Rows:
             rows.__dict__["signs"] = [sign[index] for sign in self.signs]
         return rows
 
-    @property
-    def rays(self):
-        """The same by rays, for a first try of very many rough answers; None for fewer."""
-        whole = self.distribution
-        if not (self.many and self.rough) or whole.kinked is not None or whole._varied:
-            return None
-        return Rungs(Parts(whole.support, whole.shares, by_log_odds(whole.log_odds)), self.accuracy)
-
-    def tried_by_rays(self, tried, rest):
-        """Return what rays say (m, ...), and of rows of which they do not know what `rest` says."""
-        unknown = np.flatnonzero(~np.isfinite(tried.reshape(self.size, -1)).all(-1))
-        if len(unknown):
-            tried[unknown] = rest(_Rows(self.distribution.take(unknown)), unknown)
-        return tried
-
     # Values on a lattice
 
     def values(self, level):
@@ -792,12 +782,8 @@ class _Rows:
 
     def lattice(self, level):
         """Return the lattice of a level, from 0 on, or None."""
-        finer, rough = level + (not self.rough), self.is_rough(level)
-        return lattice(len(self.along), self.outer is not None, finer, rough)
-
-    def is_rough(self, level):
-        """Whether a few lines and nodes will do: at the first two levels of rough answers."""
-        return self.rough and level < 2
+        finer = level + (not self.rough)
+        return lattice(len(self.along), self.outer is not None, finer, self.rough)
 
     def points(self, level):
         """Return how many points the lattice of a level has for each row, 0 where there is none."""
@@ -811,18 +797,21 @@ class _Rows:
             return self._evaluate_halves(level)
         grid = self.lattice(level)
         shares = self.distribution.shares
-        logs = [np.zeros(0)] * len(shares)
+        logs, places = [np.zeros(0)] * len(shares), [np.zeros((1, 1), int)] * len(shares)
         if self.outer is not None:
             nodes, place = np.unique(grid.outer, return_inverse=True)
-            logs[self.outer] = self._log_odds(shares[self.outer], nodes)[:, place, None]
+            logs[self.outer], places[self.outer] = (
+                self._log_odds(shares[self.outer], nodes),
+                place[:, None],
+            )
         for position, i in enumerate(self.along):
             table = self._log_odds(shares[i], grid.grid)
-            table = np.where(self.signs[position][:, None] > 0, table, table[:, ::-1])
-            logs[i] = table[:, grid.place[position]]
+            logs[i] = np.where(self.signs[position][:, None] > 0, table, table[:, ::-1])
+            places[i] = grid.place[position]
         for i, share in enumerate(shares):
             if isinstance(share, PointMass):
-                logs[i] = special.logit(share.at)[:, None, None]
-        values = self._at(logs)
+                logs[i] = special.logit(share.at)[:, None]
+        values = self._at(logs, places)
         shape = self.size, *grid.place.shape[1:]
         return grid, np.ascontiguousarray(np.broadcast_to(values, shape)), grid.weights[None]
 
@@ -850,15 +839,16 @@ class _Rows:
             return near_log_odds(a, b, scores, _DEGREES)
         return log_odds(a[:, None], b[:, None], scores)
 
-    def _at(self, logs):
-        """Return the function of shares by their log odds."""
-        if all(np.abs(log).max() < _PLAIN for log in logs):
-            shares = [Share(special.expit(log), special.expit(-log)) for log in logs]
-        else:
-            shares = [
-                Share(LogNumber(special.log_expit(log)), LogNumber(special.log_expit(-log)))
-                for log in logs
-            ]
+    def _at(self, logs, places):
+        """Return the function of shares, of which the log odds are (m, G), at places of these."""
+        plain = all(np.abs(log).max() < _PLAIN for log in logs)
+        shares = []
+        for log, place in zip(logs, places, strict=True):
+            if plain:
+                shares.append(Share(*(special.expit(side)[:, place] for side in (log, -log))))
+            else:
+                sides = (special.log_expit(side)[:, place] for side in (log, -log))
+                shares.append(Share(*map(LogNumber, sides)))
         with np.errstate(all="ignore"):
             return self.distribution.log_odds(*shares)
 
@@ -874,12 +864,9 @@ class _Rows:
         ]
         signs = []
         for i in self.along:
-            ends = []
-            for k in (1, 2):
-                at = [log[:, :1] for log in logs]
-                at[i] = logs[i][:, k : k + 1]
-                ends.append(self._at(at)[:, 0])
-            signs.append(np.where(ends[1] >= ends[0], 1, -1))
+            places = [np.array([1, 2]) if k == i else np.zeros(1, int) for k in range(len(shares))]
+            low, high = self._at(logs, places).T
+            signs.append(np.where(high >= low, 1, -1))
         return signs
 
     def curve(self):
@@ -899,13 +886,6 @@ class _Rows:
 
     def probabilities(self, x):
         """Return below, above, density and the error of x as a quantile, (4, m, P)."""
-        if self.rays is not None:
-            below, density = self.rays.probabilities(x)
-            tried = np.stack([below, 1 - below, density, np.full(x.shape, self.accuracy)], 1)
-            found = self.tried_by_rays(
-                tried, lambda rows, part: rows.probabilities(x[part]).swapaxes(0, 1)
-            )
-            return found.swapaxes(0, 1)
         y = self._to_y(x)
         found = np.empty((4, *x.shape))
         open_ = np.arange(self.size)
@@ -947,8 +927,6 @@ class _Rows:
 
     def moments(self):
         """Return mean, standard deviation and skewness, (m, 3)."""
-        if self.rays is not None:
-            return self.tried_by_rays(self.rays.moments(), lambda rows, part: rows.moments())
         found, open_, level = np.full((self.size, 3), np.nan), np.arange(self.size), 0
         goal = 1e-4 if self.rough else 1e-10
         while len(open_) and self.points(level):
@@ -977,12 +955,6 @@ class _Rows:
 
     def quantiles(self, q):
         """Return quantiles and their errors, (m, P) each."""
-        if self.rays is not None:
-            tried = np.stack(self.rays.equal_tailed(q), 1)
-            found = self.tried_by_rays(
-                tried, lambda rows, part: np.stack(rows.quantiles(q[part]), 1)
-            )
-            return found[:, 0], found[:, 1]
         with np.errstate(all="ignore"):
             z = np.where(
                 q <= 0.5, special.ndtri(np.clip(q, 0, 0.5)), -special.ndtri(np.clip(1 - q, 0, 0.5))
@@ -995,16 +967,6 @@ class _Rows:
 
     def interval(self, prob, kind):
         """Return intervals (m, 2), their errors (m, 2) and their kinds (m,)."""
-        if self.rays is not None:
-            ends, errors, kinds = self.rays.interval(prob, kind)
-            kinds = kinds.astype("<U18")
-
-            def ask(rows, part):
-                *values, kinds[part] = rows.interval(prob, kind)
-                return np.concatenate(values, -1)
-
-            found = self.tried_by_rays(np.concatenate([ends, errors], -1), ask)
-            return found[:, :2], found[:, 2:], kinds
         if kind == "eti":
             tail = special.ndtri((1 - prob) / 2)
             z = np.broadcast_to([tail, -tail], (self.size, 2))
@@ -1064,11 +1026,19 @@ class _Rows:
                 doubtful = doubtful | (state.kind > 0) | state.several
                 doubtful = doubtful | (state.moved > _SURE).any(-1)
             state.low[:], state.high[:] = -np.inf, np.inf
-            if doubtful.any():
-                goal.begin(state, values.quantile_function(), self.link, lost | (level == 0))
+            self._begin(goal, state, values, doubtful, lost | (level == 0))
             moved, rate = self._newton(goal, state, values, level)
             last, state.moved = state.moved, np.where(np.isfinite(moved) | (level > 0), moved, 0.0)
             return self._accept(state, last, rate, level, together)
+
+    def _begin(self, goal, state, values, doubtful, anew):
+        """Read the ends of doubtful rows off their quantile functions, of some of them anew."""
+        index = np.flatnonzero(doubtful)
+        if len(index):
+            part = state.take(index)
+            curve = values.take(index).quantile_function()
+            goal.take(index).begin(part, curve, self.take(index).link, anew[index])
+            state.put(index, part)
 
     def _newton(self, goal, state, values, level):
         """Take Newton's steps; return how far the ends moved, in scores, and y with the score."""
@@ -1085,7 +1055,8 @@ class _Rows:
             state.failed = (~np.isfinite(move) & np.isfinite(state.y)).any(-1)
             score = np.where(np.isfinite(state.y), np.abs(new - state.y) / rate, 0.0)
             state.y = new
-            if not (score > (_SETTLED if taken < most else _NEARLY_SETTLED)).any():
+            settled = _SETTLED[self.rough] if taken < most else _NEARLY_SETTLED
+            if not (score > settled).any():
                 break
         # A last step that is large says that the net one is small by chance.
         moved = np.maximum(np.abs(state.y - before) / rate, score)

@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from bayescm.distributions.base import Distribution
-from bayescm.distributions.integrals.rays import TABLED, Tables
 
 # The distributions of rates whose logits have masses on equidistant points.
 
@@ -139,17 +138,18 @@ class Lattice(Distribution):
         return np.maximum(np.nan_to_num(density, posinf=0.0), 0.0)[()]
 
     def quantile(self, q: ArrayLike) -> np.ndarray:
-        return special.expit(self._log_odds(q))[()]
+        return special.expit(self._logit(q))[()]
 
-    def tables(self) -> Tables:
-        """Return the log odds at normal scores, as integrals over several rates take them."""
-        below = TABLED[TABLED <= 0].reshape(-1, *[1] * len(self.shape))
-        both = replace(self), self.complement()  # what they remember goes with them
-        low, high = (each._log_odds(special.ndtr(below)) for each in both)
-        return Tables(np.moveaxis(np.concatenate([low, -high[-2::-1]]), 0, -1))
+    def log_odds(self, scores: np.ndarray) -> np.ndarray:
+        """Return the log odds (m, G) of the m members at normal scores (G,), rising."""
+        below, above = scores[scores <= 0, None], scores[scores > 0, None]
+        lower = self._logit(special.ndtr(below))
+        # Of large quantiles by what is above them, which keeps its digits.
+        upper = -self.complement()._logit(special.ndtr(-above))
+        return np.concatenate([lower, upper]).T
 
-    def _log_odds(self, q):
-        """Return the log odds of quantiles."""
+    def _logit(self, q):
+        """Return the logits of quantiles."""
         q = np.asarray(q, float) + np.zeros(self.shape)
         borders = self._curve[0]
         goal = q.reshape(-1, len(borders))

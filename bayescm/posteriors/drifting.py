@@ -94,18 +94,13 @@ class Drifting(Posterior):
             self._known[rate] = joined(every).reshaped(self._cells.shape[:-2])
         return self._known[rate]
 
-    @cached_property
-    def _tables(self):
-        """Prevalence, recall and false positive rate, as integrals over them take them."""
-        prevalence, recall, specificity = (self._rate(rate) for rate in range(3))
-        return [each.tables() for each in (prevalence, recall, specificity.complement())]
-
     def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure at every step, (..., T), or None."""
         if of != "parameter":
             return None
         if measure.form not in _RATES:
-            return distribution_of_rates(measure, *self._tables)
+            prevalence, recall, specificity = (self._rate(rate) for rate in range(3))
+            return distribution_of_rates(measure, prevalence, recall, specificity.complement())
         rate, complement = _RATES[measure.form]
         return self._rate(rate).complement() if complement else self._rate(rate)
 

@@ -79,13 +79,13 @@ def test_moments_and_masses_are_those_of_draws(posterior):
         np.testing.assert_allclose((values[:, None] < at).mean(0), distribution.cdf(at), atol=0.01)
 
 
-def test_rates_that_are_next_to_unknown_are_drawn():
+def test_rates_that_are_next_to_unknown():
     few = bcm.from_matrix([[[3, 0], [0, 0]], [[4, 0], [0, 0]]], **TWO, dims=("step",))
     ends = bcm.interval(few, "mcc", model="drifting", kind="eti")
-    assert ends.attrs["how"].endswith("draws") or "draws for" in ends.attrs["how"]
-    assert 1e-3 < ends.attrs["error"] < 0.02
+    assert ends.attrs["how"] == "quadrature"
+    assert ends.attrs["error"] < 2e-3
     drawn = bcm.interval(few, "mcc", model="drifting", kind="eti", draws=100_000)
-    np.testing.assert_allclose(ends, drawn, atol=4 * ends.attrs["error"])
+    np.testing.assert_allclose(ends, drawn, atol=ends.attrs["error"] + 3 * drawn.attrs["error"])
 
 
 def test_a_measure_without_a_form_is_drawn(posterior):
