@@ -138,7 +138,9 @@ class TransferredErrors(Strata):
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of unlabelled examples of every member of the batch."""
-        return self.template.to_dataarray(np.broadcast_to(self.unlabelled.sum(-1), self.template.shape))
+        return self.template.to_dataarray(
+            np.broadcast_to(self.unlabelled.sum(-1), self.template.shape)
+        )
 
     @cached_property
     def sampling_method(self) -> str:  # type: ignore[override]
