@@ -164,8 +164,8 @@ def heterogeneity(
     check_seed(random_seed)
     check_keywords(hierarchical_groups, keywords)
     posterior = cast(HierarchicalGroups, hierarchical_groups(counts, **keywords))
-    (studies,) = posterior.each_collection
-    sample = studies.draws(draws, np.random.default_rng(check_seed(random_seed)), False)
+    (studies,) = posterior.collections
+    sample = studies.draw(draws, np.random.default_rng(check_seed(random_seed)), groups=False)
     values = _variation(posterior.counts.values, sample)
     rows = [_row(name, each, prob, kind) for name, each in values.items()]
     if "slope" in sample:

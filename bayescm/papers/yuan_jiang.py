@@ -37,7 +37,7 @@ from bayescm.evidence.outcomes import pour
 from bayescm.papers import beside, published, run_experiment
 from bayescm.papers.learners import SOURCES, find_file
 from bayescm.posteriors.base import as_labelled_counts
-from bayescm.posteriors.groups.joint_table import own_priors
+from bayescm.posteriors.joint_table import classifier_priors
 from bayescm.posteriors.paired_outcomes import PairedOutcomes
 from bayescm.simulation import Repeated, Replications
 from bayescm.validate import check_choice, fail
@@ -207,7 +207,7 @@ def _intervals(evaluation: MultinomialSamples, counts, parameters, rng) -> dict[
     }
     middle = estimate[parameters]
     ends = {name: np.stack([middle - half, middle + half], axis=1) for name, half in halves.items()}
-    prior = own_priors(None, len(evaluation.predicted), 2)
+    prior = classifier_priors(None, len(evaluation.predicted), 2)
     matrices = as_labelled_counts(
         pour(counts, evaluation.actual, evaluation.predicted, 2), "classifier"
     )

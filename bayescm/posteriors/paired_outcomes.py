@@ -17,7 +17,7 @@ from bayescm.evidence.outcomes import added, arrays, as_outcomes, pour, tables_o
 from bayescm.measures.next_tables import next_counts
 from bayescm.posteriors.base import Posterior, prior_of
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
-from bayescm.posteriors.groups.joint_table import base_measure, draw_hits, draw_prior, own_priors
+from bayescm.posteriors.joint_table import base_measure, classifier_priors, draw_hits, draw_prior
 from bayescm.validate import fail
 
 # Joint tables up to this many cells are enumerated; larger ones are drawn lazily.
@@ -292,5 +292,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
     matrices = tables_of(outcomes, parts)
     first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
     own = prior_of(concentration, first)
-    prior = own_priors(own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes))
+    prior = classifier_priors(
+        own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes)
+    )
     return PairedOutcomes(matrices, counts, actual, predicted, prior)

@@ -1,99 +1,54 @@
-"""The direct sibling of `bayescm.models.robust_groups`: quadrature on a grid of logits.
+r"""
+The direct posterior of `bayescm.models.robust_groups`: quadrature on a grid of logits.
+
+Prevalence, recall and specificity are three rates of their own (`NormalMixtureRates`), with the
+logits of the groups
+
+.. math::
+
+    x_g \sim (1 - \omega) \, N(m, \tau^2)
+        + \tfrac{\omega}{2} \, N(m - d, \tau^2 + d^2 / 4)
+        + \tfrac{\omega}{2} \, N(m + d, \tau^2 + d^2 / 4).
+
+**Likelihood.** That of :math:`m, \tau, \omega` is a product over the groups of integrals over x:
+sums over even steps, the trapezoidal rule. Of a normal density of standard deviation s and steps h
+its relative error is 2 exp(-2 (pi s / h)**2) (Trefethen & Weideman, 2014). The integrals of all
+groups at all parameters are then one product of matrices. Where :math:`\tau` is narrower than the
+steps, they are Gauss-Hermite sums.
+
+**Posterior.** The log likelihood is computed at nodes of m, log(tau + constant) and logit(omega),
+which close in on the posterior, and is a cubic spline between them. With the prior it gives the
+posterior masses of small cells. A draw falls into a cell by its mass, and evenly inside it
+(Halton's sequence, three coordinates one given those before it); the logits of the groups follow by
+inverting the distribution function on the grid.
 
 References
 ----------
 Beath, K. J. (2014). A finite mixture method for outlier detection and robustness in meta-analysis.
 Research Synthesis Methods 5, 285-293. doi:10.1002/jrsm.1114
+
+Trefethen, L. N. & Weideman, J. A. C. (2014). The exponentially convergent trapezoidal rule. SIAM
+Review 56, 385-458. doi:10.1137/130932132
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
+from scipy.special import betaln, expit, logit, ndtr, ndtri, xlogy
 
-from bayescm.posteriors.groups.collections import Two
-from bayescm.posteriors.groups.logit_grid import LogitGrid, mean_rates
-from bayescm.posteriors.hierarchical_groups import HierarchicalGroups, groups_of
+from bayescm.inference.adaptive_gauss_hermite import averaged, normal_rule
+from bayescm.posteriors.hierarchical_groups import (
+    HierarchicalGroups,
+    cells_of_logits,
+    cells_of_rates,
+    groups_and_prior,
+)
 from bayescm.validate import fail
-
-
-class RobustTwo:
-    """Two classes: three rates of each group, independent of each other."""
-
-    parameters = ("rates", "spread", "outlying")
-
-    def __init__(self, cells, concentration, scales, prevalence):
-        (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
-        spread, self.deviation = scales
-        weight = concentration
-        columns = [
-            (tp + fn, tp + fn + tn + fp, weight.sum(1)[::-1]),
-            (tp, tp + fn, weight[1, ::-1]),
-            (tn, tn + fp, weight[0]),
-        ]
-        self.rates = [LogitGrid(*each, spread, self.deviation) for each in columns]
-        self.prevalence = prevalence
-
-    def draws(self, size, rng, groups):
-        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
-        drawn = [each.draw(size, rng, groups=groups) for each in self.rates]
-        middle, spread, outlying, new = (
-            np.stack([each[name] for each in drawn], axis=1)
-            for name in ("middle", "spread", "outlying", "new")
-        )
-        means = [mean_rates(each, self.deviation) for each in drawn]
-        yes, no = (np.stack(each, axis=1) for each in zip(*means, strict=True))
-        found = {
-            "rates": expit(middle),
-            "spread": spread,
-            "outlying": outlying,
-            "effect_new": (new - middle) / spread,
-            "theta": Two._cells(yes, no, self.prevalence),
-            "theta_typical": Two._theta(middle, self.prevalence),
-            "theta_new": Two._theta(new, self.prevalence),
-        }
-        if groups:
-            logits = np.stack([each["logits"] for each in drawn], axis=-1)
-            found["effect"] = (logits - middle[:, None]) / spread[:, None]
-            found["theta_group"] = Two._theta(logits)
-        return found
-
-    def log_likelihood(self, drawn):
-        """Return that of every group (S, G), its effects integrated out, without coefficients."""
-        middle = logit(np.clip(drawn["rates"], 1e-300, 1 - 1e-16))
-        columns = [(middle[:, i], drawn["spread"][:, i], drawn["outlying"][:, i]) for i in range(3)]
-        found = zip(self.rates, columns, strict=True)
-        return sum(rate.log_likelihood_of_groups(*each) for rate, each in found)
-
-
-@dataclass(frozen=True, eq=False)
-class RobustGroups(HierarchicalGroups):
-    """
-    The posterior of matrices of groups, of which a few may be unlike all others.
-
-    Attributes
-    ----------
-    deviation : float
-        How far a group that deviates lies, up or down, on the logit scale.
-    """
-
-    sampling_method = "quadrature"
-    how = "draws by quadrature on a grid"
-    # Quantiles by the cells have errors of a thousandth of a 95% interval, as of so many draws.
-    effective_draws = 2e5
-    deviation: float
-
-    @cached_property
-    def each_collection(self):
-        """The posterior of every collection of groups of the batch."""
-        cells = self.counts.values.astype(float)
-        flat = cells.reshape(-1, *cells.shape[-3:])
-        scales = (self.spread, self.deviation)
-        return [RobustTwo(each, self.concentration, scales, self.prevalence) for each in flat]
 
 
 def robust_groups(
@@ -103,7 +58,7 @@ def robust_groups(
     spread: float = 0.5,
     deviation: float = 1.2,
     prevalence: float | None = None,
-) -> RobustGroups:
+) -> "RobustGroups":
     """
     Return the posterior of the matrices of groups, of which a few may be unlike all others.
 
@@ -145,9 +100,611 @@ def robust_groups(
     if not isinstance(deviation, (int, float, np.number)) or not 0 < deviation < np.inf:
         todo = "pass e.g. deviation=1.2"
         raise fail("deviation must be a positive scale", deviation, "a number > 0", todo)
-    known = groups_of(counts, concentration, spread, prevalence)
-    if known[0].sizes["actual"] != 2:
+    table, weight, prevalence = groups_and_prior(counts, concentration, spread, prevalence)
+    if table.sizes["actual"] != 2:
         todo = "take hierarchical_groups, or compare one class with the rest"
-        raise fail("robust groups are of two classes", known[0].sizes["actual"], "2", todo)
-    table, weight, spread, prevalence = known
-    return RobustGroups(table, weight, spread, prevalence, deviation=float(deviation))
+        raise fail("robust groups are of two classes", table.sizes["actual"], "2", todo)
+    return RobustGroups(table, weight, float(spread), prevalence, deviation=float(deviation))
+
+
+@dataclass(frozen=True, eq=False)
+class RobustGroups(HierarchicalGroups):
+    """
+    The posterior of matrices of groups, of which a few may be unlike all others.
+
+    Attributes
+    ----------
+    deviation : float
+        How far a group that deviates lies, up or down, on the logit scale.
+    """
+
+    sampling_method = "quadrature"
+    how = "draws by quadrature on a grid"
+    # Quantiles by the cells have errors of a thousandth of a 95% interval, as of so many draws.
+    effective_draws = 2e5
+    deviation: float
+
+    @cached_property
+    def collections(self) -> "list[IndependentRates]":
+        """The posterior of every collection of groups of the batch."""
+        return [
+            IndependentRates(
+                cells, self.concentration, self.spread, self.deviation, self.prevalence
+            )
+            for cells in self._flat_cells
+        ]
+
+
+class IndependentRates:
+    """
+    Two classes: three rates of each group, independent of each other.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (G, 2, 2)
+    concentration : ndarray, shape (2, 2)
+    spread, deviation : float
+    prevalence : float or None
+    """
+
+    free_variables = ("rates", "spread", "outlying")
+
+    def __init__(
+        self,
+        cells: np.ndarray,
+        concentration: np.ndarray,
+        spread: float,
+        deviation: float,
+        prevalence: float | None,
+    ):
+        (tn, fp), (fn, tp) = cells.transpose(1, 2, 0)
+        hits_totals_prior = [
+            (tp + fn, tp + fn + tn + fp, concentration.sum(1)[::-1]),
+            (tp, tp + fn, concentration[1, ::-1]),
+            (tn, tn + fp, concentration[0]),
+        ]
+        self.rates = [NormalMixtureRates(*each, spread, deviation) for each in hits_totals_prior]
+        self.prevalence = prevalence
+
+    def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the model's variables, of the groups' own if asked for."""
+        drawn = [rate.draw(size, rng, groups=groups) for rate in self.rates]
+        middle, spread, outlying, new = (
+            np.stack([each[name] for each in drawn], axis=1)
+            for name in ("middle", "spread", "outlying", "new")
+        )
+        means = [
+            rate.mean_rates(each["middle"], each["spread"], each["outlying"])
+            for rate, each in zip(self.rates, drawn, strict=True)
+        ]
+        hits, misses = (np.stack(each, axis=1) for each in zip(*means, strict=True))
+        variables = {
+            "rates": expit(middle),
+            "spread": spread,
+            "outlying": outlying,
+            "effect_new": (new - middle) / spread,
+            "theta": cells_of_rates(hits, misses, self.prevalence),
+            "theta_typical": cells_of_logits(middle, self.prevalence),
+            "theta_new": cells_of_logits(new, self.prevalence),
+        }
+        if groups:
+            logits = np.stack([each["logits"] for each in drawn], axis=-1)
+            variables["effect"] = (logits - middle[:, None]) / spread[:, None]
+            variables["theta_group"] = cells_of_logits(logits)
+        return variables
+
+    def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return that of every group (S, G), its effects integrated out, without coefficients."""
+        middle = logit(np.clip(variables["rates"], 1e-300, 1 - 1e-16))
+        spread, outlying = variables["spread"], variables["outlying"]
+        logs = [
+            rate.log_likelihood_of_groups(middle[:, d], spread[:, d], outlying[:, d])
+            for d, rate in enumerate(self.rates)
+        ]
+        return np.sum(logs, axis=0)
+
+
+# One rate.
+
+# Steps of the logits near the groups, the second in standard errors of the most precise group, and
+# how far they go beyond. The narrowest normal density that is summed is a step wide, and the
+# narrowest product of density and likelihood .93 steps: an error of 8e-8.
+_COARSE_STEP, _FINE_STEP, _TAIL = 0.12, 0.4, 8.0
+_NO_DEVIATION = 0.02  # of d, in standard errors of that group: it leaves no trace in the data
+_NORMAL_NODES = 7  # of Gauss-Hermite sums, for spreads narrower than a step
+
+# The prior, as in the model file. Half of that of tau is so many times narrower than its scale; the
+# share of the groups that deviate is Beta(1, 9).
+_NARROWER = 25
+_OUTLYING_B = 9.0
+
+# Where the posterior is looked for. Where no group deviates the share is Beta(1, 9 + G): a
+# thousandth lies below 1e-3 / (9 + G). Above .95 lies .05**9 of the prior; beyond four scales of
+# the spread lie 6e-5.
+_RAREST, _MOST_OUTLYING, _WIDEST = 1e-3, 0.95, 4.0
+
+# Nodes of m lie half a standard error of a group apart: so many at least and at most, and times
+# the groups. Those of tau and omega have a fixed number.
+_MIDDLE_NODES, _MIDDLE_GROUPS = (14, 600), 5e5
+_SPREAD_NODES, _OUTLYING_NODES = 20, 9
+# What lies further below the highest log density is left out: e**-18 of its height. Nodes stay
+# where they are once that would take a fifth off none of the three axes.
+_LOWEST, _SHRUNK, _ROUNDS = 18.0, 0.8, 12
+
+# Cells of m, in its narrowest standard deviation, and how many there are at least and at most: one
+# of .15 adds a thousandth to a standard deviation. Those of tau and omega, from one node to the
+# next: by four of omega the lower bound of the population was off by .004 of the length of a 95%
+# interval, by eight it is by .0015. While nodes close in, two cells lie between them.
+_MIDDLE_CELL, _MIDDLE_CELLS = 0.15, (64, 800)
+_SPREAD_CELLS, _OUTLYING_CELLS, _ROUGH_CELLS = 4, 8, 2
+
+_STANDARD_GRID = np.linspace(-6, 6, 49)  # nodes of narrow effects, in units of their spread
+_MEMORY, _CACHE = 4e7, 60_000  # numbers held at once (320 MB), and in the processor's cache
+_SHARED_GROUPS, _MOST_SHARED = 16, 8  # draws of so many groups that have their parameters in common
+_TINY = 1e-300
+
+
+class Cells(NamedTuple):
+    """The edges of small cells of m, tau and omega, and the posterior mass of each."""
+
+    edges: list[np.ndarray]
+    mass: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class NormalMixtureRates:
+    """
+    The posterior of a binomial rate of G groups, whose logits are a mixture of three normals.
+
+    Attributes
+    ----------
+    hits, totals : ndarray, shape (G,)
+        Successes and trials; a group may have no trials.
+    prior : ndarray, shape (2,)
+        Beta parameters of the rate of a typical group.
+    scale : float
+        Scale of the half-normal prior of the standard deviation between groups that do not deviate;
+        half of the prior is narrower, see ``models.robust_groups``.
+    deviation : float
+        How far those that deviate lie, up or down, half of it more or less.
+    """
+
+    hits: np.ndarray
+    totals: np.ndarray
+    prior: np.ndarray
+    scale: float
+    deviation: float
+
+    def wide(self, spread: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of groups that deviate around where they mostly lie."""
+        return np.sqrt(spread**2 + (self.deviation / 2) ** 2)
+
+    def mean_rates(
+        self, middle: np.ndarray, spread: np.ndarray, outlying: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rate and its complement (size,), averaged over all groups there may be."""
+        wide, d = self.wide(spread), self.deviation
+        components = [
+            (0.0, spread, 1 - outlying),
+            (-d, wide, outlying / 2),
+            (d, wide, outlying / 2),
+        ]
+        means = [(averaged(middle + shift, sd), mass) for shift, sd, mass in components]
+        rate, complement = (sum(mass * pair[i] for pair, mass in means) for i in (0, 1))
+        return rate, complement
+
+    # The likelihood.
+
+    @cached_property
+    def _shares(self):
+        """The observed shares (G,), half an example added on either side."""
+        return (self.hits + 0.5) / (self.totals + 1)
+
+    @cached_property
+    def _errors(self):
+        """The standard errors (G,) of the groups' logits, about."""
+        return np.maximum(self.totals * self._shares * (1 - self._shares), 0.05) ** -0.5
+
+    @cached_property
+    def step(self) -> float:
+        """Between logits near the groups: as the most precise one and small deviations ask for."""
+        error = self._errors.min()
+        return min(_COARSE_STEP, _FINE_STEP * error, max(self.deviation, _NO_DEVIATION * error) / 4)
+
+    @cached_property
+    def _near(self):
+        """The lowest and the highest logit near the groups."""
+        return logit(self._shares.min()) - 1, logit(self._shares.max()) + 1
+
+    @cached_property
+    def grid(self) -> np.ndarray:
+        """The logits (M,)."""
+        low, high = self._near
+        near = np.arange(low, high + self.step, self.step)
+        tail = np.arange(_COARSE_STEP, _TAIL + 3 * self.scale, _COARSE_STEP)
+        return np.concatenate([near[0] - tail[::-1], near, near[-1] + tail])
+
+    @cached_property
+    def highest(self) -> np.ndarray:
+        """The log likelihood (G,) of each group's observed share, without the coefficient."""
+        rate = self.hits / np.maximum(self.totals, 1)
+        return xlogy(self.hits, rate) + xlogy(self.totals - self.hits, 1 - rate)
+
+    def log_likelihood(
+        self, middle: np.ndarray, spread: np.ndarray, outlying: np.ndarray
+    ) -> np.ndarray:
+        """Return the log likelihood (P, S) of middles and spreads (P,) at all shares (S,)."""
+        total = np.zeros((len(middle), len(outlying)))
+        for groups, likelihood in self._chunks():
+            step = max(1, int(_MEMORY / 8 / max(likelihood.shape)))
+            for some in (slice(at, at + step) for at in range(0, len(middle), step)):
+                alike, apart = self._components(groups, likelihood, middle[some], spread[some])
+                for index, share in enumerate(outlying):
+                    total[some, index] += np.log((1 - share) * alike + share * apart).sum(1)
+        return total
+
+    def log_likelihood_of_groups(
+        self, middle: np.ndarray, spread: np.ndarray, outlying: np.ndarray
+    ) -> np.ndarray:
+        """Return the log likelihood (P, G) of every group, without the binomial coefficients."""
+        logs = np.empty((len(middle), len(self.hits)))
+        for groups, likelihood in self._chunks():
+            alike, apart = self._components(groups, likelihood, middle, spread)
+            logs[:, groups] = np.log(alike + outlying[:, None] * (apart - alike))
+        return logs + self.highest
+
+    def _components(self, groups, likelihood, middle, spread):
+        """Return the likelihoods (P, g) of groups like the others, and of ones that deviate."""
+        wide = self.wide(spread)
+        alike, down, up = (
+            self._average(groups, likelihood, middle + shift, sd)
+            for shift, sd in ((0, spread), (-self.deviation, wide), (self.deviation, wide))
+        )
+        return np.maximum(alike, _TINY), np.maximum((down + up) / 2, _TINY)
+
+    def _average(self, groups, likelihood, middle, spread):
+        """Return the likelihoods (P, g) of groups, averaged over normal logits (P,)."""
+        average = np.empty((len(middle), len(likelihood)))
+        low, high = self._near
+        # Beyond the groups the steps are wide, and a narrow density would fall between two of them.
+        inside = (low <= middle) & (middle <= high)
+        on_grid = spread >= np.where(inside, self.step, _COARSE_STEP)
+        weights = trapezoidal_weights(self.grid, middle[on_grid], spread[on_grid])
+        average[on_grid] = weights @ likelihood.T
+        if not on_grid.all():
+            nodes, weights = normal_rule(_NORMAL_NODES)
+            logits = middle[~on_grid, None] + spread[~on_grid, None] * nodes
+            exact = self._likelihood(groups, logits.ravel())
+            exact = exact.reshape(len(likelihood), -1, _NORMAL_NODES)
+            average[~on_grid] = (exact @ weights).T
+        return average
+
+    def _likelihood(self, groups, logits):
+        """Return the likelihoods (g, N) of some groups at logits (N,), each 1 at most."""
+        hits, totals = self.hits[groups, None], self.totals[groups, None]
+        logs = hits * logits - totals * np.logaddexp(0, logits)
+        return np.exp(logs - self.highest[groups, None])
+
+    @cached_property
+    def _likelihood_on_grid(self):
+        return self._likelihood(slice(None), self.grid)
+
+    def _chunks(self):
+        """Give groups and their likelihoods, as many at a time as memory has room for."""
+        step = max(1, int(_MEMORY / len(self.grid) / 4))
+        if step >= len(self.hits):
+            yield slice(None), self._likelihood_on_grid
+            return
+        for start in range(0, len(self.hits), step):
+            groups = slice(start, start + step)
+            yield groups, self._likelihood(groups, self.grid)
+
+    # The posterior of the parameters.
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The posterior of m, tau and omega."""
+        box = self._box()
+        for _ in range(_ROUNDS):
+            axes, surface = self._surface(box)
+            edges = _edges(axes, [_ROUGH_CELLS * (len(axis) - 1) for axis in axes])
+            log_likelihood = _spline(axes, surface, edges)
+            # Nodes far apart may miss the top by much, where the spline does not.
+            missed = max(log_likelihood.max() - surface.max(), 0.0)
+            logs = log_likelihood + self._log_prior(edges)
+            kept = logs > logs.max() - _LOWEST - missed
+            inside = [np.flatnonzero(kept.any(axis)) for axis in ((1, 2), (0, 2), (0, 1))]
+            closer = np.array(
+                [
+                    (ends[max(at[0] - 1, 0)], ends[min(at[-1] + 2, len(ends) - 1)])
+                    for ends, at in zip(edges, inside, strict=True)
+                ]
+            )
+            # Of groups without any success the rate may lie below all that were observed.
+            beyond = np.array([kept[0].any(), kept[-1].any()]) * np.ptp(box[0]) / 2
+            closer[0] += beyond * [-1, 1]
+            if not beyond.any() and (np.ptp(closer, axis=1) > _SHRUNK * np.ptp(box, axis=1)).all():
+                break
+            box = closer
+        narrowest = self._error(axes[1][0]) / np.sqrt(len(self.hits))
+        number = int(np.clip(np.ptp(axes[0]) / (_MIDDLE_CELL * narrowest), *_MIDDLE_CELLS))
+        sizes = [
+            number,
+            _SPREAD_CELLS * (_SPREAD_NODES - 1),
+            _OUTLYING_CELLS * (_OUTLYING_NODES - 1),
+        ]
+        edges = _edges(axes, sizes)
+        logs = _spline(axes, surface, edges) + self._log_prior(edges)
+        mass = np.exp(logs - logs.max())
+        edges = [edges[0], self._spread(edges[1]), expit(edges[2])]
+        return Cells(edges, mass / mass.sum())
+
+    def _box(self):
+        """Return where nodes of m, log(tau + constant) and logit(omega) may lie, (3, 2)."""
+        shares = np.append(self._shares, (self.hits.sum() + 0.5) / (self.totals.sum() + 1))
+        widest = np.sqrt((self._errors**2).mean() + (_WIDEST * self.scale) ** 2)
+        room = min(16 * widest / np.sqrt(len(self.hits)), _TAIL + 3 * self.scale)
+        rarest = _RAREST / (_OUTLYING_B + len(self.hits))
+        return np.array(
+            [
+                (logit(shares.min()) - room, logit(shares.max()) + room),
+                (np.log(self._constant), np.log(self._constant + _WIDEST * self.scale)),
+                (logit(rarest), logit(_MOST_OUTLYING)),
+            ]
+        )
+
+    @cached_property
+    def _constant(self):
+        """What is added to a spread: much smaller ones are as good as none."""
+        return min(self._errors.min(), self.scale / _NARROWER) / 4
+
+    def _spread(self, nodes):
+        """Return the spreads, above 0, of nodes log(tau + constant)."""
+        return np.maximum(np.exp(nodes) - self._constant, 1e-6 * self._constant)
+
+    def _error(self, node):
+        """Return the standard error of a group's logit, with the spread of a node."""
+        return np.sqrt(1 / (self._errors**-2).mean() + self._spread(node) ** 2)
+
+    def _surface(self, box):
+        """Return nodes (three) in a box, and the log likelihood at them."""
+        most = np.clip(_MIDDLE_GROUPS / len(self.hits), 2 * _MIDDLE_NODES[0], _MIDDLE_NODES[1])
+        half_errors = 2 * np.ptp(box[0]) / self._error(box[1, 0])
+        number = int(np.clip(half_errors, _MIDDLE_NODES[0], most))
+        numbers = (number, _SPREAD_NODES, _OUTLYING_NODES)
+        axes = [np.linspace(low, high, n) for (low, high), n in zip(box, numbers, strict=True)]
+        middle, spread = np.repeat(axes[0], _SPREAD_NODES), self._spread(axes[1])
+        logs = self.log_likelihood(middle, np.tile(spread, number), expit(axes[2]))
+        return axes, logs.reshape(numbers)
+
+    def _log_prior(self, edges):
+        """Return the log prior masses of the cells between edges of m, tau and omega."""
+        (a, b), middle = self.prior, (edges[0][1:] + edges[0][:-1]) / 2
+        first = a * middle - (a + b) * np.logaddexp(0, middle) - betaln(a, b)
+        first += np.log(np.diff(edges[0]))
+        spread = self._spread(edges[1])
+        above = sum(ndtr(-spread / scale) for scale in (self.scale, self.scale / _NARROWER))
+        second = np.log(np.maximum(-np.diff(above), _TINY))
+        third = np.log(-np.diff(expit(-edges[2]) ** _OUTLYING_B))
+        return first[:, None, None] + second[:, None] + third
+
+    # Draws.
+
+    def draw(self, size: int, rng: np.random.Generator, *, groups: bool) -> dict[str, np.ndarray]:
+        """
+        Draw the parameters, and the logits of the groups if asked for.
+
+        Returns
+        -------
+        dict
+            ``middle``, ``spread`` and ``outlying`` (size,); ``new`` (size,), the logit of a group
+            that is not at hand; and ``logits`` (size, G). Several draws of many groups have their
+            parameters in common.
+        """
+        n_shared = int(np.clip(len(self.hits) // _SHARED_GROUPS, 1, _MOST_SHARED)) if groups else 1
+        uniform = _halton(size, rng)
+        parameters = self._parameters(uniform[::n_shared, 1:])
+        index, order = np.arange(size) // n_shared, rng.permutation(size)
+        drawn = {name: values[index] for name, values in parameters.items()}
+        drawn["new"] = self._new(drawn, uniform[:, 0])
+        if groups:
+            drawn["logits"] = self.draw_logits(parameters, np.bincount(index), rng)
+        return {name: values[order] for name, values in drawn.items()}
+
+    def _parameters(self, uniform):
+        """Return the parameters at uniform numbers (N, 3), one given those before it."""
+        edges, mass = self.cells
+        first, middle = _invert(mass.sum((1, 2))[None], np.zeros(len(uniform), int), uniform[:, 0])
+        second, spread = _invert(mass.sum(2), first, uniform[:, 1])
+        rows = mass.reshape(-1, mass.shape[2])
+        third, outlying = _invert(rows, first * mass.shape[1] + second, uniform[:, 2])
+        inside = {
+            "middle": (edges[0], first, middle),
+            "spread": (edges[1], second, spread),
+            "outlying": (edges[2], third, outlying),
+        }
+        return {
+            name: ends[cell] + part * (ends[cell + 1] - ends[cell])
+            for name, (ends, cell, part) in inside.items()
+        }
+
+    def _new(self, parameters, uniform):
+        """Return the logits of new groups, one for each uniform number."""
+        middle, spread, share = (parameters[name] for name in ("middle", "spread", "outlying"))
+        # From below: those that deviate downwards, those like the others, and those upwards.
+        down, up = uniform < share / 2, uniform > 1 - share / 2
+        apart = down | up
+        below = np.select([down, up], [0, 1 - share / 2], share / 2)
+        within = (uniform - below) / np.where(apart, share / 2, 1 - share)
+        shift = self.deviation * (up.astype(float) - down)
+        sd = np.where(apart, self.wide(spread), spread)
+        return middle + shift + sd * ndtri(np.clip(within, 1e-16, 1 - 1e-16))
+
+    def draw_logits(
+        self, parameters: dict[str, np.ndarray], number: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Draw the groups' logits (N, G): of each of K parameters as many as its number (K,)."""
+        ends = np.concatenate([[0], np.cumsum(number)])
+        result = np.empty((ends[-1], len(self.hits)))
+        # A spread narrower than the steps has nodes of its own.
+        narrow = parameters["spread"] < 2 * self.step
+        for groups, likelihood in self._chunks():
+            root = np.sqrt(likelihood)
+            step = max(1, _CACHE // likelihood.size)
+            columns = np.arange(len(self.hits))[groups]
+            for which, draw in ((narrow, self._draw_narrow), (~narrow, self._draw_on_grid)):
+                indices = np.flatnonzero(which)
+                for some in (indices[at : at + step] for at in range(0, len(indices), step)):
+                    rows = np.concatenate([np.arange(ends[i], ends[i + 1]) for i in some])
+                    values = {name: each[some] for name, each in parameters.items()}
+                    logits = draw(groups, root, values, number[some], rng)
+                    result[np.ix_(rows, columns)] = logits
+        return result
+
+    def _draw_on_grid(self, groups, root, parameters, number, rng):
+        """Draw logits (N, g): the density of all groups on the grid."""
+        share = parameters["outlying"][:, None]
+        prior = (1 - share) * normal_density(self.grid, parameters["middle"], parameters["spread"])
+        prior += share * self._deviating_density(parameters)
+        used = _support(prior)
+        root = np.sqrt(prior[:, used])[:, None] * root[:, used]
+        return draw_between_nodes(self.grid[None, used], root, number, rng)
+
+    def _draw_narrow(self, groups, root, parameters, number, rng):
+        """Draw logits (N, g): groups like the others by nodes of their own, others on the grid."""
+        middle, spread, share = (
+            parameters[name][:, None] for name in ("middle", "spread", "outlying")
+        )
+        logits = middle + spread * _STANDARD_GRID
+        likelihood = self._likelihood(groups, logits.ravel()).reshape(root.shape[0], *logits.shape)
+        prior = (1 - share) / spread * np.exp(-(_STANDARD_GRID**2) / 2) / np.sqrt(2 * np.pi)
+        alike = np.sqrt(likelihood.swapaxes(0, 1) * prior[:, None])
+        deviating = share * self._deviating_density(parameters)
+        used = _support(deviating)
+        apart = np.sqrt(deviating[:, used])[:, None] * root[:, used]
+        grid = np.broadcast_to(self.grid[used], (len(middle), apart.shape[2]))
+        nodes, root = np.concatenate([logits, grid], axis=1), np.concatenate([alike, apart], axis=2)
+        return draw_between_nodes(nodes, root, number, rng, gap=len(_STANDARD_GRID))
+
+    def _deviating_density(self, parameters):
+        """Return the prior density (K, M) of a group that deviates: half of them up, half down."""
+        wide = np.maximum(self.wide(parameters["spread"]), self.step)
+        down, up = (
+            normal_density(self.grid, parameters["middle"] + shift, wide)
+            for shift in (-self.deviation, self.deviation)
+        )
+        return (down + up) / 2
+
+
+def normal_density(grid: np.ndarray, middle: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Return the densities (P, M) of normal distributions (P,) on a grid (M,)."""
+    z = (grid - middle[:, None]) / spread[:, None]
+    return np.exp(-(z**2) / 2) / (spread[:, None] * np.sqrt(2 * np.pi))
+
+
+def trapezoidal_weights(grid: np.ndarray, middle: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """
+    Return the weights (P, M) of a grid (M,) for means over normal distributions (P,).
+
+    What lies beyond the grid has the values at its ends.
+
+    Examples
+    --------
+    >>> grid = np.arange(-9, 9, 0.8)
+    >>> weights = trapezoidal_weights(grid, np.array([0.3]), np.ones(1))
+    >>> float((weights @ grid**2)[0].round(9))
+    1.09
+    """
+    steps = np.diff(grid, prepend=grid[0], append=grid[-1])
+    weights = normal_density(grid, middle, spread) * (steps[1:] + steps[:-1]) / 2
+    weights[:, 0] += ndtr((grid[0] - middle) / spread)
+    weights[:, -1] += ndtr((middle - grid[-1]) / spread)
+    return weights
+
+
+def draw_between_nodes(
+    nodes: np.ndarray,
+    root: np.ndarray,
+    number: np.ndarray,
+    rng: np.random.Generator,
+    gap: int | None = None,
+) -> np.ndarray:
+    """
+    Draw from densities between nodes, by inverting their distribution functions.
+
+    The logarithm of a density is a line between two nodes, so that a normal density keeps its
+    shape; its mass between them is that of Simpson's rule.
+
+    Parameters
+    ----------
+    nodes : ndarray, shape (K or 1, N)
+    root : ndarray, shape (K, g, N)
+        Square roots of densities, up to a constant.
+    number : ndarray of int, shape (K,)
+        How many draws of each of the K densities.
+    rng : numpy.random.Generator
+    gap : int, optional
+        The nodes are of two lists, of which the first has so many: nothing lies between them.
+
+    Returns
+    -------
+    ndarray, shape (sum of number, g)
+    """
+    root = np.maximum(root, 1e-100)
+    left, right = root[..., :-1], root[..., 1:]
+    mass = (left * (left + 4 * right) + right * right) * np.diff(nodes)[:, None]
+    if gap is not None:
+        mass[..., gap - 1] = 0
+    n_densities, n_groups, size = mass.shape
+    rows = np.arange(n_densities * n_groups).reshape(n_densities, n_groups)
+    rows = np.repeat(rows, number, axis=0)
+    cell, part = _invert(mass.reshape(-1, size), rows, rng.random(rows.shape))
+    slope = 2 * np.log(right.reshape(-1, size)[rows, cell] / left.reshape(-1, size)[rows, cell])
+    # Where the line is level, the draw is uniform.
+    slope = np.where(np.abs(slope) < 1e-6, 1e-6, slope)
+    part = np.log1p(part * np.expm1(slope)) / slope
+    density = np.arange(n_densities) if len(nodes) > 1 else np.zeros(n_densities, int)
+    density = np.repeat(density, number)[:, None]
+    return nodes[density, cell] + part * (nodes[density, cell + 1] - nodes[density, cell])
+
+
+def _invert(mass, rows, uniform):
+    """Return the cells of masses (R, N) that uniform numbers fall in, and how far into them."""
+    sums = np.cumsum(mass, axis=1)
+    sums /= np.maximum(sums[:, -1:], _TINY)
+    size = mass.shape[1]
+    # All rows as one sorted array: each is shifted by a whole number more than the last.
+    sums += np.arange(len(mass))[:, None]
+    cell = np.searchsorted(sums.ravel(), uniform + rows, side="right") - rows * size
+    cell = np.clip(cell, 0, size - 1)
+    high, low = sums[rows, cell], np.where(cell > 0, sums[rows, cell - 1], rows)
+    return cell, np.clip((uniform + rows - low) / np.maximum(high - low, _TINY), 0, 1)
+
+
+def _support(density):
+    """Return the slice of a grid outside of which densities (K, M) are next to nothing."""
+    at = np.flatnonzero((density > 1e-12 * density.max(axis=1, keepdims=True)).any(axis=0))
+    return slice(at[0], at[-1] + 1)
+
+
+def _edges(axes, numbers):
+    """Return the edges of so many even cells along every axis."""
+    return [np.linspace(axis[0], axis[-1], n + 1) for axis, n in zip(axes, numbers, strict=True)]
+
+
+def _spline(axes, values, edges):
+    """Return a cubic spline of values at nodes of three axes, at the middles between edges."""
+    from scipy.interpolate import CubicSpline  # it loads much that others need not wait for
+
+    for axis, (nodes, ends) in enumerate(zip(axes, edges, strict=True)):
+        # It is linear in the values: a matrix, much faster than a spline for every line.
+        matrix = CubicSpline(nodes, np.eye(len(nodes)))((ends[1:] + ends[:-1]) / 2)
+        values = np.moveaxis(np.tensordot(matrix, values, (1, axis)), 0, axis)
+    return values
+
+
+def _halton(size, rng):
+    """Return points (size, 4) that fill the cube evenly: of Halton's sequence, scrambled."""
+    from scipy.stats.qmc import Halton  # it loads much that others need not wait for
+
+    return Halton(4, rng=rng).random(size)

@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 from bayescm.answers.heterogeneity import shares_beyond_chance, study_covariates
 from bayescm.evidence import from_cells
 from bayescm.posteriors import hierarchical_groups
-from bayescm.posteriors.groups.random_effects import Block
+from bayescm.posteriors.hierarchical_groups import LogitNormalRates
 from bayescm.simulation import Experiment, Repeated
 from bayescm.validate import fail
 from validation import data_folder
@@ -134,10 +134,10 @@ def bivariate_binomial(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the means of the logits, and what is between studies, at the largest likelihood."""
     (tn, fp), (fn, tp) = np.asarray(cells, float).transpose(1, 2, 0)
     hits, totals = np.stack([tp, tn], axis=1), np.stack([tp + fn, tn + fp], axis=1)
-    block = Block(hits, totals, np.full((2, 2), 0.5), 1.0)
+    rates = LogitNormalRates(hits, totals, np.full((2, 2), 0.5), 1.0)
 
     def negative_log_likelihood(point):
-        return float(-(block.log_posterior(point[None]) - block.log_prior(point[None]))[0])
+        return float(-(rates.log_posterior(point[None]) - rates.log_prior(point[None]))[0])
 
     options = {"maxiter": 4000, "xatol": 1e-4, "fatol": 1e-5}
     start = [2, 1.2, 0.2, -0.4, -0.6]

@@ -12,7 +12,7 @@ from bayescm.answers.joint import envelope
 from bayescm.classical import delta
 from bayescm.evidence.outcomes import pour
 from bayescm.measures import resolve
-from bayescm.posteriors.groups.joint_table import own_priors
+from bayescm.posteriors.joint_table import classifier_priors
 from bayescm.posteriors.paired_outcomes import PairedOutcomes
 
 MEASURES = ["f1", "accuracy", "precision", "recall"]
@@ -42,7 +42,9 @@ def test_intervals_hold_jointly_as_often_as_they_say(scenario):
     for _ in range(200):
         counts = rng.multinomial(n, p)
         matrices = bcm.from_matrix(pour(counts, cells[0], cells[1:], 2), dims=("classifier",))
-        posterior = PairedOutcomes(matrices, counts, cells[0], cells[1:], own_priors(None, 3, 2))
+        posterior = PairedOutcomes(
+            matrices, counts, cells[0], cells[1:], classifier_priors(None, 3, 2)
+        )
         draws = np.concatenate(posterior.draw(kernels, 2000, rng), axis=1)
         ends, _ = envelope(draws, 0.95)
         held += ((ends[:, 0] <= truth) & (truth <= ends[:, 1])).all()

@@ -1,17 +1,24 @@
 """Partial pooling: its two limits, its integrals, and the bivariate model of meta-analysis."""
 
+import json
+from functools import cache
+
 import numpy as np
+import pandas as pd
 import pytest
+from reference_cases import REFERENCE, data_file
 from scipy.integrate import dblquad
 from scipy.special import betaln, expit, logit
 from scipy.stats import beta, multinomial, multivariate_normal, norm
+from validation.meta_analysis import bivariate_binomial, bivariate_normal
 
 import bayescm as bcm
 from bayescm import posteriors
+from bayescm.answers.heterogeneity import shares_beyond_chance
+from bayescm.distributions.discrete import Empirical
 from bayescm.measures import resolve
 from bayescm.papers.thesis import dependent_images
-from bayescm.posteriors.groups.dirichlet_groups import DirichletBlock
-from bayescm.posteriors.groups.random_effects import Block
+from bayescm.posteriors.hierarchical_groups import LogitNormalRates
 from bayescm.simulation import generator
 
 RNG = np.random.default_rng(6)
@@ -42,10 +49,10 @@ def test_no_variation_is_pooling(cells):
 
 def test_infinite_variation_leaves_groups_to_themselves():
     cells = SITES[:3]
-    blocks = posteriors.hierarchical_groups(cells).each_collection[0]
+    (collection,) = posteriors.hierarchical_groups(cells).collections
     wide = np.array([[0.0, 0.0, np.log(30), np.log(30), 0.0]])
-    effects = blocks.rates.draw_effects(np.repeat(wide, 20_000, 0), np.random.default_rng(0))
-    recall = expit(blocks.rates.logits(np.repeat(wide, 20_000, 0), effects))[..., 0]
+    effects = collection.rates.draw_effects(np.repeat(wide, 20_000, 0), np.random.default_rng(0))
+    recall = expit(collection.rates.logits(np.repeat(wide, 20_000, 0), effects))[..., 0]
     alone = beta(cells[:, 1, 1], cells[:, 1, 0])  # flat in the logit
     np.testing.assert_allclose(recall.mean(0), alone.mean(), atol=0.003)
     np.testing.assert_allclose(recall.std(0), alone.std(), rtol=0.05)
@@ -66,7 +73,9 @@ def test_groups_are_drawn_towards_the_others():
 
 @pytest.mark.long
 def test_the_integral_over_a_group():
-    block = Block(np.array([[7.0, 3.0]]), np.array([[9.0, 20.0]]), np.full((2, 2), 0.5), 1.0)
+    rates = LogitNormalRates(
+        np.array([[7.0, 3.0]]), np.array([[9.0, 20.0]]), np.full((2, 2), 0.5), 1.0
+    )
     point = np.array([[0.3, -0.6, np.log(0.9), np.log(1.4), np.arctanh(-0.4)]])
     covariance = [[0.81, -0.4 * 0.9 * 1.4], [-0.4 * 0.9 * 1.4, 1.96]]
     distribution = multivariate_normal([0.3, -0.6], covariance)
@@ -76,7 +85,7 @@ def test_the_integral_over_a_group():
         return np.exp(first + 3 * y - 20 * np.logaddexp(0, y)) * distribution.pdf([x, y])
 
     expected, _ = dblquad(height, -7, 7, -9, 7, epsabs=1e-14)
-    found = block.log_posterior(point) - block.log_prior(point)
+    found = rates.log_posterior(point) - rates.log_prior(point)
     assert found[0] == pytest.approx(np.log(expected), abs=1e-3)
 
 
@@ -101,42 +110,19 @@ def test_the_log_likelihood_of_a_group_has_its_effects_integrated_out():
 
 
 def test_the_prior_is_what_it_says():
-    block = Block(np.zeros((2, 2)), np.zeros((2, 2)), np.array([[2.0, 3.0], [4.0, 1.5]]), 0.7)
+    rates = LogitNormalRates(
+        np.zeros((2, 2)), np.zeros((2, 2)), np.array([[2.0, 3.0], [4.0, 1.5]]), 0.7
+    )
     points = np.random.default_rng(0).normal(size=(4, 5))
     means, logs, turned = points[:, :2], points[:, 2:4], points[:, 4]
     expected = 0
-    for rate, (a, b) in zip(means.T, block.prior, strict=True):
+    for rate, (a, b) in zip(means.T, rates.prior, strict=True):
         expected = expected + a * rate - (a + b) * np.logaddexp(0, rate) - betaln(a, b)
     expected = expected + (norm.logpdf(np.exp(logs), 0, 0.7) + np.log(2) + logs).sum(1)
     rho = np.tanh(turned)
     expected = expected + beta(2, 2).logpdf((1 + rho) / 2) - np.log(2) + np.log1p(-(rho**2))
-    np.testing.assert_allclose(block.log_prior(points), expected)
-    np.testing.assert_allclose(block.log_posterior(points), expected)  # no trials: no evidence
-
-
-def test_draws_of_rows_agree_with_a_grid():
-    counts = np.array([[9.0, 1.0], [5.0, 5.0], [8.0, 0.0]])
-    block = DirichletBlock(counts, np.array([0.5, 0.5]), 1.0)
-    share, log_spread = np.meshgrid(
-        (np.arange(400) + 0.5) / 400, np.linspace(np.log(0.01), np.log(5), 400), indexing="ij"
-    )
-    points = np.stack([share.ravel(), 1 - share.ravel(), log_spread.ravel()], axis=1)
-    heights = block.log_posterior(points)
-    weights = np.exp(heights - heights.max())
-    weights /= weights.sum()
-    drawn = block.points.draw(8000, np.random.default_rng(0))
-    assert drawn[:, 0].mean() == pytest.approx(weights @ points[:, 0], abs=0.006)
-    assert np.exp(drawn[:, 2]).mean() == pytest.approx(weights @ np.exp(points[:, 2]), abs=0.03)
-
-
-@pytest.mark.parametrize(("classes", "groups", "size"), [(3, 5, 100), (10, 6, 20), (20, 5, 30)])
-def test_importance_weights_stay_even(classes, groups, size):
-    rng = np.random.default_rng(1)
-    shares = np.full(classes, 0.3 / (classes - 1))
-    shares[0] = 0.7
-    counts = np.stack([rng.multinomial(size, rng.dirichlet(20 * shares)) for _ in range(groups)])
-    block = DirichletBlock(counts.astype(float), np.full(classes, 2 / classes**2), 1.0)
-    assert block.points.effective > 1000
+    np.testing.assert_allclose(rates.log_prior(points), expected)
+    np.testing.assert_allclose(rates.log_posterior(points), expected)  # no trials: no evidence
 
 
 def test_weights_stay_even_for_two_classes():
@@ -209,7 +195,7 @@ def test_the_integral_over_groups_far_from_typical():
     """All right, all wrong, and in between, where a typical group is nearly always right."""
     hits, totals = np.array([[87.0, 40], [0, 3], [52, 0], [0, 25]]), np.array([87.0, 62, 62, 25])
     totals = np.stack([totals, np.array([40.0, 60, 30, 25])], axis=1)
-    block = Block(hits, totals, np.full((2, 2), 0.5), 3.0)
+    rates = LogitNormalRates(hits, totals, np.full((2, 2), 0.5), 3.0)
     point = np.array([[3.5, 2.9, np.log(5.0), np.log(5.1), 0.0]])
     grid = np.linspace(-9, 9, 1201)
     distribution = norm.pdf(grid) * (grid[1] - grid[0])
@@ -218,7 +204,7 @@ def test_the_integral_over_groups_far_from_typical():
         logits = point[0, rate] + np.exp(point[0, 2 + rate]) * grid
         heights = hits[:, [rate]] * logits - totals[:, [rate]] * np.logaddexp(0, logits)
         expected += np.log(np.exp(heights) @ distribution).sum()
-    found = block.log_posterior(point) - block.log_prior(point)
+    found = rates.log_posterior(point) - rates.log_prior(point)
     assert found[0] == pytest.approx(expected, abs=0.5)
 
 
@@ -293,3 +279,172 @@ def test_the_point_estimate_weighs_small_groups_little():
     assert 0.8 < found < 0.9
     rare = posteriors.hierarchical_groups(cells, prevalence=0.01)
     assert rare.point(resolve("prevalence")) == pytest.approx(0.01)
+
+
+# Many groups, and large ones.
+
+LARGE_SHARES = np.array(
+    [
+        [[0.345, 7e-6], [0.0345, 0.62]],
+        [[0.362, 1e-5], [0.043, 0.58]],
+        [[0.336, 2e-5], [0.027, 0.64]],
+    ]
+)
+
+
+@pytest.mark.parametrize("size", [1e2, 1e6, 1e9])
+def test_large_sites_have_finite_intervals_about_their_rates(size):
+    sites = bcm.from_matrix(
+        np.round(LARGE_SHARES * size), dims=("group",), labels=[0, 1], positive=1
+    )
+    found = bcm.interval(sites, "recall", of="finite")
+    low, high = found.values
+    assert np.isfinite(found.attrs["error"])
+    rates = bcm.measure(sites, "recall")["recall"].mean().item()
+    assert low < rates < high
+    assert high - low < 4 * np.sqrt(0.05 / size)
+
+
+def test_fewer_nodes_are_enough_for_many_groups():
+    rng = np.random.default_rng(3)
+    totals = rng.integers(0, 60, (300, 2))
+    hits = rng.binomial(totals, expit(1.5 + 0.6 * rng.standard_normal((300, 2))))
+    rates = LogitNormalRates(hits.astype(float), totals.astype(float), np.full((2, 2), 0.5), 1.0)
+    known = np.array([1.5, 1.5, np.log(0.6), np.log(0.6), 0.0])
+    points = known + [0.05, 0.05, 0.08, 0.08, 0.1] * rng.standard_normal((40, 5))
+    off = rates.log_posterior(points) - rates.log_prior(points)
+    off -= rates.log_likelihood(points).sum(1)
+    assert off.std() < 0.02  # what they are off in common has no effect
+
+
+@pytest.mark.long
+def test_members_of_many_groups_are_drawn_less_often():
+    few, many = (
+        posteriors.hierarchical_groups(np.full((size, 2, 2), 5)).by("group") for size in (6, 900)
+    )
+    assert few.draws_by_default("parameter") == 20_000
+    assert many.draws_by_default("parameter") * 900 <= 1e6
+
+
+def test_the_error_is_that_of_as_many_draws_as_the_points_are_worth():
+    cells = {"tp": [40, 10, 35, 22], "fn": [5, 30, 8, 4], "fp": [9, 4, 20, 3]}
+    sites = bcm.from_cells(**cells, tn=[41, 50, 30, 44]).rename(batch="group")
+    posterior = posteriors.hierarchical_groups(sites)
+    found = bcm.interval(sites, "recall", kind="eti", of="population")
+    sampled = posterior.draw([bcm.measures.recall], 20_000, np.random.default_rng(0))[0]
+    alone = Empirical(sampled)
+    assert posterior.worth < 15_000
+    ratio = found.attrs["error"] / alone.error_at(alone.eti(0.95)).max()
+    assert ratio > 0.6 * np.sqrt(20_000 / posterior.worth)
+
+
+# Studies of diagnostic tests beside the fits of lme4, and what mada and metandi print.
+
+KNOWN = json.loads((REFERENCE / "meta_analysis.json").read_text())
+
+
+def studies(name):
+    """Return the counts of a collection, and keywords of its covariate if it has one."""
+    if name in KNOWN:
+        frame = pd.DataFrame(KNOWN[name])
+    else:
+        frame = pd.read_csv(data_file(f"confusion/{name}.csv"))
+        frame = frame[frame["marker"] == "Telomerase"] if "marker" in frame else frame
+    cells = {key: frame[key.upper()].to_numpy() for key in ("tp", "fn", "fp", "tn")}
+    counts = bcm.from_cells(**cells).rename(batch="group")
+    if "SAQ" not in frame:
+        return counts, {}
+    counts = counts.assign_coords(asked=("group", frame["SAQ"].map({True: "SAQ", False: "IAQ"})))
+    return counts, {"covariates": bcm.meta.study_covariates(counts, {"asked": "IAQ"})}
+
+
+@cache
+def fitted(name):
+    """Return draws of a collection's posterior."""
+    counts, keywords = studies(name)
+    posterior = posteriors.hierarchical_groups(counts, **keywords)
+    assert posterior.worth > 600
+    return posterior.variables(8000, np.random.default_rng(0))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", list(KNOWN["lme4"]))
+def test_the_posterior_beside_the_fit_of_lme4(name):
+    drawn, known = fitted(name), KNOWN["lme4"][name]
+    logits = logit(drawn["rates"][:, 1:])
+    for place, rate in enumerate(("sensitivity", "specificity")):
+        middle, error = known[rate]
+        assert np.median(logits[:, place]) == pytest.approx(middle, abs=0.5 * error)
+        # lme4 takes the spread between studies for known.
+        assert 0.85 < logits[:, place].std() / error < 1.35
+    spread, rho = drawn["spread"][:, 1:], 2 * drawn["correlation"] - 1
+    np.testing.assert_allclose(np.median(spread, axis=0), known["sd"], rtol=0.15)
+    assert np.quantile(rho, 0.02) - 0.1 < max(known["correlation"], -0.95) < np.quantile(rho, 0.98)
+    for place, (slope, error) in enumerate(known.get("slopes", ()), start=1):
+        found = drawn["slope"][:, 0, place]
+        assert np.median(found) == pytest.approx(slope, abs=0.5 * error)
+        assert 0.85 < found.std() / error < 1.2
+        printed, error = KNOWN["mada"][name]["slopes"][place - 1]
+        assert np.median(found) == pytest.approx(printed, abs=0.6 * error)
+
+
+@pytest.mark.parametrize("name", list(KNOWN["metandi"]))
+@pytest.mark.long
+def test_the_table_that_metandi_prints(name):
+    known, (counts, _) = KNOWN["metandi"][name], studies(name)
+    printed, errors = np.transpose([known["sensitivity"], known["specificity"]])
+    means, between = bivariate_binomial(counts.values)
+    assert (np.abs(means - printed) < 0.01 * errors).all()
+    np.testing.assert_allclose(between, [*known["sd"], known["correlation"]], atol=2e-3)
+    logits = logit(fitted(name)["rates"][:, 1:])
+    assert (np.abs(np.median(logits, axis=0) - printed) < 0.5 * errors).all()
+    np.testing.assert_allclose(expit(np.median(logits, axis=0)), known["summary"], atol=0.03)
+    # metandi, too, takes the spread between studies for known.
+    assert (logits.std(0) / errors > 0.85).all()
+    assert (logits.std(0) / errors < 1.35).all()
+
+
+def test_i2_of_audit_c_beside_the_one_that_mada_prints():
+    counts, _ = studies("mada_auditc")
+    cells, known = counts.values, KNOWN["mada"]["mada_auditc"]
+    means, errors, (*between, rho) = bivariate_normal(cells)
+    np.testing.assert_allclose(
+        means, [known[each][0] for each in ("sensitivity", "specificity")], atol=6e-4
+    )
+    np.testing.assert_allclose(
+        errors, [known[each][1] for each in ("sensitivity", "specificity")], atol=6e-4
+    )
+    np.testing.assert_allclose([*between, rho], [*known["sd"], known["correlation"]], atol=6e-4)
+    # The print has errors of the means for variances between studies, and examples by answer
+    # instead of by truth. With these it is reproduced to its last digit.
+    _, printed = shares_beyond_chance(np.swapaxes(cells, -1, -2), means, errors, rho)
+    assert round(float(printed), 3) == known["i2"]
+    _, stated = shares_beyond_chance(cells, means, np.array(between), rho)
+    assert stated == pytest.approx(0.841, abs=6e-4)
+    drawn = fitted("mada_auditc")
+    rates, rho = drawn["rates"][:, 1:], 2 * drawn["correlation"] - 1
+    _, found = shares_beyond_chance(cells, logit(rates), drawn["spread"][:, 1:], rho)
+    low, high = np.quantile(found, [0.025, 0.975])
+    assert known["i2"] < low < stated < high
+
+
+@pytest.mark.long
+def test_the_published_estimates_of_audit_c():
+    counts, _ = studies("mada_auditc")
+    found = np.quantile(fitted("mada_auditc")["rates"][:, 1:], [0.025, 0.5, 0.975], axis=0)
+    likely, printed = expit(bivariate_binomial(counts.values)[0]), expit([2.100, 1.264])
+    # One study misses none of 752: half an example added pulls the normal model towards one half.
+    np.testing.assert_allclose(found[1], likely, atol=0.01)
+    np.testing.assert_allclose(found[1], printed, atol=0.035)
+    assert (found[0] < printed).all()
+    assert (printed < found[2]).all()
+
+
+def test_the_published_telomerase_estimates():
+    """Glas et al. (2003): sensitivity .75, specificity .86 (.71 to .94)."""
+    low, middle, high = np.quantile(
+        fitted("bamdit_glas")["rates"][:, 1:], [0.025, 0.5, 0.975], axis=0
+    )
+    np.testing.assert_allclose(middle, [0.75, 0.86], atol=0.04)
+    assert low[1] < 0.77
+    assert 0.92 < high[1] < 0.98

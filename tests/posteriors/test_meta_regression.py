@@ -16,7 +16,7 @@ from validation.meta_analysis import bivariate_binomial
 import bayescm as bcm
 from bayescm import models, posteriors
 from bayescm.cli import application
-from bayescm.posteriors.groups.random_effects import Block
+from bayescm.posteriors.hierarchical_groups import LogitNormalRates
 
 RNG = np.random.default_rng(20)
 
@@ -52,12 +52,12 @@ def test_the_slopes_of_studies_are_found():
 def test_covariates_move_the_logits_of_the_groups_and_nothing_else():
     hits, totals = RNG.integers(1, 30, (5, 2)), np.full((5, 2), 30)
     design, point = RNG.normal(size=(5, 1)), np.array([[0.4, -0.3, -0.5, 0.1, 0.6, 0.7, -1.1]])
-    block = Block(hits, totals, np.ones((2, 2)), 1.0, design=design)
-    alone = Block(hits, totals, np.ones((2, 2)), 1.0)
+    rates = LogitNormalRates(hits, totals, np.ones((2, 2)), 1.0, design=design)
+    alone = LogitNormalRates(hits, totals, np.ones((2, 2)), 1.0)
     for group, own in enumerate(design[:, 0]):
         moved = point[:, :5] + np.array([0.7 * own, -1.1 * own, 0, 0, 0])
         want = alone.log_likelihood(moved)[0, group]
-        assert block.log_likelihood(point)[0, group] == pytest.approx(want, abs=1e-5)
+        assert rates.log_likelihood(point)[0, group] == pytest.approx(want, abs=1e-5)
 
 
 def test_the_model_makes_the_same_matrices_of_the_same_variables():
@@ -116,8 +116,8 @@ def test_i2_is_the_share_of_the_variation_that_is_not_chance():
     """Against logits drawn and the variances of their estimates."""
     sizes = STUDIES.sel(actual=STUDIES["positive"].item()).sum("predicted").values
     posterior = posteriors.hierarchical_groups(STUDIES)
-    (studies,) = posterior.each_collection
-    drawn = studies.draws(4000, np.random.default_rng(0), False)
+    (studies,) = posterior.collections
+    drawn = studies.draw(4000, np.random.default_rng(0), groups=False)
     middle, sd = logit(drawn["rates"][:, 1]), drawn["spread"][:, 1]
     rate = expit(middle + sd * RNG.standard_normal((4000, 1)))
     within = (1 / (rate * (1 - rate))).mean(0) * (1 / sizes).mean()

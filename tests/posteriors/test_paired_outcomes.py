@@ -11,7 +11,7 @@ import bayescm as bcm
 from bayescm import posteriors
 from bayescm.evidence.outcomes import pour
 from bayescm.measures import resolve
-from bayescm.posteriors.groups import joint_table
+from bayescm.posteriors import joint_table
 from bayescm.posteriors.paired_outcomes import PairedOutcomes
 
 SIZE = 20_000

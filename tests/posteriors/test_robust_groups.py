@@ -6,8 +6,11 @@ from scipy.special import expit, logit, ndtr, xlogy
 
 import bayescm as bcm
 from bayescm.measures import resolve
-from bayescm.posteriors.groups.logit_grid import LogitGrid, inverted
-from bayescm.posteriors.robust_groups import robust_groups
+from bayescm.posteriors.robust_groups import (
+    NormalMixtureRates,
+    draw_between_nodes,
+    robust_groups,
+)
 
 SCALE, DEVIATION = 0.5, 1.2
 LEVELS = np.array([0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975])
@@ -178,9 +181,9 @@ def test_every_draw_is_another_value(of):
 def test_logits_of_groups_have_their_density_given_the_parameters(spread):
     """However narrow the spread is beside the steps of the grid."""
     hits, totals = np.array([40.0, 3.0, 300.0, 0.0]), np.array([50.0, 8.0, 480.0, 0.0])
-    grid = LogitGrid(hits, totals, np.full(2, 0.5), SCALE, DEVIATION)
+    rates = NormalMixtureRates(hits, totals, np.full(2, 0.5), SCALE, DEVIATION)
     drawn = {"middle": np.array([1.2]), "spread": np.array([spread]), "outlying": np.array([0.1])}
-    logits = grid._groups(drawn, np.array([40_000]), np.random.default_rng(3))
+    logits = rates.draw_logits(drawn, np.array([40_000]), np.random.default_rng(3))
     x = np.linspace(-7, 9, 64_001)
     wide = np.hypot(spread, DEVIATION / 2)
     prior = 0.9 * normal(x, 1.2, spread)
@@ -195,9 +198,9 @@ def test_logits_of_groups_have_their_density_given_the_parameters(spread):
 
 def test_small_deviations_are_no_deviations():
     hits, totals = np.array([40.0, 33.0]), np.array([50.0, 44.0])
-    grid = LogitGrid(hits, totals, np.full(2, 0.5), SCALE, 1e-4)
+    rates = NormalMixtureRates(hits, totals, np.full(2, 0.5), SCALE, 1e-4)
     drawn = {"middle": np.array([1.2]), "spread": np.array([0.05]), "outlying": np.array([0.9])}
-    logits = grid._groups(drawn, np.array([20_000]), np.random.default_rng(3))
+    logits = rates.draw_logits(drawn, np.array([20_000]), np.random.default_rng(3))
     # The prior is much narrower than the likelihood: the mean moves by its slope times a variance.
     slope = hits - totals * expit(1.2)
     np.testing.assert_allclose(logits.mean(0), 1.2 + 0.05**2 * slope, atol=0.0015)
@@ -210,10 +213,12 @@ def test_kinds_of_densities_are_inverted_together_as_one_by_one():
     root = np.sqrt(normal(nodes, rng.normal(0, 0.5, (5, 9, 1)), 0.7))
     count = np.array([3, 1, 4, 1, 5])
     uniform = rng.random((count.sum(), 9))
-    together = inverted(nodes[None], root, count, Uniform(uniform))
+    together = draw_between_nodes(nodes[None], root, count, Uniform(uniform))
     ends = np.concatenate([[0], np.cumsum(count)])
     parts = [
-        inverted(nodes[None], root[[i]], count[[i]], Uniform(uniform[ends[i] : ends[i + 1]]))
+        draw_between_nodes(
+            nodes[None], root[[i]], count[[i]], Uniform(uniform[ends[i] : ends[i + 1]])
+        )
         for i in range(5)
     ]
     np.testing.assert_allclose(together, np.concatenate(parts), rtol=1e-12)
@@ -222,7 +227,7 @@ def test_kinds_of_densities_are_inverted_together_as_one_by_one():
 def test_a_normal_density_between_coarse_nodes_keeps_its_moments():
     nodes = np.linspace(-6, 6, 17)
     root = np.sqrt(normal(nodes, 0.2, 1.0))[None, None]
-    drawn = inverted(nodes[None], root, np.array([400_000]), np.random.default_rng(5))
+    drawn = draw_between_nodes(nodes[None], root, np.array([400_000]), np.random.default_rng(5))
     assert drawn.mean() == pytest.approx(0.2, abs=0.005)
     assert drawn.std() == pytest.approx(1.0, abs=0.005)
 
@@ -255,8 +260,10 @@ def test_rates_drawn_from_the_prior_have_uniform_ranks():
         logits = middle + off + scale * rng.standard_normal(number + 1)
         totals = rng.integers(4, 300, number)
         hits = rng.binomial(totals, expit(logits[:-1]))
-        grid = LogitGrid(hits.astype(float), totals.astype(float), np.array([2, 1]), 0.5, DEVIATION)
-        drawn = grid.draw(999, rng, groups=True)
+        rates = NormalMixtureRates(
+            hits.astype(float), totals.astype(float), np.array([2, 1]), 0.5, DEVIATION
+        )
+        drawn = rates.draw(999, rng, groups=True)
         true = {"middle": middle, "spread": spread, "outlying": share, "new": logits[-1]}
         below = [np.mean(drawn[name] < value) for name, value in true.items()]
         below += [

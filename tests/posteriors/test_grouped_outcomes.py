@@ -6,7 +6,7 @@ import pytest
 import bayescm as bcm
 from bayescm import posteriors
 from bayescm.measures import resolve
-from bayescm.posteriors.groups.grouped_outcomes import grouped_outcomes
+from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 
 
 def simulated(groups=6, n=600, spread=0.0, seed=2, levels=(1.8, 1.2)):

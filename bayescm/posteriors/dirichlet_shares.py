@@ -1,0 +1,185 @@
+r"""
+Shares of C outcomes that differ between groups: the Dirichlet-multinomial model, its posterior.
+
+Group g has counts :math:`n_g` of C outcomes, and shares of its own around the typical ones p:
+
+.. math::
+
+    n_g \sim \mathrm{Multinomial}(N_g, p_g), \qquad
+    p_g \sim \mathrm{Dirichlet}(w p), \qquad w = 4 / \tau^2,
+
+so that :math:`\tau` is about the standard deviation of a logit between groups. The groups' own
+shares integrate out in closed form,
+
+.. math::
+
+    P(n_g \mid p, \tau) \propto \frac{\Gamma(w)}{\Gamma(w + N_g)}
+        \prod_c \frac{\Gamma(w p_c + n_{gc})}{\Gamma(w p_c)},
+
+and p and :math:`\tau`, with the priors Dirichlet and half-normal, are drawn by importance: log
+:math:`\tau` from a grid, p given :math:`\tau` from a Dirichlet distribution near its posterior.
+
+References
+----------
+Mosimann, J. E. (1962). On the compound multinomial distribution, the multivariate beta
+distribution, and correlations among proportions. Biometrika 49, 65-82. doi:10.1093/biomet/49.1-2.65
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from bayescm.distributions import dirichlet
+from bayescm.inference.importance import Weighted
+
+# The grid of log(tau) goes from a hundredth of the prior's scale, which is as good as no difference
+# between groups, to five times it, beyond which 6e-7 of the prior lies.
+_SMALLEST, _LARGEST, _CELLS = 0.01, 5.0, 60
+_DRAWS_PER_CELL = 50  # that tell the posterior mass of a cell of the grid, as its proposal
+_UNIFORM = 0.05  # share of the proposal that is even over the grid: the weights are bounded
+# Draws of the posterior: over 1,000 effective ones for 20 outcomes and 5 groups, as is tested.
+_SIZE = 6000
+_FIXED_POINT_STEPS = 6  # of the guess; it shapes the proposal only
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletShares:
+    """
+    The posterior of the shares of C outcomes in G groups.
+
+    Its parameters (S, C + 1) are the typical shares p and the logarithm of the spread.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (G, C)
+    prior : ndarray, shape (C,)
+        Dirichlet parameters of the typical shares.
+    scale : float
+        Scale of the half-normal prior of the spread.
+    """
+
+    counts: np.ndarray
+    prior: np.ndarray
+    scale: float
+
+    def unpack(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return typical shares (S, C) and spreads (S,) of parameters (S, C + 1)."""
+        return parameters[:, :-1], np.exp(parameters[:, -1])
+
+    def log_posterior(self, parameters: np.ndarray) -> np.ndarray:
+        """Return the log density (S,) of parameters (S, C + 1), up to a constant."""
+        shares, spread = self.unpack(parameters)
+        total = self.log_likelihood(parameters).sum(1)
+        total = total - (spread / self.scale) ** 2 / 2 + parameters[:, -1]
+        return total + dirichlet.logpdf(shares, self.prior)
+
+    def log_likelihood(self, parameters: np.ndarray) -> np.ndarray:
+        """Return that of every group (S, G), its shares integrated out, without coefficients."""
+        shares, spread = self.unpack(parameters)
+        w = 4 / spread**2
+        weight = np.maximum(w[:, None] * shares, _TINY)[:, None]
+        rising = np.where(self.counts > 0, gammaln(self.counts + weight) - gammaln(weight), 0)
+        norm = gammaln(w)[:, None] - gammaln(w[:, None] + self.counts.sum(1))
+        return rising.sum(-1) + norm
+
+    @cached_property
+    def parameters(self) -> Weighted:
+        """Weighted draws of the parameters, from a fixed seed."""
+        rng = np.random.default_rng(20240229)
+        edges = np.linspace(
+            np.log(_SMALLEST * self.scale), np.log(_LARGEST * self.scale), _CELLS + 1
+        )
+        middles = (edges[1:] + edges[:-1]) / 2
+        _, log_ratios = self._propose(np.repeat(middles, _DRAWS_PER_CELL), rng)
+        ratios = np.exp(log_ratios - log_ratios.max()).reshape(-1, _DRAWS_PER_CELL).mean(1)
+        mass = ratios / ratios.sum() * (1 - _UNIFORM) + _UNIFORM / len(ratios)
+        cell = rng.choice(len(mass), _SIZE, p=mass)
+        log_spread = edges[cell] + rng.random(_SIZE) * (edges[1] - edges[0])
+        parameters, log_ratios = self._propose(log_spread, rng)
+        log_ratios = log_ratios - np.log(mass[cell])
+        weights = np.exp(log_ratios - log_ratios.max())
+        weights = np.minimum(weights, weights.mean() * _SIZE**0.5)
+        return Weighted(parameters, weights / weights.sum())
+
+    def _propose(self, log_spread, rng):
+        """Draw shares given log spreads (S,); return parameters and log importance ratios."""
+        guess = self._shares_given_spread(np.exp(log_spread))
+        shares = dirichlet.draw(guess, 1, rng)[0]
+        parameters = np.concatenate([shares, log_spread[:, None]], axis=1)
+        return parameters, self.log_posterior(parameters) - dirichlet.logpdf(shares, guess)
+
+    def _shares_given_spread(self, spread):
+        """
+        Return Dirichlet parameters (S, C) near those of the shares given the spread (S,).
+
+        They are the fixed point of prior + w p (digamma(n + w p) - digamma(w p)), summed over the
+        groups: a rare outcome counts in full, examples of one group that agree count for less.
+        """
+        w = 4 / spread[:, None] ** 2
+        effective = np.tile(self.counts.sum(0), (len(spread), 1))
+        observed = self.counts.sum(0) > 0
+        for _ in range(_FIXED_POINT_STEPS):
+            shares = self.prior + effective
+            weight = np.maximum(w * shares / shares.sum(1, keepdims=True), _TINY)
+            gain = (digamma(self.counts + weight[:, None]) - digamma(weight)[:, None]).sum(1)
+            effective = np.where(observed, weight * gain, 0.0)
+        return self.prior + effective
+
+    def draw_groups(self, parameters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw the shares of every group given parameters (S, C + 1), shape (S, G, C)."""
+        return self._draw(parameters, self.counts, rng)
+
+    def draw_new(self, parameters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw the shares of a new group given parameters (S, C + 1), shape (S, C)."""
+        return self._draw(parameters, np.zeros((1, self.counts.shape[1])), rng)[:, 0]
+
+    def _draw(self, parameters, counts, rng):
+        shares, spread = self.unpack(parameters)
+        weights = counts + (4 / spread**2)[:, None, None] * shares[:, None]
+        return dirichlet.draw(np.maximum(weights, _TINY), 1, rng)[0]
+
+
+def average_cells(cells: np.ndarray) -> np.ndarray:
+    """
+    Return the cells of the average over all groups, a plug-in estimate.
+
+    A large group tells more of itself than a small one, and no more of the others than one group
+    does: each weighs n / (1 + (n - 1) rho), where rho is the correlation between two examples of
+    one group.
+
+    Parameters
+    ----------
+    cells : ndarray, shape (G, ..., C, C)
+        Counts of the groups, of which some may lack a class.
+
+    Returns
+    -------
+    ndarray, shape (..., C, C)
+        The average shares of the classes times the average rates of each; NaN in the row of a class
+        that no group has.
+
+    References
+    ----------
+    Kleinman, J. C. (1973). Proportions with extraneous variance: single and independent samples.
+    Journal of the American Statistical Association 68, 46-54. doi:10.1080/01621459.1973.10481332
+    """
+    return _average_shares(cells.sum(-1))[..., None] * _average_shares(cells)
+
+
+def _average_shares(counts):
+    """Return the average shares (..., C) of counts (G, ..., C)."""
+    size = counts.sum(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        pooled = counts.sum(0) / size.sum(0)[..., None]
+        shares = np.nan_to_num(counts / size[..., None])
+        n_groups = (size > 0).sum(0)
+        # rho by moments: the variance between groups beyond that of independent examples.
+        between = (size * ((shares - pooled) ** 2).sum(-1)).sum(0)
+        between = between / (pooled * (1 - pooled)).sum(-1)
+        expected = (np.maximum(size - 1, 0) * (1 - size / size.sum(0))).sum(0)
+        rho = np.clip(np.nan_to_num((between - (n_groups - 1)) / expected), 0, 1)
+        weight = np.where(size > 0, size / (1 + (size - 1) * rho), 0)
+        return (weight[..., None] * shares).sum(0) / weight.sum(0)[..., None]

@@ -1,1 +1,0 @@
-"""What the siblings of the models of groups work with."""

@@ -1,0 +1,188 @@
+r"""
+The prior of the joint answers of several classifiers, and draws of it where its table is too large.
+
+The prior is a Dirichlet distribution over (actual class, answers of J classifiers), of weight w and
+with a base measure that makes the answers independent given the truth: with each classifier's own
+prior pseudo-counts :math:`a_j(c, k)`, of common row sums :math:`a(c)`,
+
+.. math:: H(c, k_1, \dots, k_J) = a(c) \prod_j a_j(c, k_j) / a(c), \qquad w = \sum_c a(c).
+
+Summing out the others leaves each classifier with its own prior. The table has C**(J + 1) cells;
+what is asked of a draw are sums over it, and these follow without it from the stick-breaking
+construction: atoms drawn from H / w weigh :math:`b_k \prod_{l < k} (1 - b_l)` with
+:math:`b \sim \mathrm{Beta}(1, w)`.
+
+References
+----------
+Sethuraman, J. (1994). A constructive definition of Dirichlet priors. Statistica Sinica 4, 639-650.
+
+Muliere, P. & Tardella, L. (1998). Approximating distributions of random functionals of
+Ferguson-Dirichlet priors. Canadian Journal of Statistics 26, 283-297. doi:10.2307/3315511
+"""
+
+from math import log
+
+import numpy as np
+
+from bayescm.distributions import dirichlet
+from bayescm.validate import fail
+
+# Sticks are broken off until a millionth of the mass is left, and 64 of them at most: as many as a
+# prior of weight 4 takes.
+_REST, _MOST_STICKS = 1e-6, 64
+_CHUNK = 2**17  # numbers of all sticks at once: 1 MB
+
+
+def classifier_priors(
+    concentration, n_classifiers: int, n_classes: int, *, abstains: bool = False
+) -> np.ndarray:
+    """Return each classifier's own pseudo-counts, ``(J, C, C)``; 0 in an abstention's row."""
+    n_actual = n_classes - abstains
+    prior = dirichlet.default_concentration(n_actual) if concentration is None else concentration
+    shape = (n_classifiers, n_classes, n_classes)
+    prior = np.array(np.broadcast_to(np.asarray(prior, float), shape))
+    prior[:, n_actual:] = 0
+    rows = prior[:, :n_actual]
+    if not ((rows > 0).all() or (rows == 0).all()) or not np.isfinite(prior).all():
+        raise fail(
+            "concentration must be positive, or 0 throughout",
+            concentration,
+            "finite numbers, all > 0 or all 0",
+            "pass e.g. concentration=0.5, or 0 for the Bayesian bootstrap",
+        )
+    sums = prior.sum(-1)
+    if not np.allclose(sums, sums[:1]):
+        raise fail(
+            "the classifiers' priors disagree about the class frequencies",
+            sums.tolist(),
+            "the same row sums for every classifier, since they share the truth",
+            "scale the rows of each prior to common sums",
+        )
+    return prior
+
+
+def base_measure(prior: np.ndarray, actual: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """Return the prior pseudo-counts of joint cells: answers independent given the truth."""
+    rows = prior[0].sum(-1)
+    conditional = np.divide(
+        prior, prior.sum(-1, keepdims=True), where=rows[:, None] > 0, out=np.zeros_like(prior)
+    )
+    weights = rows[actual].copy()
+    for shares, answers in zip(conditional, predicted, strict=True):
+        weights *= shares[actual, answers]
+    return weights
+
+
+def draw_prior(
+    prior: np.ndarray, lead: tuple[int, ...], share: float, rng: np.random.Generator
+) -> np.ndarray:
+    """
+    Draw every classifier's matrix from the prior of the joint table, ``(*lead, J, C, C)``.
+
+    Sticks are broken off a joint table with common atoms; what is left is given to each
+    classifier as a Dirichlet of its own with common row sums. Each classifier's distribution is
+    exact whatever the number of sticks, and so are all means and covariances between classifiers;
+    the sticks make the rest of the joint distribution right up to a millionth of the mass.
+
+    Parameters
+    ----------
+    prior : ndarray, shape (J, C, C)
+    lead : tuple of int
+    share : float
+        Share of the prior in the mass of the posterior: the less, the fewer sticks.
+    rng : numpy.random.Generator
+    """
+    size = int(np.prod(lead))
+    most = 1 if len(prior) == 1 else _MOST_STICKS
+    sticks, left = _break_sticks(prior[0].sum(), size, share, rng, most)
+    rest = left[:, None, None, None] * _independent_matrices(prior, size, rng)
+    return (_matrices_of_sticks(sticks.T, prior, rng) + rest).reshape(*lead, *prior.shape)
+
+
+def draw_hits(
+    rows: np.ndarray,
+    chance: np.ndarray,
+    lead: tuple[int, ...],
+    share: float,
+    rng: np.random.Generator,
+) -> np.ndarray | None:
+    """
+    Draw the share of the prior's mass that each classifier hits, ``(*lead, J)``, or None.
+
+    What the sticks leave, a millionth of the mass, goes with the last; None if they leave more.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (C,)
+        Prior pseudo-counts of the classes that count.
+    chance : ndarray, shape (C, J)
+        Prior probability that a classifier hits an example of each of them.
+    lead, share, rng
+        As of `draw_prior`.
+    """
+    sticks, left = _break_sticks(rows.sum(), int(np.prod(lead)), share, rng, _MOST_STICKS)
+    if sticks.shape[1] == _MOST_STICKS:
+        return None
+    sticks[:, -1] += left
+    hits = np.empty((len(sticks), chance.shape[1]))
+    step = max(1, _CHUNK // (sticks.shape[1] * chance.shape[1]))
+    for part in (slice(start, start + step) for start in range(0, len(sticks), step)):
+        weights = sticks[part]
+        actual = rng.choice(len(rows), weights.shape, p=rows / rows.sum())
+        hits[part] = (weights[:, None] @ _bernoulli(chance, actual, rng))[:, 0]
+    return hits.reshape(*lead, -1)
+
+
+def _bernoulli(chance, row, rng):
+    """
+    Draw events (*row.shape, J) with the probabilities of some rows of chances (C, J).
+
+    A random byte decides all of them but one in 256, for which a uniform number goes on.
+    """
+    fraction, byte = np.modf(256 * chance)
+    byte, size = byte.astype(np.uint8)[row], row.size * chance.shape[1]
+    words = rng.integers(0, 2**64 - 1, -(-size // 8), np.uint64, endpoint=True)
+    uniform = words.view(np.uint8)[:size].reshape(byte.shape)
+    events = uniform < byte
+    if fraction.any():
+        undecided = np.nonzero(uniform == byte)
+        further = rng.random(len(undecided[0]))
+        events[undecided] = further < fraction[row[undecided[:-1]], undecided[-1]]
+    return events
+
+
+def _break_sticks(weight, size, share, rng, most):
+    """Return sticks (size, number) that are broken off 1, and what is left of it (size,)."""
+    number = (log(_REST) - log(share)) / log(weight / (1 + weight))
+    sticks = rng.beta(1, weight, (int(np.clip(np.ceil(number), 1, most)), size)).T
+    left = np.cumprod(1 - sticks, axis=1)
+    sticks[:, 1:] *= left[:, :-1]
+    return sticks, left[:, -1]
+
+
+def _matrices_of_sticks(sticks, prior, rng):
+    """Draw a joint cell for each stick (number, size), and return the sums (size, J, C, C)."""
+    number, size = sticks.shape
+    n_classifiers, classes, _ = prior.shape
+    rows = prior[0].sum(-1)
+    actual = rng.choice(classes, (number, size), p=rows / rows.sum())
+    edges = np.cumsum(prior, axis=-1)
+    edges = edges / np.where(edges[..., -1:] > 0, edges[..., -1:], 1)
+    first_cell = np.arange(size) * classes**2 + actual * classes
+    total = np.empty((size, n_classifiers, classes**2))
+    for index in range(n_classifiers):
+        uniform, cell = rng.random((number, size)), first_cell.copy()
+        for edge in edges[index, :, :-1].T:
+            cell += uniform > edge[actual]
+        mass = np.bincount(cell.ravel(), sticks.ravel(), size * classes**2)
+        total[:, index] = mass.reshape(size, -1)
+    return total.reshape(size, n_classifiers, classes, classes)
+
+
+def _independent_matrices(prior, size, rng):
+    """Draw common row totals, and each classifier's split of them independently."""
+    possible = prior[0].sum(-1) > 0  # nothing is an abstention
+    total = np.zeros((size, *prior.shape))
+    rows = dirichlet.draw(prior[0, possible].sum(-1), size, rng)
+    total[:, :, possible] = rows[:, None, :, None] * dirichlet.draw(prior[:, possible], size, rng)
+    return total
