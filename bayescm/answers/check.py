@@ -17,8 +17,9 @@ from scipy.special import ndtri
 
 from bayescm.answers.compare import draw_labelled
 from bayescm.answers.interval import prob_above, resolve_measures
-from bayescm.evidence.counts import CELLS, as_counts, is_outcomes
-from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.counts import CELLS
+from bayescm.evidence.outcomes import OUTCOMES, matrices_of
+from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.catalogue import resolve
 from bayescm.validate import check_prob, check_seed, fail, suggest
@@ -92,12 +93,11 @@ def check(
         raise fail("nothing is required", texts, "one requirement or more", todo)
     check_prob(level), check_seed(random_seed)
     parsed = [parse(text, level) for text in texts]
-    if not isinstance(evidence, xr.Dataset | xr.DataTree):
-        as_counts(evidence)  # says what it is not
+    type_of(evidence).canonical(evidence)  # says what is wrong with it
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
     rows = []
     for requirement in parsed:
-        for member in requirement.members(by) or members:
+        for member in requirement.by(by) or members:
             asked = requirement.of(member)
             probability = _probability(evidence, asked, random_seed, keywords)
             outcome = _outcome(probability, asked.level)
@@ -265,8 +265,7 @@ def _value_of_term(found, term, part):
 
 def _adds_up(evidence):
     """Say whether parts of the evidence can be left out, added up and multiplied: tables can."""
-    table = isinstance(evidence, xr.DataArray) or is_outcomes(evidence)
-    return table and "unlabelled" not in evidence.coords
+    return type_of(evidence).sum_over is not None
 
 
 def _apart(term):
@@ -275,16 +274,15 @@ def _apart(term):
 
 def _part(evidence, where):
     """Return a part of the evidence; dims that are not named are added up."""
-    if not _adds_up(evidence):
+    entry = type_of(evidence)
+    if entry.sum_over is None:
         return evidence
     for dim in where:
         if dim not in _OF_ANSWERS:
             place = _place(evidence, dim, where)
             evidence = evidence.isel({dim: place}, drop=True)
-    if is_outcomes(evidence):
-        strange = [dim for dim in evidence["counts"].dims if dim not in _KEPT]
-        return evidence.assign(counts=evidence["counts"].sum(strange)).drop_dims(strange)
-    return evidence.sum([dim for dim in evidence.dims if dim not in _KEPT], keep_attrs=True)
+    dims = [dim for dim in entry.values(evidence).dims if dim not in _KEPT]
+    return entry.sum_over(evidence, dims)
 
 
 def _place(evidence, dim, where):
@@ -338,7 +336,7 @@ def _needed_of_difference(evidence, asked, seed, keywords):
         counts = _table(evidence, term)
         if any(dim in counts.dims for dim in _EFFECTS):
             return ""  # what examples cannot take away is in it
-        own = "" if is_outcomes(evidence) else term.where.get("classifier")
+        own = "" if type_of(evidence) is OUTCOMES else term.where.get("classifier")
         parts[own, *sorted(_apart(term).items())] = float(counts.sum())
     gap = _difference(evidence, asked, seed, keywords)
     away = abs(np.nanmean(gap) - asked.threshold) / np.nanstd(gap)

@@ -18,8 +18,7 @@ from bayescm.answers.interval import ASKED, answers_of, resolve_measures, select
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
-from bayescm.evidence.counts import TABULATED, as_counts, default_measures, is_outcomes
-from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_kind, check_prob, fail
@@ -134,14 +133,12 @@ def table_of(
 
 
 def _default_measures(evidence):
-    if isinstance(evidence, xr.DataArray) or is_outcomes(evidence):
-        return default_measures(matrices_of(evidence), TABULATED)
-    if isinstance(evidence, xr.Dataset) and "actual" in evidence.dims:  # raters, and no counts
-        return default_measures(evidence["actual"], TABULATED)
-    if not isinstance(evidence, xr.Dataset | xr.DataTree):
-        as_counts(evidence)  # says what evidence is
-    todo = 'name them, such as ["f1", "mcc"] of a fit, ["brier", "ece"] of probabilities'
-    raise fail("no measures are usual here", type(evidence).__name__, "counts or outcomes", todo)
+    measures = type_of(evidence).default_measures(evidence)
+    if not measures:
+        todo = 'name them, such as ["f1", "mcc"] of a fit, ["brier", "ece"] of probabilities'
+        allowed = "counts or outcomes"
+        raise fail("no measures are usual here", type(evidence).__name__, allowed, todo)
+    return measures
 
 
 # The rows of one measure, and the columns of all.

@@ -77,10 +77,11 @@ def attempts(
     from bayescm.answers.summary import summary
     from bayescm.cli import evidence
     from bayescm.cli.output import show
+    from bayescm.evidence.attempts import ATTEMPTS
 
     data = evidence.attempts(columns)
     items, least = data.sizes["item"], int(data["correct"].notnull().sum("attempt").min())
-    names = measures.measures or ["mean", f"pass_at({least})", f"pass_all({least})"]
+    names = measures.measures or ATTEMPTS.default_measures(data)
     keywords: dict[str, Any] = {**interval.keywords(), **question.keywords("of")}
     if question.plan:
         frame = _plans(data, names, keywords)

@@ -431,6 +431,12 @@ def check_answers(evidence: xr.Dataset) -> None:
     raise fail("correct and answer disagree", ..., "answer 0 where correct is 1", todo)
 
 
+def _default_measures(attempts):
+    """Return the measures that as many attempts as every item has can tell."""
+    least = int(attempts["correct"].notnull().sum("attempt").min())
+    return ["mean", f"pass_at({least})", f"pass_all({least})"]
+
+
 ATTEMPTS = EvidenceType(
     name="attempts",
     made_by="from_attempts",
@@ -438,6 +444,8 @@ ATTEMPTS = EvidenceType(
     matches=is_attempts,
     canonical=as_attempts,
     default_model=always("repeated_items"),
+    default_measures=_default_measures,
     size=lambda attempts: attempts.sizes["item"],
     values=lambda attempts: attempts["correct"],
+    has_cells=False,
 )

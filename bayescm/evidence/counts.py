@@ -735,4 +735,5 @@ COUNTS = EvidenceType(
     size=lambda counts: float(counts.sum()),
     values=lambda counts: counts,
     is_whole=lambda counts: counts.dtype.kind != "f",
+    sum_over=lambda counts, dims: counts.sum(dims, keep_attrs=True),
 )

@@ -423,6 +423,10 @@ def default_model(
     return DefaultModel(default_model_of_counts(counts, keywords).model, counts, halves)
 
 
+def _sum_over(outcomes, dims):
+    return outcomes.assign(counts=outcomes["counts"].sum(dims)).drop_dims(dims)
+
+
 OUTCOMES = EvidenceType(
     name="outcomes",
     made_by="from_classifiers",
@@ -434,4 +438,5 @@ OUTCOMES = EvidenceType(
     size=lambda outcomes: float(outcomes["counts"].sum()),
     values=lambda outcomes: outcomes["counts"],
     is_whole=lambda outcomes: outcomes["counts"].dtype.kind != "f",
+    sum_over=_sum_over,
 )

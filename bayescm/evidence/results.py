@@ -177,4 +177,5 @@ RESULTS = EvidenceType(
     default_model=always("hierarchical_differences"),
     size=lambda results: results.sizes["data_set"],
     values=lambda results: results["result"],
+    has_cells=False,
 )

@@ -29,7 +29,7 @@ from bayescm.evidence.labels import (
     obvious,
 )
 from bayescm.evidence.predictions import column_of
-from bayescm.evidence.slices import check_classes, check_one_sample, slices_of
+from bayescm.evidence.slices import check_classes, check_one_sample, slice_name, slices_of
 from bayescm.evidence.tabulate import check_weights
 from bayescm.evidence.type import DefaultModel, EvidenceType, always
 from bayescm.validate import check_reals, check_row_order, fail, suggest, unmasked
@@ -856,6 +856,19 @@ def _model_of_probabilities(
     return DefaultModel("dirichlet_calibration" if several else "calibration", evidence)
 
 
+# Of two classes and of more; the last ones are of a curve, which needs one sample.
+_CALIBRATION = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
+_OF_TWO, _CURVE_OF_TWO = ("auc", *_CALIBRATION, "brier", "brier_skill"), ("ece",)
+_OF_MANY = ("auc_macro", "brier", "brier_skill")
+_CURVES_OF_MANY = ("ece_macro", "ece_top_label", "ece_full")
+
+
+def _measures_of_probabilities(evidence):
+    several = "class" in evidence.dims
+    measures, of_curves = (_OF_MANY, _CURVES_OF_MANY) if several else (_OF_TWO, _CURVE_OF_TWO)
+    return [*measures, *(of_curves if slice_name(evidence) is None else ())]
+
+
 def _number_of_examples(evidence):
     weighted = "weight" in evidence
     return float(evidence["weight"].sum()) if weighted else evidence.sizes["example"]
@@ -874,8 +887,10 @@ PROBABILITIES = EvidenceType(
     ),
     canonical=as_scores,
     default_model=_model_of_probabilities,
+    default_measures=_measures_of_probabilities,
     size=_number_of_examples,
     values=lambda evidence: evidence["score"],
+    has_cells=False,
     is_whole=_weights_are_whole,
 )
 
@@ -888,5 +903,6 @@ SCORES = EvidenceType(
     default_model=always("scores"),
     size=_number_of_examples,
     values=lambda scores: scores["score"],
+    has_cells=False,
     is_whole=_weights_are_whole,
 )

@@ -9,6 +9,7 @@ import xarray as xr
 
 from bayescm.evidence.counts import CELLS, in_order, is_outcomes, with_positive
 from bayescm.evidence.folds import FOLDS
+from bayescm.evidence.type import EvidenceType, always
 from bayescm.validate import fail
 
 
@@ -112,3 +113,15 @@ def group_of(tree: xr.DataTree, name: str) -> xr.Dataset:
         todo = "fit the evidence first: fit(counts)"
         raise fail("the tree has no such group", name, tree.children, todo)
     return tree[name].to_dataset()
+
+
+FIT = EvidenceType(
+    name="fit",
+    made_by="fit",
+    unit="draws",
+    matches=lambda evidence: isinstance(evidence, xr.DataTree),
+    canonical=with_positive_class,
+    default_model=always("fit"),
+    size=lambda tree: tree["posterior"].sizes["chain"] * tree["posterior"].sizes["draw"],
+    values=lambda tree: tree["constant_data"]["counts"],
+)

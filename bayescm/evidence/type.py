@@ -1,6 +1,6 @@
 """What a type of evidence is: how it is recognised and checked, and which model answers it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -52,14 +52,20 @@ class EvidenceType:
         From (evidence, keywords, of, compared) to a `DefaultModel`. ``of`` is ``"parameter"``, the
         dim whose members are asked for, partially pooled, or None: a tree, which is of the
         evidence as it is. ``compared`` is the dim whose members are compared, or None.
-    default_measures : callable, optional
-        From the evidence to the names of the measures worth a row where none is asked for.
+    default_measures : callable
+        From the evidence to the names of the measures worth a row where none is asked for; empty
+        where none is usual.
     size : callable
         From the evidence to its number of units.
     values : callable
         From the evidence to the array that its model is conditioned on.
     is_whole : callable
         Whether it counts whole units, so that a PyMC model of them has a likelihood.
+    sum_over : callable, optional
+        From (evidence, dims) to the evidence of all their members taken together, where parts of it
+        can be left out, added up and multiplied as those of tables can.
+    has_cells : bool
+        Whether its measures are functions of the cell probabilities ``theta`` of a PyMC model.
     """
 
     name: str
@@ -71,7 +77,9 @@ class EvidenceType:
     size: Callable[[Any], float]
     values: Callable[[Any], Any]
     is_whole: Callable[[Any], bool] = field(default=lambda evidence: True)
-    default_measures: Callable[[Any], list[str]] | None = None
+    default_measures: Callable[[Any], list[str]] = field(default=lambda evidence: [])
+    sum_over: Callable[[Any, Sequence], Any] | None = None
+    has_cells: bool = True
 
 
 def always(model: str | Callable) -> Callable[..., DefaultModel]:

@@ -1,8 +1,9 @@
 """
 The types of evidence, and which of them an object is.
 
-This is the one place that tells them apart. Each type is described in the file of the function
-that returns it; a further one is added to `TYPES`.
+This is the one place that tells them apart. A fit is among them, as it answers the same questions.
+Each type is described in the file of the function that returns it; a further one is added to
+`TYPES`.
 """
 
 from typing import Any
@@ -16,6 +17,7 @@ from bayescm.evidence.partly_labelled import PARTLY_LABELLED
 from bayescm.evidence.raters import RATINGS
 from bayescm.evidence.results import RESULTS
 from bayescm.evidence.scores import PROBABILITIES, SCORES
+from bayescm.evidence.trees import FIT
 from bayescm.evidence.type import EvidenceType
 from bayescm.validate import fail
 
@@ -29,6 +31,7 @@ TYPES: list[EvidenceType] = [
     PROBABILITIES,
     SCORES,
     COUNTS,
+    FIT,
 ]
 
 

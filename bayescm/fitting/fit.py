@@ -10,6 +10,8 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS
+from bayescm.evidence.trees import FIT
+from bayescm.evidence.types import type_of
 from bayescm.fitting import nuts as sampling
 from bayescm.fitting import posterior_for, tree
 from bayescm.validate import check_choice, check_seed, check_whole, fail
@@ -109,31 +111,36 @@ def fit(
     """
     check_choice("method", method, ["auto", "direct", "nuts"])
     check_choice("nuts_sampler", nuts_sampler, list(sampling.SAMPLERS))
-    known, function, aligned = posterior_for.prepare(evidence, model, keywords)
-    _check_sizes(known, draws=draws, chains=chains, tune=tune)
+    entry = type_of(evidence)
+    if entry is FIT:
+        todo = "pass the evidence that it is of"
+        raise fail("this is a fit already", evidence.attrs.get("model", ...), "evidence", todo)
+    canonical, function, aligned = posterior_for.prepare(entry, evidence, model, keywords)
+    values, whole = entry.values(canonical), entry.is_whole(canonical)
+    _check_sizes(values, draws=draws, chains=chains, tune=tune)
     # Models do not validate: the direct sibling judges the keywords for either road.
     posterior = posterior_for.direct_posterior(function, evidence, keywords, direct)
     if posterior is not None and not posterior.has_model:
         todo = "ask interval(), compare() or curves of the evidence, which need no tree"
         allowed = "counts of groups, outcomes of one data set, scores of two classes"
-        raise fail("no PyMC model of this evidence", dict(known.sizes), allowed, todo)
+        raise fail("no PyMC model of this evidence", dict(canonical.sizes), allowed, todo)
     obstacle = posterior_for.obstacle(function, keywords, direct)
     directly, why = _choose(method, obstacle)
     with _untraced(model):
-        built = function(known, **aligned)
-    _check_model(built, posterior, known)
-    attrs = _described(function, aligned) | _estimands(built, posterior, known)
+        built = function(canonical, **aligned)
+    _check_model(built, posterior, has_cells=entry.has_cells)
+    attrs = _described(function, aligned) | _estimands(built, posterior, values)
     used = posterior.sampling_method if directly and posterior else "nuts"
     attrs |= {"sampling_method": used, "sampling_reason": why}
     seeds = np.random.SeedSequence(check_seed(random_seed)).spawn(2)
     if directly:
         groups = _draw(posterior, built, chains, draws, seeds[0])
     else:
-        _check_samplable(built, known)
+        _check_samplable(built, whole=whole)
         sizes = {"draws": draws, "tune": tune, "chains": chains}
         groups = _sample(built, sizes, seeds[0], progressbar, nuts_sampler)
-    scalars = {name: each.variable for name, each in known.coords.items() if each.ndim == 0}
-    whole = _whole(known)
+    coords = canonical.coords.items()
+    scalars = {name: coord.variable for name, coord in coords if coord.ndim == 0}
     if posterior is not None and whole and not obstacle:
         attrs |= _marginal(posterior, built)
     drawn = tree.build(
@@ -149,7 +156,7 @@ def _untraced(model):
     return nullcontext() if callable(model) else config.change_flags(traceback__limit=0)
 
 
-def _check_model(model, posterior, evidence):
+def _check_model(model, posterior, *, has_cells):
     """Raise where a function gave no model, or one without the cell probabilities."""
     from pymc import Model
 
@@ -157,28 +164,26 @@ def _check_model(model, posterior, evidence):
         todo = "return the model at the end of the function"
         raise fail("the function returned no model", model, "a pymc.Model", todo, TypeError)
     names = [each.name for each in (*model.free_RVs, *model.deterministics)]
-    scored = isinstance(evidence, xr.Dataset) and "score" in evidence
-    if posterior is None and not scored and not {"theta", "theta_new", "theta_fold"} & set(names):
+    if posterior is None and has_cells and not {"theta", "theta_new", "theta_fold"} & set(names):
         todo = 'add pm.Deterministic("theta", ..., dims=("actual", "predicted"))'
         allowed = "a variable theta with dims (actual, predicted)"
         raise fail("the model has no cell probabilities", names, allowed, todo)
 
 
-def _estimands(model, posterior, evidence):
+def _estimands(model, posterior, values):
     """Return what a tree can be asked: its estimands, their variables and their dims."""
     names = {each.name for each in (*model.free_RVs, *model.deterministics)}
     if posterior is None:
         known = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
         kept = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
-        dims = _numbers(evidence).dims
-        uses = [dim for dim in dims if dim not in (*kept, *CELLS)]
-        told: dict[str, Any] = {"uses": uses, "pairs": []}
+        pooled_dims = [dim for dim in values.dims if dim not in (*kept, *CELLS)]
+        estimands: dict[str, Any] = {"uses": uses, "pairs": []}
     else:
         known = {of: name for of, name in posterior.estimands.items() if name in names}
         kept = list(posterior.batch.dims) if known else []
-        told = {"uses": list(posterior.pooled_dims), "pairs": list(posterior.pairs)}
-    told |= {"estimands": known, "batch": kept}
-    return {name: json.dumps(each) for name, each in told.items()} if known else {}
+        estimands = {"uses": list(posterior.pooled_dims), "pairs": list(posterior.pairs)}
+    estimands |= {"estimands": known, "batch": kept}
+    return {name: json.dumps(value) for name, value in estimands.items()} if known else {}
 
 
 def _marginal(posterior, model):
@@ -195,24 +200,6 @@ def _marginal(posterior, model):
     return {"log_marginal_likelihood": found.ravel().tolist() if found.ndim else found.item()}
 
 
-def _numbers(evidence):
-    """Return the array of counts, scores or answers, which is one of the variables of a dataset."""
-    if not isinstance(evidence, xr.Dataset):
-        return evidence
-    return next(
-        evidence[name] for name in ("counts", "score", "correct", "result") if name in evidence
-    )
-
-
-def _whole(evidence):
-    """Say whether the evidence counts whole examples, or nothing at all, as scores and results."""
-    if isinstance(evidence, xr.Dataset) and "correct" in evidence:
-        return True  # answers, each of them right, wrong or (NaN) not there
-    if isinstance(evidence, xr.Dataset) and ("score" in evidence or "result" in evidence):
-        return "weight" not in evidence or not (evidence["weight"].values % 1).any()
-    return _numbers(evidence).dtype.kind != "f"
-
-
 def _choose(method, obstacle):
     """Say whether to draw directly, and why."""
     if method == "direct" and obstacle:
@@ -225,10 +212,10 @@ def _choose(method, obstacle):
     return not obstacle, obstacle or "the model has a direct sibling"
 
 
-def _check_sizes(counts, **sizes):
+def _check_sizes(values, **sizes):
     for name, size in sizes.items():
         check_whole(name, size, 1, "chains" if name == "chains" else "draws", 4)
-    total = sizes["draws"] * sizes["chains"] * _numbers(counts).size
+    total = sizes["draws"] * sizes["chains"] * values.size
     if total > _LARGEST:
         raise fail(
             "the tree would not fit into memory",
@@ -248,11 +235,11 @@ def _draw(posterior, model, chains, draws, seed):
         # By the model's dims: siblings have the folds of all repeats in one row.
         shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims.get(name, ())]
         free[name] = drawn[name].reshape(chains, draws, *shape)
-    return {"posterior": tree.labelled(model, free, attrs)}
+    return {"posterior": tree.as_labelled_counts(model, free, attrs)}
 
 
-def _check_samplable(model, counts):
-    if not _whole(counts):
+def _check_samplable(model, *, whole):
+    if not whole:
         todo = "count whole examples, or use a conjugate model and prior"
         raise fail("NUTS cannot take fractional counts", ..., "whole numbers", todo)
     weights = [each for each in model.data_vars if str(each.name).endswith("concentration")]

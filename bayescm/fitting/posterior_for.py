@@ -11,6 +11,7 @@ from bayescm import posteriors
 from bayescm.evidence.counts import align, as_counts
 from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import with_positive_class
+from bayescm.evidence.type import EvidenceType
 from bayescm.evidence.types import type_of
 from bayescm.fitting.fitted import Fitted
 from bayescm.posteriors.base import Posterior, shares_of
@@ -19,7 +20,7 @@ from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.validate import check_keywords, fail, suggest
 
 # Posteriors of default models that no PyMC model has the name of.
-_WITHOUT_MODEL = {"correlated_t": CorrelatedT, "fold_forecasts": FoldForecasts}
+_WITHOUT_MODEL = {"correlated_t": CorrelatedT, "fold_forecasts": FoldForecasts, "fit": Fitted}
 
 
 def posterior_of(
@@ -55,12 +56,10 @@ def posterior_of(
         If there is no such model, it has no direct sibling, or does not take a keyword.
     """
     evidence = with_positive_class(evidence, positive)
-    if isinstance(evidence, xr.DataTree):
-        if model is not None or keywords:
-            given = ", ".join([*(["model"] if model is not None else []), *keywords])
-            todo = "pass them to fit, or ask the counts"
-            raise fail("a fit has its model and prior", given, "no keywords of a model", todo)
-        return Fitted(evidence)
+    if isinstance(evidence, xr.DataTree) and (model is not None or keywords):
+        got = ", ".join([*(["model"] if model is not None else []), *keywords])
+        todo = "pass them to fit, or ask the counts"
+        raise fail("a fit has its model and prior", got, "no keywords of a model", todo)
     if model is None:
         default_model = type_of(evidence).default_model
         model, evidence, design = default_model(evidence, keywords, of, compared)
@@ -101,12 +100,11 @@ def members_of(
 
 
 def prepare(
-    evidence: Any, model: str | Callable | None, keywords: dict[str, Any]
+    entry: EvidenceType, evidence: Any, model: str | Callable | None, keywords: dict[str, Any]
 ) -> tuple[Any, Callable, dict[str, Any]]:
     """Return canonical evidence, the function of the model, and its keywords in the same order."""
     import bayescm.models as models
 
-    entry = type_of(evidence)
     canonical = entry.canonical(evidence)
     model = entry.default_model(canonical, keywords, None).model if model is None else model
     if isinstance(model, str):

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from bayescm.validate import check_choice, check_kind, check_prob, fail
+from bayescm.validate import check_choice, check_kind, check_prob
 
 
 def report(
@@ -83,6 +83,7 @@ def report(
     ...     print(path.read_text().splitlines()[0])
     # Evaluation of a classifier
     """
+    from bayescm.evidence.types import type_of
     from bayescm.reporting import methods, render
     from bayescm.reporting.progress import showing_progress
     from bayescm.reporting.types import sections_of
@@ -91,14 +92,7 @@ def report(
     check_prob(prob), check_kind(kind)
     if checklist is not None:
         check_choice("checklist", checklist, methods.CHECKLISTS)
-    if not isinstance(evidence, (xr.DataArray, xr.Dataset, xr.DataTree)):
-        raise fail(
-            "not evidence",
-            type(evidence).__name__,
-            "counts, outcomes, scores or a fit",
-            "make counts with from_predictions or from_matrix",
-            TypeError,
-        )
+    type_of(evidence)  # says what is none
     settings = {"prob": prob, "kind": kind, "rope": rope, "random_seed": random_seed}
     origin = methods.origin(source)
     with showing_progress(progressbar), render.own_figures():

@@ -18,7 +18,7 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -50,9 +50,9 @@ def of_fit(tree: xr.DataTree, prior: np.ndarray | None, posterior: Any) -> dict:
     return facts | _diagnostics(tree) | versions("pymc", "arviz")
 
 
-def facts(model: str, seed: int) -> dict:
+def facts(model: str | Callable, seed: int) -> dict:
     """Name a model that has a prior of its own, the seed and the versions."""
-    return {"Model": model, "Seed": seed} | versions()
+    return {"Model": _name(model), "Seed": seed} | versions()
 
 
 def versions(*more: str) -> dict:

@@ -10,21 +10,19 @@ import xarray as xr
 import bayescm as bcm
 from bayescm.answers.summary import by_site
 from bayescm.evidence.scores import PROBABILITIES
+from bayescm.evidence.slices import slice_name
 from bayescm.reporting import cautions, methods, sections
 from bayescm.reporting.progress import progress
 from bayescm.reporting.sections import Picture, Section, Table
 
 _AREAS = {"auc": "AUC", "average_precision": "average precision"}
-# Of probabilities of two classes and of more; those of the curve, which needs one sample.
-_CALIBRATION = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
-_OF_TWO, _CURVE_OF_TWO = ("auc", *_CALIBRATION, "brier", "brier_skill"), ("ece",)
-_OF_MANY = ("auc_macro", "brier", "brier_skill")
-_CURVES_OF_MANY = ("ece_macro", "ece_top_label", "ece_full")
 _PANELS = 11  # classes of a picture
 _THRESHOLDS = (0.1, 0.2, 0.5)
 
 
-def of_scores(scores: xr.Dataset, settings: dict[str, Any]) -> list[Section]:
+def of_scores(
+    scores: xr.Dataset, measures: None, settings: dict[str, Any], keywords: dict[str, Any]
+) -> list[Section]:
     """Return the whole report of scores."""
     totals = _class_totals(scores)
     facts = {
@@ -146,8 +144,8 @@ def of_probabilities(
     thresholds = list(keywords.pop("thresholds", _THRESHOLDS))
     prob = settings["prob"]
     options = {"prob": prob, "kind": "eti", "random_seed": settings["random_seed"]} | keywords
-    many_classes, one_sample = "class" in evidence.dims, not {"fold", "group"} & {*evidence}
-    measures = [*measures] if measures else _usual_measures(many_classes, one_sample)
+    many_classes, one_sample = "class" in evidence.dims, slice_name(evidence) is None
+    measures = [*measures] if measures else PROBABILITIES.default_measures(evidence)
     progress("intervals")
     table = bcm.summary(evidence, measures, **options)
     model = sections.posterior_summary(table, prob, "eti", title="The prediction model")
@@ -185,12 +183,6 @@ def of_probabilities(
         sections.computation(table, facts),
         cautions.section([caution] if caution else []),
     ]
-
-
-def _usual_measures(many_classes, one_sample):
-    """Return the usual measures; of folds only those that each fold has by itself."""
-    measures, of_curves = (_OF_MANY, _CURVES_OF_MANY) if many_classes else (_OF_TWO, _CURVE_OF_TWO)
-    return [*measures, *(of_curves if one_sample else [])]
 
 
 def _evaluated_probabilities(evidence):

@@ -8,11 +8,10 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.answers.interval import ASKED
-from bayescm.evidence.attempts import is_attempts
+from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import CELLS, as_counts, positive
-from bayescm.evidence.outcomes import matrices_of
+from bayescm.evidence.outcomes import OUTCOMES, matrices_of
 from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers
-from bayescm.evidence.results import is_results
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of, posterior_of
 from bayescm.planning.labels import labels_worth
@@ -48,25 +47,31 @@ def sections_of(evidence, measures, scores, settings, keywords) -> list[Section]
     keywords : dict
         The model and its keywords.
     """
-    if "unlabelled" in evidence.coords:
-        return _of_partly_labelled(evidence, measures, settings, keywords)
-    if is_results(evidence):
-        return _of_results(evidence, settings, keywords)
-    if is_attempts(evidence):
-        return _of_attempts(evidence, measures, settings, keywords)
-    if "probabilities" in evidence.coords:
-        return of_probabilities(evidence, measures, settings, keywords)
-    if isinstance(evidence, xr.Dataset) and "votes" in evidence:
-        return _of_raters(evidence, measures, settings, keywords)
-    if isinstance(evidence, xr.Dataset) and "outcome" not in evidence.dims:
-        return of_scores(evidence, settings)
-    if isinstance(evidence, xr.DataTree):
-        parts = _of_fit(evidence, measures, settings)
-    else:
-        parts = _of_counts(evidence, measures, settings, keywords)
+    of_type = _SECTIONS.get(type_of(evidence).name, _of_any)
+    parts = of_type(evidence, measures, settings, keywords)
     if scores is not None:
         parts[-2:-2] = beside(scores, settings)
     return parts
+
+
+def _of_any(evidence, measures, settings, keywords):
+    """Return the sections of a type that has none of its own."""
+    entry = type_of(evidence)
+    prob, kind = settings["prob"], settings["kind"]
+    asked = {"prob": prob, "kind": kind, "random_seed": settings["random_seed"]} | keywords
+    progress("intervals")
+    table = bcm.summary(evidence, measures, **asked)
+    number = f"{entry.size(evidence):,.6g} {entry.unit}."
+    parts = [Section("What was evaluated", [number]), sections.posterior_summary(table, prob, kind)]
+    if evidence.sizes.get("classifier", 1) > 1:
+        progress("comparison")
+        names = measures or list(dict.fromkeys(table["measure"]))
+        comparison = bcm.compare(evidence, names, rope=settings["rope"], **asked)
+        parts.append(sections.differences(comparison, settings["rope"], prob))
+    model = keywords.get("model") or entry.default_model(evidence, keywords).model
+    facts = methods.facts(model, settings["random_seed"])
+    doubts = [table.attrs["caution"]] if "caution" in table.attrs else []
+    return [*parts, sections.computation(table, facts), cautions.section(doubts)]
 
 
 def _of_counts(evidence, measures, settings, keywords):
@@ -82,7 +87,7 @@ def _of_counts(evidence, measures, settings, keywords):
     progress("intervals")
     table = bcm.summary(counts, measures, **interval)
     sections.check_defined(table)
-    paired = isinstance(evidence, xr.Dataset)
+    paired = type_of(evidence) is OUTCOMES
     progress("what remains open")
     advice, comparison = uncertain(counts, table, measures, prob, kind), None
     pooled = "group" not in posterior.template.dims
@@ -92,7 +97,8 @@ def _of_counts(evidence, measures, settings, keywords):
     parts += _groups(counts, measures, settings, keywords)
     if counts.sizes.get("classifier", 1) > 1:
         progress("comparison")
-        comparison = _compare(evidence, measures, settings, keywords)
+        names = [measure for measure in measures if not _has_classes(counts, measure)]
+        comparison = _compare(evidence, names, settings, keywords)
         parts.append(sections.differences(comparison, rope, prob))
         advice.sentences += open_questions(evidence, comparison, measures, prob, rope)
     prior = None
@@ -143,11 +149,10 @@ def _has_fixed_totals(posterior):
 def _compare(evidence, measures, settings, keywords):
     """Compare by the report's own model and prior where it is a model of a comparison."""
     prior = {name: keywords[name] for name in ("concentration",) if name in keywords}
-    names = [measure for measure in measures if not _has_classes(evidence, measure)]
     with warnings.catch_warnings():
         # The cautions say so.
         warnings.filterwarnings("ignore", message=".*have the same class totals")
-        return bcm.compare(evidence, names, **settings, **prior)
+        return bcm.compare(evidence, measures, **settings, **prior)
 
 
 def _groups(counts, measures, settings, keywords):
@@ -168,13 +173,12 @@ def _groups(counts, measures, settings, keywords):
     return parts
 
 
-def _has_classes(evidence, measure):
-    labels = evidence["label"] if isinstance(evidence, xr.Dataset) else evidence["actual"]
-    square = np.ones((labels.size, labels.size))
+def _has_classes(counts, measure):
+    square = np.ones((counts.sizes["actual"],) * 2)
     return bool(np.ndim(bcm.measures.resolve(measure)(square)))
 
 
-def _of_fit(tree, measures, settings):
+def _of_fit(tree, measures, settings, keywords):
     counts = _observed(tree)
     measures = sections.check_measures(measures, counts)
     interval = {name: settings[name] for name in ("prob", "kind")}
@@ -293,7 +297,7 @@ def _strata_without_labels(evidence):
     return [f"{share:.3g}% of the examples are in strata without a label: the prior speaks there."]
 
 
-def _of_results(evidence, settings, keywords):
+def _of_results(evidence, measures, settings, keywords):
     """Return the report of several classifiers on several data sets."""
     asked = {"prob": settings["prob"], "random_seed": settings["random_seed"]} | keywords
     progress("comparison")
@@ -355,7 +359,7 @@ def _of_attempts(evidence, measures, settings, keywords):
     """Return the report of several answers to each item."""
     attempts = evidence["correct"].notnull().sum("attempt")
     least, most = int(attempts.min()), int(attempts.max())
-    measures = list(measures or ["mean", f"pass_at({least})", f"pass_all({least})"])
+    measures = list(measures or ATTEMPTS.default_measures(evidence))
     prob, kind = settings["prob"], settings["kind"]
     asked = {"prob": prob, "kind": kind, "random_seed": settings["random_seed"]} | keywords
     progress("intervals")
@@ -431,3 +435,17 @@ def _evaluated_raters(evidence):
     if gold:
         lines.append(f"The truth of {int(gold):,} is known.")
     return lines
+
+
+# The sections of each type of evidence, by its name.
+_SECTIONS = {
+    "counts": _of_counts,
+    "outcomes": _of_counts,
+    "scores": of_scores,
+    "probabilities": of_probabilities,
+    "attempts": _of_attempts,
+    "results": _of_results,
+    "ratings": _of_raters,
+    "partly labelled": _of_partly_labelled,
+    "fit": _of_fit,
+}

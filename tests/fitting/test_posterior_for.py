@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 import bayescm as bcm
+from bayescm.evidence.counts import COUNTS as COUNTS_TYPE
 from bayescm.fitting import posterior_for
 
 COUNTS = bcm.from_matrix([[65, 15], [35, 30]], labels=["sick", "well"], positive="sick")
@@ -69,18 +70,20 @@ def test_pseudo_counts_of_outcomes_go_by_their_labels():
 
 def test_the_prevalence_the_evidence_carries():
     rare = bcm.at_prevalence(COUNTS, 0.01)
-    counts, function, keywords = posterior_for.prepare(rare, None, {})
+    counts, function, keywords = posterior_for.prepare(COUNTS_TYPE, rare, None, {})
     assert function is bcm.models.fixed_totals
     assert keywords == {"prevalence": 0.01}
-    assert posterior_for.prepare(rare, None, {"prevalence": 0.5})[2] == {"prevalence": 0.5}
-    assert posterior_for.prepare(rare, "dirichlet_multinomial", {})[2] == {}
+    assert posterior_for.prepare(COUNTS_TYPE, rare, None, {"prevalence": 0.5})[2] == {
+        "prevalence": 0.5
+    }
+    assert posterior_for.prepare(COUNTS_TYPE, rare, "dirichlet_multinomial", {})[2] == {}
     assert counts["actual"].values.tolist() == ["well", "sick"]
 
 
 def test_shares_of_other_classes():
     other = xr.DataArray([0.5, 0.2, 0.3], {"actual": list("abx")})
     with pytest.raises(ValueError, match="prevalence has different classes"):
-        posterior_for.prepare(THREE, "fixed_totals", {"prevalence": other})
+        posterior_for.prepare(COUNTS_TYPE, THREE, "fixed_totals", {"prevalence": other})
 
 
 @pytest.mark.parametrize(
