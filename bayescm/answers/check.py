@@ -97,7 +97,7 @@ def check(
     members: list[dict] = [{}] if by is None else [{by: label} for label in _labels(evidence, by)]
     rows = []
     for requirement in parsed:
-        for member in requirement.by(by) or members:
+        for member in requirement.members(by) or members:
             asked = requirement.of(member)
             probability = _probability(evidence, asked, random_seed, keywords)
             outcome = _outcome(probability, asked.level)

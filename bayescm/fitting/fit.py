@@ -177,7 +177,7 @@ def _estimands(model, posterior, values):
         known = {"parameter": "theta", "predictive": "theta"} if "theta" in names else {}
         kept = [dim for dim in model.named_vars_to_dims.get("theta", ()) if dim not in CELLS]
         pooled_dims = [dim for dim in values.dims if dim not in (*kept, *CELLS)]
-        estimands: dict[str, Any] = {"uses": uses, "pairs": []}
+        estimands: dict[str, Any] = {"uses": pooled_dims, "pairs": []}
     else:
         known = {of: name for of, name in posterior.estimands.items() if name in names}
         kept = list(posterior.batch.dims) if known else []
@@ -235,7 +235,7 @@ def _draw(posterior, model, chains, draws, seed):
         # By the model's dims: siblings have the folds of all repeats in one row.
         shape = [len(model.coords[dim]) for dim in model.named_vars_to_dims.get(name, ())]
         free[name] = drawn[name].reshape(chains, draws, *shape)
-    return {"posterior": tree.as_labelled_counts(model, free, attrs)}
+    return {"posterior": tree.labelled(model, free, attrs)}
 
 
 def _check_samplable(model, *, whole):

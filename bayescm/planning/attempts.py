@@ -13,14 +13,16 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.attempts import from_attempts
+from bayescm.measures.attempts import Rates
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.measure import Repeated
 from bayescm.posteriors.repeated_items import Mixture, RepeatedItems, repeated_items
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
 
 # Draws of each data set simulated: their width then errs by some 7 %, less than widths differ from
-# data set to data set, and all of a plan are done in the time of a fifth of the usual thousand.
-_DRAWS = 200
+# data set to data set. Chains of which several draws are taken need a third of the time of a chain
+# for each draw.
+_DRAWS, _CHAINS = 200, 25
 
 
 def plan_attempts(
@@ -93,23 +95,24 @@ def plan_attempts(
     check_prob(prob), check_kind(kind)
     check_whole("replications", replications, 2, "data sets", 20)
     posterior = repeated_items(evidence, concentration=concentration)
-    if len(posterior.right) > 1:
+    if len(posterior.n_right) > 1:
         todo = "select one: evidence.sel(classifier=...)"
         raise fail("a plan is of one system", posterior.names, "one", todo)
     (kernel,) = of_variable(measure, posterior.measured_variable)
     rng = np.random.default_rng(check_seed(random_seed))
     mixture = posterior.mixture([kernel])
-    default_items = [posterior.right.shape[1] * factor for factor in (1, 2, 4)]
+    default_items = [posterior.n_right.shape[1] * factor for factor in (1, 2, 4)]
     rows = []
     for n_attempts in _numbers("attempts", attempts, _default_attempts(posterior, kernel)):
         for n_items in _numbers("items", items, default_items):
-            widths = []
-            for shares in posterior.shares(mixture, "parameter", replications, rng):
-                simulated = _simulate(posterior, mixture, shares[0], n_items, n_attempts, rng)
-                (draws,) = simulated.draw([kernel], _DRAWS, rng, of=of)
-                distribution = simulated.empirical(kernel, draws.reshape(len(draws), -1))
-                bounds, _ = distribution.checked(prob, kind)
-                widths.append(np.diff(bounds).item())
+            shares = posterior.draw_shares(mixture, "parameter", replications, rng)[:, 0]
+            simulated = [
+                _simulate(posterior, mixture, each, n_items, n_attempts, rng) for each in shares
+            ]
+            simulated[0].check_reach(kernel)
+            rates = Rates(mixture.support, _draw_shares(simulated, mixture, of, rng), mixture.wrong)
+            bounds, _ = posterior.empirical(kernel, kernel(rates)).checked(prob, kind)
+            widths = np.diff(bounds)
             row = {"measure": kernel.__name__, "items": n_items, "attempts": n_attempts}
             row |= {"answers": n_items * n_attempts, "width": float(np.mean(widths))}
             rows.append(row | {"width_se": float(np.std(widths, ddof=1) / replications**0.5)})
@@ -121,7 +124,7 @@ def plan_attempts(
 
 def _default_attempts(posterior, kernel):
     """Return half as many, as many and twice as many attempts, as far as the measure allows."""
-    form, n_attempts = getattr(kernel, "form", None), int(np.median(posterior.made))
+    form, n_attempts = getattr(kernel, "form", None), int(np.median(posterior.n_attempts))
     least = max(2, form.answers if isinstance(form, Repeated) else 2)
     numbers = (n_attempts // 2, n_attempts, 2 * n_attempts)
     return [number for number in numbers if number >= least] or [least]
@@ -135,6 +138,17 @@ def _numbers(name, numbers, default):
     for value in values:
         check_whole(name, value, 2, name, 30)
     return list(dict.fromkeys(int(value) for value in values))
+
+
+def _draw_shares(simulated, mixture, of, rng):
+    """Draw the shares of the sorts of items, (draws, data sets, sorts), all data sets at once."""
+    if simulated[0].group is not None and of == "population":
+        shares = [each.draw_shares(mixture, of, _DRAWS, rng) for each in simulated]
+        return np.concatenate(shares, axis=1)
+    patterns = [each.patterns(mixture)[0] for each in simulated]
+    prior = simulated[0].concentration * mixture.prior
+    finite = of == "finite"
+    return mixture.draw_shares(patterns, prior, _DRAWS, rng, finite=finite, chains=_CHAINS)
 
 
 def _simulate(
@@ -151,7 +165,7 @@ def _simulate(
         component = rng.choice(len(shares), n_items, p=shares)
     else:
         position, group = _resample_groups(posterior.group, n_items, rng)
-        responsibility = shares * mixture.likelihood(posterior.kinds(0, mixture)[position])
+        responsibility = shares * mixture.likelihood(posterior.patterns(mixture)[0][position])
         edges = np.cumsum(responsibility / responsibility.sum(1, keepdims=True), axis=1)
         component = (rng.random((n_items, 1)) > edges[:, :-1]).sum(1)
     right = rng.random((n_items, n_attempts)) < mixture.support[component][:, None]

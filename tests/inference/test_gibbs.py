@@ -72,6 +72,17 @@ def test_thinned_chains_have_the_posterior_of_short_ones():
     assert draws[:, 0].std() == pytest.approx((mass @ at**2 - (mass @ at) ** 2) ** 0.5, rel=0.04)
 
 
+@pytest.mark.parametrize("counts", [[3, 2], [40, 2]])
+def test_observations_are_of_a_component_as_often_as_it_explains_them(counts):
+    rng = np.random.default_rng(1)
+    weights, likelihood = rng.dirichlet(np.ones(21), 4000), rng.random((2, 21)) ** 4
+    share = weights[:, None] * likelihood
+    share = (share / share.sum(-1, keepdims=True)).mean(0)
+    drawn = gibbs.allocations(weights, likelihood, np.array(counts), rng)
+    assert (drawn.sum(1) == sum(counts)).all()
+    np.testing.assert_allclose(drawn.mean(0), counts @ share, atol=0.02 * sum(counts))
+
+
 def test_latent_classes_of_few_examples_are_summed():
     """Against the sum over all classes of all examples, in which the parameters integrate out."""
     votes = np.eye(2)[np.array([[0, 0, 1, 1], [0, 1, 0, 1]])]  # of two raters, four patterns

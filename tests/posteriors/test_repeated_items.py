@@ -11,7 +11,7 @@ from scipy.special import gammaln
 import bayescm as bcm
 from bayescm.measures import resolve
 from bayescm.measures.attempts import Rates
-from bayescm.posteriors.repeated_items import NARROW, SUPPORT, WIDE, of_items
+from bayescm.posteriors.repeated_items import RATES_AND_WRONG, RATES_ONLY, SUPPORT
 
 RNG = np.random.default_rng(5)
 RATES = RNG.choice([0, 0.1, 0.8, 1], 60)
@@ -101,9 +101,11 @@ def test_few_items_have_the_posterior_of_the_model(items, concentration):
 def test_few_items_have_the_posterior_of_the_model_of_votes():
     evidence = bcm.from_attempts(np.array([[0, 0, 1, 2, 3], [1, 1, 1, 2, 0]]), truth=np.zeros(2))
     posterior, votes = bcm.posteriors.repeated_items(evidence), resolve("majority_at(3)")
-    likely = WIDE.likelihood(posterior.kinds(0, WIDE))
-    values = {"majority_at(3)": votes(Rates(WIDE.support, np.eye(len(WIDE.support)), WIDE.wrong))}
-    check_enumerated(evidence, values, likely, WIDE.prior, size=1500)
+    likely = RATES_AND_WRONG.likelihood(posterior.patterns(RATES_AND_WRONG)[0])
+    sorts = np.eye(len(RATES_AND_WRONG.support))
+    rates = Rates(RATES_AND_WRONG.support, sorts, RATES_AND_WRONG.wrong)
+    values = {"majority_at(3)": votes(rates)}
+    check_enumerated(evidence, values, likely, RATES_AND_WRONG.prior, size=1500)
 
 
 def urn(items, chains, sweeps):
@@ -160,7 +162,7 @@ def test_the_bootstrap_is_not_the_posterior_of_few_items():
     """The negative control of the distances above."""
     items = [(0, 5)] * 9
     posterior = bcm.posteriors.repeated_items(bcm.from_attempts(table(items)))
-    shares = posterior.bootstrap(NARROW, 4000, np.random.default_rng(0))[:, 0]
+    shares = posterior.bootstrap(RATES_ONLY, 4000, np.random.default_rng(0))[:, 0]
     passed = resolve("pass_at(3)")
     exact = passed(Rates(SUPPORT, urn(items, 2000, 200)["population"]))
     assert distance(passed(Rates(SUPPORT, shares)), exact) > 2 * FAR
@@ -341,17 +343,3 @@ def test_systems_are_paired_by_their_items_where_answers_are_known():
     apart = bcm.compare({k: both.sel(classifier=k) for k in "ab"}, "majority_at(3)")
     assert paired["sd"] < 0.7 * apart["sd"][0]
     assert paired["p_better"] < 0.05
-
-
-def test_items_are_drawn_given_their_answers():
-    rng = np.random.default_rng(1)
-    weight = rng.dirichlet(np.ones(21), 4000)
-    kinds = np.array([[2.0, 8.0], [6.0, 8.0]])
-    likely = NARROW.likelihood(kinds)
-    chance = np.array(
-        [(weight * row / (weight * row).sum(1, keepdims=True)).mean(0) for row in likely]
-    )
-    for count in ([3, 2], [40, 2]):
-        drawn = of_items(weight, likely, np.array(count), rng)
-        assert (drawn.sum(1) == sum(count)).all()
-        np.testing.assert_allclose(drawn.mean(0), count @ chance, atol=0.02 * sum(count))
