@@ -29,7 +29,7 @@ How far thresholds go is seen in the numbers predicted of each class: their vari
 (each fold's own part) and, with counts of disjoint halves, between the halves (all of it, at half
 the size) are scaled chi-squared, as in `hierarchical_folds`; and the variance of the difference of
 two classifiers' numbers, whose binomial part the joint outcomes tell, shows how far they move
-together. Without halves the share common to all folds is taken as `RHO`.
+together. Without halves the share common to all folds is taken as `THRESHOLD_RHO`.
 
 How far separations go, v, is :math:`u` without halves. With them it is unknown, the same for all
 classifiers, and seen in the numbers right: their variance between halves is a scaled chi-squared
@@ -57,13 +57,13 @@ from numpy.typing import ArrayLike
 # Scale of the spread of the thresholds in units of u^(2/3), and the spread of the separations in
 # units of u, of whose prior it is the median with halves; as in hierarchical_folds.
 SPREAD, SEPARATION = 0.3, 1.0
-WITH_HALVES = 0.8, 0.8
+SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES = 0.8, 0.8
 # As in hierarchical_folds, where they are explained.
-RHO = 0.4
+THRESHOLD_RHO = 0.4
 HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
 # Standard deviation of the logarithm of the spread of the separations, before any data, and their
 # variance at half the size over that of the whole.
-UNKNOWN, RIGHT_RATE = 0.7, 0.7
+SEPARATION_LOG_SD, SEPARATION_HALF_RATE = 0.7, 0.7
 
 
 def paired_folds(
@@ -122,7 +122,8 @@ def paired_folds(
     totals = counts.sum(0) @ truth.T
     error = 1 / np.sqrt(np.maximum(totals, 1))
     unit = np.sqrt(2 * np.median(error**2))
-    usual = (SPREAD, SEPARATION) if halves is None else WITH_HALVES
+    with_halves = (SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES)
+    usual = (SPREAD, SEPARATION) if halves is None else with_halves
 
     coords = {"classifier": names, "actual": labels, "predicted": labels}
     coords |= {"fold": outcomes["fold"].values, "effect": ["separation", *map(str, labels)]}
@@ -140,7 +141,7 @@ def paired_folds(
         scale = (usual[0] if spread is None else spread) * unit ** (2 / 3)
         moves = pm.HalfStudentT("spread", nu=2, sigma=scale, dims="classifier")
         ratio = (moves / unit) ** 2
-        rho = RHO
+        rho = THRESHOLD_RHO
         if halves is not None:
             rho = pm.Uniform("rho_threshold", 0, 1, dims="classifier")
         correlation = pm.Uniform("correlation", 0, 1)
@@ -154,7 +155,7 @@ def paired_folds(
 
         base = (usual[1] if separation is None else separation) * unit
         if halves is not None:
-            base = pm.LogNormal("separation", np.log(base), UNKNOWN)
+            base = pm.LogNormal("separation", np.log(base), SEPARATION_LOG_SD)
             _observe_right(numbers(halves, truth, right, weight), base, unit)
         column = (ratio * (rho + (1 - rho) / len(counts)))[:, None] * error**2
         common = pm.math.sqrt(correlation) * pm.Normal("training_common", dims="predicted")
@@ -224,7 +225,7 @@ def _observe_right(seen, apart, unit):
     """Add what the variance of the numbers right between halves says of the separations."""
     variance, covariance, worth = seen
     alone = covariance[:, 0, :, 0].diagonal()
-    mean = alone / (1 + unit**2 * alone) + RIGHT_RATE * (apart * alone) ** 2
+    mean = alone / (1 + unit**2 * alone) + SEPARATION_HALF_RATE * (apart * alone) ** 2
     found = np.maximum(variance.diagonal(), 1e-3 * alone)
     pm.Gamma("half_right", worth / 2, worth / (2 * mean), observed=found, dims="classifier")
 

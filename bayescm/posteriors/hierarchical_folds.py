@@ -13,7 +13,7 @@ sampling at quasi-random points),
 The effects :math:`e` of training on fold m alone are integrated out by Laplace's method. The
 expected measure over training sets is computed at every node, so that its distribution is one of
 weighted values. With more than two classes the unknowns are too many for a lattice, and every node
-counts nearly alike: see `nodes_of_many`.
+counts nearly alike: see `nodes_of_many_classes`.
 
 The constants and their reasons are those of the model.
 """
@@ -34,17 +34,186 @@ from bayescm.distributions.dirichlet import default_concentration
 from bayescm.distributions.discrete import WeightedNodes
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, at_random, design, stack
+from bayescm.inference.importance import Weighted
 from bayescm.posteriors.base import Posterior, as_labelled_counts, class_shares, prior_of, shares_of
 from bayescm.validate import fail
 
-# As in the model, where they are explained.
+# Measured over many learners and data sets, and explained in the model file, which has the same.
 SPREAD, SEPARATION = 0.3, 1.0
-WITH_HALVES = 0.8, 0.8
 THRESHOLD_RHO = 0.4
 DISAGREEMENT = 0.4
-CENTRING = 2.0
+SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES = 0.8, 0.8
 SEPARATION_OF_SPREAD = 0.04
 HALF_RATE, HALF_NOISE, HALF_REPEATS = 0.6, 3.0, 20.0
+CENTRING = 2.0
+
+
+def hierarchical_folds(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    spread: float | None = None,
+    separation: float | None = None,
+    rho: float | None = None,
+    fixed_totals: bool | None = None,
+    prevalence: Any = None,
+    halves: xr.DataArray | None = None,
+) -> "HierarchicalFolds":
+    """
+    Return the posterior of the folds of a cross-validation, partially pooled.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
+        Counts of the folds. The scalar coords ``n_folds``, ``test_share``, ``train_size`` and
+        ``fixed_totals`` say how they came about, where that is not to be seen.
+    concentration : array_like, optional
+        Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
+        default.
+    spread : float, optional
+        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
+    separation : float, optional
+        Spread of the separations, in units of u.
+    rho : float, optional
+        Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
+        share for the separation and 0.4 for the threshold.
+    fixed_totals : bool, optional
+        Whether the design fixed the class totals; by default as the counts say.
+    prevalence : array_like, optional
+        Share of each actual class, (C,), or of the positive one. By default the sample's, or
+        unknown where the class totals are not fixed.
+    halves : DataArray, dims (..., repeat, half, actual, predicted), optional
+        Counts of the same classifiers trained on disjoint halves, each tested on the other, of
+        `bayescm.learners.cross_halves`. They show how far training sets move the threshold; the
+        prior of its spread is wider then, and the correlation between folds unknown.
+
+    Returns
+    -------
+    HierarchicalFolds
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two folds, a class has no examples, or a keyword is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayescm.measures.catalogue import resolve
+    >>> folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
+    >>> posterior = hierarchical_folds(folds)
+    >>> posterior.distribution(resolve("recall")).eti(0.95).round(1)
+    array([0.4, 0.8])
+    """
+    table = as_labelled_counts(counts, "fold")
+    facts, folds = design(table), stack(table).values
+    repeats = _repeats(folds, facts["n_folds"])
+    rhos = (THRESHOLD_RHO, 1 - facts["test_share"])
+    shares = shares_of(prevalence, counts, table)
+    default_spread, default_separation = (
+        (SPREAD, SEPARATION) if halves is None else (SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES)
+    )
+    settings = Design(
+        prior=_prior(folds, prior_of(concentration, counts, (*table.dims[:-3], *FOLDS))),
+        spread=_positive(default_spread if spread is None else spread, "spread"),
+        separation=_positive(
+            default_separation if separation is None else separation, "separation"
+        ),
+        rho=rhos if rho is None else (_correlation(rho), float(rho)),
+        repeats=repeats,
+        disagreement=DISAGREEMENT,
+        fixed=bool(facts["fixed_totals"] if fixed_totals is None else fixed_totals),
+        shares=None if shares is None else class_shares(shares, folds.shape[-1]),
+        smaller=_smaller(facts),
+        totals_effect=float(table.coords.get("totals_effect", 1.0)),
+    )
+    posterior = HierarchicalFolds(table, settings)
+    if halves is None:
+        return posterior
+    if rho is not None:
+        todo = "leave rho out"
+        raise fail("halves tell the correlation between folds", rho, "no rho with halves", todo)
+    return HierarchicalFolds(table, settings, _check_halves(halves, posterior))
+
+
+def _repeats(folds, n_folds):
+    number = folds.shape[-3]
+    if (folds.sum((-3, -1)) == 0).any():
+        todo = "leave the class out of the counts"
+        raise fail(
+            "a class has no examples in any fold", ..., "at least one example of each class", todo
+        )
+    if n_folds < 2 or number % n_folds:
+        todo = "correct the coordinate n_folds"
+        divisors = [each for each in range(2, number + 1) if number % each == 0]
+        raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
+    return number // int(n_folds)
+
+
+def _smaller(facts):
+    """Return by how much u is larger for these training sets than for all but one fold of K."""
+    return float(np.sqrt((facts["n_folds"] - 1) * facts["test_share"] / facts["train_size"]))
+
+
+def _prior(cells, concentration):
+    classes = cells.shape[-1]
+    default = default_concentration(classes)
+    prior = np.asarray(default if concentration is None else concentration, float)
+    if not ((prior > 0) & (prior < np.inf)).all():
+        todo = "pass e.g. concentration=0.5"
+        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
+    return np.broadcast_to(prior, (classes, classes))
+
+
+def _positive(value, name):
+    if not 0 < value < np.inf:
+        raise fail(
+            f"{name} must be positive", value, "a number > 0", f"leave {name} out, or pass 1"
+        )
+    return float(value)
+
+
+def _correlation(rho):
+    number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
+    if not number or not 0 <= rho < 1:
+        todo = "leave it out, or pass the test share"
+        raise fail("rho must be a correlation", rho, "0 <= rho < 1", todo)
+    return float(rho)
+
+
+def _check_halves(halves, posterior):
+    """Return the counts of halves with the dims of the batch first, or raise."""
+    halves = as_labelled_counts(halves, "repeat", "half")
+    dims = (*posterior.batch.dims, "repeat", "half")
+    if set(halves.dims[:-2]) != set(dims) or halves.sizes["half"] != 2:
+        allowed = f"dims {(*dims, *CELLS)}, two halves"
+        todo = "use cross_halves, or from_matrix(tables, dims=('repeat', 'half'))"
+        raise fail("these are no halves", dict(halves.sizes), allowed, todo)
+    labels = posterior.counts["actual"].values.tolist()
+    sizes = {dim: halves.sizes[dim] for dim in posterior.batch.dims}
+    if halves["actual"].values.tolist() != labels or sizes != dict(posterior.batch.sizes):
+        got = {"classes": halves["actual"].values.tolist(), **sizes}
+        allowed = f"classes {labels}, {dict(posterior.batch.sizes)}"
+        todo = "make both of the same classifiers and labels, with the same positive class"
+        raise fail("the halves are not of these counts", got, allowed, todo)
+    for dim in posterior.batch.dims:
+        if dim in halves.indexes and dim in posterior.batch.indexes:
+            names, labels_of_halves = (
+                posterior.batch[dim].values.tolist(),
+                halves[dim].values.tolist(),
+            )
+            if set(names) - set(labels_of_halves):
+                todo = "make both of the same classifiers"
+                raise fail("the halves are not of these counts", labels_of_halves, names, todo)
+            halves = halves.sel({dim: names})
+    halves = halves.transpose(*dims, *CELLS)
+    if (halves.sum(CELLS[1]) == 0).any():
+        todo = "leave the halving out, or use cross_halves"
+        raise fail("a half has no example of a class", ..., "some of each in every half", todo)
+    return halves
+
+
+# The posterior.
 
 _RARE = 0.01  # p value of the folds' thresholds from which on a word is due
 _KEPT = 64  # data sets whose nodes are kept for the next measure
@@ -101,30 +270,31 @@ class HierarchicalFolds(Posterior):
         """Return the distribution of the expected measure over training sets, shape (..., [C])."""
         if of != "parameter":
             return None
-        found = [_distributions(measure, self._nodes(index)) for index in self._places()]
-        shape = (*self.batch.shape, *found[0].shape)
-        return Stack(np.stack(found).reshape(shape)) if shape else found[0].item()
+        parts = [_distributions(measure, self._nodes(index)) for index in self._indices()]
+        shape = (*self.batch.shape, *parts[0].shape)
+        return Stack(np.stack(parts).reshape(shape)) if shape else parts[0].item()
 
     def draw_parameter(
         self, measures: Sequence[Callable], size: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         """Return draws (size, ..., [C]) of the expected measures, all from the same nodes."""
         columns: list[list[np.ndarray]] = [[] for _ in measures]
-        for index in self._places():
+        for index in self._indices():
             nodes = self._nodes(index)
-            chosen = nodes.choose(size, rng)
+            index_of_node = nodes.choose(size, rng)
             for column, measure in zip(columns, measures, strict=True):
-                column.append(nodes.expected(measure)[chosen])
-        return [_batched(column, self.batch.shape) for column in columns]
+                column.append(nodes.expected(measure)[index_of_node])
+        return [_stack_batch(column, self.batch.shape) for column in columns]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the free variables of the PyMC model and of its rates."""
-        every = [
-            variables(self.folds[index], self._settings(index), size, rng)
-            for index in self._places()
+        drawn = [
+            draw_variables(self.folds[index], self._settings(index), size, rng)
+            for index in self._indices()
         ]
         return {
-            name: _batched([each[name] for each in every], self.batch.shape) for name in every[0]
+            name: _stack_batch([each[name] for each in drawn], self.batch.shape)
+            for name in drawn[0]
         }
 
     def caveats(self, of: str = "parameter") -> list[str]:
@@ -133,27 +303,29 @@ class HierarchicalFolds(Posterior):
             "Random splits test some examples often and others hardly, which the model does not "
             "know: intervals may be too short. Repeated cross-validation tests all alike."
         )
-        said = [uneven] if at_random(self.counts) else []
+        caveats = [uneven] if at_random(self.counts) else []
         if self._halves is not None:
-            return said
-        chance = min(differ(self.folds[i], self._settings(i)) for i in self._places())
-        if chance > _RARE / self.batch.size:
-            return said
-        moved = (
+            return caveats
+        p_value = min(
+            equal_thresholds_p_value(self.folds[i], self._settings(i)) for i in self._indices()
+        )
+        if p_value > _RARE / self.batch.size:
+            return caveats
+        moving = (
             "The classifiers of the folds differ in how often they predict each class by more than "
-            f"chance (p = {chance:.1g}): another training set may move the measures further than "
+            f"chance (p = {p_value:.1g}): another training set may move the measures further than "
             "one cross-validation shows. Halves show how far: halves=cross_halves(estimator, X, y)."
         )
-        return [*said, moved]
+        return [*caveats, moving]
 
-    def _places(self):
+    def _indices(self):
         return np.ndindex(self.batch.shape)
 
     def _nodes(self, index):
         if index not in self._kept:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            self._kept[index] = nodes(self.folds[index], self._settings(index))
+            self._kept[index] = fold_nodes(self.folds[index], self._settings(index))
         return self._kept[index]
 
     def _settings(self, index):
@@ -169,138 +341,9 @@ def _distributions(kernel, nodes):
     return distributions
 
 
-def _batched(columns, batch):
+def _stack_batch(columns, batch):
     stacked = np.stack(columns, axis=1)
     return stacked.reshape(len(stacked), *batch, *stacked.shape[2:])
-
-
-def hierarchical_folds(
-    counts: xr.DataArray | ArrayLike,
-    *,
-    concentration: Any = None,
-    spread: float | None = None,
-    separation: float | None = None,
-    rho: float | None = None,
-    fixed_totals: bool | None = None,
-    prevalence: Any = None,
-    halves: xr.DataArray | None = None,
-) -> HierarchicalFolds:
-    """
-    Return the posterior of the folds of a cross-validation, partially pooled.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
-        Counts of the folds. The scalar coords ``n_folds``, ``test_share``, ``train_size`` and
-        ``fixed_totals`` say how they came about, where that is not to be seen.
-    concentration : array_like, optional
-        Prior pseudo-counts of the typical rates, > 0: one number or (C, C); ``2 / C**2`` by
-        default.
-    spread : float, optional
-        Scale of the half-Student-t prior of the spread of the thresholds, in units of u^(2/3).
-    separation : float, optional
-        Spread of the separations, in units of u.
-    rho : float, optional
-        Correlation between folds of the effects of training, in [0, 1). By default 1 minus the test
-        share for the separation and 0.4 for the threshold.
-    fixed_totals : bool, optional
-        Whether the design fixed the class totals; by default as the counts say.
-    prevalence : array_like, optional
-        Share of each actual class, (C,), or of the positive one. By default the sample's, or
-        unknown where the class totals are not fixed.
-    halves : DataArray, dims (..., repeat, half, actual, predicted), optional
-        Counts of the same classifiers trained on disjoint halves, each tested on the other, of
-        `bayescm.learners.cross_halves`. They show how far training sets move the threshold; the
-        prior of its spread is wider then, and the correlation between folds unknown.
-
-    Returns
-    -------
-    HierarchicalFolds
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two folds, a class has no examples, or a keyword is out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bayescm.measures.catalogue import resolve
-    >>> folds = np.array([[[9, 1], [3, 7]], [[8, 2], [4, 6]], [[10, 0], [5, 5]]])
-    >>> posterior = hierarchical_folds(folds)
-    >>> posterior.distribution(resolve("recall")).eti(0.95).round(1)
-    array([0.4, 0.8])
-    """
-    table = as_labelled_counts(counts, "fold")
-    known, folds = design(table), stack(table).values
-    repeats = _repeats(folds, known["n_folds"])
-    pairs = (THRESHOLD_RHO, 1 - known["test_share"])
-    shares = shares_of(prevalence, counts, table)
-    usual = (SPREAD, SEPARATION) if halves is None else WITH_HALVES
-    settings = Design(
-        prior=_prior(folds, prior_of(concentration, counts, (*table.dims[:-3], *FOLDS))),
-        spread=_positive(usual[0] if spread is None else spread, "spread"),
-        separation=_positive(usual[1] if separation is None else separation, "separation"),
-        rho=pairs if rho is None else (_within(rho, "rho"), rho),
-        repeats=repeats,
-        disagreement=DISAGREEMENT,
-        fixed=bool(known["fixed_totals"] if fixed_totals is None else fixed_totals),
-        shares=None if shares is None else class_shares(shares, folds.shape[-1]),
-        smaller=_smaller(known),
-        totals_effect=float(table.coords.get("totals_effect", 1.0)),
-    )
-    found = HierarchicalFolds(table, settings)
-    if halves is None:
-        return found
-    if rho is not None:
-        todo = "leave rho out"
-        raise fail("halves tell the correlation between folds", rho, "no rho with halves", todo)
-    return HierarchicalFolds(table, settings, as_halves(halves, found))
-
-
-def _repeats(folds, n_folds):
-    number = folds.shape[-3]
-    if (folds.sum((-3, -1)) == 0).any():
-        todo = "leave the class out of the counts"
-        raise fail(
-            "a class has no examples in any fold", ..., "at least one example of each class", todo
-        )
-    if n_folds < 2 or number % n_folds:
-        todo = "correct the coordinate n_folds"
-        divisors = [each for each in range(2, number + 1) if number % each == 0]
-        raise fail("n_folds does not divide the number of folds", n_folds, f"{divisors}", todo)
-    return number // int(n_folds)
-
-
-def _smaller(known):
-    """Return by how much u is larger for these training sets than for all but one fold of K."""
-    return float(np.sqrt((known["n_folds"] - 1) * known["test_share"] / known["train_size"]))
-
-
-def _prior(cells, concentration):
-    classes = cells.shape[-1]
-    default = default_concentration(classes)
-    prior = np.asarray(default if concentration is None else concentration, float)
-    if not ((prior > 0) & (prior < np.inf)).all():
-        todo = "pass e.g. concentration=0.5"
-        raise fail("concentration must be positive", concentration, "numbers > 0", todo)
-    return np.broadcast_to(prior, (classes, classes))
-
-
-def _positive(value, name):
-    if not 0 < value < np.inf:
-        raise fail(
-            f"{name} must be positive", value, "a number > 0", f"leave {name} out, or pass 1"
-        )
-    return float(value)
-
-
-def _within(rho, name):
-    number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
-    if not number or not 0 <= rho < 1:
-        todo = "leave it out, or pass the test share"
-        raise fail(f"{name} must be a correlation", rho, "0 <= rho < 1", todo)
-    return float(rho)
 
 
 # Nodes: what they are, and what the effects of training do at each of them.
@@ -363,9 +406,7 @@ class Nodes:
 
     def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Return nodes drawn by their weights, evenly (systematic resampling), in random order."""
-        points = (np.arange(size) + rng.random()) / size
-        chosen = np.searchsorted(np.cumsum(self.weights), points)
-        return rng.permutation(np.minimum(chosen, len(self.weights) - 1))
+        return Weighted(np.arange(len(self.weights)), self.weights).choose(size, rng)
 
 
 def units(cells, design):
@@ -375,33 +416,33 @@ def units(cells, design):
     return error, np.sqrt(2 * np.median(error**2))
 
 
-def drawn(cells, design):
+def independent_totals(cells, design):
     """Return the class totals, as many as are drawn independently."""
     return cells.sum((0, 2)) / design.repeats / design.totals_effect
 
 
-def scales(ratio, design, error, unit, rho=None):
+def training_spreads(ratio, design, error, unit, rho=None):
     """Return the spreads of the common, the own and all effects of training, (N, 1 + C) each."""
     threshold, separation = design.rho
     threshold = threshold if rho is None else rho[:, None]
     column = (ratio[:, None] * error) ** 2
-    drawn = np.maximum(1 / error**2 * design.effect / design.totals_effect, 1)
-    luck = 0 if design.fixed else 1 / drawn
-    apart = np.full((len(ratio), 1), (design.separation * design.smaller * unit) ** 2)
+    n_independent = np.maximum(1 / error**2 * design.effect / design.totals_effect, 1)
+    luck = 0 if design.fixed else 1 / n_independent
+    separation_variance = np.full((len(ratio), 1), (design.separation * design.smaller * unit) ** 2)
     if design.halves is not None:
-        apart += SEPARATION_OF_SPREAD * (ratio[:, None] * unit) ** 2
-    common = np.hstack([separation * apart, threshold * column + luck])
-    own = np.hstack([(1 - separation) * apart, (1 - threshold) * column])
+        separation_variance += SEPARATION_OF_SPREAD * (ratio[:, None] * unit) ** 2
+    common = np.hstack([separation * separation_variance, threshold * column + luck])
+    own = np.hstack([(1 - separation) * separation_variance, (1 - threshold) * column])
     return np.sqrt(common), np.sqrt(own), np.sqrt(common + own)
 
 
-def centre(common: np.ndarray, own: np.ndarray, folds: int) -> np.ndarray:
+def centred_spreads(common: np.ndarray, own: np.ndarray, folds: int) -> np.ndarray:
     """Return the spreads of training less what the posterior of the rates carries already."""
     carried = common**2 + own**2 / folds
     return np.sqrt(np.maximum(common**2 + own**2 - CENTRING * carried, 0))
 
 
-def shares(totals, design, uniform, size):
+def node_shares(totals, design, size, uniform=None):
     """Return the share of each class: known, the sample's, or unknown as the totals are."""
     if design.shares is not None:
         return design.shares[None]
@@ -416,7 +457,7 @@ def shares(totals, design, uniform, size):
     return gammas / gammas.sum(-1, keepdims=True)
 
 
-def moved(rates: np.ndarray, effects: np.ndarray) -> np.ndarray:
+def shifted(rates: np.ndarray, effects: np.ndarray) -> np.ndarray:
     """Return log rates (..., C, C) after effects (..., 1 + C), up to a constant in each row."""
     diagonal = effects[..., :1, None] * np.eye(rates.shape[-1])
     return rates + effects[..., None, 1:] + diagonal
@@ -432,7 +473,9 @@ _GRID = np.linspace(-5.5, 5.5, 45)
 _HEAVIER = 0.8  # share of the counts in the density of the nodes, for its tails
 
 
-def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = None, size=None):
+def fold_nodes(
+    cells: np.ndarray, design: Design, rng: np.random.Generator | None = None, size=None
+):
     """
     Return the nodes of one cross-validation.
 
@@ -453,7 +496,7 @@ def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = N
     size = size or (_SIZE if classes == 2 else _CLASSES_SIZE)
     if classes > 2:
         rng = np.random.default_rng(classes) if rng is None else rng
-        return nodes_of_many(cells, design, size, rng)
+        return nodes_of_many_classes(cells, design, size, rng)
     uniform = _lattice(size, rng)
     error, unit = units(cells, design)
     cells = cells / design.effect
@@ -461,44 +504,45 @@ def nodes(cells: np.ndarray, design: Design, rng: np.random.Generator | None = N
     rho = np.full(size, design.rho[0])
     if design.halves is not None:
         rho, uniform = uniform[:, 1], np.delete(uniform, 1, axis=1)
-    spread, log_prior = _spread(cells, design, (error, unit), uniform[:, 0])
+    spread, log_prior = _spread_nodes(cells, design, error, unit, uniform[:, 0])
     effects = ndtri(uniform[:, 1 : classes + 2])
-    common, own, total = scales(spread / unit, design, error, unit, rho)
+    common, own, total = training_spreads(spread / unit, design, error, unit, rho)
     weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
-    level, log_density = _level(weighted, design, uniform, own)
+    level, log_density = _level_nodes(weighted, design, uniform, own)
     log_weights = fold_likelihood(weighted, level, own) - log_density + log_prior
     if design.repeats > 1:
         log_weights += variance_likelihood(cells, own[:, 1:], design.repeats)
     if design.halves is not None:
         log_weights += halves_likelihood(design, spread / unit, error)
-    rates = log_softmax(moved(level, -common * effects), axis=-1)
+    rates = log_softmax(shifted(level, -common * effects), axis=-1)
     log_weights += (design.prior * rates).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
-    by_class = shares(drawn(cells * design.effect, design), design, uniform[:, -1], size)
-    centred = centre(common, own, len(cells))
-    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class, rho)
+    class_share = node_shares(
+        independent_totals(cells * design.effect, design), design, size, uniform[:, -1]
+    )
+    centred = centred_spreads(common, own, len(cells))
+    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, class_share, rho)
 
 
-def _spread(cells, design, units, uniform):
+def _spread_nodes(cells, design, error, unit, uniform):
     """
     Return nodes of the spread, and the log of its prior density over that of the nodes.
 
     Every other node is from the prior, the rest from around what the folds show, or the halves:
     those that differ by far more than expected lie where the prior has next to no nodes.
     """
-    error, unit = units
     scale = design.spread * (design.smaller * unit) ** (2 / 3)
-    shown = _shown(cells, (0.3 * scale) ** 2) / np.sqrt(1 - design.rho[0])
+    center = _spread_by_moments(cells, (0.3 * scale) ** 2) / np.sqrt(1 - design.rho[0])
     if design.halves is not None:
-        shown = shown_by_halves(design, error) * unit
+        center = spread_by_halves(design, error) * unit
     spread = scale * np.sqrt(2) * uniform / np.sqrt(1 - uniform**2)  # half-Student-t(2)
-    spread[1::2] = shown * np.exp(0.5 * ndtri(uniform[1::2]))
+    spread[1::2] = center * np.exp(0.5 * ndtri(uniform[1::2]))
     prior = (1 + (spread / scale) ** 2 / 2) ** -1.5 / np.sqrt(2) / scale
-    around = np.exp(-2 * np.log(spread / shown) ** 2) / (spread * 0.5 * np.sqrt(2 * np.pi))
+    around = np.exp(-2 * np.log(spread / center) ** 2) / (spread * 0.5 * np.sqrt(2 * np.pi))
     return spread, np.log(prior / (prior + around))
 
 
-def _shown(cells, least):
+def _spread_by_moments(cells, least):
     """Return the spread of the folds' own thresholds, by moments."""
     n = cells.sum(-1)
     full = (n > 0).all(-1)
@@ -515,7 +559,7 @@ def _lattice(size, rng):
     return np.clip((points + (0 if rng is None else shift)) % 1, 1e-9, 1 - 1e-9)
 
 
-def _level(cells, design, uniform, own):
+def _level_nodes(cells, design, uniform, own):
     """Return log rates of two classes near the pooled ones, and their log density."""
     pooled = cells.sum(0)
     level, log_density = np.zeros((len(uniform), 2, 2)), 0.0
@@ -524,8 +568,8 @@ def _level(cells, design, uniform, own):
         quantiles = np.log(_beta_quantiles(positive, negative))
         table = quantiles - np.log(_beta_quantiles(negative, positive))[::-1]
         z = ndtri(uniform[:, -3 + row])
-        place = np.clip(np.searchsorted(_GRID, z) - 1, 0, len(_GRID) - 2)
-        slope = np.diff(table)[place] / np.diff(_GRID)[place]
+        interval = np.clip(np.searchsorted(_GRID, z) - 1, 0, len(_GRID) - 2)
+        slope = np.diff(table)[interval] / np.diff(_GRID)[interval]
         # The folds' own thresholds widen what the pooled counts say.
         information = pooled[row].prod() / pooled[row].sum() + 0.5
         wider = np.sqrt(1 + (own[:, 1:] ** 2).sum(-1) / len(cells) * information)
@@ -545,7 +589,7 @@ _SPREAD_GRID = np.geomspace(0.01, 100, 60)  # of the spread, in units of the sca
 _RHO_GRID = (np.arange(8) + 0.5) / 8
 
 
-def nodes_of_many(cells, design: Design, size: int, rng: np.random.Generator) -> Nodes:
+def nodes_of_many_classes(cells, design: Design, size: int, rng: np.random.Generator) -> Nodes:
     """
     Return nodes of the posterior of one cross-validation, for any number of classes.
 
@@ -560,34 +604,33 @@ def nodes_of_many(cells, design: Design, size: int, rng: np.random.Generator) ->
     cells = cells / design.effect
     weighted = cells * (repeat_weight(cells, design) if design.repeats > 1 else 1.0)
     pooled = weighted.sum(0) + design.prior
-    spread, rho = _spreads(cells, weighted, design, (error, unit), size, rng)
+    spread, rho = _draw_spreads(cells, weighted, design, error, unit, size, rng)
     effects = rng.standard_normal((size, len(error) + 1))
-    common, own, total = scales(spread / unit, design, error, unit, rho)
+    common, own, total = training_spreads(spread / unit, design, error, unit, rho)
     gammas = np.maximum(rng.standard_gamma(pooled, (size, *pooled.shape)), 1e-250)
-    of_own = own / np.sqrt(len(cells)) * rng.standard_normal(own.shape)
-    level = log_softmax(moved(np.log(gammas), of_own), axis=-1)
-    rates = log_softmax(moved(level, -common * effects), axis=-1)
+    mean_effects = own / np.sqrt(len(cells)) * rng.standard_normal(own.shape)
+    level = log_softmax(shifted(np.log(gammas), mean_effects), axis=-1)
+    rates = log_softmax(shifted(level, -common * effects), axis=-1)
     # The prior is that of the typical rates, not of the level.
     log_weights = (design.prior * (rates - level)).sum((-2, -1))
     weights = np.exp(log_weights - log_weights.max())
-    by_class = shares(drawn(cells * design.effect, design), design, None, size)
-    centred = centre(common, own, len(cells))
-    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, by_class, rho)
+    class_share = node_shares(independent_totals(cells * design.effect, design), design, size)
+    centred = centred_spreads(common, own, len(cells))
+    return Nodes(weights / weights.sum(), rates, effects, spread, total, centred, class_share, rho)
 
 
-def _spreads(cells, weighted, design, known, size, rng):
+def _draw_spreads(cells, weighted, design, error, unit, size, rng):
     """Draw the spread of the thresholds and what the folds share, given what they show of it."""
-    error, unit = known
     scale = design.spread * (design.smaller * unit) ** (2 / 3)
-    several = np.array([design.rho[0]]) if design.halves is None else _RHO_GRID
-    spread, rho = (each.ravel() for each in np.meshgrid(scale * _SPREAD_GRID, several))
-    _, own, _ = scales(spread / unit, design, error, unit, rho)
+    rhos = np.array([design.rho[0]]) if design.halves is None else _RHO_GRID
+    spread, rho = (grid.ravel() for grid in np.meshgrid(scale * _SPREAD_GRID, rhos))
+    _, own, _ = training_spreads(spread / unit, design, error, unit, rho)
     pooled = weighted.sum(0) + design.prior
     rates = pooled / pooled.sum(-1, keepdims=True)
     level = np.broadcast_to(np.log(rates), (len(spread), *rates.shape))
     logs = fold_likelihood(weighted, level, own)
-    told = _information(weighted.sum(0), rates) / len(cells)
-    logs = logs + np.log1p(own**2 * told).sum(-1) / 2
+    information = _information(weighted.sum(0), rates) / len(cells)
+    logs = logs + np.log1p(own**2 * information).sum(-1) / 2
     if design.repeats > 1:
         logs += variance_likelihood(cells, own[:, 1:], design.repeats)
     if design.halves is not None:
@@ -595,11 +638,9 @@ def _spreads(cells, weighted, design, known, size, rng):
     # Half-Student-t(2), per step of the logarithm; the values of rho are its quantiles.
     logs += np.log(spread) - 1.5 * np.log1p((spread / scale) ** 2 / 2)
     mass = np.exp(logs - logs.max())
-    points = (np.arange(size) + rng.random()) / size
-    place = np.searchsorted(np.cumsum(mass / mass.sum()), points).clip(max=len(mass) - 1)
-    place = rng.permutation(place)
+    cell = Weighted(np.stack([spread, rho], axis=1), mass / mass.sum()).choose(size, rng)
     within = np.log(_SPREAD_GRID[1] / _SPREAD_GRID[0]) * (rng.random(size) - 0.5)
-    return spread[place] * np.exp(within), rho[place]
+    return spread[cell] * np.exp(within), rho[cell]
 
 
 def _information(pooled, rates):
@@ -611,8 +652,8 @@ def _information(pooled, rates):
 
 # The folds' own effects of training: integrated out of the likelihood, or drawn for a tree.
 
-_STEPS = 6  # of Newton
-_NEAR = 1e-3  # logits; the next step would be of the order of its square
+_NEWTON_STEPS = 6
+_CONVERGED = 1e-3  # logits; the next step would be of the order of its square
 
 
 def fold_likelihood(cells, level, own):
@@ -635,9 +676,9 @@ def fold_likelihood(cells, level, own):
     ndarray, shape (N,)
         Up to a constant.
     """
-    folds, times = np.unique(cells, axis=0, return_counts=True)
-    by_fold = _two_classes if cells.shape[-1] == 2 else _many_classes
-    return times @ by_fold(folds, level, own)
+    folds, n_folds = np.unique(cells, axis=0, return_counts=True)
+    log_likelihood = _two_classes if cells.shape[-1] == 2 else _many_classes
+    return n_folds @ log_likelihood(folds, level, own)
 
 
 def _two_classes(folds, level, own):
@@ -647,22 +688,23 @@ def _two_classes(folds, level, own):
     n = folds.sum(-1)[..., None]
     threshold, separation = np.hypot(own[:, 1], own[:, 2]), own[:, 0]
     t = a = np.zeros((len(folds), len(level)))
-    for _ in range(_STEPS):
+    for _ in range(_NEWTON_STEPS):
         well = special.expit(logit[:, 0] - threshold * t + separation * a)
         sick = special.expit(logit[:, 1] + threshold * t + separation * a)
-        gap = [hits[:, 0] - n[:, 0] * well, hits[:, 1] - n[:, 1] * sick]
-        heavy = [n[:, 0] * well * (1 - well), n[:, 1] * sick * (1 - sick)]
-        both = heavy[0] + heavy[1]
-        tt, aa = 1 + threshold**2 * both, 1 + separation**2 * both
-        ta = threshold * separation * (heavy[1] - heavy[0])
-        down = threshold * (gap[1] - gap[0]) - t, separation * (gap[1] + gap[0]) - a
+        residual = [hits[:, 0] - n[:, 0] * well, hits[:, 1] - n[:, 1] * sick]
+        weight = [n[:, 0] * well * (1 - well), n[:, 1] * sick * (1 - sick)]
+        total = weight[0] + weight[1]
+        tt, aa = 1 + threshold**2 * total, 1 + separation**2 * total
+        ta = threshold * separation * (weight[1] - weight[0])
+        slope_t = threshold * (residual[1] - residual[0]) - t
+        slope_a = separation * (residual[1] + residual[0]) - a
         determinant = tt * aa - ta**2
-        step = aa * down[0] - ta * down[1], tt * down[1] - ta * down[0]
+        step_t, step_a = aa * slope_t - ta * slope_a, tt * slope_a - ta * slope_t
         # A step of a logit at most: where a fold is far off, Newton's is far too long.
-        far = (threshold * abs(step[0]) + separation * abs(step[1])) / determinant
+        far = (threshold * abs(step_t) + separation * abs(step_a)) / determinant
         shorter = determinant * np.maximum(1, far)
-        t, a = t + step[0] / shorter, a + step[1] / shorter
-        if far.max() < _NEAR:
+        t, a = t + step_t / shorter, a + step_a / shorter
+        if far.max() < _CONVERGED:
             break
     well, sick = (
         logit[:, 0] - threshold * t + separation * a,
@@ -679,14 +721,14 @@ def _many_classes(folds, level, own):
     unit = np.eye(own.shape[-1])
     for row, fold in enumerate(folds):
         effects = np.zeros_like(own)
-        for _ in range(_STEPS):
-            rates = log_softmax(moved(level, own * effects), axis=-1)
+        for _ in range(_NEWTON_STEPS):
+            rates = log_softmax(shifted(level, own * effects), axis=-1)
             gradient, curvature = _expansion(fold, np.exp(rates))
             hessian = curvature * own[:, :, None] * own[:, None, :] + unit
             step = np.linalg.solve(hessian, (gradient * own - effects)[..., None])[..., 0]
             far = abs(own * step).sum(-1, keepdims=True)
             effects = effects + step / np.maximum(1, far)
-        rates = log_softmax(moved(level, own * effects), axis=-1)
+        rates = log_softmax(shifted(level, own * effects), axis=-1)
         logs[row] = (fold * rates).sum((-2, -1)) - (effects**2).sum(-1) / 2
         logs[row] -= np.linalg.slogdet(hessian)[1] / 2
     return logs
@@ -707,48 +749,48 @@ def _expansion(fold, rates):
     return gradient, curvature
 
 
-def own_effects(fold, level, own, rng, tries=100):
+def draw_own_effects(fold, level, own, rng, tries=100):
     """Draw a fold's own effects given all else: draws of the prior, chosen by likelihood."""
     effects = rng.standard_normal((len(level), tries, own.shape[-1]))
-    rates = log_softmax(moved(level[:, None], own[:, None] * effects), axis=-1)
+    rates = log_softmax(shifted(level[:, None], own[:, None] * effects), axis=-1)
     logs = (fold * rates).sum((-2, -1))
     # The largest of Gumbel-perturbed logs is a draw in proportion to the likelihoods.
-    chosen = (logs + rng.gumbel(size=logs.shape)).argmax(-1)
-    return np.take_along_axis(effects, chosen[:, None, None], 1)[:, 0]
+    index = (logs + rng.gumbel(size=logs.shape)).argmax(-1)
+    return np.take_along_axis(effects, index[:, None, None], 1)[:, 0]
 
 
-def variables(cells, design: Design, size: int, rng: np.random.Generator) -> dict:
+def draw_variables(cells, design: Design, size: int, rng: np.random.Generator) -> dict:
     """Return draws of the variables of the PyMC model for one cross-validation."""
-    pool = nodes(cells, design, rng, 2 ** int(np.ceil(np.log2(max(4 * size, _SIZE)))))
-    chosen = rng.choice(len(pool.weights), size, p=pool.weights)
-    rates, effects, spread = pool.rates[chosen], pool.effects[chosen], pool.spread[chosen]
+    pool = fold_nodes(cells, design, rng, 2 ** int(np.ceil(np.log2(max(4 * size, _SIZE)))))
+    index = rng.choice(len(pool.weights), size, p=pool.weights)
+    rates, effects, spread = pool.rates[index], pool.effects[index], pool.spread[index]
     error, unit = units(cells, design)
     cells = cells / design.effect
-    rho = pool.rho[chosen]
-    common, own, _ = scales(spread / unit, design, error, unit, rho)
-    level = log_softmax(moved(rates, common * effects), axis=-1)
+    rho = pool.rho[index]
+    common, own, _ = training_spreads(spread / unit, design, error, unit, rho)
+    level = log_softmax(shifted(rates, common * effects), axis=-1)
     omega = 1.0 if design.repeats == 1 else repeat_weight(cells, design)
-    by_fold = np.stack([own_effects(fold * omega, level, own, rng) for fold in cells], 1)
-    by_class = np.broadcast_to(
-        pool.shares[chosen] if len(pool.shares) > 1 else pool.shares, (size, cells.shape[-1])
+    fold_effects = np.stack([draw_own_effects(fold * omega, level, own, rng) for fold in cells], 1)
+    class_share = np.broadcast_to(
+        pool.shares[index] if len(pool.shares) > 1 else pool.shares, (size, cells.shape[-1])
     )
-    wide, centred = pool.total[chosen], pool.centred[chosen]
-    here = Nodes(np.ones(size), rates, effects, spread, wide, centred, by_class, rho)
+    total, centred = pool.total[index], pool.centred[index]
+    drawn = Nodes(np.ones(size), rates, effects, spread, total, centred, class_share, rho)
     common[:, 0] = 0  # the luck of the examples is none of the classifiers'
-    level = log_softmax(moved(rates, common * effects), axis=-1)
-    fold_rates = softmax(moved(level[:, None], own[:, None] * by_fold), axis=-1)
+    level = log_softmax(shifted(rates, common * effects), axis=-1)
+    fold_rates = softmax(shifted(level[:, None], own[:, None] * fold_effects), axis=-1)
     return {
         "rates": np.exp(rates),
         "spread": spread,
         "rho_threshold": rho,
         "separation": effects[:, 0],
         "threshold": effects[:, 1:],
-        "separation_fold": by_fold[..., 0],
-        "threshold_fold": by_fold[..., 1:],
-        "prevalence": by_class,
-        "theta_fold": by_class[:, None, :, None] * fold_rates,
-        "theta_new": here.trained(wide),
-        "theta_expected": here.trained(centred),
+        "separation_fold": fold_effects[..., 0],
+        "threshold_fold": fold_effects[..., 1:],
+        "prevalence": class_share,
+        "theta_fold": class_share[:, None, :, None] * fold_rates,
+        "theta_new": drawn.trained(total),
+        "theta_expected": drawn.trained(centred),
     }
 
 
@@ -760,11 +802,11 @@ def repeat_weight(cells: np.ndarray, design: Design) -> float:
     repeats = design.repeats
     tables = cells.reshape(repeats, -1, *cells.shape[-2:]).sum(1)
     n, right = tables.sum(-1), np.diagonal(tables, axis1=-2, axis2=-1)
-    easy = np.log((right + 0.5) / (n - right + 0.5)).mean(-1)
+    log_odds = np.log((right + 0.5) / (n - right + 0.5)).mean(-1)
     typical = (right.mean(0) + 0.5) / (n.mean(0) + 1)
     error = (1 / (n.mean(0) * typical * (1 - typical))).mean() / n.shape[-1]
-    prior = 4
-    ratio = (prior * design.disagreement + repeats * easy.var() / error) / (prior + repeats - 1)
+    prior = 4  # repeats that the prior of the disagreement counts for
+    ratio = (prior * design.disagreement + repeats * log_odds.var() / error) / (prior + repeats - 1)
     return 1 / (repeats * (1 - min(ratio, 0.9) * (1 - 1 / repeats)))
 
 
@@ -784,7 +826,7 @@ def variance_likelihood(cells: np.ndarray, own: np.ndarray, repeats: int) -> np.
     ndarray, shape (N,)
     """
     variance, trace, squares, degrees = fold_variance(cells, repeats)
-    return log_gamma(variance, trace + own**2 @ squares, degrees)
+    return log_scaled_chi2(variance, trace + own**2 @ squares, degrees)
 
 
 def fold_variance(cells, repeats):
@@ -795,50 +837,21 @@ def fold_variance(cells, repeats):
     rates = pooled / np.maximum(pooled.sum(-1, keepdims=True), 1)
     gap = tables.sum(-2) - np.einsum("rki,rij->rkj", tables.sum(-1), rates)
     variance = (gap**2).sum() / (repeats * (folds - 1))
-    every = pooled.sum(0)
-    rates = (every + 0.5) / (every.sum(-1, keepdims=True) + classes / 2)
-    size = every.sum(-1) / (repeats * folds)
+    total = pooled.sum(0)
+    rates = (total + 0.5) / (total.sum(-1, keepdims=True) + classes / 2)
+    size = total.sum(-1) / (repeats * folds)
     covariance = np.diag(size @ rates) - np.einsum("i,ij,il->jl", size, rates, rates)
     trace, squares = np.trace(covariance), (covariance**2).sum(0)
     degrees = repeats * (folds - 1) * trace**2 / squares.sum()
     return max(variance, 1e-3 * trace), trace, squares, degrees
 
 
-def log_gamma(variance, mean, degrees):
-    """Return the log density of a variance with this mean, a scaled chi-squared."""
+def log_scaled_chi2(variance, mean, degrees):
+    """Return the log density of a variance with this mean, a scaled chi-squared: a gamma."""
     shape, scale = degrees / 2, 2 * mean / degrees
     # Written out: scipy.stats takes longer to load than every exact answer to work out.
     log = special.xlogy(shape - 1, variance) - variance / scale
     return log - special.gammaln(shape) - shape * np.log(scale)
-
-
-def as_halves(halves: Any, found: Any) -> xr.DataArray:
-    """Return the counts of halves with the dims of the batch first, or raise."""
-    halves = as_labelled_counts(halves, "repeat", "half")
-    wanted = (*found.batch.dims, "repeat", "half")
-    if set(halves.dims[:-2]) != set(wanted) or halves.sizes["half"] != 2:
-        allowed = f"dims {(*wanted, *CELLS)}, two halves"
-        todo = "use cross_halves, or from_matrix(tables, dims=('repeat', 'half'))"
-        raise fail("these are no halves", dict(halves.sizes), allowed, todo)
-    labels = found.counts["actual"].values.tolist()
-    sizes = {dim: halves.sizes[dim] for dim in found.batch.dims}
-    if halves["actual"].values.tolist() != labels or sizes != dict(found.batch.sizes):
-        got = {"classes": halves["actual"].values.tolist(), **sizes}
-        allowed = f"classes {labels}, {dict(found.batch.sizes)}"
-        todo = "make both of the same classifiers and labels, with the same positive class"
-        raise fail("the halves are not of these counts", got, allowed, todo)
-    for dim in found.batch.dims:
-        if dim in halves.indexes and dim in found.batch.indexes:
-            names, known = found.batch[dim].values.tolist(), halves[dim].values.tolist()
-            if set(names) - set(known):
-                todo = "make both of the same classifiers"
-                raise fail("the halves are not of these counts", known, names, todo)
-            halves = halves.sel({dim: names})
-    halves = halves.transpose(*wanted, *CELLS)
-    if (halves.sum(CELLS[1]) == 0).any():
-        todo = "leave the halving out, or use cross_halves"
-        raise fail("a half has no example of a class", ..., "some of each in every half", todo)
-    return halves
 
 
 def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -858,10 +871,10 @@ def halves_likelihood(design: Design, ratio: np.ndarray, error: np.ndarray) -> n
     variance, trace, squares, degrees = fold_variance(cells, repeats)
     between = (HALF_RATE * ratio**2 + HALF_NOISE)[:, None] * error**2
     degrees = degrees / (1 + (repeats - 1) / HALF_REPEATS)
-    return log_gamma(variance, trace + between @ squares, degrees)
+    return log_scaled_chi2(variance, trace + between @ squares, degrees)
 
 
-def shown_by_halves(design: Design, error: np.ndarray) -> float:
+def spread_by_halves(design: Design, error: np.ndarray) -> float:
     """Return the spread of the thresholds over u that the halves show, by moments."""
     assert design.halves is not None
     cells = design.halves.reshape(-1, *design.halves.shape[-2:]) / design.effect
@@ -870,7 +883,7 @@ def shown_by_halves(design: Design, error: np.ndarray) -> float:
     return float(np.sqrt(max(excess / HALF_RATE, 0.5)))
 
 
-def differ(cells: np.ndarray, design: Design) -> float:
+def equal_thresholds_p_value(cells: np.ndarray, design: Design) -> float:
     """Return how likely equal classifiers differ as much over the folds (M, C, C): a p value."""
     variance, trace, _, degrees = fold_variance(cells / design.effect, design.repeats)
     return float(special.chdtrc(degrees, variance * degrees / trace))

@@ -30,107 +30,21 @@ from bayescm.posteriors.hierarchical_folds import (
     HALF_NOISE,
     HALF_RATE,
     HALF_REPEATS,
-    log_gamma,
-    moved,
+    SEPARATION,
+    SEPARATION_WITH_HALVES,
+    SPREAD,
+    SPREAD_WITH_HALVES,
+    THRESHOLD_RHO,
+    log_scaled_chi2,
+    shifted,
 )
 from bayescm.posteriors.paired_outcomes import PairedOutcomes, paired_outcomes
 from bayescm.validate import fail
 
-# As in the model, where they are explained: without halves, and with them.
-SPREAD, SEPARATION = (0.3, 0.8), (1.0, 0.8)
-RHO = 0.4
-UNKNOWN, RIGHT_RATE = 0.7, 0.7
+# As in the model file, which has the same, and explains them.
+SEPARATION_LOG_SD, SEPARATION_HALF_RATE = 0.7, 0.7
 
-_MOST = 20_000  # joint cells
-
-
-class PairedFolds(Posterior):
-    """
-    The posterior of classifiers cross-validated on the same folds.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (fold, classifier, actual, predicted)
-    pooled_outcomes : PairedOutcomes
-        The joint outcomes of all folds.
-    movement : Movement
-        How far training sets move each classifier.
-    separations : Separations
-        How far they move, and how far together, whether one test example is easy or hard.
-    fixed : bool
-        Whether the design fixed the class totals.
-    """
-
-    pooled_dims = ("fold",)
-    pairs = ("classifier",)
-    estimands = {"parameter": "theta"}  # noqa: RUF012
-    how = "conjugate and a grid"
-    sampling_method = "quadrature"
-
-    def __init__(self, counts, pooled_outcomes, movement, separations, fixed):
-        self.counts = counts.transpose("fold", ...)
-        self.outcomes: PairedOutcomes = pooled_outcomes
-        self.movement: Movement = movement
-        self.separations: Separations = separations
-        self._fixed = fixed
-
-    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw every classifier's cell probabilities jointly, shape ``(size, J, C, C)``."""
-        tables = self.outcomes.cells("parameter", size, rng)
-        return self._moved(tables, self._effects(size, rng))
-
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws of the variables of the PyMC model."""
-        drawn = self.outcomes.variables(size, rng)
-        effects = self._effects(size, rng)
-        return drawn | effects | {"theta": self._moved(drawn["theta"], effects)}
-
-    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log density of the free variables, up to a constant."""
-        known = {name: np.asarray(values) for name, values in variables.items()}
-        rho = known.get("rho_threshold", np.full(known["spread"].shape, self.movement.rho))
-        logs = self.outcomes.log_density(known)
-        logs = logs + self.movement.log_density(
-            known["spread"] / self._unit, rho, known["correlation"]
-        )
-        if self.separations.halves is not None:
-            logs = logs + self.separations.log_density(known["separation"])
-        squares = (known["training_common"] ** 2).sum(-1) + (known["training"] ** 2).sum((-2, -1))
-        return logs - squares / 2
-
-    @property
-    def _unit(self):
-        return np.sqrt(2 * np.median(self.movement.error**2))
-
-    def _effects(self, size, rng):
-        ratio, rho, correlation = self.movement.draw(size, rng)
-        judges, classes = self.counts.sizes["classifier"], self.counts.shape[-1]
-        return {
-            "spread": ratio * self._unit,
-            "rho_threshold": rho,
-            "correlation": correlation,
-            "separation": self.separations.draw(size, rng),
-            "training_common": rng.standard_normal((size, classes)),
-            "training": rng.standard_normal((size, judges, 1 + classes)),
-        }
-
-    def _moved(self, tables, drawn):
-        """Move the tables (size, J, C, C) by the effects of training."""
-        spread, rho = drawn["spread"], drawn["rho_threshold"]
-        left = rho + (1 - rho) / self.counts.sizes["fold"]
-        column = ((spread / self._unit) ** 2 * left)[..., None] * self.movement.error**2
-        together, training = drawn["correlation"][:, None, None], drawn["training"]
-        common = np.sqrt(together) * drawn["training_common"][:, None]
-        threshold = np.sqrt(column) * (common + np.sqrt(1 - together) * training[..., 1:])
-        apart = drawn["separation"][:, None] * (training[..., 0] @ self.separations.root.T)
-        effects = np.concatenate([apart[..., None], threshold], axis=-1)
-        with np.errstate(divide="ignore"):
-            rates = np.exp(log_softmax(moved(np.log(tables), effects), axis=-1))
-        shares = tables.sum(-1, keepdims=True)
-        if self._fixed:
-            totals = self.counts.values.sum((0, -1))[0]
-            shares = (totals / totals.sum())[:, None]
-        return shares * rates
+_MOST_CELLS = 20_000  # of the joint table: as many numbers a draw
 
 
 def paired_folds(
@@ -139,7 +53,7 @@ def paired_folds(
     concentration: Any = None,
     spread: float | None = None,
     separation: float | None = None,
-) -> PairedFolds:
+) -> "PairedFolds":
     """
     Return the posterior of classifiers cross-validated on the same folds.
 
@@ -182,10 +96,12 @@ def paired_folds(
     if outcomes.sizes["classifier"] < 2:
         todo = "use hierarchical_folds for one"
         raise fail("only one classifier", outcomes["classifier"].values, "two or more", todo)
-    alone = outcomes.drop_vars("halves", errors="ignore")
-    pooled = paired_outcomes(alone.sum("fold"), concentration=concentration)
-    if pooled.size > _MOST:
-        raise fail("too many joint outcomes", pooled.size, f"<= {_MOST}", "compare fewer at once")
+    without_halves = outcomes.drop_vars("halves", errors="ignore")
+    pooled = paired_outcomes(without_halves.sum("fold"), concentration=concentration)
+    if pooled.size > _MOST_CELLS:
+        raise fail(
+            "too many joint outcomes", pooled.size, f"<= {_MOST_CELLS}", "compare fewer at once"
+        )
     counts = tables_of(outcomes)
     totals = counts.values.sum((0, -1))[0]
     if (totals == 0).any():
@@ -193,14 +109,19 @@ def paired_folds(
         raise fail("a class has no examples in any fold", ..., "at least one of each class", todo)
     error = 1 / np.sqrt(np.maximum(totals, 1))
     unit = np.sqrt(2 * np.median(error**2))
-    having = int("halves" in outcomes)
-    base = unit * _positive(SEPARATION[having] if separation is None else separation, "separation")
-    scale = _positive(SPREAD[having] if spread is None else spread, "spread")
-    said, right = _seen(outcomes, pooled)
-    movement = Movement(*said, error, scale * unit ** (-1 / 3), RHO)
-    separations = Separations(*right, base, unit)
+    default_spread, default_separation = (
+        (SPREAD_WITH_HALVES, SEPARATION_WITH_HALVES)
+        if "halves" in outcomes
+        else (SPREAD, SEPARATION)
+    )
+    separation = default_separation if separation is None else separation
+    separation = unit * _positive(separation, "separation")
+    spread = _positive(default_spread if spread is None else spread, "spread")
+    answers, right_answers = _moments(outcomes, pooled)
+    thresholds = ThresholdSpread(*answers, error, spread * unit ** (-1 / 3), THRESHOLD_RHO)
+    separations = SeparationSpread(*right_answers, separation, unit)
     fixed = bool(counts.coords["fixed_totals"])
-    return PairedFolds(counts, pooled, movement, separations, fixed)
+    return PairedFolds(counts, pooled, thresholds, separations, fixed)
 
 
 def _positive(value, name):
@@ -210,11 +131,100 @@ def _positive(value, name):
     return float(value)
 
 
+class PairedFolds(Posterior):
+    """
+    The posterior of classifiers cross-validated on the same folds.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (fold, classifier, actual, predicted)
+    pooled_outcomes : PairedOutcomes
+        The joint outcomes of all folds.
+    thresholds : ThresholdSpread
+        How far training sets move each classifier.
+    separations : SeparationSpread
+        How far they move, and how far together, whether one test example is easy or hard.
+    fixed : bool
+        Whether the design fixed the class totals.
+    """
+
+    pooled_dims = ("fold",)
+    pairs = ("classifier",)
+    estimands = {"parameter": "theta"}  # noqa: RUF012
+    how = "conjugate and a grid"
+    sampling_method = "quadrature"
+
+    def __init__(self, counts, pooled_outcomes, thresholds, separations, fixed):
+        self.counts = counts.transpose("fold", ...)
+        self.outcomes: PairedOutcomes = pooled_outcomes
+        self.thresholds: ThresholdSpread = thresholds
+        self.separations: SeparationSpread = separations
+        self._fixed = fixed
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw every classifier's cell probabilities jointly, shape ``(size, J, C, C)``."""
+        tables = self.outcomes.cells("parameter", size, rng)
+        return self._trained(tables, self._effects(size, rng))
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws of the variables of the PyMC model."""
+        drawn = self.outcomes.variables(size, rng)
+        effects = self._effects(size, rng)
+        return drawn | effects | {"theta": self._trained(drawn["theta"], effects)}
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log density of the free variables, up to a constant."""
+        drawn = {name: np.asarray(values) for name, values in variables.items()}
+        rho = drawn.get("rho_threshold", np.full(drawn["spread"].shape, self.thresholds.rho))
+        logs = self.outcomes.log_density(drawn)
+        logs = logs + self.thresholds.log_density(
+            drawn["spread"] / self._unit, rho, drawn["correlation"]
+        )
+        if self.separations.halves is not None:
+            logs = logs + self.separations.log_density(drawn["separation"])
+        squares = (drawn["training_common"] ** 2).sum(-1) + (drawn["training"] ** 2).sum((-2, -1))
+        return logs - squares / 2
+
+    @property
+    def _unit(self):
+        return np.sqrt(2 * np.median(self.thresholds.error**2))
+
+    def _effects(self, size, rng):
+        ratio, rho, correlation = self.thresholds.draw(size, rng)
+        n_classifiers, classes = self.counts.sizes["classifier"], self.counts.shape[-1]
+        return {
+            "spread": ratio * self._unit,
+            "rho_threshold": rho,
+            "correlation": correlation,
+            "separation": self.separations.draw(size, rng),
+            "training_common": rng.standard_normal((size, classes)),
+            "training": rng.standard_normal((size, n_classifiers, 1 + classes)),
+        }
+
+    def _trained(self, tables, drawn):
+        """Move the tables (size, J, C, C) by the effects of training."""
+        spread, rho = drawn["spread"], drawn["rho_threshold"]
+        share = rho + (1 - rho) / self.counts.sizes["fold"]
+        column = ((spread / self._unit) ** 2 * share)[..., None] * self.thresholds.error**2
+        together, training = drawn["correlation"][:, None, None], drawn["training"]
+        common = np.sqrt(together) * drawn["training_common"][:, None]
+        threshold = np.sqrt(column) * (common + np.sqrt(1 - together) * training[..., 1:])
+        apart = drawn["separation"][:, None] * (training[..., 0] @ self.separations.root.T)
+        effects = np.concatenate([apart[..., None], threshold], axis=-1)
+        with np.errstate(divide="ignore"):
+            rates = np.exp(log_softmax(shifted(np.log(tables), effects), axis=-1))
+        shares = tables.sum(-1, keepdims=True)
+        if self._fixed:
+            totals = self.counts.values.sum((0, -1))[0]
+            shares = (totals / totals.sum())[:, None]
+        return shares * rates
+
+
 # The variance of the numbers of each answer, and of right ones, over test sets.
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class AnswerMoments:
     """
     The numbers of events over test sets, of each answer say, and what examples alone would do.
 
@@ -224,47 +234,57 @@ class Numbers:
         Variance, and covariance of two classifiers, summed over the events.
     covariance : ndarray, shape (J, L, J, L)
         Of the numbers in one test set, for classifiers that do not move.
-    worth : float
+    freedom : float
         Degrees of freedom of one event.
     """
 
     variance: np.ndarray
     covariance: np.ndarray
-    worth: float
+    freedom: float
 
-    def alone(self, moved: np.ndarray) -> np.ndarray:
-        """Return each classifier's log density, (..., J), thresholds moved by (..., J, C)."""
-        own = np.stack([self.covariance[each, :, each] for each in range(len(self.variance))])
-        trace, squares = np.trace(own, axis1=-2, axis2=-1), (own**2).sum(-2)
-        found = np.maximum(self.variance.diagonal(), 1e-3 * trace)
-        mean = trace + (moved * squares).sum(-1)
-        degrees = self.worth * trace**2 / squares.sum(-1)
-        return log_gamma(found, mean, degrees)
+    def log_density_of_variances(self, threshold_variance: np.ndarray) -> np.ndarray:
+        """Return each classifier's log density, (..., J); thresholds vary by (..., J, C)."""
+        index = np.arange(len(self.variance))
+        covariance = self.covariance[index, :, index]
+        trace, squares = np.trace(covariance, axis1=-2, axis2=-1), (covariance**2).sum(-2)
+        variance = np.maximum(self.variance.diagonal(), 1e-3 * trace)
+        mean = trace + (threshold_variance * squares).sum(-1)
+        degrees = self.freedom * trace**2 / squares.sum(-1)
+        return log_scaled_chi2(variance, mean, degrees)
 
-    def apart(self, moved: np.ndarray, correlation: np.ndarray) -> np.ndarray:
-        """Return the log density (..., len(correlation)) of the variance of differences."""
-        variance, covariance = self.variance, self.covariance
-        found, alone, degrees, mean = [], [], [], np.zeros(())
-        pairs = list(combinations(range(len(variance)), 2))
-        for one, two in pairs:
-            first, second = covariance[one, :, one], covariance[two, :, two]
-            across = covariance[one, :, two]
-            apart = first + second - across - across.T
-            found.append(variance[one, one] + variance[two, two] - 2 * variance[one, two])
-            alone.append(np.trace(apart))
-            degrees.append(self.worth * alone[-1] ** 2 / (apart**2).sum())
-            ways = moved[..., one, :], moved[..., two, :]
-            going = ways[0] @ (first**2).sum(0) + ways[1] @ (second**2).sum(0)
-            together = np.sqrt(ways[0] * ways[1]) @ (first * second).sum(0)
-            mean = mean + going[..., None] - 2 * together[..., None] * correlation
-        least = np.mean(alone)
-        seen = max(np.mean(found), 1e-3 * least)
-        return log_gamma(seen, least + mean / len(pairs), np.mean(degrees))
+    def log_density_of_differences(
+        self, threshold_variance: np.ndarray, correlation: np.ndarray
+    ) -> np.ndarray:
+        """
+        Return the log density (..., R) of the variance of differences of two classifiers.
+
+        Parameters
+        ----------
+        threshold_variance : ndarray, shape (..., J, C)
+        correlation : ndarray, shape (..., R)
+            Between the thresholds of two classifiers.
+        """
+        variances, by_chance, degrees, mean = [], [], [], np.zeros(())
+        pairs = list(combinations(range(len(self.variance)), 2))
+        for i, j in pairs:
+            first, second = self.covariance[i, :, i], self.covariance[j, :, j]
+            across = self.covariance[i, :, j]
+            difference = first + second - across - across.T
+            variances.append(self.variance[i, i] + self.variance[j, j] - 2 * self.variance[i, j])
+            by_chance.append(np.trace(difference))
+            degrees.append(self.freedom * by_chance[-1] ** 2 / (difference**2).sum())
+            one, two = threshold_variance[..., i, :], threshold_variance[..., j, :]
+            apart = one @ (first**2).sum(0) + two @ (second**2).sum(0)
+            together = np.sqrt(one * two) @ (first * second).sum(0)
+            mean = mean + apart[..., None] - 2 * together[..., None] * correlation
+        chance = np.mean(by_chance)
+        variance = max(np.mean(variances), 1e-3 * chance)
+        return log_scaled_chi2(variance, chance + mean / len(pairs), np.mean(degrees))
 
 
-def numbers(
+def answer_moments(
     counts: np.ndarray, truth: np.ndarray, events: np.ndarray, prior: np.ndarray
-) -> Numbers:
+) -> AnswerMoments:
     """
     Return what the joint outcomes (R, F, cells) of R divisions into F test sets show.
 
@@ -278,48 +298,51 @@ def numbers(
     prior : ndarray, shape (cells,)
     """
     repeats, folds, _ = counts.shape
-    kinds = events.reshape(-1, events.shape[-1])
+    flat = events.reshape(-1, events.shape[-1])
     totals = counts @ truth.T
-    rates = np.einsum("rx,ix,kx->rik", counts.sum(1), truth, kinds, optimize=True)
+    rates = np.einsum("rx,ix,kx->rik", counts.sum(1), truth, flat, optimize=True)
     rates = rates / np.maximum(totals.sum(1), 1)[..., None]
-    gap = counts @ kinds.T - totals @ rates
-    gap = gap.reshape(repeats, folds, *events.shape[:2])
-    variance = np.einsum("rfjl,rfml->jm", gap, gap) / (repeats * (folds - 1))
-    given = truth * (counts.sum((0, 1)) + prior)
-    given = given / given.sum(-1, keepdims=True)
+    residuals = (counts @ flat.T - totals @ rates).reshape(repeats, folds, *events.shape[:2])
+    variance = np.einsum("rfjl,rfml->jm", residuals, residuals) / (repeats * (folds - 1))
+    theta = truth * (counts.sum((0, 1)) + prior)
+    theta = theta / theta.sum(-1, keepdims=True)
     size = totals.mean((0, 1))
-    mean = given @ kinds.T
-    covariance = (kinds * (size @ given)) @ kinds.T - (mean.T * size) @ mean
-    worth = repeats * (folds - 1) / (1 + (repeats - 1) / HALF_REPEATS)
-    return Numbers(variance, covariance.reshape(*events.shape[:2], *events.shape[:2]), worth)
+    mean = theta @ flat.T
+    covariance = (flat * (size @ theta)) @ flat.T - (mean.T * size) @ mean
+    covariance = covariance.reshape(*events.shape[:2], *events.shape[:2])
+    freedom = repeats * (folds - 1) / (1 + (repeats - 1) / HALF_REPEATS)
+    return AnswerMoments(variance, covariance, freedom)
 
 
-def _seen(outcomes: xr.Dataset, pooled: PairedOutcomes) -> list[tuple[Numbers, Numbers | None]]:
+def _moments(
+    outcomes: xr.Dataset, pooled: PairedOutcomes
+) -> list[tuple[AnswerMoments, AnswerMoments | None]]:
     """Return what folds, and halves or None, show of each answer, and of those that are right."""
     labels = outcomes["label"].values.tolist()
     rows = [outcomes["actual"].values, *outcomes["predicted"].transpose("classifier", ...).values]
     codes = [[labels.index(label) for label in row.tolist()] for row in rows]
-    place = np.ravel_multi_index(tuple(np.array(codes)), (len(labels),) * len(codes))
+    cell = np.ravel_multi_index(tuple(np.array(codes)), (len(labels),) * len(codes))
     actual, answers = pooled.joint_cells[0], pooled.joint_cells[1:]
     at = np.arange(len(labels))[:, None]
     truth = (actual == at).astype(float)
     prior = replace(pooled, outcomes=np.zeros_like(pooled.outcomes)).joint_weights
-    having = [name for name in ("counts", "halves") if name in outcomes]
-    tables = [_table(outcomes[name], place, pooled) for name in having]
-    shown = []
+    names = [name for name in ("counts", "halves") if name in outcomes]
+    tables = [_table(outcomes[name], cell, pooled) for name in names]
+    moments = []
     for events in (answers[:, None] == at, answers[:, None] == actual):
-        known = truth, events.astype(float), prior
-        folds, *halves = [numbers(table, *known) for table in tables]
-        shown.append((folds, halves[0] if halves else None))
-    return shown
+        folds, *halves = [
+            answer_moments(table, truth, events.astype(float), prior) for table in tables
+        ]
+        moments.append((folds, halves[0] if halves else None))
+    return moments
 
 
-def _table(counts, place, pooled):
+def _table(counts, cells, pooled):
     """Return counts (R, F, cells) of all joint cells; one may come more than once."""
-    found = counts.transpose(..., "outcome").values
-    table = np.zeros((*found.shape[:-1], pooled.size))
-    for index, cell in enumerate(place):
-        table[..., cell] += found[..., index]
+    values = counts.transpose(..., "outcome").values
+    table = np.zeros((*values.shape[:-1], pooled.size))
+    for index, cell in enumerate(cells):
+        table[..., cell] += values[..., index]
     return table if table.ndim == 3 else table[None]
 
 
@@ -331,14 +354,14 @@ _CORRELATION = (np.arange(25) + 0.5) / 25
 
 
 @dataclass(frozen=True, eq=False)
-class Movement:
+class ThresholdSpread:
     """
     The posterior of how far thresholds move: a grid for each classifier, and one for all.
 
     Attributes
     ----------
-    folds : Numbers
-    halves : Numbers or None
+    folds : AnswerMoments
+    halves : AnswerMoments or None
     error : ndarray, shape (C,)
         Standard error of a log class total.
     scale : float
@@ -347,62 +370,72 @@ class Movement:
         Share of the variance that folds have in common, without halves.
     """
 
-    folds: Numbers
-    halves: Numbers | None
+    folds: AnswerMoments
+    halves: AnswerMoments | None
     error: np.ndarray
     scale: float
     rho: float
 
     def log_density(self, ratio, rho, correlation):
         """Return the log density of spreads over u and rho (..., J), and a correlation (...)."""
-        logs = self._own(ratio, rho).sum(-1)
-        _, moved = self._seen(ratio, rho)
-        return logs + self._last().apart(moved, np.asarray(correlation)[..., None])[..., 0]
+        logs = self._log_posterior(ratio, rho).sum(-1)
+        _, variance = self._threshold_variances(ratio, rho)
+        return (
+            logs
+            + self._closest().log_density_of_differences(
+                variance, np.asarray(correlation)[..., None]
+            )[..., 0]
+        )
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         """Draw spreads over u and rho, (size, J), and the correlation, (size,)."""
-        judges = len(self.folds.variance)
+        n_classifiers = len(self.folds.variance)
         rhos = _RHO if self.halves is not None else np.array([self.rho])
         grid = np.stack(np.meshgrid(_RATIO, rhos, indexing="ij"), -1).reshape(-1, 2)
-        ratio, rho = np.repeat(grid[:, None], judges, axis=1).transpose(2, 0, 1)
-        logs = self._own(ratio, rho) + np.log(ratio)  # evenly spread in the logarithm
+        ratio, rho = np.repeat(grid[:, None], n_classifiers, axis=1).transpose(2, 0, 1)
+        logs = self._log_posterior(ratio, rho) + np.log(ratio)  # evenly spread in the logarithm
         mass = np.exp(logs - logs.max(0))
-        more = 4 * size
-        points = rng.random((more, judges))
+        proposals = 4 * size
+        points = rng.random((proposals, n_classifiers))
         below = np.cumsum(mass / mass.sum(0), axis=0)
-        place = np.stack([np.searchsorted(below[:, j], points[:, j]) for j in range(judges)], 1)
-        place = np.minimum(place, len(grid) - 1)
+        cell = np.stack(
+            [np.searchsorted(below[:, j], points[:, j]) for j in range(n_classifiers)], 1
+        )
+        cell = np.minimum(cell, len(grid) - 1)
         step = np.log(_RATIO[1] / _RATIO[0])
-        ratio = grid[place, 0] * np.exp(step * (rng.random(place.shape) - 0.5))
-        rho = grid[place, 1]
+        ratio = grid[cell, 0] * np.exp(step * (rng.random(cell.shape) - 0.5))
+        rho = grid[cell, 1]
         if self.halves is not None:
-            rho = rho + (rng.random(place.shape) - 0.5) / len(_RHO)
-        _, moved = self._seen(ratio, rho)
-        logs = self._last().apart(moved, _CORRELATION)
+            rho = rho + (rng.random(cell.shape) - 0.5) / len(_RHO)
+        _, variance = self._threshold_variances(ratio, rho)
+        logs = self._closest().log_density_of_differences(variance, _CORRELATION)
         shares = np.exp(logs - logs.max())
         # First the spreads by how well any correlation fits, then the correlation.
-        chosen = rng.choice(more, size, p=shares.sum(-1) / shares.sum())
-        below = np.cumsum(shares[chosen], axis=-1)
+        kept = rng.choice(proposals, size, p=shares.sum(-1) / shares.sum())
+        below = np.cumsum(shares[kept], axis=-1)
         below = below / below[:, -1:]
         index = (rng.random((size, 1)) > below).sum(-1)
         correlation = (index + rng.random(size)) / len(_CORRELATION)
-        return ratio[chosen], rho[chosen], correlation
+        return ratio[kept], rho[kept], correlation
 
-    def _last(self):
+    def _closest(self):
+        """Return what shows best how thresholds move: halves, or else folds."""
         return self.folds if self.halves is None else self.halves
 
-    def _seen(self, ratio, rho):
+    def _threshold_variances(self, ratio, rho):
         """Return the variance of the thresholds that folds and that halves show, (..., J, C)."""
         own = ((1 - rho) * ratio**2)[..., None] * self.error**2
         if self.halves is None:
             return own, own
         return own, (HALF_RATE * ratio**2 + HALF_NOISE)[..., None] * self.error**2
 
-    def _own(self, ratio, rho):
+    def _log_posterior(self, ratio, rho):
         """Return the log posterior (..., J) of each classifier's spread over u, and rho."""
-        own, between = self._seen(ratio, rho)
-        logs = -1.5 * np.log1p((ratio / self.scale) ** 2 / 2) + self.folds.alone(own)
-        return logs if self.halves is None else logs + self.halves.alone(between)
+        own, between = self._threshold_variances(ratio, rho)
+        logs = -1.5 * np.log1p((ratio / self.scale) ** 2 / 2) + self.folds.log_density_of_variances(
+            own
+        )
+        return logs if self.halves is None else logs + self.halves.log_density_of_variances(between)
 
 
 # How far training moves the separations, and how far together.
@@ -411,23 +444,23 @@ _SEPARATION_GRID = np.linspace(-5, 5, 201)  # standard deviations of the prior
 
 
 @dataclass(frozen=True, eq=False)
-class Separations:
+class SeparationSpread:
     """
     The posterior of how far separations move: a grid.
 
     Attributes
     ----------
-    folds : Numbers
+    folds : AnswerMoments
         Of answers that are right.
-    halves : Numbers or None
+    halves : AnswerMoments or None
     scale : float
         The spread without halves, and the median of its prior with them.
     unit : float
         u.
     """
 
-    folds: Numbers
-    halves: Numbers | None
+    folds: AnswerMoments
+    halves: AnswerMoments | None
     scale: float
     unit: float
 
@@ -436,8 +469,8 @@ class Separations:
         """A root (J, J) of the correlation of the separations, as the answers agree."""
         covariance = self.folds.covariance[:, 0, :, 0]
         error = np.sqrt(covariance.diagonal())
-        agree = np.clip(covariance / np.outer(error, error), 0, 1)
-        values, vectors = np.linalg.eigh(np.sin(np.pi / 2 * agree))
+        agreement = np.clip(covariance / np.outer(error, error), 0, 1)
+        values, vectors = np.linalg.eigh(np.sin(np.pi / 2 * agreement))
         root = vectors * np.sqrt(np.maximum(values, 0))
         return root / np.sqrt((root**2).sum(1, keepdims=True))
 
@@ -449,7 +482,7 @@ class Separations:
         """Draw spreads, (size,)."""
         if self.halves is None:
             return np.full(size, self.scale)
-        points = np.log(self.scale) + UNKNOWN * _SEPARATION_GRID
+        points = np.log(self.scale) + SEPARATION_LOG_SD * _SEPARATION_GRID
         logs = self._of_logarithm(np.exp(points))
         mass = np.exp(logs - logs.max())
         below = np.cumsum(mass) / mass.sum()
@@ -458,9 +491,9 @@ class Separations:
 
     def _of_logarithm(self, spread):
         assert self.halves is not None
-        alone = self.halves.covariance[:, 0, :, 0].diagonal()
-        found = np.maximum(self.halves.variance.diagonal(), 1e-3 * alone)
-        moved = RIGHT_RATE * (np.asarray(spread)[..., None] * alone) ** 2
-        mean = alone / (1 + self.unit**2 * alone) + moved
-        logs = log_gamma(found, mean, self.halves.worth).sum(-1)
-        return logs - (np.log(spread / self.scale) / UNKNOWN) ** 2 / 2
+        by_chance = self.halves.covariance[:, 0, :, 0].diagonal()
+        observed = np.maximum(self.halves.variance.diagonal(), 1e-3 * by_chance)
+        variance = SEPARATION_HALF_RATE * (np.asarray(spread)[..., None] * by_chance) ** 2
+        mean = by_chance / (1 + self.unit**2 * by_chance) + variance
+        logs = log_scaled_chi2(observed, mean, self.halves.freedom).sum(-1)
+        return logs - (np.log(spread / self.scale) / SEPARATION_LOG_SD) ** 2 / 2

@@ -45,7 +45,7 @@ from bayescm.evidence.attempts import as_attempts
 from bayescm.inference import bayesian_bootstrap, em, gibbs
 from bayescm.measures.attempts import Rates, Wrong
 from bayescm.measures.measure import Repeated
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
 _DRAWS = 1000

@@ -1,5 +1,7 @@
 """The PyMC model of the folds and its deterministic sibling are one posterior."""
 
+from importlib import import_module
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -147,3 +149,13 @@ def test_nuts_draws_from_the_posterior_of_the_nodes():
         assert_quantiles(expected, posterior.distribution(resolve(name)).quantile(LEVELS))
     drawn = posterior.variables(8000, np.random.default_rng(0))["spread"]
     assert_same_distribution(tree["posterior"]["spread"], drawn)
+
+
+@pytest.mark.parametrize("name", ["hierarchical_folds", "paired_folds"])
+def test_constants_are_those_of_the_direct_posterior(name):
+    model, posterior = (
+        vars(import_module(f"bayescm.{folder}.{name}")) for folder in ("models", "posteriors")
+    )
+    constants = {key: value for key, value in model.items() if key.isupper()}
+    assert len(constants) > 9
+    assert constants == {key: posterior[key] for key in constants}

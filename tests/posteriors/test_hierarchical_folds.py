@@ -9,7 +9,7 @@ from scipy import special, stats
 import bayescm as bcm
 from bayescm.measures import resolve
 from bayescm.posteriors import hierarchical_folds
-from bayescm.posteriors.hierarchical_folds import fold_likelihood, moved
+from bayescm.posteriors.hierarchical_folds import fold_likelihood, shifted
 
 FOLDS = np.array(
     [[[17, 3], [4, 16]], [[14, 6], [6, 14]], [[18, 2], [7, 13]], [[15, 5], [3, 17]]], float
@@ -137,7 +137,7 @@ def test_own_effects_are_integrated_out(classes):
     effects = rng.standard_normal((200_000, classes + 1))
     brute = np.zeros(2)
     for node in range(2):
-        rates = special.log_softmax(moved(level[node], 0.25 * effects), axis=-1)
+        rates = special.log_softmax(shifted(level[node], 0.25 * effects), axis=-1)
         logs = np.tensordot(rates, folds, axes=([1, 2], [1, 2]))
         brute[node] = (special.logsumexp(logs, axis=0) - np.log(len(effects))).sum()
     got = fold_likelihood(folds, level, own)
@@ -160,11 +160,11 @@ def simulate(rng):
 
     common = np.array([0.8, 0.4, 0.4])
     seen = effects(common, 1) + effects(1 - common, 5)
-    shown = special.softmax(moved(rates, seen), axis=-1)
+    shown = special.softmax(shifted(rates, seen), axis=-1)
     cells = np.array(
         [[rng.multinomial(8, fold[0]), rng.multinomial(12, fold[1])] for fold in shown]
     )
-    new = special.softmax(moved(rates, effects(1, 4000)), axis=-1)
+    new = special.softmax(shifted(rates, effects(1, 4000)), axis=-1)
     return cells, new[:, 1, 1].mean()
 
 
