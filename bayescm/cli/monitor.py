@@ -148,14 +148,29 @@ def _concentration(memory, templates):
     return evidence.prior(memory, templates[0])
 
 
-def _opened(source: Classifier, memory: Memory) -> Any:
+def _monitor(source: Classifier, memory: Memory) -> Any:
     """Return the monitor of a classifier, to be closed after use."""
-    from bayescm.online import opened
-    from bayescm.online.ledger import Ledger
+    from bayescm.online import Ledger, Monitor
 
     ledger = Ledger(source.store, create=False)
     settings = _settings(memory, ledger, [source.classifier])
-    return opened(ledger, source.classifier, **settings)
+    return Monitor(ledger, source.classifier, **settings)
+
+
+def _ledger(store: str) -> tuple[Any, bool]:
+    """
+    Return the ledger of a store to add a batch to, and whether it is a new one in memory.
+
+    Where a store has none, the batch is first recorded in memory, and then in a ledger that is
+    made: a first batch that is refused leaves nothing behind.
+    """
+    from bayescm.online.database import NoLedgerError
+    from bayescm.online.ledger import Ledger
+
+    try:
+        return Ledger(store, create=False), False
+    except NoLedgerError:
+        return Ledger("sqlite://"), True
 
 
 class Batch(Options):
@@ -213,23 +228,20 @@ class NamedBatch(Batch):
 @command
 def add(source: Classifier, columns: Predictions, batch: NamedBatch) -> None:
     """Record a batch of predictions or probabilities. The same batch again changes nothing."""
-    keywords = {"at": batch.at, "corrects": batch.corrects}
-    monitor: Any
-    if columns.probability is None:
-        from bayescm.online import Monitor
+    from bayescm.online.ledger import Ledger
+    from bayescm.online.monitor import Monitor
 
-        monitor, table_of = Monitor(source.store, source.classifier), _counts
-    else:
-        from bayescm.online import ForecastMonitor
-
-        monitor = ForecastMonitor(source.store, source.classifier, edges=columns.edges)
-        table_of = _forecasts
-    with monitor:
+    name, keywords = batch.batch_id, {"at": batch.at, "corrects": batch.corrects}
+    as_table = _counts if columns.probability is None else _forecasts
+    ledger, is_new = _ledger(source.store)
+    with Monitor(ledger, source.classifier) as monitor:
         with _at_hand(columns.file) as columns.file:
-            table = table_of(columns, monitor.labels())
-        name = batch.batch_id
+            table = as_table(columns, monitor.labels())
         batch.refuse_unread()
         added = monitor.add(name, table, **keywords)
+    if is_new:
+        with Monitor(Ledger(source.store), source.classifier) as monitor:
+            added = monitor.add(name, table, **keywords)
     outcome = "recorded" if added else "was there already, nothing changed"
     print(f"batch {name} of {source.classifier}: {table.values.sum()} examples, {outcome}")
 
@@ -288,7 +300,7 @@ def status(source: AllClassifiers, memory: Memory, interval: Interval, output: O
 
     from bayescm.cli.output import show
     from bayescm.online.ledger import Ledger
-    from bayescm.online.opening import among_others, opened
+    from bayescm.online.monitor import Monitor, monitor_of
 
     with Ledger(source.store, create=False) as ledger:
         names = ledger.classifiers() if source.classifier is None else [source.classifier]
@@ -296,9 +308,9 @@ def status(source: AllClassifiers, memory: Memory, interval: Interval, output: O
         parts = {}
         for name in names:
             if source.classifier is None:
-                monitor = among_others(ledger, name, settings)
+                monitor = monitor_of(ledger, name, settings)
             else:
-                monitor = opened(ledger, name, **settings)
+                monitor = Monitor(ledger, name, **settings)
             parts[name] = _now(monitor, interval)
     cautions = {name: part.attrs.get("caution") for name, part in parts.items()}
     caution = "; ".join(f"{name}: {text}" for name, text in cautions.items() if text)
@@ -351,11 +363,9 @@ def history(
 ) -> None:
     """Show the interval of every measure after every batch."""
     from bayescm.cli.output import show
-    from bayescm.online import Monitor
 
-    with _opened(source, memory) as monitor:
-        estimand = question.keywords() if isinstance(monitor, Monitor) else {}
-        ends = monitor.history(**interval.keywords(), **estimand)
+    with _monitor(source, memory) as monitor:
+        ends = monitor.history(**interval.keywords(), **question.keywords())
     frame = ends.drop_vars(["positive", "recorded_at"], errors="ignore").to_dataframe()
     frame = frame.reset_index()
     keys = [name for name in ("batch_id", "at", "n", "class") if name in frame.columns]
@@ -386,7 +396,7 @@ def alarms(
     from bayescm.cli.output import show
 
     fails = new.exit_code
-    with _opened(source, memory) as monitor:
+    with _monitor(source, memory) as monitor:
         limits = _rules(rules, monitor.rules)
         table = monitor.alarms(since=rules.since, new=new.new, **limits)
     show(table, output, f"{len(table)} alarms")
@@ -409,7 +419,7 @@ def acknowledge(
 ) -> None:
     """Acknowledge the alarms of the same rules: they are no longer new."""
     note = acknowledgement.note
-    with _opened(source, memory) as monitor:
+    with _monitor(source, memory) as monitor:
         limits = _rules(rules, monitor.rules)
         table = monitor.alarms(since=rules.since, new=True, **limits)
         if acknowledgement.batch:
@@ -435,7 +445,7 @@ def plot(
     from bayescm.cli.output import save_picture
 
     path = picture.out
-    with _opened(source, memory) as monitor:
+    with _monitor(source, memory) as monitor:
         figure = monitor.plot(**interval.keywords(), **_rules(rules, monitor.rules))
     picture.refuse_unread()
     save_picture(figure, path)
@@ -484,21 +494,28 @@ def challenge(source: Challenge, columns: ChallengeBatch, output: Output) -> Non
     from bayescm.online.ledger import Ledger
 
     name, file = source.name, columns.file
-    ledger = Ledger(source.store, create=file is not None)
     rule = source.keywords("measure", "margin", "prob", "planned")
-    with Challenge(ledger, name, **rule) as monitor:
-        if file is not None:
-            if columns.batch_id is None:
-                todo = "add --batch monday"
-                raise fail("the batch has no name", ..., "a name, taken once", todo)
-            before = ledger.challenges().get(name, {})
-            columns.fill({k: before[k] for k in ("labels", "positive") if k in before})
+    if file is None:
+        with Challenge(Ledger(source.store, create=False), name, **rule) as challenge:
+            table = challenge.history()
+    else:
+        if columns.batch_id is None:
+            todo = "add --batch monday"
+            raise fail("the batch has no name", ..., "a name, taken once", todo)
+        batch_id, keywords = columns.batch_id, {"at": columns.at, "corrects": columns.corrects}
+        ledger, is_new = _ledger(source.store)
+        with Challenge(ledger, name, **rule) as challenge:
+            earlier = ledger.challenges().get(name, {})
+            columns.fill({k: earlier[k] for k in ("labels", "positive") if k in earlier})
             predicted = [columns.champion, columns.challenger]
             outcomes = evidence.outcomes(columns, predicted=predicted)
-            keywords = {"at": columns.at, "corrects": columns.corrects}
             source.refuse_unread(later=output)
-            monitor.add(columns.batch_id, outcomes, **keywords)
-        table = monitor.history()
+            challenge.add(batch_id, outcomes, **keywords)
+            table = challenge.history()
+        if is_new:
+            with Challenge(Ledger(source.store), name, **rule) as challenge:
+                challenge.add(batch_id, outcomes, **keywords)
+                table = challenge.history()
     show(table, output, f"{name}: {table['decision'].iloc[-1]}")
 
 
@@ -542,7 +559,7 @@ def notify(
         todo = "add --url https://..., --command '...' or --log"
         raise fail("nobody to hand alarms to", ..., "a URL, a command or the log", todo)
     since = rules.since
-    with _opened(source, memory) as monitor:
+    with _monitor(source, memory) as monitor:
         limits = _rules(rules, monitor.rules)
         rules.refuse_unread(later=output)
         table = notify(monitor, *receivers, since=since, **limits)

@@ -9,8 +9,8 @@ import xarray as xr
 from scipy import special
 
 from bayescm.evidence.counts import CELLS, as_counts
-from bayescm.online.series import step_axis
-from bayescm.online.settings import prior_cells
+from bayescm.online.discounting import check_single_series
+from bayescm.online.updating import prior_cells
 from bayescm.validate import check_choice, check_whole, fail
 
 PARTS = ("answers", "totals", "all")
@@ -150,13 +150,7 @@ def change(
     check_choice("part", part, list(PARTS))
     if not isinstance(hazard, int | float | np.number) or not 0 < hazard < 1:
         raise fail("hazard must be a probability", hazard, "0 < hazard < 1", "pass hazard=0.01")
-    if step_axis(counts) or counts.ndim != 3:
-        raise fail(
-            "only one series at a time",
-            counts.dims,
-            "(step, actual, predicted)",
-            "select one of them",
-        )
+    check_single_series(counts)
     prior = proper(concentration, counts)
     sums = np.concatenate([np.zeros((1, *prior.shape), counts.dtype), counts.values.cumsum(axis=0)])
     weights = hazard_weights(np.arange(len(sums)), hazard)

@@ -27,6 +27,10 @@ from bayescm.online.chain import damage, digest
 from bayescm.validate import fail
 
 
+class NoLedgerError(ValueError):
+    """There is no ledger at an address, and none was to be made."""
+
+
 class Database:
     """
     A database that threads share one transaction at a time, and that a fork leaves whole.
@@ -65,7 +69,8 @@ class Database:
         if not path.is_file():
             if not create or path.exists():
                 todo = "check the path, or add a batch to start a ledger"
-                raise fail("no ledger", str(path), "a file that a monitor has written", todo)
+                allowed = "a file that a monitor has written"
+                raise fail("no ledger", str(path), allowed, todo, NoLedgerError)
             try:
                 with self._plain_errors("make the ledger"):
                     make_file(path, timeout)
@@ -411,7 +416,8 @@ def prepare(engine: sa.Engine, url: sa.URL, *, create: bool) -> None:
             return check_seal(connection)
     if revision is None and not create:
         todo = "check the address, or add a batch to start a ledger"
-        raise fail("no ledger", printable(url), "a store that a monitor wrote", todo)
+        allowed = "a store that a monitor wrote"
+        raise fail("no ledger", printable(url), allowed, todo, NoLedgerError)
     upgrade(engine)
     return None
 

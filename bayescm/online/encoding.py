@@ -27,11 +27,16 @@ import xarray as xr
 
 from bayescm.evidence import positive
 from bayescm.online.chain import digest
-from bayescm.online.forecasts.tables import blank
 from bayescm.validate import fail
 
 COUNTS, FORECASTS, PAIRED_OUTCOMES = "counts", "forecasts", "paired_outcomes"
 VERSION = 1  # of the encodings of today
+# What the batches of a classifier share beside labels and positive class, as attributes of a table.
+_SHARED: dict[str, tuple[str, ...]] = {
+    COUNTS: (),
+    FORECASTS: ("edges", "chances"),
+    PAIRED_OUTCOMES: ("classifiers",),
+}
 
 
 class Description(NamedTuple):
@@ -65,21 +70,24 @@ class Description(NamedTuple):
         return json.loads(self.text)
 
 
+def encoding_of(table: xr.DataArray) -> str:
+    """Return the type of a table of evidence."""
+    if table.ndim == 3:
+        return PAIRED_OUTCOMES
+    return FORECASTS if is_binned(table) else COUNTS
+
+
+def is_binned(tables: xr.DataArray) -> bool:
+    """Say whether tables, with whatever leading dims, are of binned forecasts."""
+    return "bin" in tables.dims
+
+
 def describe(classifier: str, evidence: xr.DataArray) -> Description:
     """Return the description of a classifier whose first batch this is."""
+    encoding = encoding_of(evidence)
     facts = {"labels": evidence.indexes["actual"].tolist(), "positive": positive(evidence)}
-    encoding = _encoding(evidence)
-    if encoding == PAIRED_OUTCOMES:
-        facts["classifiers"] = evidence.attrs["classifiers"]
-    if encoding == FORECASTS:
-        facts |= {"edges": evidence.attrs["edges"], "chances": evidence.attrs["chances"]}
+    facts |= {name: evidence.attrs[name] for name in _SHARED[encoding]}
     return Description(classifier, encoding, VERSION, json.dumps(facts))
-
-
-def _encoding(evidence):
-    if evidence.ndim == 3:
-        return PAIRED_OUTCOMES
-    return FORECASTS if "bin" in evidence.dims else COUNTS
 
 
 def zeros(description: Description) -> xr.DataArray:
@@ -89,9 +97,7 @@ def zeros(description: Description) -> xr.DataArray:
         todo = "open it by online.Challenge, or take another name"
         what = "this is a challenge of two classifiers"
         raise fail(what, facts["classifiers"], "one classifier", todo)
-    if description.encoding == FORECASTS:
-        return blank(**facts)
-    return zero_counts(**facts)
+    return (zero_forecasts if description.encoding == FORECASTS else zero_counts)(**facts)
 
 
 def zero_counts(labels: list, positive: Any) -> xr.DataArray:
@@ -101,6 +107,30 @@ def zero_counts(labels: list, positive: Any) -> xr.DataArray:
         coords["positive"] = positive
     cells = np.zeros((len(labels), len(labels)), dtype=np.int64)
     return xr.DataArray(cells, coords, ["actual", "predicted"], name="counts")
+
+
+def zero_forecasts(
+    labels: list, positive: Any, edges: Sequence[float], chances: bool
+) -> xr.DataArray:
+    """
+    Return zero counts of forecasts in bins.
+
+    Parameters
+    ----------
+    labels : list
+        The negative and the positive class.
+    positive : label
+    edges : sequence of float
+        Those of probabilities begin with 0 and end with 1; scores below the first and above the
+        last have bins of their own.
+    chances : bool
+        Whether the forecasts are probabilities.
+    """
+    number = len(edges) - 1 if chances else len(edges) + 1
+    coords = {"actual": labels, "bin": np.arange(number), "positive": positive}
+    attrs = {"edges": [float(edge) for edge in edges], "chances": bool(chances)}
+    cells = np.zeros((len(labels), number), dtype=np.int64)
+    return xr.DataArray(cells, coords, ["actual", "bin"], "counts", attrs)
 
 
 def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
@@ -129,21 +159,21 @@ def encode(evidence: xr.DataArray, description: Description) -> dict[str, Any]:
 def _check_type(evidence, description, facts):
     """Raise where a batch is of another type than those before, or of others' bins or names."""
     classifier, todo = description.classifier, "take another name for it"
-    types = _encoding(evidence), description.encoding
-    if types[0] != types[1] and FORECASTS in types:
-        got = "forecasts in bins" if types[0] == FORECASTS else "a confusion matrix"
+    encoding, recorded = encoding_of(evidence), description.encoding
+    if encoding != recorded and FORECASTS in (encoding, recorded):
+        got = "forecasts in bins" if encoding == FORECASTS else "a confusion matrix"
         raise fail(f"{classifier!r} holds other batches", got, "those of before", todo)
-    if types[0] != types[1]:
-        got = "of two classifiers" if types[0] == PAIRED_OUTCOMES else "of one classifier"
+    if encoding != recorded:
+        got = "of two classifiers" if encoding == PAIRED_OUTCOMES else "of one classifier"
         before = f"of {facts['classifiers']}" if "classifiers" in facts else "of one"
         raise fail(f"{classifier!r} holds other batches", got, before, todo)
-    if types[0] == FORECASTS:
-        for key, noun in (("edges", "edges of bins"), ("chances", "kind of forecasts")):
-            if evidence.attrs[key] != facts[key]:
+    if encoding == FORECASTS:
+        for name, noun in (("edges", "edges of bins"), ("chances", "kind of forecasts")):
+            if evidence.attrs[name] != facts[name]:
                 what = f"other {noun} than those of {classifier!r}"
                 advice = "bin all batches alike, or " + todo
-                raise fail(what, evidence.attrs[key], str(facts[key]), advice)
-    if types[0] == PAIRED_OUTCOMES and evidence.attrs["classifiers"] != facts["classifiers"]:
+                raise fail(what, evidence.attrs[name], str(facts[name]), advice)
+    if encoding == PAIRED_OUTCOMES and evidence.attrs["classifiers"] != facts["classifiers"]:
         what, names = f"not the classifiers of challenge {classifier!r}", facts["classifiers"]
         raise fail(what, evidence.attrs["classifiers"], names, todo)
 
@@ -179,13 +209,12 @@ def decode(payloads: Sequence[str]) -> np.ndarray:
 
 def check_encodings(classifier: str, encodings: Any) -> None:
     """Raise where an encoding is none of today's: a pair of type and version for each."""
-    types = (COUNTS, FORECASTS, PAIRED_OUTCOMES)
     for encoding, version in set(encodings):
-        if encoding not in types or version != VERSION:
+        if encoding not in _SHARED or version != VERSION:
             raise fail(
                 f"unknown encoding of classifier {classifier!r}",
                 f"{encoding}, version {version}",
-                f"{', '.join(types)} of version {VERSION}",
+                f"{', '.join(_SHARED)} of version {VERSION}",
                 "install a newer bayescm (the ledger was not touched)",
             )
 

@@ -22,7 +22,7 @@ import pandas as pd
 
 from bayescm.online.chain import digest
 from bayescm.online.encoding import check_name
-from bayescm.online.monitor import BaseMonitor
+from bayescm.online.monitor import Monitor
 from bayescm.validate import check_is, check_whole, fail
 
 _LOG = logging.getLogger("bayescm.online")
@@ -55,7 +55,7 @@ class Hook:
     call: Callable[[dict[str, Any]], None]
 
 
-def notify(monitor: BaseMonitor, *hooks: Hook, since: Any = None, **rules: Any) -> pd.DataFrame:
+def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> pd.DataFrame:
     """
     Hand the alarms that nobody has acknowledged to hooks, each alarm to each hook at most once.
 
@@ -66,7 +66,7 @@ def notify(monitor: BaseMonitor, *hooks: Hook, since: Any = None, **rules: Any) 
 
     Parameters
     ----------
-    monitor : Monitor or ForecastMonitor
+    monitor : Monitor
     *hooks : Hook
         See `to_url`, `to_command`, `to_log` and `Hook`.
     since : datetime, datetime64 or str, optional

@@ -1,82 +1,131 @@
 """
 The evaluation of one classifier over time, kept in a ledger.
 
-`BaseMonitor` has what every monitor does with a ledger: it adds batches, and reads those that count
-in the order of time. A subclass says what its batches are and what is concluded from them;
-`Monitor` is that of confusion matrices.
+A batch is counts, or probabilities or scores; of which type the batches of a classifier are, the
+first one says for good (`encoding`). The ledger holds every batch, and every conclusion is worked
+out from it on request:
+
+    batches  ->  the evidence in force (`discounting`)  ->  its posterior (`updating.posterior_of`)
+             ->  intervals of the measures after every batch, their summary now, alarms (`rules`).
 """
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import WATCHED, as_counts, default_measures
-from bayescm.online.encoding import as_datetime64, as_utc, check_name, timestamp
+from bayescm.evidence.counts import as_counts, positive
+from bayescm.measures.catalogue import resolve
+from bayescm.measures.defaults import WATCHED, default_measures
+from bayescm.online.discounting import check_forgetting, check_window
+from bayescm.online.encoding import (
+    FORECASTS,
+    as_datetime64,
+    as_utc,
+    check_name,
+    encoding_of,
+    is_binned,
+    timestamp,
+)
 from bayescm.online.ledger import ORDERS, Entries, Ledger, LedgerClient
-from bayescm.online.settings import as_prior, check_forgetting, check_window, prior_cells
 from bayescm.validate import check_choice, check_keywords, check_kind, check_prob, check_whole, fail
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from bayescm.online.rules import MonitoredSeries
 
-
-class BaseMonitor(LedgerClient):
+class Monitor(LedgerClient):
     """
-    The batches of one classifier, kept in a ledger.
+    The evaluation of one classifier over time, kept in a ledger.
 
-    A subclass says which dim its batches have beside ``actual`` (`dim`), which variable its
-    measures are of (`variable`) and which keywords its rules take (`rules`), makes a table of a
-    batch, evaluates the rules, and answers `history`, `summary` and `observed`.
+    The ledger holds every batch; conclusions are computed from it on request. So the prior, the
+    forgetting and the measures can be changed at any time by opening the same store with others.
+
+    Of probabilities and scores the ledger holds how many examples of each class have a forecast in
+    each bin; the edges of the bins are those of the first batch for good. Measures are those of the
+    forecasts moved to the middles of their bins. Their posterior is taken for normal (on the log
+    odds, or the log, where they are bounded), which needs some twenty examples of each class.
+
+    Parameters
+    ----------
+    store : str or Ledger
+        ``sqlite:///eval.db`` (its own file, created if missing),
+        ``postgresql://user@host/database``, or a ledger that is open.
+    classifier : str
+        Its name in the store. A store holds any number of classifiers, of either type.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts of counts; the default prior if omitted. Forecasts have a prior of their
+        own: one example over all bins, whose forecasts are right.
+    forgetting : float, default 1
+        What earlier evidence is worth after each batch, in (0, 1]; see `update`.
+    window : int, optional
+        How many of the latest batches count; all by default.
+    measures : sequence of names or functions, optional
+        What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
+        with a positive one; of probabilities the area under the ROC curve, the Brier score,
+        calibration in the large and its slope; of scores the area. Measures of forecasts are those
+        that need no curve.
+    order : {"at", "recorded_at"}, default "at"
+        By which time batches are in order and forgotten: that of observation, or of arrival.
+    edges : sequence of float, optional
+        Edges of the bins of forecasts, see `forecast_table`; those of earlier batches by default.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> monitor = Monitor("sqlite://", "spam filter", measures=["recall", "f1"])
+    >>> monitor.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30), at="2026-01-05")
+    True
+    >>> monitor.add("tuesday", bcm.from_cells(tp=60, fn=20, fp=30, tn=35), at="2026-01-06")
+    True
+    >>> monitor.history(kind="eti")["recall"].values.round(3)
+    array([[0.717, 0.886],
+           [0.713, 0.84 ]])
+    >>> monitor.close()
+
+    Of probabilities:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> monitor = Monitor("sqlite://", "risk model")
+    >>> for week in range(3):
+    ...     p = rng.beta(1, 4, 400)
+    ...     y = (rng.random(400) < p).astype(int)
+    ...     _ = monitor.add(week, bcm.from_probabilities(y, p), at=f"2026-01-0{week + 1}")
+    >>> monitor.history()["auc"].dims, len(monitor.alarms())
+    (('step', 'bound'), 0)
+    >>> monitor.close()
     """
-
-    dim, variable = "predicted", "cells"
-    rules: tuple[str, ...] = ("rate", "floor", "reference", "horizon")
-    _concentration: Any = None
 
     def __init__(
         self,
         store: str | Ledger,
         classifier: str,
         *,
+        concentration: Any = None,
         forgetting: float = 1.0,
         window: int | None = None,
+        measures: Sequence[str | Callable] | None = None,
         order: str = "at",
+        edges: Sequence[float] | None = None,
     ):
         self.classifier = check_name(classifier, "classifier")
         super().__init__(store, self.classifier)
+        self.measures, self.edges = measures, edges
         self._memory: dict[str, Any] = {
             "forgetting": check_forgetting(forgetting),
             "window": None if window is None else check_window(window, forgetting),
         }
         self._order = check_choice("order", order, list(ORDERS))
+        self._concentration = concentration
+        self._is_prior_checked = concentration is None  # against the labels
         self._entries: Entries | None = None  # those read so far
 
-    def _check_batch(self, evidence: Any, *, may_be_empty: bool) -> xr.DataArray:
-        """Return the counts of a batch, or raise where it is none."""
-        raise NotImplementedError
-
-    def _evaluate_rules(self, series: "MonitoredSeries", **keywords: Any) -> pd.DataFrame:
-        """Return the alarms of a series of batches; keywords as for `alarms`."""
-        raise NotImplementedError
-
-    def history(self, *, prob: float, kind: str, last: int | None = None) -> xr.Dataset:
-        """Return the interval of every measure after every batch."""
-        raise NotImplementedError
-
-    def summary(self, *, prob: float, kind: str) -> pd.DataFrame:
-        """Return what is known of each measure now."""
-        raise NotImplementedError
-
-    def observed(self, *, last: int | None = None) -> xr.Dataset:
-        """Return the value of every measure in each batch by itself, dims (step, [class])."""
-        raise NotImplementedError
+    # What comes in
 
     def add(
         self,
@@ -95,8 +144,8 @@ class BaseMonitor(LedgerClient):
             Its name. Sending the same batch again changes nothing, so repeat until acknowledged;
             the same name with different counts is refused.
         evidence : DataArray or Dataset
-            Of `Monitor` counts (actual, predicted), as `from_predictions` or `from_cells` return
-            them; of `ForecastMonitor` one classifier's probabilities, or a `forecast_table`.
+            Counts (actual, predicted), as `from_predictions` or `from_cells` return them; one
+            classifier's probabilities or scores, or a `forecast_table` of them.
         at : datetime, datetime64 or str, optional
             When it was evaluated, now by default; without a time zone it is taken as UTC. The
             history is in the order of these times; a batch that comes late is put in its place,
@@ -113,13 +162,15 @@ class BaseMonitor(LedgerClient):
         ------
         ValueError
             If the name is taken by different counts, or the labels are not those of the
-            classifier or of the prior, or the classifier has batches of another kind.
+            classifier or of the prior, or the classifier has batches of another type or bins.
+        TypeError
+            If it is no evidence of either type.
         OSError
             If the store could not take it. The ledger is intact; send the batch again.
         """
-        counts = self._check_batch(evidence, may_be_empty=corrects is not None)
+        table = self._as_table(evidence, may_be_empty=corrects is not None)
         is_new, before = self.ledger.append(
-            self.classifier, batch_id, counts, at=at, corrects=corrects
+            self.classifier, batch_id, table, at=at, corrects=corrects
         )
         latest = "" if before is None else before.latest
         is_late = at is not None and timestamp(as_utc(at)) < latest
@@ -132,6 +183,58 @@ class BaseMonitor(LedgerClient):
                 stacklevel=2,
             )
         return is_new
+
+    def _as_table(self, evidence, *, may_be_empty):
+        """Return a batch as the ledger keeps it, or raise where it is none."""
+        is_scored = isinstance(evidence, xr.Dataset) and "score" in evidence.variables
+        if is_scored or (isinstance(evidence, xr.DataArray) and is_binned(evidence)):
+            table = self._as_forecasts(evidence)
+        elif self.edges is not None:
+            got = getattr(evidence, "dims", type(evidence).__name__)
+            todo = "pass from_probabilities(actual, p), or online.forecast_table(actual, p)"
+            raise fail("not forecasts", got, "(actual, bin), as there are edges", todo, TypeError)
+        else:
+            table = _as_single_table(evidence, may_be_empty)
+        if not self._is_prior_checked:
+            from bayescm.online.updating import as_prior
+
+            zeros = self.labels()
+            as_prior(self._concentration, table if zeros is None else zeros)
+            self._is_prior_checked = True
+        return table
+
+    def _as_forecasts(self, evidence):
+        """Return forecasts in the bins of the batches before, with both labels."""
+        zeros = self.labels()
+        edges = zeros.attrs.get("edges") if self.edges is None and zeros is not None else self.edges
+        if not isinstance(evidence, xr.DataArray):
+            from bayescm.online.forecasts import forecast_table
+
+            evidence = forecast_table(evidence, edges=edges)
+        if "edges" not in evidence.attrs:
+            todo = "pass from_probabilities(actual, p), or online.forecast_table(actual, p)"
+            raise fail("not forecasts", evidence.dims, "bins with their edges", todo, TypeError)
+        labels = evidence.indexes["actual"].tolist()
+        if pd.isna(labels[0]):  # no example is of the negative class
+            if zeros is None or positive(zeros) != positive(evidence):
+                todo = "begin with a batch that has both, or pass 0 and 1"
+                raise fail("a batch with one class only", labels[1], "both classes", todo)
+            evidence = evidence.assign_coords(actual=zeros.indexes["actual"])
+        return evidence
+
+    # What the ledger has
+
+    @property
+    def encoding(self) -> str:
+        """
+        Of which type the batches are: ``"counts"`` or ``"forecasts"``.
+
+        Raises
+        ------
+        ValueError
+            If there are no batches yet.
+        """
+        return encoding_of(self.ledger.empty(self.classifier))
 
     def batches(self, *, last: int | None = None) -> xr.DataArray:
         """
@@ -154,7 +257,7 @@ class BaseMonitor(LedgerClient):
         """
         if last is not None:
             check_whole("last", last, 1, "batches", 200)
-        zeros = self._zeros()
+        zeros = self.ledger.empty(self.classifier)
         entries = self._read()
         index = entries.current(self._order)
         coords = {
@@ -170,7 +273,9 @@ class BaseMonitor(LedgerClient):
 
     def labels(self) -> xr.DataArray | None:
         """Return zero counts with the labels of the classifier, or None where it has no batch."""
-        return self._zeros() if self.classifier in self.ledger.classifiers() else None
+        if self.classifier not in self.ledger.classifiers():
+            return None
+        return self.ledger.empty(self.classifier)
 
     def n_examples(self) -> float:
         """Return how many examples count now."""
@@ -179,17 +284,9 @@ class BaseMonitor(LedgerClient):
             return float(self.batches().sum())
         return sum(count for row in json.loads(total) for count in row)
 
-    def _zeros(self):
-        zeros = self.ledger.empty(self.classifier)
-        if self.dim not in zeros.dims:
-            what = f"{self.classifier!r} holds other batches"
-            todo = "open it by online.opened(store, classifier)"
-            raise fail(what, zeros.dims, f"(actual, {self.dim})", todo)
-        return zeros
-
     def _read(self):
         """Return all entries; only those that came since the last time are read."""
-        with self.ledger.exclusive():  # a thread that finds another one reading waits for it
+        with self.ledger.exclusive():  # a thread that meets another one reading waits for it
             last = 0 if self._entries is None else int(self._entries.entry[-1])
             new = self.ledger.read(self.classifier, after=last)
             if self._entries is None:
@@ -199,161 +296,7 @@ class BaseMonitor(LedgerClient):
                 self._entries = Entries(*(np.concatenate(part) for part in parts))
             return self._entries
 
-    def _current(self) -> xr.DataArray:
-        """Return the evidence that counts now: the sum of all, or what is not forgotten."""
-        if self._memory == {"forgetting": 1, "window": None}:
-            total = self.ledger.last(self.classifier).total
-            if total is not None:
-                return self._zeros().copy(data=np.array(json.loads(total)))
-        from bayescm.online.series import discounted
-
-        current = discounted(self.batches(), **self._memory).isel(step=-1)
-        return current.drop_vars(["step", "batch_id", "at", "recorded_at"])
-
-    def _latest(self, last: int | None, *, of: str = "parameter") -> tuple[xr.DataArray, Any]:
-        """
-        Return the batches that the history of the last ones takes, and the sum of all before them.
-
-        All are returned where the others matter too: where evidence is forgotten little by little,
-        where sums are not exact, and where the next batch is as large as all of them.
-        """
-        batches, window = self.batches(), self._memory["window"]
-        if last is not None:
-            check_whole("last", last, 1, "batches", 200)
-        is_exact = batches.dtype.kind != "f"
-        if last is None or self._memory["forgetting"] < 1 or of != "parameter" or not is_exact:
-            return batches, 0
-        first = max(0, batches.sizes["step"] - int(last) - (window or 0))
-        return batches[first:], 0 if window else batches[:first].values.sum(axis=0)
-
-    def alarms(self, *, since: Any = None, new: bool = False, **keywords: Any) -> pd.DataFrame:
-        """
-        Return the alarms so far.
-
-        Parameters
-        ----------
-        since : datetime, datetime64 or str, optional
-            Only those raised by batches from this moment on.
-        new : bool, default False
-            Only those that were not acknowledged; see `acknowledge`.
-        **keywords
-            Of `Monitor` ``rate``, ``floor``, ``reference`` and ``horizon``; see `online.alarms`. Of
-            `ForecastMonitor` ``rate``, ``floor``, ``horizon`` and ``tolerance``: how far a measure
-            may be from what it would be if the forecasts were right, on both sides; by default .02
-            for calibration in the large and .2 for its slope.
-
-        Returns
-        -------
-        DataFrame
-            See `online.alarms`, and a column ``acknowledged``. The rules of forecasts are
-            ``calibration`` and ``floor``, and both look at the last batch, and the last 2, 4, 8 ...
-            512 together, where these have ten examples of each class.
-        """
-        from bayescm.online.rules import MonitoredSeries, mark_acknowledged
-
-        batches = self.batches()
-        times = batches[self._order].values
-        first, earliest = 0, None
-        if since is not None:
-            earliest = as_datetime64(since)
-            first = int(np.append(times >= earliest, True).argmax())
-        series = MonitoredSeries(batches, first, self._memory, self._concentration)
-        table = self._evaluate_rules(series, **keywords)
-        if earliest is not None:
-            table = table[times[table["step"]] >= earliest].reset_index(drop=True)
-        table = mark_acknowledged(table, self.ledger.acknowledgements(self.classifier))
-        return table[~table["acknowledged"]].reset_index(drop=True) if new else table
-
-    def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
-        """
-        Record that alarms have been seen, so that they are no longer new.
-
-        Parameters
-        ----------
-        alarms : DataFrame, optional
-            Rows of what `alarms` returns; by default all that it returns now. One that goes off and
-            comes on again with another batch is a new one.
-        note : str, optional
-            What was found, kept beside it.
-
-        Returns
-        -------
-        int
-            How many had not been acknowledged before.
-        """
-        table = self.alarms(new=True) if alarms is None else alarms
-        return self.ledger.acknowledge(self.classifier, table, note)
-
-
-class Monitor(BaseMonitor):
-    """
-    The evaluation of one classifier over time, kept in a ledger.
-
-    The ledger holds every batch; conclusions are computed from it on request. So the prior, the
-    forgetting and the measures can be changed at any time by opening the same store with others.
-
-    Parameters
-    ----------
-    store : str or Ledger
-        ``sqlite:///eval.db`` (its own file, created if missing),
-        ``postgresql://user@host/database``, or a ledger that is open.
-    classifier : str
-        Its name in the store. A store holds any number of classifiers.
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts; the default prior if omitted.
-    forgetting : float, default 1
-        What earlier evidence is worth after each batch, in (0, 1]; see `update`.
-    window : int, optional
-        How many of the latest batches count; all by default.
-    measures : sequence of names or functions, optional
-        What to monitor; by default precision, recall, specificity, accuracy and F1 for two classes
-        with a positive one.
-    order : {"at", "recorded_at"}, default "at"
-        By which time batches are in order and forgotten: that of observation, or of arrival.
-
-    Examples
-    --------
-    >>> import bayescm as bcm
-    >>> monitor = Monitor("sqlite://", "spam filter", measures=["recall", "f1"])
-    >>> monitor.add("monday", bcm.from_cells(tp=65, fn=15, fp=35, tn=30), at="2026-01-05")
-    True
-    >>> monitor.add("tuesday", bcm.from_cells(tp=60, fn=20, fp=30, tn=35), at="2026-01-06")
-    True
-    >>> monitor.history(kind="eti")["recall"].values.round(3)
-    array([[0.717, 0.886],
-           [0.713, 0.84 ]])
-    >>> monitor.close()
-    """
-
-    def __init__(
-        self,
-        store: str | Ledger,
-        classifier: str,
-        *,
-        concentration: Any = None,
-        forgetting: float = 1.0,
-        window: int | None = None,
-        measures: Sequence[str | Callable] | None = None,
-        order: str = "at",
-    ):
-        super().__init__(store, classifier, forgetting=forgetting, window=window, order=order)
-        self.measures = measures
-        self._concentration = concentration
-        self._is_prior_checked = False  # against the labels
-
-    def _check_batch(self, evidence: xr.DataArray, *, may_be_empty: bool) -> xr.DataArray:
-        counts = as_counts(evidence)
-        if counts.ndim != 2:
-            todo = "sum over the other dims, or add each table by itself"
-            raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
-        if not counts.values.any() and not may_be_empty:
-            todo = "leave it out, or pass corrects= to replace an earlier batch"
-            raise fail("the batch has no examples", 0, "at least one example", todo)
-        if self._concentration is not None and not self._is_prior_checked:
-            zeros = self.labels()
-            as_prior(self._concentration, counts if zeros is None else zeros)
-            self._is_prior_checked = True
-        return counts
+    # The evidence in force, and its posterior
 
     def posterior(self) -> xr.Dataset:
         """
@@ -363,15 +306,58 @@ class Monitor(BaseMonitor):
         -------
         Dataset
             ``concentration``, the prior, and ``counts``, the evidence in force, dims (actual,
-            predicted): a state for `update` and `intervals`. Pass it on as
-            ``bcm.fit(state["counts"], concentration=state["concentration"])``.
+            predicted) or (actual, bin). Of counts it is a state for `update` and `intervals`; pass
+            it on as ``bcm.fit(state["counts"], concentration=state["concentration"])``.
         """
-        counts = self._current()
-        prior = as_prior(self._concentration, counts)
-        return xr.Dataset({"concentration": prior, "counts": counts})
+        from bayescm.online.updating import as_prior
 
-    def _watched(self, counts):
-        return default_measures(counts, WATCHED) if self.measures is None else self.measures
+        tables = self._current()
+        prior = as_prior(self._concentration, tables)
+        return xr.Dataset({"concentration": prior, "counts": tables})
+
+    def _current(self) -> xr.DataArray:
+        """Return the evidence that counts now: the sum of all, or what is not forgotten."""
+        if self._memory == {"forgetting": 1, "window": None}:
+            total = self.ledger.last(self.classifier).total
+            if total is not None:
+                zeros = self.ledger.empty(self.classifier)
+                return zeros.copy(data=np.array(json.loads(total)))
+        from bayescm.online.discounting import discounted
+
+        current = discounted(self.batches(), **self._memory).isel(step=-1)
+        return current.drop_vars(["step", "batch_id", "at", "recorded_at"])
+
+    def _current_at_last(self, last, of):
+        """
+        Return the last batches, and the evidence in force after each of them.
+
+        It is summed from the first batch on where the others matter too: where evidence is
+        forgotten little by little, where sums are not exact, and where the next batch is as large
+        as all of them.
+        """
+        from bayescm.online.discounting import discounted
+
+        batches, window = self.batches(), self._memory["window"]
+        first, earlier = 0, np.zeros((), int)
+        is_exact = batches.dtype.kind != "f"
+        if last is not None:
+            check_whole("last", last, 1, "batches", 200)
+            if self._memory["forgetting"] == 1 and of == "parameter" and is_exact:
+                first = max(0, batches.sizes["step"] - int(last) - (window or 0))
+                if not window:
+                    earlier = batches[:first].values.sum(axis=0)
+        batches = batches[first:]
+        return batches, batches.copy(data=discounted(batches, **self._memory).values + earlier)
+
+    def _measures(self, tables):
+        """Return the measures that are monitored."""
+        if is_binned(tables):
+            from bayescm.online.forecasts import monitored_measures
+
+            return monitored_measures(self.measures, tables)
+        return default_measures(tables, WATCHED) if self.measures is None else self.measures
+
+    # What is concluded
 
     def history(
         self,
@@ -390,7 +376,7 @@ class Monitor(BaseMonitor):
         prob : float, default 0.95
         kind : {"hdi", "eti"}
         of : {"parameter", "predictive"}, default "parameter"
-            The measure itself, or that of the next batch.
+            The measure itself, or, of counts, that of the next batch.
         n : int, optional
             Examples of the next batch, for ``"predictive"``; by default as many as are in force.
         last : int, optional
@@ -400,41 +386,107 @@ class Monitor(BaseMonitor):
         -------
         Dataset
             A variable for each measure, dims (step, [class], bound); coords ``batch_id``, ``at``
-            and ``n``, the examples of each batch.
+            and ``n``, the examples of each batch. ``attrs["caution"]`` as in `summary`.
         """
-        from bayescm.online.series import history
+        from bayescm.online.updating import history_of, posterior_of
 
-        asked: dict[str, Any] = {"prob": prob, "kind": kind, "of": of, "n": n, **self._memory}
-        batches, earlier = self._latest(last, of=of)
-        prior = self._concentration
-        if np.ndim(earlier):
-            prior = as_prior(prior, batches) + earlier
-        ends = history(batches, self._watched(batches), concentration=prior, **asked)
+        if of != "parameter" and self.encoding == FORECASTS:
+            what, todo = "forecasts have no predictive distribution", "leave of out"
+            raise fail(what, of, "'parameter'", todo)
+        batches, current = self._current_at_last(last, of)
+        posterior = posterior_of(current, self._concentration)
+        measures = self._measures(batches)
+        ends = history_of(posterior, batches, measures, prob=prob, kind=kind, of=of, n=n)
+        if cautions := posterior.caveats():
+            ends.attrs["caution"] = " ".join(cautions)
         return ends if last is None else ends.isel(step=slice(-last, None))
 
     def summary(self, *, prob: float = 0.95, kind: str = "hdi") -> pd.DataFrame:
-        """Return the table of `bayescm.summary` for the current posterior."""
+        """
+        Return the table of `bayescm.summary` for the current posterior.
+
+        Of forecasts ``attrs["caution"]`` says so where a class has fewer than 20 examples in force
+        (intervals of the area are then too short), where bins are too wide to tell the forecasts
+        apart, and where those next to 0 or 1 err too often to tell the slope.
+        """
         from bayescm.answers.summary import table_of
         from bayescm.online.updating import posterior_of
 
-        counts = self._current()
-        posterior = posterior_of(counts, prior_cells(self._concentration, counts))
-        return table_of(posterior, self._watched(counts), check_prob(prob), check_kind(kind))
-
-    def _evaluate_rules(self, series: "MonitoredSeries", **keywords: Any) -> pd.DataFrame:
-        from bayescm.online.rules import evaluate_rules
-
-        check_keywords(evaluate_rules, keywords)
-        return evaluate_rules(series, self._watched(series.counts), **keywords)
+        tables = self._current()
+        posterior, measures = posterior_of(tables, self._concentration), self._measures(tables)
+        return table_of(posterior, measures, check_prob(prob), check_kind(kind))
 
     def observed(self, *, last: int | None = None) -> xr.Dataset:
-        """Return the value of every measure in each batch by itself, dims (step, [class])."""
-        from bayescm.measures.labelled import measure
+        """
+        Return the value of every measure in each batch by itself, dims (step, [class]).
+
+        Of forecasts these are values with the prior, so that a batch may lack a class.
+        """
+        from bayescm.online.updating import posterior_of, values_of
 
         batches = self.batches(last=last)
-        return measure(batches, self._watched(batches))
+        return values_of(posterior_of(batches, self._concentration), self._measures(batches))
 
-    def plot(self, *, prob: float = 0.95, kind: str = "hdi", **keywords: Any) -> "Figure":
+    def alarms(self, *, since: Any = None, new: bool = False, **rules: Any) -> pd.DataFrame:
+        """
+        Return the alarms so far.
+
+        Parameters
+        ----------
+        since : datetime, datetime64 or str, optional
+            Only those raised by batches from this moment on.
+        new : bool, default False
+            Only those that were not acknowledged; see `acknowledge`.
+        **rules
+            ``rate``, ``floor`` and ``horizon``; see `online.alarms`. Of counts also ``reference``,
+            of forecasts also ``tolerance``: how far a measure may be from what it would be if the
+            forecasts were right, on both sides; by default .02 for calibration in the large and .2
+            for its slope.
+
+        Returns
+        -------
+        DataFrame
+            See `online.alarms`, and a column ``acknowledged``. The rules of forecasts are
+            ``calibration`` and ``floor``, and both look at the last batch, and the last 2, 4, 8 ...
+            512 together, where these have ten examples of each class.
+        """
+        from bayescm.online.rules import MonitoredSeries, evaluate_rules, mark_acknowledged
+
+        check_keywords(evaluate_rules, rules)
+        batches = self.batches()
+        times = batches[self._order].values
+        first, earliest = 0, None
+        if since is not None:
+            earliest = as_datetime64(since)
+            first = int(np.append(times >= earliest, True).argmax())
+        series = MonitoredSeries(batches, self._concentration, self._memory, first)
+        table = evaluate_rules(series, self._measures(batches), **rules)
+        if earliest is not None:
+            table = table[times[table["step"]] >= earliest].reset_index(drop=True)
+        table = mark_acknowledged(table, self.ledger.acknowledgements(self.classifier))
+        return table[~table["acknowledged"]].reset_index(drop=True) if new else table
+
+    def acknowledge(self, alarms: pd.DataFrame | None = None, *, note: str = "") -> int:
+        """
+        Record that alarms have been noticed, so that they are no longer new.
+
+        Parameters
+        ----------
+        alarms : DataFrame, optional
+            Rows of what `alarms` returns; by default all that it returns now. One that goes off and
+            comes on again with another batch is a new one.
+        note : str, optional
+            What was found, kept beside it.
+
+        Returns
+        -------
+        int
+            How many had not been acknowledged before.
+        """
+        table = self.alarms(new=True) if alarms is None else alarms
+        return self.ledger.acknowledge(self.classifier, table, note)
+
+    def plot(self, *, prob: float = 0.95, kind: str = "hdi", **rules: Any) -> "Figure":
         """
         Draw the history with its alarms.
 
@@ -442,6 +494,75 @@ class Monitor(BaseMonitor):
         """
         import bayescm as bcm  # plots stand above this room; they are reached by the public face
 
-        history = self.history(prob=prob, kind=kind)
-        alarms, floor = self.alarms(**keywords), keywords.get("floor")
-        return bcm.plot_history(history, batches=self.batches(), alarms=alarms, floor=floor)
+        history, alarms = self.history(prob=prob, kind=kind), self.alarms(**rules)
+        # The counts say which classes' answers have changed; forecasts have no such rule.
+        batches = self.observed() if self.encoding == FORECASTS else self.batches()
+        floor = rules.get("floor")
+        return bcm.plot_history(history, batches=batches, alarms=alarms, floor=floor)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The keywords of the rules that `alarms` takes, of batches of this type."""
+        further = "tolerance" if self.encoding == FORECASTS else "reference"
+        return ("rate", "floor", further, "horizon")
+
+
+def _as_single_table(evidence, may_be_empty):
+    counts = as_counts(evidence)
+    if counts.ndim != 2:
+        todo = "sum over the other dims, or add each table by itself"
+        raise fail("a batch must be a single table", counts.dims, "(actual, predicted)", todo)
+    if not counts.values.any() and not may_be_empty:
+        todo = "leave it out, or pass corrects= to replace an earlier batch"
+        raise fail("the batch has no examples", 0, "at least one example", todo)
+    return counts
+
+
+# One of many classifiers, asked by the same settings for all of them
+
+
+def monitor_of(ledger: Ledger, classifier: str, settings: Mapping[str, Any]) -> Monitor:
+    """
+    Return the monitor of one of many classifiers.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    classifier : str
+    settings : mapping
+        Those of `Monitor` for all classifiers; None stands for the default. Measures and a prior
+        of the other type of batches are left out.
+    """
+    applicable = {name: value for name, value in settings.items() if value is not None}
+    variable = _variable(ledger.empty(classifier))
+    if variable != "cells":
+        applicable.pop("concentration", None)
+    if "measures" in applicable:
+        measures = [m for m in applicable["measures"] if _is_of(m, variable)]
+        applicable["measures"] = measures or None
+    return Monitor(ledger, classifier, **applicable)
+
+
+def applicable_rules(monitor: Monitor, rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those rules for all classifiers that a monitor has, with limits of its measures."""
+    variable = _variable(monitor.ledger.empty(monitor.classifier))
+    applicable = {name: rule for name, rule in rules.items() if name in monitor.rules}
+    for name, rule in applicable.items():
+        if isinstance(rule, Mapping):
+            limits = {measure: size for measure, size in rule.items() if _is_of(measure, variable)}
+            applicable[name] = limits
+    return applicable
+
+
+def _variable(table):
+    """Return the variable of a posterior that measures of a table are functions of."""
+    return "probabilities" if is_binned(table) else "cells"
+
+
+def _is_of(measure, variable):
+    """Say whether a measure is of a variable, or unknown, which `Monitor` says."""
+    try:
+        takes = resolve(measure).takes
+    except (ValueError, TypeError):
+        return True
+    return callable(measure) or takes == variable

@@ -12,10 +12,10 @@ from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import F1, Beta
 from bayescm.evidence.counts import as_counts
 from bayescm.measures.labelled import apply, one_kernel
-from bayescm.online.series import accumulate, step_axis
-from bayescm.online.settings import prior_cells
-from bayescm.online.updating import posterior_of
+from bayescm.online.discounting import accumulate, check_single_series
+from bayescm.online.updating import prior_cells
 from bayescm.posteriors.base import as_labelled_counts
+from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import fail
 
 _DRAWS = 10_000
@@ -67,13 +67,7 @@ def surprise(
     array([0.424, 0.733, 0.701, 0.   ])
     """
     counts = as_counts(counts)
-    if step_axis(counts) or counts.ndim != 3:
-        raise fail(
-            "only one series at a time",
-            counts.dims,
-            "(step, actual, predicted)",
-            "select one of them",
-        )
+    check_single_series(counts)
     kernel = one_kernel(measure, counts)
     prior = prior_cells(concentration, counts)
     past = accumulate(counts, forgetting=forgetting, window=window)
@@ -158,7 +152,7 @@ def _seen(kernel, cells, weights, distribution):
 
 def _known(kernel, weights):
     """Return the distribution of a measure at Dirichlet parameters (..., C, C), or None."""
-    return posterior_of(_labels(weights.shape[-1]), weights).distribution(kernel)
+    return DirichletMultinomial(_labels(weights.shape[-1]), weights).distribution(kernel)
 
 
 @cache

@@ -1,123 +1,65 @@
 """
 Alarms: rules on posterior and predictive probabilities, with a chosen rate of false alarms.
 
-How often a healthy series raises any, and how soon a real drop is seen, is simulated in
+`rate` is the chance that a stream in which nothing changes raises any alarm within `horizon`
+batches. The rules in use share it equally, and each rule spreads its share over what it looks at
+(Bonferroni's inequality), so that an alarm of
+
+=========== ========= ======================================================== ==================
+rule        evidence  goes off where                                           at the level
+=========== ========= ======================================================== ==================
+change      counts    the Bayes factor of a change exceeds 1 / level           share
+batch       counts    the two-sided predictive tail of a batch is <= level     share / (H V)
+floor       both      P(worse than the floor | recent) >= 1 - level            share / (H V S)
+reference   counts    P(worse than in the reference | recent) >= 1 - level     share / (H V S)
+calibration forecasts P(beyond the tolerance on a side | recent) >= 1 - level  share / (H V S)
+=========== ========= ======================================================== ==================
+
+is false at most that often in a batch (`change`: ever, by Ville's inequality, see `bayes_factor`).
+Here H is the horizon, V the number of values that are monitored (measures, times classes), and S
+the number of spans of recent evidence: the last batch, the last 2, 4, 8 ... 512 together, or one
+where evidence is forgotten. The share is ``rate`` over the number of rules in use: of counts
+`change`, `batch`, and those of `floor` and `reference` that are asked for. Of binned forecasts it
+is ``rate`` over the number of limits, each floor and each tolerance being one, and V is 1.
+
+How often a healthy series raises any, and how soon a real drop is noticed, is simulated in
 ``docs/validation/online.py`` and tabulated in the docs.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy import special
 
+from bayescm.answers.interval import known_or_drawn
+from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
-from bayescm.measures.labelled import kernels
+from bayescm.measures.labelled import apply, kernels, one_kernel
 from bayescm.online.bayes_factor import checked, hazard_weights, mixture, score_of
+from bayescm.online.discounting import check_single_series, discounted
+from bayescm.online.encoding import is_binned
+from bayescm.online.forecasts import monitored_measures
 from bayescm.online.predictive_check import surprise, unlikely
-from bayescm.online.probabilities import below, worse
-from bayescm.online.series import discounted, step_axis
-from bayescm.online.settings import prior_cells
-from bayescm.online.updating import distribution_at
+from bayescm.online.updating import posterior_of, prior_cells
+from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_keywords, check_number, fail
 
-RULES = ("batch", "floor", "reference", "change")
+RULES = ("batch", "floor", "reference", "change")  # of counts
 COLUMNS = ("step", "batch_id", "at", "since", "rule", "measure", "value", "threshold")
 RATE, HORIZON, _HAZARD = 0.05, 1000, 0.01
 # What is recent: the last batch, the last two, four ... of them.
-WINDOWS = tuple(2**power for power in range(10))
-# How many batches ago a change is looked for: every place of the last sixteen, then fewer.
-_AGES = np.unique(np.r_[1:17, np.geomspace(16, max(WINDOWS), 36).astype(int)])
-
-
-@dataclass(frozen=True, eq=False)
-class MonitoredSeries:
-    """
-    Batches in their order, of which those from one on are judged.
-
-    Attributes
-    ----------
-    counts : DataArray, dims (step, actual, predicted)
-        All batches.
-    first : int
-        The first of them that is judged.
-    memory : dict
-        ``forgetting`` and ``window``, where the evidence in force is not all there is.
-    concentration : optional
-        Prior pseudo-counts.
-    """
-
-    counts: xr.DataArray
-    first: int
-    memory: dict[str, Any]
-    concentration: Any
-
-    @cached_property
-    def cells(self) -> np.ndarray:
-        """The batches, (T, C, C)."""
-        return self.counts.values
-
-    @cached_property
-    def named(self) -> dict[str, np.ndarray]:
-        """The step, the name and the time of each batch, by the names of their coords."""
-        known = self.counts.coords.variables
-        step = known["step"].values if "step" in known else np.arange(len(self.cells))
-        nothing = np.full(len(step), "NaT", "<M8[us]")
-        return {
-            "step": step,
-            "batch_id": known["batch_id"].values if "batch_id" in known else step.astype(str),
-            "at": known["at"].values if "at" in known else nothing,
-        }
-
-    @cached_property
-    def sums(self) -> np.ndarray:
-        """Sums of the batches before each and of all, (T + 1, C, C)."""
-        nothing = np.zeros((1, *self.cells.shape[1:]), self.cells.dtype)
-        return np.concatenate([nothing, self.cells.cumsum(axis=0)])
-
-    @cached_property
-    def prior(self) -> np.ndarray:
-        """Prior pseudo-counts (C, C)."""
-        return prior_cells(self.concentration, self.counts)
-
-    @cached_property
-    def asked(self) -> np.ndarray:
-        """The places that are judged, and the one before: whether an alarm is on already."""
-        return np.arange(max(self.first - 1, 0), len(self.cells))
-
-    @cached_property
-    def before(self) -> np.ndarray:
-        """The evidence in force before each batch that is judged, (n, C, C)."""
-        if not self.is_all_counted:
-            current = discounted(self.counts, **self.memory).shift(step=1, fill_value=0).values
-            return (current * self.memory.get("forgetting", 1.0))[self.asked]
-        return self.sums[self.asked]
-
-    @property
-    def is_all_counted(self) -> bool:
-        """Whether nothing is forgotten."""
-        return self.memory.get("forgetting", 1.0) == 1 and self.memory.get("window") is None
-
-    def recent(self, first: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield the recent evidence, (n, C, C), and where each begins; none from before `first`."""
-        if not self.is_all_counted:
-            later = discounted(self.counts[first:], **self.memory).values
-            current = np.concatenate([np.zeros_like(later[:1]).repeat(first, axis=0), later])
-            length = self.memory.get("window") or len(self.cells)
-            yield current[self.asked], np.maximum(self.asked + 1 - length, first)
-            return
-        for window in WINDOWS:
-            start = np.maximum(self.asked + 1 - window, first)
-            yield self.sums[self.asked + 1] - self.sums[np.minimum(start, self.asked + 1)], start
-
-    @property
-    def windows(self) -> int:
-        """How many answers there are to what is recent."""
-        return len(WINDOWS) if self.is_all_counted else 1
+SPANS = tuple(2**power for power in range(10))
+# How many batches ago a change is looked for: at each of the last sixteen, then at fewer.
+_AGES = np.unique(np.r_[1:17, np.geomspace(16, max(SPANS), 36).astype(int)])
+# How far a measure may be from what it would be if the forecasts were right, on both sides.
+TOLERANCE = {"calibration_in_the_large": 0.02, "calibration_slope": 0.2}
+_FEWEST = 10  # examples of a class, below which recent forecasts are not judged
 
 
 def alarms(
@@ -183,40 +125,335 @@ def alarms(
     """
     counts = as_counts(counts)
     check_keywords(surprise, evidence)
-    if step_axis(counts) or counts.ndim != 3:
-        allowed, todo = "(step, actual, predicted)", "select one of them"
-        raise fail("only one series at a time", counts.dims, allowed, todo)
-    memory = {name: value for name, value in evidence.items() if name != "concentration"}
-    series = MonitoredSeries(counts, 0, memory, evidence.get("concentration"))
+    check_single_series(counts)
+    series = MonitoredSeries(counts, evidence.pop("concentration", None), evidence)
     return evaluate_rules(
         series, measures, rate=rate, floor=floor, reference=reference, horizon=horizon
     )
 
 
 def evaluate_rules(
-    series: MonitoredSeries,
+    series: "MonitoredSeries",
     measures: Any,
     *,
     rate: float = RATE,
-    floor: Any = None,
-    reference: Any = None,
+    floor: float | Mapping[str, float] | None = None,
+    reference: int | xr.DataArray | None = None,
+    tolerance: Mapping[str, float] | None = None,
     horizon: int = HORIZON,
 ) -> pd.DataFrame:
-    """Return the alarms of a series; parameters as for `alarms`."""
+    """
+    Return the alarms of a series of counts, or of binned forecasts.
+
+    Parameters
+    ----------
+    series : MonitoredSeries
+    measures, rate, floor, reference, horizon
+        See `alarms`; a reference is of counts.
+    tolerance : mapping of str to float, optional
+        Of binned forecasts: how far a measure may be from what it would be if the forecasts were
+        right, on both sides; by default `TOLERANCE`, of those that are monitored.
+
+    Returns
+    -------
+    DataFrame
+        See `alarms`. The rule ``calibration`` goes off where by recent evidence a measure is beyond
+        its tolerance with a posterior probability at the threshold.
+    """
     check_rate(rate, horizon)
-    found = kernels(measures, series.counts)
-    floors, then = floors_of(floor, found), _reference(series, reference)
-    share = rate / (2 + bool(floors) + (then is not None))
-    n_values = sum(_n_values(kernel, series) for kernel in found)
-    level = share / (horizon * n_values)
-    tables = [_change(series, share)]
-    for kernel in found:
-        tables.append(_batch(series, kernel, level))
-        if kernel.__name__ in floors:
-            tables.append(_floor(series, kernel, floors[kernel.__name__], level / series.windows))
-        if then is not None:
-            tables.append(_worse(series, kernel, then, level / series.windows))
-    return joined(tables)
+    if is_binned(series.tables):
+        if reference is not None:
+            what, todo = "forecasts have no reference period", "leave reference out"
+            raise fail(what, reference, "a floor or a tolerance", todo)
+        return _of_forecasts(series, measures, rate, horizon, floor, tolerance)
+    if tolerance is not None:
+        what, todo = "a tolerance is of probabilities", "leave tolerance out, or set a floor"
+        raise fail(what, tolerance, "no tolerance", todo)
+    return _of_counts(series, measures, rate, horizon, floor, reference)
+
+
+def _of_counts(series, measures, rate, horizon, floor, reference):
+    resolved = kernels(measures, series.tables)
+    floors, period = _floors(floor, resolved), _reference(series, reference)
+    share = rate / (2 + bool(floors) + (period is not None))
+    level = share / (horizon * sum(_n_values(measure, series) for measure in resolved))
+    columns = [_change(series, share)]
+    for measure in resolved:
+        name = measure.__name__
+        columns.append(_batch(series, measure, level))
+        if name in floors:
+            columns.append(_floor(series, measure, floors[name], level / series.n_spans))
+        if period is not None:
+            columns.append(_worse(series, measure, period, level / series.n_spans))
+    return _table(columns)
+
+
+def _of_forecasts(series, measures, rate, horizon, floor, tolerance):
+    resolved = monitored_measures(measures, series.tables)
+    if tolerance is None:
+        tolerance = {name: size for name, size in TOLERANCE.items() if among(resolved, name)}
+    tolerances = _limits("tolerance", tolerance, resolved, _check_tolerance)
+    floors = _floors(floor, resolved)
+    n_limits = len(tolerances) + len(floors)
+    level = rate / (max(n_limits, 1) * horizon * series.n_spans)
+    columns = []
+    for measure in resolved:
+        name = measure.__name__
+        if name in tolerances:
+            columns.append(_calibration(series, measure, tolerances[name], level))
+        if name in floors:
+            columns.append(_floor(series, measure, floors[name], level))
+    return _table(columns)
+
+
+# The series
+
+
+@dataclass(frozen=True, eq=False)
+class MonitoredSeries:
+    """
+    Batches in their order, of which those from one on are judged.
+
+    Attributes
+    ----------
+    tables : DataArray, dims (step, actual, predicted) or (step, actual, bin)
+        All batches.
+    concentration : optional
+        Prior pseudo-counts.
+    memory : dict
+        ``forgetting`` and ``window``, where the evidence in force is not all there is.
+    first : int
+        The first of them that is judged.
+    """
+
+    tables: xr.DataArray
+    concentration: Any = None
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    first: int = 0
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """The batches, (T, C, C)."""
+        return self.tables.values
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        """Sums of the batches before each and of all, (T + 1, C, C)."""
+        zero = np.zeros((1, *self.cells.shape[1:]), self.cells.dtype)
+        return np.concatenate([zero, self.cells.cumsum(axis=0)])
+
+    @cached_property
+    def prior(self) -> np.ndarray:
+        """Prior pseudo-counts (C, C)."""
+        return prior_cells(self.concentration, self.tables)
+
+    @cached_property
+    def judged(self) -> np.ndarray:
+        """Indices of the batches that are judged, and of the one before: is an alarm on already."""
+        return np.arange(max(self.first - 1, 0), len(self.cells))
+
+    @cached_property
+    def before(self) -> np.ndarray:
+        """The evidence in force before each batch that is judged, (n, C, C)."""
+        if self.counts_all:
+            return self.sums[self.judged]
+        current = discounted(self.tables, **self.memory).shift(step=1, fill_value=0).values
+        return (current * self.memory.get("forgetting", 1.0))[self.judged]
+
+    @property
+    def counts_all(self) -> bool:
+        """Whether nothing is forgotten."""
+        return self.memory.get("forgetting", 1.0) == 1 and self.memory.get("window") is None
+
+    @property
+    def n_spans(self) -> int:
+        """How many spans of recent evidence there are."""
+        return len(SPANS) if self.counts_all else 1
+
+    def recent(self, first: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield recent evidence, (n, C, C), and the batch it starts at; none before `first`."""
+        if not self.counts_all:
+            later = discounted(self.tables[first:], **self.memory).values
+            current = np.concatenate([np.zeros_like(later[:1]).repeat(first, axis=0), later])
+            length = self.memory.get("window") or len(self.cells)
+            yield current[self.judged], np.maximum(self.judged + 1 - length, first)
+            return
+        for span in SPANS:
+            start = np.maximum(self.judged + 1 - span, first)
+            yield self.sums[self.judged + 1] - self.sums[np.minimum(start, self.judged + 1)], start
+
+    def posterior(self, cells: np.ndarray) -> Posterior:
+        """Return the posterior of tables (n, C, C) with the labels of the batches."""
+        template = self._template
+        cells = cells.astype(float)
+        tables = xr.DataArray(cells, template.coords, template.dims, "counts", template.attrs)
+        return posterior_of(tables, self.concentration)
+
+    @cached_property
+    def _template(self):
+        return self.tables[:1].drop_vars(["step", "batch_id", "at", "recorded_at"], errors="ignore")
+
+    @cached_property
+    def coords(self) -> dict[str, np.ndarray]:
+        """The step, the name and the time of each batch."""
+        coords = self.tables.coords.variables
+        step = coords["step"].values if "step" in coords else np.arange(len(self.cells))
+        no_time = np.full(len(step), "NaT", "<M8[us]")
+        return {
+            "step": step,
+            "batch_id": coords["batch_id"].values if "batch_id" in coords else step.astype(str),
+            "at": coords["at"].values if "at" in coords else no_time,
+        }
+
+
+# The rules
+
+
+def _change(series, share):
+    threshold = -np.log(share)
+    prior = checked(series.prior)
+    weights = hazard_weights(np.arange(len(series.sums)), _HAZARD)
+    ages = _AGES[max(len(series.sums), 2) > _AGES]
+    first = series.judged[0] + 1
+    log, _, latest = mixture(series.sums, ages, weights, score_of(prior, "answers"), first)
+    return _rows(series, "change", "answers", log, log >= threshold, threshold, since=latest)
+
+
+def _batch(series, measure, level):
+    weights = series.before + series.prior
+    tails = unlikely(measure, series.cells[series.judged], weights, level)
+    return _rows(series, "batch", measure.__name__, tails, tails <= level, level, onset=False)
+
+
+def _floor(series, measure, floor, level):
+    def is_beyond(posterior):
+        values = posterior.point(measure)
+        return values > floor if measure.lower_is_better else values < floor
+
+    def probability(posterior):
+        reached = _below(_distribution(posterior, measure), floor)
+        return 1 - reached if measure.lower_is_better else reached
+
+    return _by_recent(series, "floor", measure, is_beyond, probability, level)
+
+
+def _worse(series, measure, period, level):
+    first, table = period
+    reference = _distribution(posterior_of(table, series.concentration), measure)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        usual = measure(table.values.astype(float))
+
+    def is_beyond(posterior):
+        values = posterior.point(measure)
+        return values > usual if measure.lower_is_better else values < usual
+
+    def probability(posterior):
+        return _prob_worse(_distribution(posterior, measure), reference, measure.lower_is_better)
+
+    return _by_recent(series, "reference", measure, is_beyond, probability, level, first)
+
+
+def _calibration(series, measure, tolerance, level):
+    def is_beyond(posterior):
+        return np.abs(posterior.point(measure) - posterior.if_right(measure)) > tolerance
+
+    def probability(posterior):
+        right, distribution = posterior.if_right(measure), posterior.distribution(measure)
+        low, high = distribution.cdf(right - tolerance), distribution.sf(right + tolerance)
+        return np.fmax(low, high)
+
+    return _by_recent(series, "calibration", measure, is_beyond, probability, level)
+
+
+def _by_recent(series, rule, measure, is_beyond, probability, level, first=0):
+    """
+    Return the alarms of a rule on recent evidence, of whichever span.
+
+    Parameters
+    ----------
+    is_beyond : callable
+        From the posterior of tables to where the plug-in estimate is beyond the limit: elsewhere
+        the probability is not worked out.
+    probability : callable
+        From the posterior of tables to the probability that the measure is beyond the limit.
+    first : int
+        Evidence from before this batch is not recent.
+    """
+    classes = series.posterior(series.cells[:1]).classes_of(measure)
+    n_classes = () if classes is None else (len(classes),)
+    highest = np.zeros((len(series.judged), *n_classes))
+    since = np.zeros(highest.shape, int)
+    for cells, start in series.recent(first):
+        posterior = series.posterior(cells)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            beyond = is_beyond(posterior)
+        if is_binned(series.tables):
+            beyond &= (cells.sum(axis=-1) >= _FEWEST).all(axis=-1)
+        rows = np.flatnonzero(beyond.reshape(len(beyond), -1).any(axis=1))
+        if not len(rows):
+            continue
+        probable = np.where(beyond[rows], probability(series.posterior(cells[rows])), 0.0)
+        starts = np.broadcast_to(start[rows].reshape(-1, *[1] * (beyond.ndim - 1)), probable.shape)
+        since[rows] = np.where(probable > highest[rows], starts, since[rows])
+        highest[rows] = np.fmax(probable, highest[rows])
+    name, threshold = measure.__name__, 1 - level
+    return _rows(series, rule, name, highest, highest >= threshold, threshold, since=since)
+
+
+def _rows(series, rule, measure, values, is_on, threshold, *, since=None, onset=True):
+    """
+    Return the columns of a rule's alarms.
+
+    Parameters
+    ----------
+    values, is_on : ndarray, shape (n, [C])
+        Of each batch that is judged, what is compared with the threshold, and whether that is so.
+    since : ndarray of int, shape (n, [C]), optional
+        The batch at which what an alarm is about begins; by default the batch itself.
+    onset : bool, default True
+        Whether only the first of alarms in a row is listed.
+    """
+    if onset:
+        was_on = np.concatenate([np.zeros_like(is_on[:1]), is_on[:-1]])
+        is_on = is_on & ~was_on
+    row, column = np.nonzero(is_on.reshape(len(is_on), -1))
+    is_listed = series.judged[row] >= series.first
+    row, column = row[is_listed], column[is_listed]
+    batch = series.judged[row]
+    start = batch if since is None else since.reshape(len(since), -1)[row, column]
+    labels = series.tables.indexes["actual"] if is_on.ndim > 1 else [None]
+    names = [measure if label is None else f"{measure}[{label}]" for label in labels]
+    return {
+        "step": series.coords["step"][batch],
+        "batch_id": series.coords["batch_id"][batch],
+        "at": series.coords["at"][batch],
+        "since": series.coords["at"][start],
+        "rule": np.full(len(batch), rule, dtype=object),
+        "measure": np.array(names, dtype=object)[column],
+        "value": values.reshape(len(values), -1)[row, column],
+        "threshold": np.full(len(batch), float(threshold)),
+    }
+
+
+def _table(columns: Sequence[Mapping[str, np.ndarray]]) -> pd.DataFrame:
+    """Return one row per alarm of all rules, in the order of time."""
+    if not columns:
+        return pd.DataFrame({name: [] for name in COLUMNS})
+    order = np.argsort(np.concatenate([rule["step"] for rule in columns]), kind="stable")
+    every = {name: np.concatenate([rule[name] for rule in columns]) for name in COLUMNS}
+    return pd.DataFrame({name: values[order] for name, values in every.items()})
+
+
+def mark_acknowledged(alarms: pd.DataFrame, acknowledgements: pd.DataFrame) -> pd.DataFrame:
+    """Return alarms with a column that says which of them were acknowledged."""
+    names = ["batch_id", "rule", "measure"]
+    acknowledged = set(map(tuple, acknowledgements[names].values.tolist()))
+    keys = map(tuple, alarms[names].astype(str).values.tolist())
+    is_acknowledged = np.array([key in acknowledged for key in keys], dtype=bool)
+    return alarms.assign(acknowledged=is_acknowledged)
+
+
+# The limits, and how often alarms may be false
 
 
 def check_rate(rate: float, horizon: int) -> None:
@@ -229,101 +466,42 @@ def check_rate(rate: float, horizon: int) -> None:
         raise fail("horizon must be a number of batches", horizon, "1 or more", todo)
 
 
-def mark_acknowledged(table: pd.DataFrame, acknowledgements: pd.DataFrame) -> pd.DataFrame:
-    """Return alarms with a column that says which of them were acknowledged."""
-    names = ["batch_id", "rule", "measure"]
-    keys = set(map(tuple, acknowledgements[names].values.tolist()))
-    rows = map(tuple, table[names].astype(str).values.tolist())
-    return table.assign(acknowledged=np.array([row in keys for row in rows], dtype=bool))
-
-
-def _n_values(kernel, series):
-    """Return how many numbers a measure gives: one, or one for each class."""
-    return int(np.size(kernel(np.ones(series.cells.shape[1:]))))
-
-
-def _change(series, share):
-    threshold = -np.log(share)
-    prior = checked(series.prior)
-    weights = hazard_weights(np.arange(len(series.sums)), _HAZARD)
-    ages = _AGES[max(len(series.sums), 2) > _AGES]
-    first = series.asked[0] + 1
-    log, _, latest = mixture(series.sums, ages, weights, score_of(prior, "answers"), first)
-    return rows(series, "answers", log, log >= threshold, "change", threshold, since=latest)
-
-
-def _batch(series, kernel, level):
-    tails = unlikely(kernel, series.cells[series.asked], series.before + series.prior, level)
-    return rows(series, kernel, tails, tails <= level, "batch", level, onset=False)
-
-
-def _floor(series, kernel, floor, level):
-    def probability(cells):
-        known = distribution_at(cells, kernel, series.concentration)
-        reached = below(known, floor)
-        return 1 - reached if kernel.lower_is_better else reached
-
-    return _by_recent(series, kernel, floor, probability, level, "floor")
-
-
-def _worse(series, kernel, reference, level):
-    first, table = reference
-    then = distribution_at(table, kernel, series.concentration)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        usual = kernel(table.values.astype(float))
-
-    def probability(cells):
-        now = distribution_at(cells, kernel, series.concentration)
-        return worse(now, then, kernel.lower_is_better)
-
-    return _by_recent(series, kernel, usual, probability, level, "reference", first)
-
-
-def _by_recent(series, kernel, limit, probability, level, rule, first=0):
-    """Return alarms where the recent evidence, over any span, is beyond a limit."""
-    shape = np.shape(kernel(np.ones(series.cells.shape[1:])))
-    most = np.zeros((len(series.asked), *shape))
-    since = np.zeros(most.shape, int)
-    for cells, start in series.recent(first):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            seen = kernel(cells.astype(float))
-        beyond = seen > limit if kernel.lower_is_better else seen < limit
-        some = np.flatnonzero(beyond.reshape(len(beyond), -1).any(axis=1))
-        if not len(some):
-            continue
-        tables = series.counts[:1].drop_vars(
-            ["step", "batch_id", "at", "recorded_at"], errors="ignore"
-        )
-        tables = xr.DataArray(cells[some], tables.coords, tables.dims, name="counts")
-        found = np.where(beyond[some], probability(tables), 0.0)
-        better = found > most[some]
-        begins = np.broadcast_to(start[some].reshape(-1, *[1] * len(shape)), found.shape)
-        since[some] = np.where(better, begins, since[some])
-        most[some] = np.maximum(found, most[some])
-    return rows(series, kernel, most, most >= 1 - level, rule, 1 - level, since=since)
-
-
-def floors_of(floor: Any, found: list) -> dict[str, float]:
-    """Return the floor of each measure that has one, by the name it is watched under."""
-    names = [kernel.__name__ for kernel in found]
+def _floors(floor, measures):
+    """Return the floor of each measure that has one, by the name under which it is monitored."""
     if floor is None:
         return {}
     if not isinstance(floor, Mapping):
-        return dict.fromkeys(names, check_number("floor", floor, usual=0.8))
-    floors: dict[str, float] = {}
-    for name, value in floor.items():
-        mine = among(found, name)
-        if not mine:
-            todo = "monitor it too"
-            raise fail("a floor for a measure that is not monitored", name, names, todo)
-        known = check_number("floor", value, usual=0.8)
-        floors |= dict.fromkeys([names[each] for each in mine], known)
-    return floors
+        floor = dict.fromkeys([measure.__name__ for measure in measures], floor)
+    return _limits("floor", floor, measures, lambda size: check_number("floor", size, usual=0.8))
+
+
+def _check_tolerance(size):
+    if not isinstance(size, int | float | np.number) or not 0 <= size < np.inf:
+        raise fail("a tolerance must not be negative", size, "a number >= 0", "pass 0.02")
+    return float(size)
+
+
+def _limits(noun, limits, measures, check):
+    """Return limits by the names under which their measures are monitored."""
+    names = [measure.__name__ for measure in measures]
+    by_name: dict[str, float] = {}
+    for alias, size in limits.items():
+        indices = among(measures, alias)
+        if not indices:
+            what = f"a {noun} for a measure that is not monitored"
+            raise fail(what, alias, names, "monitor it too")
+        by_name |= dict.fromkeys([names[index] for index in indices], check(size))
+    return by_name
+
+
+def _n_values(measure, series):
+    """Return how many numbers a measure gives: one, or one for each class."""
+    return int(np.size(measure(np.ones(series.cells.shape[1:]))))
 
 
 def _reference(series, reference):
     """Return how many batches are in the reference, and their table; None where there is none."""
-    counts = series.counts
+    counts = series.tables
     if reference is None:
         return None
     if not isinstance(reference, xr.DataArray):
@@ -334,8 +512,7 @@ def _reference(series, reference):
         return first, counts[:first].sum("step")
     reference = as_counts(reference)
     if reference.ndim != 2:
-        todo = "sum over its batches: reference.sum('step')"
-        raise fail("the reference must be a single table", reference.dims, str(CELLS), todo)
+        raise _not_a_single_table(reference)
     labels = [each.indexes["actual"].tolist() for each in (reference, counts)]
     if labels[0] != labels[1]:
         todo = "give both the same labels"
@@ -343,31 +520,124 @@ def _reference(series, reference):
     return 0, reference
 
 
-def rows(series, measure, values, fired, rule, threshold, since=None, onset=True) -> tuple:
-    """Return the columns of a rule's alarms."""
-    if onset:
-        before = np.concatenate([np.zeros_like(fired[:1]), fired[:-1]])
-        fired = fired & ~before
-    name = getattr(measure, "__name__", measure)
-    labels = series.counts.indexes["actual"] if fired.ndim > 1 else [None]
-    names = [name if each is None else f"{name}[{each}]" for each in labels]
-    rows, columns = np.nonzero(fired.reshape(len(fired), -1))
-    keep = series.asked[rows] >= series.first
-    rows, columns = rows[keep], columns[keep]
-    place = series.asked[rows]
-    begins = place if since is None else since.reshape(len(since), -1)[rows, columns]
-    step, batch_id, at = (series.named[each] for each in ("step", "batch_id", "at"))
-    named = np.array(names, dtype=object)[columns]
-    value = values.reshape(len(values), -1)[rows, columns]
-    rule, threshold = np.full(len(place), rule, dtype=object), np.full(len(place), float(threshold))
-    when = at[place], at[begins]
-    return step[place], batch_id[place], *when, rule, named, value, threshold
+def _not_a_single_table(reference):
+    todo = "sum over its batches: reference.sum('step')"
+    return fail("the reference must be a single table", reference.dims, str(CELLS), todo)
 
 
-def joined(rules: list) -> pd.DataFrame:
-    """Return one row per alarm of all rules, in the order of time."""
-    if not rules:
-        return pd.DataFrame({name: [] for name in COLUMNS})
-    columns = [np.concatenate(parts) for parts in zip(*rules, strict=True)]
-    order = np.argsort(columns[0], kind="stable")
-    return pd.DataFrame({name: each[order] for name, each in zip(COLUMNS, columns, strict=True)})
+# Posterior probabilities of a floor, and of worse than in a reference period
+
+# The trapezoidal rule for a standard normal variable: exponentially accurate.
+_Z = np.linspace(-8.5, 8.5, 137)
+_WEIGHTS = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
+
+
+def prob_below(
+    counts: xr.DataArray, measure: str | Callable, floor: float, *, concentration: Any = None
+) -> xr.DataArray:
+    """
+    Return the posterior probability that a measure is at most a floor.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        The evidence in force, as `accumulate` returns it.
+    measure : str or callable
+    floor : float
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts; the default prior if omitted.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> counts = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> round(float(prob_below(counts, "recall", 0.8)), 3)
+    0.4
+    """
+    counts = as_counts(counts)
+    kernel = one_kernel(measure, counts)
+    floor = check_number("floor", floor, usual=0.8)
+    below = _distribution(posterior_of(counts, concentration), kernel).cdf(floor)
+    return _labelled(kernel, counts, below)
+
+
+def prob_worse(
+    counts: xr.DataArray,
+    reference: xr.DataArray,
+    measure: str | Callable,
+    *,
+    concentration: Any = None,
+) -> xr.DataArray:
+    """
+    Return the probability that a measure is worse than in a reference period.
+
+    The reference may also be another classifier. The two must have been tested on different
+    examples; for the same examples see `bayescm.compare`.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        The evidence in force now.
+    reference : DataArray, dims (actual, predicted)
+        The evidence of the reference.
+    measure : str or callable
+        Worse is lower, or higher where its ``lower_is_better`` says so.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts of each.
+
+    Examples
+    --------
+    >>> import bayescm as bcm
+    >>> now = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
+    >>> before = bcm.from_cells(tp=270, fn=30, fp=130, tn=120)
+    >>> round(float(prob_worse(now, before, "recall")), 3)
+    0.981
+    """
+    counts, reference = as_counts(counts), as_counts(reference)
+    if reference.ndim != 2:
+        raise _not_a_single_table(reference)
+    kernel = one_kernel(measure, counts)
+    if reference.indexes["actual"].tolist() != counts.indexes["actual"].tolist():
+        got, allowed = reference.indexes["actual"].tolist(), f"{counts.indexes['actual'].tolist()}"
+        raise fail("the reference has different labels", got, allowed, "give both the same labels")
+    current, earlier = (
+        _distribution(posterior_of(each, concentration), kernel) for each in (counts, reference)
+    )
+    return _labelled(kernel, counts, _prob_worse(current, earlier, kernel.lower_is_better))
+
+
+def _prob_worse(current: Distribution, earlier: Distribution, lower_is_better: bool) -> np.ndarray:
+    """
+    Return the probability that a measure is worse now than it was.
+
+    With F the current distribution function and Q the earlier quantile function, it is the mean of
+    F(Q(Phi(z))) over a standard normal z; of draws, that of a normal difference.
+    """
+    if _has_tails(current) and _has_tails(earlier):
+        quantiles = [earlier.quantile(q) for q in special.ndtr(_Z)]
+        below = sum(w * current.cdf(x) for w, x in zip(_WEIGHTS, quantiles, strict=True))
+    else:
+        gap, spread = earlier.mean() - current.mean(), np.hypot(earlier.sd(), current.sd())
+        below = special.ndtr(gap / spread)
+    return 1 - below if lower_is_better else below
+
+
+def _below(distribution: Distribution, floor: float) -> np.ndarray:
+    """Return the probability that a measure is at most a floor, of use far out in the tail."""
+    if _has_tails(distribution):
+        return distribution.cdf(float(floor))
+    return special.ndtr((floor - distribution.mean()) / distribution.sd())
+
+
+def _has_tails(distribution):
+    """Say whether tails are known that no number of draws would show."""
+    return distribution.how in ("closed form", "linearized")
+
+
+def _distribution(posterior: Posterior, measure: Callable) -> Distribution:
+    return known_or_drawn(posterior, [measure])[0]
+
+
+def _labelled(measure, counts, values):
+    template = apply(measure, counts)
+    return template.copy(data=np.broadcast_to(values, template.shape))

@@ -1,20 +1,24 @@
 """The report of an online evaluation: the posterior now, its history, the alarms."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bayescm.answers.summary import summary
 from bayescm.evidence.counts import positive
-from bayescm.online import ForecastMonitor, Ledger, Monitor, opened
+from bayescm.online import Ledger, Monitor
+from bayescm.online.encoding import FORECASTS
 from bayescm.reporting import cautions, methods, render, sections
 from bayescm.reporting.sample_size_advice import uncertain
 from bayescm.reporting.sections import Picture, Section, Table
 from bayescm.validate import fail
 
 _ROWS = 10  # of the table of forecasts beside what came true
+_FORECASTS = {
+    "Model": "Dirichlet shares of truth and bin, linearized",
+    "Prior": "one example over all bins, whose forecasts are right",
+}
 
 
 def monitor_report(
@@ -28,15 +32,14 @@ def monitor_report(
     kind: str = "hdi",
 ) -> Path:
     """
-    Write a report of a monitor's store: of a `Monitor`, or of a `ForecastMonitor`.
+    Write a report of a monitor's store.
 
     Parameters
     ----------
     store : str
         See `bayescm.online.Monitor`.
     path, measures, title, prob, kind
-        See `bayescm.report`. Intervals of probabilities and scores are equal-tailed whatever
-        ``kind`` says.
+        See `bayescm.report`.
     classifier : str, optional
         Which classifier in the store; optional if there is only one.
 
@@ -52,63 +55,46 @@ def monitor_report(
     path = render.check_path(path)
     ledger = Ledger(store, create=False)  # to look for a store must not make it
     name = classifier or _only_classifier(ledger)
-    with render.own_figures(), opened(ledger, name, measures=measures) as monitor:
-        if isinstance(monitor, ForecastMonitor):
-            parts, kind = _of_forecasts(monitor, prob), "eti"
-        else:
-            parts = _of_counts(monitor, prob, kind)
+    with render.own_figures(), Monitor(ledger, name, measures=measures) as monitor:
+        parts = _sections(monitor, prob, kind)
         methods.add_paragraph(parts, prob, kind)
         render.write(path, title or f"Online evaluation of {name}", parts)
     return path
 
 
-def _of_counts(monitor: Monitor, prob: float, kind: str) -> list[Section]:
+def _sections(monitor: Monitor, prob: float, kind: str) -> list[Section]:
     batches = monitor.batches()
     counts = batches.sum("step").reset_coords(drop=True)
     if "positive" in batches.coords:
         counts = counts.assign_coords(positive=batches.coords["positive"])
-    measures = None if monitor.measures is None else list(monitor.measures)
-    measures = sections.check_measures(measures, counts)
-    interval: dict[str, Any] = {"prob": prob, "kind": kind}
-    table = summary(counts, measures, **interval)
-    sections.check_defined(table)
-    prior = methods.prior_of(counts, None)
-    evaluation = sections.evaluation(counts)
+    history = _history(monitor, prob, kind)
+    if monitor.encoding == FORECASTS:
+        table = monitor.summary(prob=prob, kind=kind)
+        measures = list(table["measure"])
+        tables = [_calibration_table(counts, batches.attrs)]
+        evaluation = Section("What was evaluated", _evaluated_forecasts(batches), tables)
+        posterior = sections.posterior_summary(table, prob, kind)
+        caption = posterior.tables[0].caption.removesuffix(", point is the value in the sample")
+        posterior.tables = [Table(caption, table[["measure", "mean", "lower", "upper", "sd"]])]
+        facts = _FORECASTS | methods.versions()
+        doubts = cautions.section(_doubts(table, batches.attrs["chances"], history))
+    else:
+        measures = sections.check_measures(monitor.measures, counts)
+        table = summary(counts, measures, prob=prob, kind=kind)
+        sections.check_defined(table)
+        prior = methods.prior_of(counts, None)
+        evaluation = sections.evaluation(counts)
+        posterior = sections.posterior_summary(table, prob, kind)
+        facts = methods.of_counts("dirichlet_multinomial", prior, 0)
+        doubts = cautions.of_counts(batches, table, prior=prior)
     evaluation.sentences.append(_span(batches))
     return [
         evaluation,
-        sections.posterior_summary(table, prob, kind),
-        _history(monitor, prob, kind),
-        uncertain(counts, table, measures, prob, kind),
-        sections.computation(table, methods.of_counts("dirichlet_multinomial", prior, 0)),
-        cautions.of_counts(batches, table, prior=prior),
-    ]
-
-
-def _of_forecasts(monitor: ForecastMonitor, prob: float) -> list[Section]:
-    batches = monitor.batches()
-    counts, history = batches.sum("step"), _history(monitor, prob, "eti")
-    table = monitor.summary(prob=prob, kind="eti").assign(sd=np.nan, undefined=0.0, error=np.nan)
-    section = sections.posterior_summary(table, prob, "eti")
-    mass = f"{100 * prob:.4g}%"
-    caption = f"Posterior of each measure; lower and upper bound the {mass} equal-tailed interval"
-    section.tables = [Table(caption, table[["measure", "mean", "lower", "upper"]])]
-    model = "Dirichlet shares of truth and bin, linearized"
-    prior = "one example over all bins, whose forecasts are right"
-    facts = {"Model": model, "Prior": prior} | methods.versions()
-    doubts = _doubts(table, batches.attrs["chances"])
-    if history.tables:
-        doubts.append(
-            "There were alarms: what is known is of all batches together, before and after them."
-        )
-    lines = [*_evaluated_forecasts(batches), _span(batches)]
-    return [
-        Section("What was evaluated", lines, [_calibration_table(counts, batches.attrs)]),
-        section,
+        posterior,
         history,
-        uncertain(counts, table, list(table["measure"]), prob, "eti"),
+        uncertain(counts, table, measures, prob, kind),
         sections.computation(table, facts),
-        cautions.section(doubts),
+        doubts,
     ]
 
 
@@ -144,7 +130,7 @@ def _calibration_table(counts, attrs):
     return Table("Forecasts beside what came true, all batches together", pd.DataFrame(rows))
 
 
-def _doubts(table, chances):
+def _doubts(table, chances, history):
     caution = table.attrs.get("caution")
     lines = [f"{caution[0].upper()}{caution[1:]}."] if caution else []
     unknown = table.loc[table["lower"].isna() | table["upper"].isna(), "measure"]
@@ -152,6 +138,10 @@ def _doubts(table, chances):
         lines.append(f"The evidence does not tell {', '.join(unknown)}.")
     if not chances:
         lines.append("These are scores, not probabilities: nothing is said of calibration.")
+    if history.tables:
+        lines.append(
+            "There were alarms: what is known is of all batches together, before and after them."
+        )
     return lines
 
 

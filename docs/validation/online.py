@@ -16,12 +16,10 @@ from bayescm.measures.catalogue import resolve
 from bayescm.measures.labelled import of_variable
 from bayescm.measures.probabilities import Forecasts
 from bayescm.online.challenge import FUTILE, PROMOTE, Rule, decisions, interim_analyses
-from bayescm.online.forecasts import estimates
-from bayescm.online.forecasts.rules import TOLERANCE, evaluate_rules
-from bayescm.online.forecasts.tables import EDGES, forecast_table, middles
-from bayescm.online.rules import RULES, MonitoredSeries, alarms
-from bayescm.online.series import history
-from bayescm.online.updating import intervals
+from bayescm.online.encoding import zero_forecasts
+from bayescm.online.forecasts import EDGES, BinnedForecasts, evaluate, forecast_table
+from bayescm.online.rules import RULES, TOLERANCE, MonitoredSeries, alarms, evaluate_rules
+from bayescm.online.updating import history, intervals
 from bayescm.posteriors import drifting
 from bayescm.priors import elicit
 from bayescm.simulation import Experiment, Repeated, Replications
@@ -433,7 +431,7 @@ def true_measures(mean: float, slope: float, level: float) -> Mapping[str, tuple
     return {
         measure.__name__: (
             float(measure(population)[0, 0]),
-            float(estimates.values(measure, cells, MIDDLES)[0]),
+            float(evaluate(measure, cells, MIDDLES)[0]),
         )
         for measure in of_variable(list(BINNED_MEASURES), "probabilities")
     }
@@ -459,10 +457,12 @@ def binned_coverage(
     for size in SIZES:
         rng = replications.generator(size)
         cells = binned_samples(rng, replications.number, size, mean, slope, level)
+        table = zero_forecasts([0, 1], 1, EDGES, True)
+        samples = xr.DataArray(cells, dims=("sample", *table.dims), attrs=table.attrs)
+        posterior = BinnedForecasts(samples)
         for measure in of_variable(list(BINNED_MEASURES), "probabilities"):
             truth, binned_truth = truths[measure.__name__]
-            moments = estimates.known(measure, cells, MIDDLES)
-            lower, upper = estimates.ends(measure, *moments, 0.95).T
+            lower, upper = posterior.distribution(measure).eti(0.95).T
             yield {
                 "size": size,
                 "events": size * share,
@@ -521,9 +521,7 @@ def binned_batches(
 
 def first_alarm_of_forecasts(batches: xr.DataArray, start: int = 0) -> float:
     """Return the step of the first alarm from a step on, NaN where there is none."""
-    series = MonitoredSeries(batches, 0, {"forgetting": 1.0, "window": None}, None)
-    measures = of_variable(list(TOLERANCE), "probabilities")
-    table = evaluate_rules(series, measures, middles(batches), horizon=STREAM)
+    table = evaluate_rules(MonitoredSeries(batches), list(TOLERANCE), horizon=STREAM)
     return float(table["step"][table["step"] >= start].min())
 
 

@@ -245,7 +245,7 @@ def write_ledgers(folder, y, probability):
             tp = 45 - 3 * day
             counts = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
             monitor.add(day, counts, at=f"2026-01-{day + 1:02}")
-    with online.ForecastMonitor(str(folder / "m.db"), "odds") as monitor:
+    with online.Monitor(str(folder / "m.db"), "odds") as monitor:
         for day in range(3):
             forecasts = bcm.from_probabilities(y, probability, positive=1)
             monitor.add(day, forecasts, at=f"2026-01-{day + 1:02}")

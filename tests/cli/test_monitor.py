@@ -70,6 +70,25 @@ def test_what_comes_late_or_corrects_is_said_in_one_line(run):
     assert json.loads(status)[0]["batches"] == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("add", "a.csv", "--batch", "1", "--corrects", "0"), "no batch with this id to correct"),
+        (("add", "a.csv", "--batch", "1", "--at", "yesterday"), "at must be a time"),
+        (("add", "a.csv", "--batch", "1", "--predicted", "nothing"), "nothing"),
+        (("add", "a.csv", "--batch", "1", "--edge", "0.5"), "--edge has no effect"),
+        (("challenge", "a.csv", "--batch", "1", "-m", "f1"), "champion"),
+        (("challenge", "two.csv", "--batch", "1", "-m", "recall"), "a value for each class"),
+    ],
+)
+def test_a_first_batch_that_is_refused_leaves_no_ledger(run, tmp_path, arguments, message):
+    (tmp_path / "two.csv").write_text("actual,champion,challenger\na,a,b\nb,b,b\nc,c,a\n")
+    before = sorted(tmp_path.iterdir())
+    code, said = run(*arguments, "--store", "new.db")
+    assert (code, message in said.err) == (2, True), said.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_predictions_come_on_standard_input(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ROWS.encode())))
     code, said = run("add", "--store", "e.db", "--batch", "monday", "--positive", "sick")

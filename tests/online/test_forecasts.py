@@ -5,12 +5,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy.special import expit
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import bayescm as bcm
 from bayescm.cli import main
-from bayescm.online import ForecastMonitor, Ledger, Monitor, forecast_table, opened
+from bayescm.measures.catalogue import resolve
+from bayescm.online import Ledger, Monitor, forecast_table
+from bayescm.online.forecasts import BinnedForecasts
 from bayescm.online.web import pages
 from bayescm.online.web.metrics import exposition
 from bayescm.online.web.state import dashboard_state
@@ -32,7 +35,7 @@ def day(number):
 def drifting():
     """Return a ledger of 24 batches, whose probabilities are too extreme from the ninth on."""
     rng, ledger = np.random.default_rng(2), Ledger("sqlite://")
-    monitor = ForecastMonitor(ledger, "risk")
+    monitor = Monitor(ledger, "risk")
     for number in range(24):
         truth, p = batch(rng, slope=1.0 if number < 8 else 0.4)
         monitor.add(number, bcm.from_probabilities(truth, p), at=day(number))
@@ -45,7 +48,7 @@ def drifting():
 def test_fine_bins_have_the_numbers_of_the_examples():
     rng = np.random.default_rng(1)
     truth, p = batch(rng, 4000, slope=0.8)
-    monitor = ForecastMonitor("sqlite://", "m", edges=EDGES)
+    monitor = Monitor("sqlite://", "m", edges=EDGES)
     monitor.add("all", bcm.from_probabilities(truth, p))
     table = monitor.summary().set_index("measure")
     assert table.loc["auc", "mean"] == pytest.approx(roc_auc_score(truth, p), abs=3e-3)
@@ -58,7 +61,7 @@ def test_fine_bins_have_the_numbers_of_the_examples():
 
 @pytest.mark.long
 def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
-    monitor = opened(drifting, "risk")
+    monitor = Monitor(drifting, "risk")
     ends = monitor.history()
     for name in ("auc", "calibration_slope"):
         last = monitor.summary().set_index("measure").loc[name]
@@ -76,7 +79,7 @@ def test_history_is_of_the_sums_and_alarms_find_the_change(drifting):
     assert set(late["step"]) == set(found["step"][found["step"] >= 16])
     wide = monitor.alarms(tolerance={"calibration_slope": 0.9})
     assert wide.empty
-    window = ForecastMonitor(drifting, "risk", window=4)
+    window = Monitor(drifting, "risk", window=4)
     in_force = window.posterior()["counts"]
     np.testing.assert_array_equal(in_force, monitor.batches()[-4:].sum("step"))
 
@@ -86,7 +89,7 @@ def test_few_examples_of_a_class_are_cautioned_of(tmp_path, capsys):
     p = np.linspace(0.05, 0.95, 200)
     truth = (np.arange(200) % 14 == 13).astype(int)
     ledger = Ledger(str(tmp_path / "eval.db"))
-    monitor = ForecastMonitor(ledger, "m")
+    monitor = Monitor(ledger, "m")
     monitor.add("one", bcm.from_probabilities(truth, p), at=day(0))
     assert "1 (14)" in monitor.summary().attrs["caution"]
     assert "caution" in monitor.history().attrs
@@ -103,6 +106,35 @@ def test_few_examples_of_a_class_are_cautioned_of(tmp_path, capsys):
     assert "caution" not in monitor.summary().attrs
     assert "caution" not in monitor.history().attrs
     assert "Caution" not in pages.status(seen, 1).body.decode()
+
+
+@pytest.mark.parametrize("name", ["auc", "brier", "log_loss", "calibration_slope"])
+def test_the_linearized_posterior_is_that_of_drawn_shares(name):
+    rng = np.random.default_rng(4)
+    tables = [forecast_table(*batch(rng, 1000, slope)) for slope in (1.0, 0.5)]
+    counts = xr.concat(tables, "step").assign_attrs(tables[0].attrs)
+    posterior, measure = BinnedForecasts(counts), resolve(name)
+    distribution = posterior.distribution(measure)
+    (drawn,) = posterior.draw([measure], 10_000, rng)
+    width = np.diff(distribution.eti(0.95)).ravel()
+    for q in (0.025, 0.5, 0.975):
+        error = distribution.quantile(q) - np.quantile(drawn, q, axis=0)
+        assert (np.abs(error) < 0.06 * width).all()
+    np.testing.assert_allclose(distribution.mean(), drawn.mean(axis=0), atol=0.02 * width.max())
+    # A batch is its members.
+    for step in range(2):
+        alone = BinnedForecasts(counts[step].assign_attrs(counts.attrs)).distribution(measure)
+        np.testing.assert_allclose(distribution.hdi(0.9)[step], alone.hdi(0.9), rtol=1e-6)
+
+
+def test_intervals_are_of_the_kind_that_is_asked_for(drifting):
+    monitor = Monitor(drifting, "risk")
+    shortest, central = (monitor.summary(kind=kind) for kind in ("hdi", "eti"))
+    lengths = [(table["upper"] - table["lower"]).values for table in (shortest, central)]
+    assert (lengths[0][:2] < lengths[1][:2]).all()  # the area and the Brier score are skewed
+    np.testing.assert_allclose(lengths[0][2:], lengths[1][2:], rtol=1e-4)
+    last = monitor.history(last=1)["auc"].values[0]
+    np.testing.assert_allclose(last, shortest.loc[0, ["lower", "upper"]].astype(float))
 
 
 def test_bins_that_tell_little_are_cautioned_of():
@@ -124,7 +156,7 @@ def test_bins_that_tell_little_are_cautioned_of():
         ),
     }
     for name, (table, said) in tables.items():
-        with ForecastMonitor("sqlite://", "m") as monitor:
+        with Monitor("sqlite://", "m") as monitor:
             monitor.add("one", table, at=day(0))
             found = monitor.summary().attrs.get("caution")
         assert found is None if said is None else said in found, (name, found)
@@ -136,13 +168,11 @@ def test_kinds_are_not_mixed_and_every_batch_is_kept(drifting):
     with pytest.raises(ValueError, match="holds other batches"):
         Monitor(drifting, "risk").add("x", counts)
     with pytest.raises(ValueError, match="holds other batches"):
-        ForecastMonitor(drifting, "spam").add("x", bcm.from_probabilities(truth, p))
-    with pytest.raises(ValueError, match="holds other batches"):
-        Monitor(drifting, "risk").history()
+        Monitor(drifting, "spam").add("x", bcm.from_probabilities(truth, p))
     other = forecast_table(truth, p, edges=EDGES)
     with pytest.raises(ValueError, match="other edges of bins than those of 'risk'"):
-        ForecastMonitor(drifting, "risk").add("x", other)
-    monitor = ForecastMonitor("sqlite://", "risk")
+        Monitor(drifting, "risk").add("x", other)
+    monitor = Monitor("sqlite://", "risk")
     assert monitor.add("a", forecast_table(truth, p))
     assert not monitor.add("a", bcm.from_probabilities(truth, p))
     assert monitor.add("none", forecast_table([0, 0], [0.1, 0.2]))  # a batch without positives
@@ -154,18 +184,16 @@ def test_kinds_are_not_mixed_and_every_batch_is_kept(drifting):
 def test_scores_have_an_area_and_no_calibration():
     truth, p = batch(np.random.default_rng(6), 2000)
     scores = np.log(p)
-    monitor = ForecastMonitor(
-        "sqlite://", "s", edges=np.quantile(scores, np.linspace(0.01, 0.99, 200))
-    )
+    monitor = Monitor("sqlite://", "s", edges=np.quantile(scores, np.linspace(0.01, 0.99, 200)))
     monitor.add(1, bcm.from_scores(truth, scores))
     assert monitor.summary()["mean"].item() == pytest.approx(roc_auc_score(truth, p), abs=3e-3)
     assert monitor.alarms().empty
     with pytest.raises(ValueError, match="scores are no probabilities"):
-        ForecastMonitor(monitor.ledger, "s", measures=["brier"]).history()
+        Monitor(monitor.ledger, "s", measures=["brier"]).history()
 
 
 def test_what_is_no_batch_is_refused():
-    monitor = ForecastMonitor("sqlite://", "risk")
+    monitor = Monitor("sqlite://", "risk")
     with pytest.raises(ValueError, match=r"a probability is outside \[0, 1\]"):
         forecast_table([0, 1], [0.2, 1.2])
     elsewhere = bcm.at_prevalence(bcm.from_probabilities([0, 1], [0.2, 0.7]), 0.1)
@@ -178,12 +206,18 @@ def test_what_is_no_batch_is_refused():
     with pytest.raises(ValueError, match="not edges of bins"):
         forecast_table([0, 1], [0.2, 0.3], edges=[0, 0.5, 0.4, 1])
     with pytest.raises(TypeError, match="not forecasts"):
-        monitor.add("x", bcm.from_cells(tp=1, fn=1, fp=1, tn=1))
+        Monitor("sqlite://", "risk", edges=EDGES).add("x", bcm.from_cells(tp=1, fn=1, fp=1, tn=1))
     with pytest.raises(ValueError, match="a batch with one class only"):
         monitor.add("x", forecast_table(["sick"], [0.4], positive="sick"))
-    with pytest.raises(ValueError, match="not of binned forecasts"):
-        ForecastMonitor("sqlite://", "risk", measures=["ece"])
     monitor.add("x", forecast_table(*batch(np.random.default_rng(1))))
+    with pytest.raises(ValueError, match="not of binned forecasts"):
+        Monitor(monitor.ledger, "risk", measures=["ece"]).summary()
+    with pytest.raises(ValueError, match="binned forecasts have a prior of their own"):
+        Monitor(monitor.ledger, "risk", concentration=1).summary()
+    with pytest.raises(ValueError, match="forecasts have no predictive distribution"):
+        monitor.history(of="predictive")
+    with pytest.raises(ValueError, match="forecasts have no reference period"):
+        monitor.alarms(reference=1)
     with pytest.raises(ValueError, match="tolerance for a measure that is not monitored"):
         monitor.alarms(tolerance={"log_loss": 0.1})
 

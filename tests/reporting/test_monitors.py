@@ -31,7 +31,7 @@ def test_report_tells_the_batches_and_their_history(store, tmp_path):
 @pytest.mark.long
 def test_report_of_probabilities_says_how_they_drifted(tmp_path):
     address, rng = f"sqlite:///{tmp_path / 'risk.db'}", np.random.default_rng(2)
-    with bcm.online.ForecastMonitor(address, "risk") as monitor:
+    with bcm.online.Monitor(address, "risk") as monitor:
         for day in range(6):
             p = rng.beta(1, 2, 400)
             came = rng.random(400) < (p if day < 3 else 1 - p)

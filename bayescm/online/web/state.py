@@ -13,11 +13,9 @@ import xarray as xr
 
 from bayescm.measures.catalogue import resolve
 from bayescm.online.challenge import GO_ON, PROMOTE, Challenge
-from bayescm.online.encoding import zero_counts
 from bayescm.online.ledger import Ledger
-from bayescm.online.monitor import BaseMonitor, Monitor
-from bayescm.online.opening import among_others, rules_for
-from bayescm.online.rules import alarms, evaluate_rules
+from bayescm.online.monitor import Monitor, applicable_rules, monitor_of
+from bayescm.online.rules import HORIZON, RATE, check_rate, evaluate_rules
 from bayescm.validate import check_keywords, check_kind, check_prob
 
 SHOWN = 200  # batches in a history
@@ -97,7 +95,7 @@ class DashboardState:
     challenge: dict[str, Any] = field(default_factory=dict)
     prob: float = 0.95
     kind: str = "hdi"
-    _monitors: dict[str, BaseMonitor] = field(default_factory=dict)
+    _monitors: dict[str, Monitor] = field(default_factory=dict)
     _classifiers: dict[str, tuple[Any, ClassifierState]] = field(default_factory=dict)
     _challenges: dict[str, tuple[str, ChallengeState]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -106,10 +104,10 @@ class DashboardState:
         """Return the names of the classifiers."""
         return self.ledger.classifiers()
 
-    def monitor(self, classifier: str) -> BaseMonitor:
+    def monitor(self, classifier: str) -> Monitor:
         """Return the monitor of a classifier, which keeps the batches it has read."""
         if classifier not in self._monitors:
-            self._monitors[classifier] = among_others(self.ledger, classifier, self.settings)
+            self._monitors[classifier] = monitor_of(self.ledger, classifier, self.settings)
         return self._monitors[classifier]
 
     def classifier(self, name: str) -> ClassifierState:
@@ -133,7 +131,7 @@ class DashboardState:
             return state._replace(
                 examples=monitor.n_examples(),
                 measures=monitor.summary(prob=self.prob, kind=self.kind),
-                alarms=monitor.alarms(**rules_for(monitor, self.rules)),
+                alarms=monitor.alarms(**applicable_rules(monitor, self.rules)),
             )
         except (ValueError, TypeError) as problem:
             return state._replace(problem=str(problem))
@@ -191,11 +189,10 @@ def dashboard_state(ledger: Ledger, settings: dict[str, Any]) -> DashboardState:
     kind = check_kind(rules.pop("kind", "hdi"))
     challenge = rules.pop("challenge", None) or {}
     of_monitors = {name: rules.pop(name) for name in _SETTINGS if name in rules}
-    check_keywords(evaluate_rules, {name: rules[name] for name in rules if name != "tolerance"})
+    check_keywords(evaluate_rules, rules)
     # What no classifier and no challenge could be judged by is refused before there is any.
     Monitor(ledger, "any", **of_monitors)
-    general = {name: value for name, value in rules.items() if name in ("rate", "horizon")}
-    alarms(zero_counts([0, 1], 1).expand_dims("step") + 1, "accuracy", **general)
+    check_rate(rules.get("rate", RATE), rules.get("horizon", HORIZON))
     check_keywords(Challenge, challenge)
     Challenge(ledger, "any", **challenge)
     resolve(challenge.get("measure", "accuracy"))
