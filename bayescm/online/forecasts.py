@@ -7,9 +7,9 @@ the middles p_b of their bins, and the shares s of the cells (class, bin) have t
     s  ~  Dirichlet(counts + prior),      prior  =  (1 - p_b, p_b) / B  of bin b,
 
 so that the prior is one example over all B bins, whose forecasts are right. A measure of
-probabilities m is a smooth function of the shares. Its posterior is taken for normal on the scale of a link g, the log odds where it lies
-between 0 and 1 and the log where it is positive, by linearizing it at the mean shares (the Bayesian
-form of the delta method):
+probabilities m is a smooth function of the shares. Its posterior is taken for normal on the scale
+of a link g, the log odds where it lies between 0 and 1 and the log where it is positive, by
+linearizing it at the mean shares (the Bayesian form of the delta method):
 
     g(m)  ~  Normal(g(m(s)), sigma),      sigma^2  =  sum_j s_j (d_j - sum_k s_k d_k)^2 / (N + 1),
 
