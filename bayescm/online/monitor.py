@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayescm.evidence.counts import as_counts, positive
+from bayescm.evidence.counts import WATCHED, as_counts, default_measures, positive
 from bayescm.measures.catalogue import resolve
-from bayescm.measures.defaults import WATCHED, default_measures
 from bayescm.online.discounting import check_forgetting, check_window
 from bayescm.online.encoding import (
     FORECASTS,

@@ -333,9 +333,9 @@ def test_the_error_is_that_of_as_many_draws_as_the_points_are_worth():
     found = bcm.interval(sites, "recall", kind="eti", of="population")
     sampled = posterior.draw([bcm.measures.recall], 20_000, np.random.default_rng(0))[0]
     alone = Empirical(sampled)
-    assert posterior.worth < 15_000
+    assert posterior.effective_draws < 15_000
     ratio = found.attrs["error"] / alone.error_at(alone.eti(0.95)).max()
-    assert ratio > 0.6 * np.sqrt(20_000 / posterior.worth)
+    assert ratio > 0.6 * np.sqrt(20_000 / posterior.effective_draws)
 
 
 # Studies of diagnostic tests beside the fits of lme4, and what mada and metandi print.
@@ -363,7 +363,7 @@ def fitted(name):
     """Return draws of a collection's posterior."""
     counts, keywords = studies(name)
     posterior = posteriors.hierarchical_groups(counts, **keywords)
-    assert posterior.worth > 600
+    assert posterior.effective_draws > 600
     return posterior.variables(8000, np.random.default_rng(0))
 
 
