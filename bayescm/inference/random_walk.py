@@ -15,203 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from bayescm.distributions.base import Distribution
-
-# The distributions of rates whose logits have masses on equidistant points.
+from bayescm.distributions.logit_lattice import LogitLattice, concatenate
 
 _TERMS = 10  # of the series of a square
-_NEWTON_STEPS = 8  # of Newton's method inside one cell, where the distribution function is a cubic
-
-
-@dataclass(frozen=True, eq=False)
-class Lattice(Distribution):
-    """
-    The distributions of rates, as masses of smooth densities on lattices of their logits.
-
-    Attributes
-    ----------
-    logits : ndarray, shape (..., m)
-        Equidistant, rising.
-    masses : ndarray, shape (..., m)
-        Summing to 1; resolved, so at least some two points in a standard deviation.
-
-    Examples
-    --------
-    >>> logits = np.linspace(-3, 5, 100)
-    >>> density = special.expit(logits) ** 65.5 * special.expit(-logits) ** 15.5
-    >>> Lattice(logits, density / density.sum()).eti(0.95).round(3)
-    array([0.717, 0.886])
-    """
-
-    how: ClassVar[str] = "quadrature"
-    logits: np.ndarray
-    masses: np.ndarray
-    support = 0.0, 1.0
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.masses.shape[:-1]
-
-    def take(self, index: Any) -> "Lattice":
-        size = self.masses.shape[-1]
-        flat = (each.reshape(-1, size)[index] for each in (self.logits, self.masses))
-        return Lattice(*flat)
-
-    def reshaped(self, shape: tuple[int, ...]) -> "Lattice":
-        """Return the same members as a batch of another shape."""
-        return Lattice(*(each.reshape(*shape, -1) for each in (self.logits, self.masses)))
-
-    def complement(self) -> "Lattice":
-        """Return the distributions of 1 minus the rates."""
-        return Lattice(-self.logits[..., ::-1], self.masses[..., ::-1])
-
-    def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw rates (size, ...), each member by itself: masses spread evenly around the points."""
-        points = self.masses.shape[-1]
-        masses = self.masses.reshape(-1, points)
-        # How many at each point, in any order: to search for each takes twice as long.
-        counts = rng.multinomial(size, masses / masses.sum(axis=-1, keepdims=True))
-        place = np.stack([np.repeat(np.arange(points), each) for each in counts])
-        place = rng.permuted(place, axis=1, out=place)
-        start, spacing = (each.reshape(-1, 1) for each in (self.logits[..., 0], self._spacing))
-        logit = start + spacing * (place + rng.random(place.shape) - 0.5)
-        return special.expit(logit).T.reshape(size, *self.shape)
-
-    @cached_property
-    def _spacing(self):
-        return self.logits[..., 1] - self.logits[..., 0]
-
-    @cached_property
-    def _curve(self):
-        """The distribution function over the logit at cell borders, and its slope by the cell."""
-        mass = np.pad(self.masses, [(0, 0)] * len(self.shape) + [(2, 2)])
-        # Sums of midpoints, and the next term of Euler and Maclaurin.
-        below = np.diff(mass, axis=-1)[..., 1:-1] / 24
-        below += np.cumsum(mass, axis=-1)[..., 1:-2]
-        slope = mass[..., 1:-2] + mass[..., 2:-1]
-        slope *= 7
-        slope -= mass[..., :-3]
-        slope -= mass[..., 3:]
-        total = below[..., -1:].copy()
-        below /= total
-        np.maximum.accumulate(below, axis=-1, out=below)
-        slope /= 12 * total
-        return tuple(each.reshape(-1, each.shape[-1]) for each in (below, slope))
-
-    def _cells(self, x):
-        """Return which cell points are in, and how far into it, both of shape (..., members)."""
-        with np.errstate(divide="ignore"):
-            logit = special.logit(np.clip(np.asarray(x, float) + np.zeros(self.shape), 0, 1))
-        place = (logit - self.logits[..., 0]) / self._spacing + 0.5
-        place = np.nan_to_num(np.clip(place, 0, self.masses.shape[-1]))
-        place = place.reshape(-1, self.masses[..., 0].size)
-        cell = np.minimum(place.astype(int), self.masses.shape[-1] - 1)
-        return cell, place - cell, logit.shape
-
-    def _cubic(self, cell):
-        """Return the coefficients of the distribution function in a cell, from the constant on."""
-        below, slope = self._curve
-        row = np.arange(len(below))
-        low, high = below[row, cell], below[row, cell + 1]
-        first, last = slope[row, cell], slope[row, cell + 1]
-        rise = high - low
-        return low, first, 3 * rise - 2 * first - last, first + last - 2 * rise
-
-    def cdf(self, x: ArrayLike) -> np.ndarray:
-        cell, t, shape = self._cells(x)
-        a, b, c, d = self._cubic(cell)
-        return np.clip(a + t * (b + t * (c + t * d)), 0, 1).reshape(shape)[()]
-
-    def pdf(self, x: ArrayLike) -> np.ndarray:
-        cell, t, shape = self._cells(x)
-        _, b, c, d = self._cubic(cell)
-        rise = np.where((t > 0) & (t < 1), b + t * (2 * c + 3 * t * d), 0.0).reshape(shape)
-        x = np.asarray(x, float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            density = rise / self._spacing / (x * (1 - x))
-        return np.maximum(np.nan_to_num(density, posinf=0.0), 0.0)[()]
-
-    def quantile(self, q: ArrayLike) -> np.ndarray:
-        return special.expit(self._logit(q))[()]
-
-    def log_odds(self, scores: np.ndarray) -> np.ndarray:
-        """Return the log odds (m, G) of the m members at normal scores (G,), rising."""
-        below, above = scores[scores <= 0, None], scores[scores > 0, None]
-        lower = self._logit(special.ndtr(below))
-        # Of large quantiles by what is above them, which keeps its digits.
-        upper = -self.complement()._logit(special.ndtr(-above))
-        return np.concatenate([lower, upper]).T
-
-    def _logit(self, q):
-        """Return the logits of quantiles."""
-        q = np.asarray(q, float) + np.zeros(self.shape)
-        borders = self._curve[0]
-        goal = q.reshape(-1, len(borders))
-        row = np.arange(len(borders))
-        cell = _cells_of(borders, goal)
-        a, b, c, d = self._cubic(cell)
-        low, high = borders[row, cell], borders[row, cell + 1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.nan_to_num((goal - low) / (high - low), nan=0.5, posinf=0.5, neginf=0.5)
-            for _ in range(_NEWTON_STEPS):
-                off = a + t * (b + t * (c + t * d)) - goal
-                move = np.nan_to_num(off / (b + t * (2 * c + 3 * t * d)), posinf=0.0, neginf=0.0)
-                t = np.clip(t - move, 0, 1)
-        start = self.logits[..., 0].reshape(-1)
-        logit = start + self._spacing.reshape(-1) * (cell + t - 0.5)
-        return logit.reshape(q.shape)
-
-    def mean(self) -> np.ndarray:
-        return self._moment(self._values)
-
-    def sd(self) -> np.ndarray:
-        return np.sqrt(self._moment(self._away**2))
-
-    def skewness(self) -> np.ndarray:
-        return self._moment(self._away**3) / self.sd() ** 3
-
-    def _moment(self, values):
-        return (self.masses * values).sum(axis=-1)
-
-    @property
-    def _away(self):
-        return self._values - np.expand_dims(self.mean(), -1)
-
-    @cached_property
-    def _values(self):
-        return special.expit(self.logits)
-
-    def error_at(self, x: ArrayLike) -> np.ndarray:
-        return 1e-4 * self.sd() + np.zeros(np.shape(x))
-
-
-def _cells_of(borders, goal):
-    """Return the cells of each row in which its goals lie, (..., rows)."""
-    rows = zip(borders, goal.T, strict=True)  # as there are many goals or many borders in each
-    found = np.stack([np.searchsorted(*row, side="right") for row in rows], axis=-1) - 1
-    return np.clip(found, 0, borders.shape[-1] - 2)
-
-
-def joined(parts: list[Lattice]) -> Lattice:
-    """Return the members of several batches as one, with room for the widest; empties the list."""
-    if len(parts) == 1:
-        return parts[0]
-    widest = max(part.masses.shape[-1] for part in parts)
-    shape = sum(len(part.masses) for part in parts), widest
-    masses, logits, end = np.zeros(shape), np.empty(shape), 0
-    while parts:  # each is let go as soon as it is copied
-        part = parts.pop(0)
-        here, end = slice(end, end + len(part.masses)), end + len(part.masses)
-        masses[here, : part.masses.shape[-1]] = part.masses
-        logits[here] = part.logits[:, :1] + part._spacing[:, None] * np.arange(widest)
-        del part
-    return Lattice(logits, masses)
 
 
 def halved(values: np.ndarray, most: float = np.inf) -> np.ndarray:
@@ -281,7 +92,7 @@ class _Window:
 
 
 @dataclass(frozen=True, eq=False)
-class Passes:
+class ForwardBackward:
     """
     The filter and the smoother of a walk, for several drifts.
 
@@ -429,7 +240,7 @@ class Passes:
             found.append(whole[points - 1 : 2 * points - 1])
         return np.array(found)
 
-    def of_first(self, steps: int) -> "Passes":
+    def of_first(self, steps: int) -> "ForwardBackward":
         """Return the passes over the first steps only."""
         hits, trials, around = (each[:steps] for each in (self.hits, self.trials, self.around))
         return replace(self, hits=hits, trials=trials, around=around)
@@ -439,16 +250,16 @@ class Passes:
         """The log of prior weight times evidence of every drift, after the last step."""
         return self._forward[1] + self.weights
 
-    def filtered(self) -> Lattice:
+    def filtered(self) -> LogitLattice:
         """Return the distribution of every step given the steps so far."""
         parts = []
         for window, densities, evidence in self._forwards():
             weights = special.softmax(evidence + self.weights, axis=1)
             masses = np.einsum("ns,nsw->nw", weights, densities)
             parts.append(self._distribution(window, masses))
-        return joined(parts)
+        return concatenate(parts)
 
-    def smoothed(self) -> Lattice:
+    def smoothed(self) -> LogitLattice:
         """Return the distribution of every step given all steps."""
         weights, parts = special.softmax(self.log_weights), []
         product, left = None, 0
@@ -462,7 +273,7 @@ class Passes:
             if not self.whole and (self._edges(window, masses) > _SEEN).any():
                 return replace(self, whole=True).smoothed()  # later steps contradict earlier ones
             parts.append(self._distribution(window, masses))
-        return joined(parts[::-1])
+        return concatenate(parts[::-1])
 
     def _edges(self, window, densities):
         """Return densities at the edges of a window that are not those of the lattice, by peaks."""
@@ -528,7 +339,7 @@ class Passes:
         some = np.take_along_axis(masses, np.minimum(index, points - 1), axis=1)
         some = np.where(index < high[:, None], some, 0.0)
         logits = self.lattice[window.left] + self._spacing / 4 * index
-        return Lattice(logits, some / some.sum(axis=1, keepdims=True))
+        return LogitLattice(logits, some / some.sum(axis=1, keepdims=True))
 
 
 def _in_window(values, left, low, high):
@@ -602,7 +413,7 @@ def drifts_of(paths: np.ndarray, scale: float, rng: np.random.Generator) -> np.n
     return np.exp(least + (top - least) * (place + rng.random(len(paths)) - 0.5) / 299)
 
 
-def before(
+def sample_previous_state(
     lattice: np.ndarray,
     density: np.ndarray,
     level: np.ndarray,
@@ -720,7 +531,7 @@ class Walk:
         )
         size = int(np.clip((high.max() - low.min()) / finest, _FEWEST, _LARGEST))
         lattice, around = np.linspace(low.min(), high.max(), size), np.stack([low, high], -1)
-        return Passes(self.hits, self.trials, self.prior, drift, weight, lattice, around)
+        return ForwardBackward(self.hits, self.trials, self.prior, drift, weight, lattice, around)
 
     def _nodes(self, low, high):
         """Return nodes of the drift and their log prior weights, given the range of its root."""
@@ -763,22 +574,22 @@ class Walk:
 
     @cached_property
     def _forward(self):
-        """Passes of all nodes of the drift: what each is worth at every step."""
+        """The passes of all nodes of the drift: what each is worth at every step."""
         logs, evidence, *_ = self._approximate
         weight = evidence + self._density(logs)
         plausible = weight > weight.max(axis=1, keepdims=True) - 2 * _PLAUSIBLE
         drift, weight, _ = self._whole
         return self._passes(drift, weight, plausible, _FINER)
 
-    def filtered(self) -> Lattice:
+    def filtered(self) -> LogitLattice:
         """Return the distribution of every step given the steps so far."""
         return self._forward.filtered()
 
-    def smoothed(self) -> Lattice:
+    def smoothed(self) -> LogitLattice:
         """Return the distribution of every step given all steps."""
         return self._whole[-1].smoothed()
 
-    def log_marginal(self) -> float:
+    def log_marginal_likelihood(self) -> float:
         """Return the log probability of all counts."""
         return float(special.logsumexp(self._whole[-1].log_weights))
 
@@ -793,7 +604,9 @@ class Walk:
                 if t == len(self.hits) - 1:
                     paths[rows, t] = draw(lattice, density, len(rows), rng)
                 else:
-                    paths[rows, t] = before(lattice, density, paths[rows, t + 1], drift, rng)
+                    paths[rows, t] = sample_previous_state(
+                        lattice, density, paths[rows, t + 1], drift, rng
+                    )
         return drifts_of(paths, self.scale, rng), paths
 
 

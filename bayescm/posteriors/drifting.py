@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from bayescm.distributions.dirichlet import default_concentration
+from bayescm.distributions.logit_lattice import LogitLattice, concatenate
 from bayescm.distributions.lookup import distribution_of_rates
 from bayescm.evidence.folds import check_series
-from bayescm.inference.random_walk import Lattice, Walk, joined
+from bayescm.inference.random_walk import Walk
 from bayescm.posteriors.base import LARGE_DRAWS, Posterior, as_labelled_counts, prior_of
 from bayescm.validate import fail
 
@@ -91,7 +92,7 @@ class Drifting(Posterior):
         if rate not in self._known:
             walks = self._walks[..., rate].ravel()
             every = [walk.filtered() if self.only_past else walk.smoothed() for walk in walks]
-            self._known[rate] = joined(every).reshaped(self._cells.shape[:-2])
+            self._known[rate] = concatenate(every).reshaped(self._cells.shape[:-2])
         return self._known[rate]
 
     def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
@@ -167,7 +168,7 @@ class Drifting(Posterior):
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log probability of each series of tables."""
-        logs = [walk.log_marginal() for walk in self._walks.flat]
+        logs = [walk.log_marginal_likelihood() for walk in self._walks.flat]
         return np.reshape(logs, self._walks.shape).sum(axis=-1)
 
 
@@ -179,13 +180,13 @@ class Steps(Posterior):
     Attributes
     ----------
     counts : DataArray, dims (batch, actual, predicted)
-    rates : list of Lattice
+    rates : list of LogitLattice
         Prevalence, recall and specificity.
     """
 
     sampling_method = "quadrature"
     counts: xr.DataArray
-    rates: list[Lattice]
+    rates: list[LogitLattice]
 
     def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
         """Return draws (size, ...) of the cell probabilities."""

@@ -11,9 +11,9 @@ from bayescm.distributions.differences import Independent, StudentT
 from bayescm.distributions.discrete import Discrete, Empirical, WeightedNodes
 from bayescm.distributions.hdi import FLAT, INTERIOR, LOWER, NOT_UNIMODAL, ONE_INTERVAL, U_SHAPED
 from bayescm.distributions.integrals.near_beta import NearBeta
+from bayescm.distributions.logit_lattice import LogitLattice
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.distributions.paired import discordant
-from bayescm.inference.random_walk import Lattice
 from bayescm.measures import resolve
 from bayescm.posteriors import dirichlet_multinomial
 
@@ -56,7 +56,7 @@ def nodes(of=Discrete):
 
 def lattice():
     density = special.expit(LOGITS) ** 12.5 * special.expit(-LOGITS) ** 4.5
-    return Lattice(LOGITS, density / density.sum())
+    return LogitLattice(LOGITS, density / density.sum())
 
 
 def by_quadrature(name, cells=TABLES):
