@@ -114,7 +114,7 @@ def hierarchical_groups(
     """
     if isinstance(counts, xr.Dataset):
         _check_spread(spread)
-        _check_prevalence(prevalence)
+        check_prevalence(prevalence)
         if covariates is not None:
             todo = "take the counts of one classifier"
             raise fail("covariates are for counts", "outcomes", "counts of two classes", todo)
@@ -123,6 +123,7 @@ def hierarchical_groups(
     if prevalence is not None and table.sizes["actual"] != 2:
         todo = "leave it out, or compare one class with the rest"
         raise fail("prevalence is for two classes", prevalence, "two classes", todo)
+    check_prevalence(prevalence)
     if covariates is None:
         return HierarchicalGroups(table, weight, float(spread), prevalence)
     design = _design(covariates, slope, table)
@@ -149,7 +150,6 @@ def groups_and_prior(
         raise fail("concentration must be positive", concentration, "numbers > 0", todo)
     prevalence = shares_of(prevalence, counts, table)
     _check_spread(spread)
-    _check_prevalence(prevalence)
     return table, weight, prevalence
 
 
@@ -159,8 +159,9 @@ def _check_spread(spread):
         raise fail("spread must be a positive scale", spread, "a number > 0", todo)
 
 
-def _check_prevalence(prevalence):
-    if prevalence is not None and not 0 < prevalence < 1:
+def check_prevalence(prevalence: Any) -> None:
+    """Raise where the known share of the positive class is not a number inside (0, 1)."""
+    if prevalence is not None and (np.ndim(prevalence) or not 0 < prevalence < 1):
         todo = "pass the proportion of positives, e.g. 0.01"
         raise fail("prevalence must lie between 0 and 1", prevalence, "0 < prevalence < 1", todo)
 

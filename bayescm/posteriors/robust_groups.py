@@ -46,6 +46,7 @@ from bayescm.posteriors.hierarchical_groups import (
     HierarchicalGroups,
     cells_of_logits,
     cells_of_rates,
+    check_prevalence,
     groups_and_prior,
 )
 from bayescm.validate import fail
@@ -104,6 +105,7 @@ def robust_groups(
     if table.sizes["actual"] != 2:
         todo = "take hierarchical_groups, or compare one class with the rest"
         raise fail("robust groups are of two classes", table.sizes["actual"], "2", todo)
+    check_prevalence(prevalence)
     return RobustGroups(table, weight, float(spread), prevalence, deviation=float(deviation))
 
 

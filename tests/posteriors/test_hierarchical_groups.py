@@ -161,6 +161,8 @@ BAD = {
     "spread": ((SITES,), {"spread": -1}, "spread must be a positive scale"),
     "concentration": ((SITES,), {"concentration": 0}, "concentration must be positive"),
     "prevalence": ((SITES,), {"prevalence": 1.5}, "prevalence must lie between 0 and 1"),
+    "shares of two": ((SITES,), {"prevalence": [0.8, 0.2]}, "prevalence must lie between 0 and 1"),
+    "shares of many": ((MANY,), {"prevalence": [0.5, 0.3, 0.2]}, "prevalence is for two classes"),
     "prevalence of many": ((MANY,), {"prevalence": 0.5}, "prevalence is for two classes"),
 }
 
