@@ -34,6 +34,88 @@ _TOO_MUCH = 1 / 3  # of the examples, of the priors of all folds together
 AVERAGES = ("correlated", "independent", "mixture")
 
 
+def averaged_folds(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    rho: float | None = None,
+    average: str = "correlated",
+) -> "AveragedFolds":
+    """
+    Return the posteriors of the folds, to be averaged.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
+        Counts >= 0 of every fold of every repeat. The scalar coord ``n_folds`` is the number K of
+        folds of one cross-validation, where that is not the length of ``fold``.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default. Every fold
+        has them: all folds together are drawn to 0.5 by M priors.
+    rho : float, optional
+        Correlation between the measures of two folds, in [0, 1); by default Nadeau and Bengio's,
+        test over test and training examples: 1/K.
+    average : {"correlated", "independent", "mixture"}
+        ``"correlated"``: the mean over folds, its variance inflated by ``1 + (M - 1) rho``.
+        ``"independent"``: the mean over folds of independent variables. ``"mixture"``: one fold
+        picked at random.
+
+    Returns
+    -------
+    AveragedFolds
+
+    Warns
+    -----
+    UserWarning
+        If the priors of all folds together weigh more than a third of the examples, as they do for
+        tiny folds or leave-one-out.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two folds, or rho is not a correlation.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> cells = [[[6, 4], [4, 6]], [[5, 5], [5, 5]], [[7, 3], [3, 7]]]
+    >>> averaged_folds(cells, concentration=1).distribution(resolve("recall")).eti(0.95).round(3)
+    array([0.381, 0.772])
+    """
+    table = as_labelled_counts(counts, "fold")
+    rho = _overlap(design(table)) if rho is None else rho
+    number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
+    if not number or not 0 <= rho < 1:
+        raise fail("rho must be a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
+    check_choice("average", average, list(AVERAGES))
+    prior = prior_of(concentration, counts, FOLDS)
+    if np.ndim(prior) > 2:
+        prior = prior[..., None, :, :]
+    posterior = dirichlet_multinomial(stack(table), concentration=prior)
+    _check_prior(posterior)
+    return AveragedFolds(table, posterior, float(rho), average)
+
+
+def _check_prior(folds):
+    """Warn where the priors of all the folds together are worth too many examples."""
+    seen = folds.counts.values.sum((-3, -2, -1))
+    prior = folds.weights.sum((-3, -2, -1)) - seen
+    if (prior > _TOO_MUCH * seen).any():
+        warnings.warn(
+            f"Every fold has a prior of its own: together they weigh {np.max(prior):.3g} examples "
+            f"beside the {np.min(seen):.4g} that were tested, and draw the answer to chance. Use "
+            "hierarchical_folds or pooled_folds, or a smaller concentration.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _overlap(known):
+    """Return test over test and training examples: 1/K, but where training is not all the rest."""
+    test = 1 / known["n_folds"]
+    return test / (test + (1 - test) * known["train_size"] / (1 - known["test_share"]))
+
+
 @dataclass(frozen=True, eq=False)
 class AveragedFolds(Posterior):
     """
@@ -111,88 +193,6 @@ class AveragedFolds(Posterior):
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each cross-validation."""
         return self.folds.log_marginal_likelihood().sum(axis=-1)
-
-
-def averaged_folds(
-    counts: xr.DataArray | ArrayLike,
-    *,
-    concentration: Any = None,
-    rho: float | None = None,
-    average: str = "correlated",
-) -> AveragedFolds:
-    """
-    Return the posteriors of the folds, to be averaged.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., [repeat,] fold, actual, predicted), or (..., M, C, C)
-        Counts >= 0 of every fold of every repeat. The scalar coord ``n_folds`` is the number K of
-        folds of one cross-validation, where that is not the length of ``fold``.
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default. Every fold
-        has them: all folds together are drawn to 0.5 by M priors.
-    rho : float, optional
-        Correlation between the measures of two folds, in [0, 1); by default Nadeau and Bengio's,
-        test over test and training examples: 1/K.
-    average : {"correlated", "independent", "mixture"}
-        ``"correlated"``: the mean over folds, its variance inflated by ``1 + (M - 1) rho``.
-        ``"independent"``: the mean over folds of independent variables. ``"mixture"``: one fold
-        picked at random.
-
-    Returns
-    -------
-    AveragedFolds
-
-    Warns
-    -----
-    UserWarning
-        If the priors of all folds together weigh more than a third of the examples, as they do for
-        tiny folds or leave-one-out.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two folds, or rho is not a correlation.
-
-    Examples
-    --------
-    >>> from bayescm.measures.catalogue import resolve
-    >>> cells = [[[6, 4], [4, 6]], [[5, 5], [5, 5]], [[7, 3], [3, 7]]]
-    >>> averaged_folds(cells, concentration=1).distribution(resolve("recall")).eti(0.95).round(3)
-    array([0.381, 0.772])
-    """
-    table = as_labelled_counts(counts, "fold")
-    rho = _overlap(design(table)) if rho is None else rho
-    number = np.ndim(rho) == 0 and isinstance(rho, (Real, np.ndarray))
-    if not number or not 0 <= rho < 1:
-        raise fail("rho must be a correlation", rho, "one number, 0 <= rho < 1", "leave it out")
-    check_choice("average", average, list(AVERAGES))
-    prior = prior_of(concentration, counts, FOLDS)
-    if np.ndim(prior) > 2:
-        prior = prior[..., None, :, :]
-    posterior = dirichlet_multinomial(stack(table), concentration=prior)
-    _check_prior(posterior)
-    return AveragedFolds(table, posterior, float(rho), average)
-
-
-def _check_prior(folds):
-    """Warn where the priors of all the folds together are worth too many examples."""
-    seen = folds.counts.values.sum((-3, -2, -1))
-    prior = folds.weights.sum((-3, -2, -1)) - seen
-    if (prior > _TOO_MUCH * seen).any():
-        warnings.warn(
-            f"Every fold has a prior of its own: together they weigh {np.max(prior):.3g} examples "
-            f"beside the {np.min(seen):.4g} that were tested, and draw the answer to chance. Use "
-            "hierarchical_folds or pooled_folds, or a smaller concentration.",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
-def _overlap(known):
-    """Return test over test and training examples: 1/K, but where training is not all the rest."""
-    test = 1 / known["n_folds"]
-    return test / (test + (1 - test) * known["train_size"] / (1 - known["test_share"]))
 
 
 def _folds_last(distribution, cells):

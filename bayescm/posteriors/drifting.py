@@ -37,6 +37,64 @@ _RATES: dict[Any, tuple[int, bool]] = {
 }
 
 
+def drifting(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    drift: float | None = None,
+    filtered: bool = False,
+) -> "Drifting":
+    """
+    Return the posterior of the rates of two classes, walking from batch to batch.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., step, actual, predicted), or array_like, (..., T, 2, 2)
+        Counts >= 0 of T steps in the order of time, of two classes.
+    concentration : array_like, optional
+        Prior pseudo-counts of the first step, > 0: one number or (2, 2); 0.5 by default.
+    drift : float, optional
+        Scale of the half-normal distribution of a step's standard deviation on the logit scale, >
+        0; 0.2 by default.
+    filtered : bool, default False
+        Whether each step is judged by what was seen up to it only, as when it was seen; by default
+        by all the steps.
+
+    Returns
+    -------
+    Drifting
+
+    Raises
+    ------
+    ValueError
+        If there are other than two classes, or a prior is not > 0.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> posterior = drifting([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
+    >>> posterior.distribution(resolve("recall")).mean().round(3)
+    array([0.751, 0.726, 0.72 ])
+    """
+    series = as_labelled_counts(counts, "step")
+    check_series(series)
+    given = prior_of(concentration, counts, series.dims[:-2])
+    given = default_concentration(2) if given is None else given
+    prior = np.broadcast_to(np.asarray(given, float), (2, 2))
+    if not ((prior > 0) & (prior < np.inf)).all():
+        raise fail(
+            "drifting needs a proper prior for the first step",
+            prior.tolist(),
+            "every cell > 0",
+            "pass e.g. concentration=0.5",
+        )
+    scale = DRIFT if drift is None else drift
+    if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
+        todo = "pass drift=0.2, or a function through fit(..., method='nuts')"
+        raise fail("drift must be a positive scale", drift, "a finite number > 0", todo)
+    return Drifting(series, prior, float(scale), bool(filtered))
+
+
 @dataclass(frozen=True, eq=False)
 class Drifting(Posterior):
     """
@@ -205,61 +263,3 @@ def table(rates: Sequence[np.ndarray]) -> np.ndarray:
     negatives = [(1 - prevalence) * specificity, (1 - prevalence) * (1 - specificity)]
     positives = [prevalence * (1 - recall), prevalence * recall]
     return np.stack([np.stack(row, axis=-1) for row in (negatives, positives)], axis=-2)
-
-
-def drifting(
-    counts: xr.DataArray | ArrayLike,
-    *,
-    concentration: Any = None,
-    drift: float | None = None,
-    filtered: bool = False,
-) -> Drifting:
-    """
-    Return the posterior of the rates of two classes, walking from batch to batch.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., step, actual, predicted), or array_like, (..., T, 2, 2)
-        Counts >= 0 of T steps in the order of time, of two classes.
-    concentration : array_like, optional
-        Prior pseudo-counts of the first step, > 0: one number or (2, 2); 0.5 by default.
-    drift : float, optional
-        Scale of the half-normal distribution of a step's standard deviation on the logit scale, >
-        0; 0.2 by default.
-    filtered : bool, default False
-        Whether each step is judged by what was seen up to it only, as when it was seen; by default
-        by all the steps.
-
-    Returns
-    -------
-    Drifting
-
-    Raises
-    ------
-    ValueError
-        If there are other than two classes, or a prior is not > 0.
-
-    Examples
-    --------
-    >>> from bayescm.measures.catalogue import resolve
-    >>> posterior = drifting([[[30, 35], [15, 65]], [[35, 30], [25, 55]], [[36, 29], [24, 56]]])
-    >>> posterior.distribution(resolve("recall")).mean().round(3)
-    array([0.751, 0.726, 0.72 ])
-    """
-    series = as_labelled_counts(counts, "step")
-    check_series(series)
-    given = prior_of(concentration, counts, series.dims[:-2])
-    given = default_concentration(2) if given is None else given
-    prior = np.broadcast_to(np.asarray(given, float), (2, 2))
-    if not ((prior > 0) & (prior < np.inf)).all():
-        raise fail(
-            "drifting needs a proper prior for the first step",
-            prior.tolist(),
-            "every cell > 0",
-            "pass e.g. concentration=0.5",
-        )
-    scale = DRIFT if drift is None else drift
-    if not isinstance(scale, int | float | np.number) or not 0 < scale < np.inf:
-        todo = "pass drift=0.2, or a function through fit(..., method='nuts')"
-        raise fail("drift must be a positive scale", drift, "a finite number > 0", todo)
-    return Drifting(series, prior, float(scale), bool(filtered))

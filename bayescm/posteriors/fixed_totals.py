@@ -21,6 +21,86 @@ from bayescm.posteriors.predictive import enumerated
 from bayescm.validate import fail
 
 
+def fixed_totals(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: Any = None,
+    prevalence: Any = None,
+) -> "FixedTotals":
+    """
+    Return the posterior of confusion matrices whose class totals the design has fixed.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
+        Counts >= 0. Of an array with two classes index 1 is the positive one.
+    concentration : float, array_like or DataArray, optional
+        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
+    prevalence : float, array_like, DataArray or tuple, optional
+        Share of each actual class: by default that of the scalar coord ``prevalence``, or else the
+        sample's. With two classes one number (or an
+        array of the shape of the batch) is the share of the positive class, and a *tuple* (a, b)
+        is a prior Beta(a, b) for it, the same for the whole batch; otherwise shape ``(..., C)``,
+        summing to 1.
+
+    Returns
+    -------
+    FixedTotals
+
+    Raises
+    ------
+    ValueError
+        If a share lies outside (0, 1).
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> posterior = fixed_totals([[30, 20], [5, 45]], prevalence=0.01)
+    >>> posterior.distribution(resolve("recall")).mean().round(4).item()
+    0.8922
+    """
+    table = as_labelled_counts(counts)
+    labels = table.indexes["actual"].tolist()
+    weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts))
+    prevalence = shares_of(prevalence, counts, table)
+    if isinstance(prevalence, tuple):
+        return FixedTotals(table, weights, None, _prior(prevalence, len(labels)))
+    return FixedTotals(table, weights, _shares(table.values, prevalence), None)
+
+
+def _prior(pair, classes):
+    if classes != 2 or len(pair) != 2 or not all(0 < each < np.inf for each in pair):
+        raise fail(
+            "not a beta prior for the prevalence",
+            pair,
+            "two numbers > 0, for two classes",
+            "pass e.g. prevalence=(2, 8)",
+        )
+    return float(pair[0]), float(pair[1])
+
+
+def _shares(cells, prevalence):
+    classes = cells.shape[-1]
+    if prevalence is None:
+        totals = cells.sum(axis=-1)
+        shares = totals / totals.sum(axis=-1, keepdims=True)
+        todo = "pass prevalence=, or use model='dirichlet_multinomial'"
+    else:
+        shares = np.asarray(prevalence, float)
+        if classes == 2 and shares.shape in ((), cells.shape[:-2]):
+            shares = np.stack([1 - shares, shares], axis=-1)
+        todo = "pass e.g. prevalence=0.1"
+    right = shares.ndim and shares.shape[-1] == classes
+    if not right or not (((shares > 0) & (shares < 1)).all() and np.allclose(shares.sum(-1), 1)):
+        what = (
+            "a class has no examples"
+            if prevalence is None
+            else "prevalence must lie between 0 and 1"
+        )
+        raise fail(what, shares.tolist(), "proportions in (0, 1) that sum to 1", todo)
+    return np.broadcast_to(shares, cells.shape[:-1])
+
+
 @dataclass(frozen=True, eq=False)
 class FixedTotals(Posterior):
     """
@@ -102,83 +182,3 @@ class FixedTotals(Posterior):
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log marginal likelihood of each matrix, given its class totals."""
         return dirichlet.log_marginal(self.pooled, self.weights).sum(axis=-1)
-
-
-def fixed_totals(
-    counts: xr.DataArray | ArrayLike,
-    *,
-    concentration: Any = None,
-    prevalence: Any = None,
-) -> FixedTotals:
-    """
-    Return the posterior of confusion matrices whose class totals the design has fixed.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
-        Counts >= 0. Of an array with two classes index 1 is the positive one.
-    concentration : float, array_like or DataArray, optional
-        Prior pseudo-counts per cell, one number or (..., C, C); ``2 / C**2`` by default.
-    prevalence : float, array_like, DataArray or tuple, optional
-        Share of each actual class: by default that of the scalar coord ``prevalence``, or else the
-        sample's. With two classes one number (or an
-        array of the shape of the batch) is the share of the positive class, and a *tuple* (a, b)
-        is a prior Beta(a, b) for it, the same for the whole batch; otherwise shape ``(..., C)``,
-        summing to 1.
-
-    Returns
-    -------
-    FixedTotals
-
-    Raises
-    ------
-    ValueError
-        If a share lies outside (0, 1).
-
-    Examples
-    --------
-    >>> from bayescm.measures.catalogue import resolve
-    >>> posterior = fixed_totals([[30, 20], [5, 45]], prevalence=0.01)
-    >>> posterior.distribution(resolve("recall")).mean().round(4).item()
-    0.8922
-    """
-    table = as_labelled_counts(counts)
-    labels = table.indexes["actual"].tolist()
-    weights = dirichlet.pseudo_counts(table.values, prior_of(concentration, counts))
-    prevalence = shares_of(prevalence, counts, table)
-    if isinstance(prevalence, tuple):
-        return FixedTotals(table, weights, None, _prior(prevalence, len(labels)))
-    return FixedTotals(table, weights, _shares(table.values, prevalence), None)
-
-
-def _prior(pair, classes):
-    if classes != 2 or len(pair) != 2 or not all(0 < each < np.inf for each in pair):
-        raise fail(
-            "not a beta prior for the prevalence",
-            pair,
-            "two numbers > 0, for two classes",
-            "pass e.g. prevalence=(2, 8)",
-        )
-    return float(pair[0]), float(pair[1])
-
-
-def _shares(cells, prevalence):
-    classes = cells.shape[-1]
-    if prevalence is None:
-        totals = cells.sum(axis=-1)
-        shares = totals / totals.sum(axis=-1, keepdims=True)
-        todo = "pass prevalence=, or use model='dirichlet_multinomial'"
-    else:
-        shares = np.asarray(prevalence, float)
-        if classes == 2 and shares.shape in ((), cells.shape[:-2]):
-            shares = np.stack([1 - shares, shares], axis=-1)
-        todo = "pass e.g. prevalence=0.1"
-    right = shares.ndim and shares.shape[-1] == classes
-    if not right or not (((shares > 0) & (shares < 1)).all() and np.allclose(shares.sum(-1), 1)):
-        what = (
-            "a class has no examples"
-            if prevalence is None
-            else "prevalence must lie between 0 and 1"
-        )
-        raise fail(what, shares.tolist(), "proportions in (0, 1) that sum to 1", todo)
-    return np.broadcast_to(shares, cells.shape[:-1])

@@ -21,6 +21,38 @@ from bayescm.measures.catalogue import is_loss, own
 from bayescm.posteriors.base import LabelTemplate, Posterior
 from bayescm.validate import fail
 
+
+def hierarchical_differences(
+    results: xr.Dataset, *, scale: float | None = None
+) -> "HierarchicalDifferences":
+    """
+    Return the posterior of the differences of classifiers over data sets.
+
+    Parameters
+    ----------
+    results : xarray.Dataset
+        From :func:`bayescm.from_results`.
+    scale : float, optional
+        Size of a usual difference, > 0, in the unit of the results; by default the root mean square
+        of those of the pair and their errors.
+
+    Returns
+    -------
+    HierarchicalDifferences
+
+    Raises
+    ------
+    ValueError
+        If two classifiers have fewer than two data sets in common, or are equal everywhere.
+    """
+    results = as_results(results)
+    if scale is not None and not 0 < scale < np.inf:
+        raise fail("scale must be positive", scale, "a number > 0", "pass e.g. scale=0.02")
+    if results.sizes["classifier"] < 2:
+        raise fail("only one classifier", results.sizes["classifier"], "two or more", "add another")
+    return HierarchicalDifferences(results, scale)
+
+
 # Student t distributions as mixtures of normals: two of them add up in closed form.
 
 _BLOCK = 2**15  # numbers in an array: memory of more is given back, and asked for again
@@ -105,7 +137,7 @@ _FEW, _FINE, _COARSE = 20, (2, 16), (1, 7)
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class HierarchicalT:
     """
     Two classifiers: the data sets that have both, and the grid of their posterior.
 
@@ -401,7 +433,7 @@ class HierarchicalDifferences(Posterior):
 
     Attributes
     ----------
-    pairs_of : dict of (int, int) to Pair
+    pairs_of : dict of (int, int) to HierarchicalT
     """
 
     measured_variable = "results"
@@ -512,7 +544,7 @@ def _pair(differences, rho, scale, first, second):
     if not size > 0:
         todo = "leave one of them out, or pass scale=, the size of a usual difference"
         raise fail(f"{first} and {second} are equal on every data set", ..., "a difference", todo)
-    return Pair(mean, np.maximum(error, size * _FLOOR), number - 1.0, float(size))
+    return HierarchicalT(mean, np.maximum(error, size * _FLOOR), number - 1.0, float(size))
 
 
 def _measure(name):
@@ -530,34 +562,3 @@ def _turned(found):
         mass = None if found.mass is None else found.mass[::-1]
         return Gridded(-found.nodes[::-1], found.density[::-1], mass)
     return StudentMixture(-found.location, found.scale, found.freedom, found.weight)
-
-
-def hierarchical_differences(
-    results: xr.Dataset, *, scale: float | None = None
-) -> HierarchicalDifferences:
-    """
-    Return the posterior of the differences of classifiers over data sets.
-
-    Parameters
-    ----------
-    results : xarray.Dataset
-        From :func:`bayescm.from_results`.
-    scale : float, optional
-        Size of a usual difference, > 0, in the unit of the results; by default the root mean square
-        of those of the pair and their errors.
-
-    Returns
-    -------
-    HierarchicalDifferences
-
-    Raises
-    ------
-    ValueError
-        If two classifiers have fewer than two data sets in common, or are equal everywhere.
-    """
-    results = as_results(results)
-    if scale is not None and not 0 < scale < np.inf:
-        raise fail("scale must be positive", scale, "a number > 0", "pass e.g. scale=0.02")
-    if results.sizes["classifier"] < 2:
-        raise fail("only one classifier", results.sizes["classifier"], "two or more", "add another")
-    return HierarchicalDifferences(results, scale)

@@ -23,6 +23,55 @@ _NUMBERS = 2**17  # of all cells of a few draws: they stay in the processor's ca
 _OF_ANSWERS = ("right", "wrong"), ("wrong", "right")  # forms
 
 
+def hierarchical_rows(
+    counts: xr.DataArray | ArrayLike,
+    *,
+    concentration: float = 0.5,
+    spread: float = 1.0,
+    errors: float = 1.0,
+) -> "HierarchicalRows":
+    """
+    Return the posterior of matrices of many classes that share strength.
+
+    Parameters
+    ----------
+    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
+        Counts of C >= 3 classes; a class may be absent.
+    concentration : float, default 0.5
+        Beta parameters, both, of the common accuracy; > 0.
+    spread : float, default 1
+        Scale of the half-normal prior of the spread of the classes' accuracies on the logit scale.
+    errors : float, default 1
+        Prior pseudo-counts, together, of where a row's errors go.
+
+    Returns
+    -------
+    HierarchicalRows
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than three classes, or a keyword is not > 0.
+
+    Examples
+    --------
+    >>> from bayescm.measures.catalogue import resolve
+    >>> posterior = hierarchical_rows([[4, 1, 0], [0, 5, 1], [1, 0, 3]])
+    >>> (drawn,) = posterior.draw([resolve("f1_macro")], 4000, np.random.default_rng(0))
+    >>> bool(0.7 < drawn.mean() < 0.85)
+    True
+    """
+    table = as_labelled_counts(counts)
+    if table.sizes["actual"] < 3:
+        todo = "use dirichlet_multinomial for two classes"
+        raise fail("too few classes to pool", table.shape, "three or more", todo)
+    given = {"concentration": concentration, "spread": spread, "errors": errors}
+    for name, value in given.items():
+        if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+            raise fail(f"{name} must be positive", value, "one number > 0", f"correct {name}")
+    return HierarchicalRows(table, float(concentration), float(spread), float(errors))
+
+
 @dataclass(frozen=True, eq=False)
 class HierarchicalRows(Posterior):
     """
@@ -172,52 +221,3 @@ class _One:
 def _normalised(heights):
     mass = np.exp(heights - heights.max())
     return mass / mass.sum()
-
-
-def hierarchical_rows(
-    counts: xr.DataArray | ArrayLike,
-    *,
-    concentration: float = 0.5,
-    spread: float = 1.0,
-    errors: float = 1.0,
-) -> HierarchicalRows:
-    """
-    Return the posterior of matrices of many classes that share strength.
-
-    Parameters
-    ----------
-    counts : DataArray, dims (..., actual, predicted), or array_like, shape (..., C, C)
-        Counts of C >= 3 classes; a class may be absent.
-    concentration : float, default 0.5
-        Beta parameters, both, of the common accuracy; > 0.
-    spread : float, default 1
-        Scale of the half-normal prior of the spread of the classes' accuracies on the logit scale.
-    errors : float, default 1
-        Prior pseudo-counts, together, of where a row's errors go.
-
-    Returns
-    -------
-    HierarchicalRows
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than three classes, or a keyword is not > 0.
-
-    Examples
-    --------
-    >>> from bayescm.measures.catalogue import resolve
-    >>> posterior = hierarchical_rows([[4, 1, 0], [0, 5, 1], [1, 0, 3]])
-    >>> (drawn,) = posterior.draw([resolve("f1_macro")], 4000, np.random.default_rng(0))
-    >>> bool(0.7 < drawn.mean() < 0.85)
-    True
-    """
-    table = as_labelled_counts(counts)
-    if table.sizes["actual"] < 3:
-        todo = "use dirichlet_multinomial for two classes"
-        raise fail("too few classes to pool", table.shape, "three or more", todo)
-    given = {"concentration": concentration, "spread": spread, "errors": errors}
-    for name, value in given.items():
-        if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
-            raise fail(f"{name} must be positive", value, "one number > 0", f"correct {name}")
-    return HierarchicalRows(table, float(concentration), float(spread), float(errors))

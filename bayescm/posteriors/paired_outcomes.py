@@ -26,6 +26,48 @@ ENUMERATE = 256
 WRITE_OUT = 20_000
 
 
+def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
+    """
+    Return the posterior of several classifiers tested on the same examples.
+
+    Parameters
+    ----------
+    outcomes : xarray.Dataset
+        From :func:`bayescm.from_classifiers`.
+    concentration : float or array_like, shape (C, C) or (J, C, C), optional
+        Each classifier's own prior pseudo-counts, as in ``dirichlet_multinomial``, in the order
+        of ``outcomes.label``; by default ``2 / C**2``. They are spread over the joint table, which
+        weighs no more than one matrix. The row sums must be the same for every classifier. 0 is
+        the Bayesian bootstrap.
+
+    Returns
+    -------
+    PairedOutcomes
+
+    Raises
+    ------
+    ValueError
+        If the classifiers' priors disagree on the classes' shares.
+
+    References
+    ----------
+    Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. Annals of
+    Statistics 1, 209-230. doi:10.1214/aos/1176342360
+
+    Sethuraman, J. (1994). A constructive definition of Dirichlet priors. Statistica Sinica 4,
+    639-650.
+    """
+    outcomes = as_outcomes(outcomes)
+    counts, actual, predicted = parts = arrays(outcomes)
+    matrices = tables_of(outcomes, parts)
+    first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
+    own = prior_of(concentration, first)
+    prior = classifier_priors(
+        own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes)
+    )
+    return PairedOutcomes(matrices, counts, actual, predicted, prior)
+
+
 @dataclass(frozen=True, eq=False)
 class PairedOutcomes(Posterior):
     """The posterior of the joint outcome probabilities of several classifiers.
@@ -138,8 +180,8 @@ class PairedOutcomes(Posterior):
 
     def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure of each classifier, or None where there is none."""
-        own = dirichlet_multinomial(self.counts, concentration=self.prior)
-        return own.distribution(measure, of=of, n=n)
+        marginal = dirichlet_multinomial(self.counts, concentration=self.prior)
+        return marginal.distribution(measure, of=of, n=n)
 
     def difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
@@ -203,11 +245,11 @@ class PairedOutcomes(Posterior):
 
     def log_marginal_likelihood(self) -> np.ndarray:
         """Return the log probability of the joint counts, the prior averaged out."""
-        own = base_measure(self.prior, self.actual, self.predicted)
+        prior = base_measure(self.prior, self.actual, self.predicted)
         n = self.outcomes.sum(-1)
-        seen = gammaln(self.outcomes + own) - gammaln(own) - gammaln(self.outcomes + 1)
+        cells = gammaln(self.outcomes + prior) - gammaln(prior) - gammaln(self.outcomes + 1)
         norm = gammaln(n + 1) + lgamma(self.weight) - gammaln(n + self.weight)
-        return norm + seen.sum(-1)
+        return norm + cells.sum(-1)
 
     @property
     def weight(self) -> float:
@@ -217,24 +259,25 @@ class PairedOutcomes(Posterior):
     @property
     def size(self) -> int:
         """The number of cells of the joint table: those that may occur."""
-        judges, classes = self.prior.shape[:2]
-        return (classes - abstains(self.counts)) * classes**judges
+        n_classifiers, classes = self.prior.shape[:2]
+        return (classes - abstains(self.counts)) * classes**n_classifiers
 
     @cached_property
     def joint_cells(self):
         """Truth and answers of every joint cell, shape (1 + J, cells)."""
-        judges, classes = self.prior.shape[:2]
-        shape = (classes - abstains(self.counts), *(classes,) * judges)
-        return np.indices(shape).reshape(1 + judges, -1)
+        n_classifiers, classes = self.prior.shape[:2]
+        shape = (classes - abstains(self.counts), *(classes,) * n_classifiers)
+        return np.indices(shape).reshape(1 + n_classifiers, -1)
 
     @cached_property
     def joint_weights(self):
         """Dirichlet parameters of every joint cell, shape (..., cells)."""
-        judges, classes = self.prior.shape[:2]
-        place = np.ravel_multi_index((self.actual, *self.predicted), (classes,) * (1 + judges))
-        own = base_measure(self.prior, self.joint_cells[0], self.joint_cells[1:])
-        weights = np.tile(own, (*self.outcomes.shape[:-1], 1))
-        weights[..., place] += self.outcomes
+        n_classifiers, classes = self.prior.shape[:2]
+        shape = (classes,) * (1 + n_classifiers)
+        index = np.ravel_multi_index((self.actual, *self.predicted), shape)
+        prior = base_measure(self.prior, self.joint_cells[0], self.joint_cells[1:])
+        weights = np.tile(prior, (*self.outcomes.shape[:-1], 1))
+        weights[..., index] += self.outcomes
         return weights
 
     def _gammas(self, size, rng):
@@ -254,45 +297,3 @@ def _right_of(kernel, classes, label):
     if classes == 2:
         shares |= {("tn", "fp"): (~one, False), ("fp", "tn"): (~one, True)}
     return shares.get(kernel.form)
-
-
-def paired_outcomes(outcomes, *, concentration=None) -> PairedOutcomes:
-    """
-    Return the posterior of several classifiers tested on the same examples.
-
-    Parameters
-    ----------
-    outcomes : xarray.Dataset
-        From :func:`bayescm.from_classifiers`.
-    concentration : float or array_like, shape (C, C) or (J, C, C), optional
-        Each classifier's own prior pseudo-counts, as in ``dirichlet_multinomial``, in the order
-        of ``outcomes.label``; by default ``2 / C**2``. They are spread over the joint table, which
-        weighs no more than one matrix. The row sums must be the same for every classifier. 0 is
-        the Bayesian bootstrap.
-
-    Returns
-    -------
-    PairedOutcomes
-
-    Raises
-    ------
-    ValueError
-        If the classifiers' priors disagree on the classes' shares.
-
-    References
-    ----------
-    Ferguson, T. S. (1973). A Bayesian analysis of some nonparametric problems. Annals of
-    Statistics 1, 209-230. doi:10.1214/aos/1176342360
-
-    Sethuraman, J. (1994). A constructive definition of Dirichlet priors. Statistica Sinica 4,
-    639-650.
-    """
-    outcomes = as_outcomes(outcomes)
-    counts, actual, predicted = parts = arrays(outcomes)
-    matrices = tables_of(outcomes, parts)
-    first = matrices.isel(dict.fromkeys(matrices.dims[:-3], 0), drop=True)
-    own = prior_of(concentration, first)
-    prior = classifier_priors(
-        own, len(predicted), outcomes["label"].size, abstains=abstains(outcomes)
-    )
-    return PairedOutcomes(matrices, counts, actual, predicted, prior)

@@ -31,40 +31,12 @@ from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial
 from bayescm.validate import fail
 
 
-@dataclass(frozen=True, eq=False)
-class PooledFolds(DirichletMultinomial):
-    """
-    The posterior, ``Dirichlet(weights)`` over the cells of each cross-validation of a batch.
-
-    Attributes
-    ----------
-    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
-    weights : ndarray, shape (..., C, C)
-        Prior pseudo-counts plus discounted counts.
-    folds : ndarray, shape (..., M, C, C)
-        The counts of every fold.
-    omega : float
-        The discount.
-    """
-
-    pooled_dims = FOLDS
-    folds: np.ndarray
-    omega: float
-
-    def log_marginal_likelihood(self) -> np.ndarray:
-        """Return the log of the discounted likelihood, integrated over the prior."""
-        prior = self.weights - self.omega * self.folds.sum(-3)
-        ways = special.gammaln(self.folds.sum((-2, -1)) + 1).sum(-1)
-        ways = ways - special.gammaln(self.folds + 1).sum((-3, -2, -1))
-        return self.omega * ways + _log_beta(self.weights) - _log_beta(prior)
-
-
 def pooled_folds(
     counts: xr.DataArray | ArrayLike,
     *,
     concentration: Any = None,
     omega: float | None = None,
-) -> PooledFolds:
+) -> "PooledFolds":
     """
     Return the posterior of the cell probabilities that all folds share.
 
@@ -116,6 +88,34 @@ def _check_omega(omega, matrices):
             "leave it out for the default",
         )
     return float(omega)
+
+
+@dataclass(frozen=True, eq=False)
+class PooledFolds(DirichletMultinomial):
+    """
+    The posterior, ``Dirichlet(weights)`` over the cells of each cross-validation of a batch.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., [repeat,] fold, actual, predicted)
+    weights : ndarray, shape (..., C, C)
+        Prior pseudo-counts plus discounted counts.
+    folds : ndarray, shape (..., M, C, C)
+        The counts of every fold.
+    omega : float
+        The discount.
+    """
+
+    pooled_dims = FOLDS
+    folds: np.ndarray
+    omega: float
+
+    def log_marginal_likelihood(self) -> np.ndarray:
+        """Return the log of the discounted likelihood, integrated over the prior."""
+        prior = self.weights - self.omega * self.folds.sum(-3)
+        ways = special.gammaln(self.folds.sum((-2, -1)) + 1).sum(-1)
+        ways = ways - special.gammaln(self.folds + 1).sum((-3, -2, -1))
+        return self.omega * ways + _log_beta(self.weights) - _log_beta(prior)
 
 
 def _log_beta(weights):

@@ -7,7 +7,7 @@ from many_data_sets import accuracies
 from scipy import stats
 
 import bayescm as bcm
-from bayescm.posteriors.hierarchical_differences import Pair
+from bayescm.posteriors.hierarchical_differences import HierarchicalT
 
 RNG = np.random.default_rng(8)
 LEVELS = {"a": 0.80, "b": 0.83, "c": 0.70}
@@ -70,7 +70,7 @@ def test_other_tables_are_refused(table, message):
 
 def test_quadrature_is_the_integral_written_out():
     mean, error = np.array([0.5, 1.2, -0.4, 3.0]), np.array([0.3, 0.4, 0.2, 0.5])
-    pair = Pair(mean, error, np.full(4, 9.0), 1.0)
+    pair = HierarchicalT(mean, error, np.full(4, 9.0), 1.0)
     x, location = np.linspace(-30, 30, 6001), np.array([-0.5, 0.3, 1.5])
     for spread, excess in [(0.3, 1.0), (1.0, 8.0), (4.0, 30.0)]:
         own = stats.t.pdf(mean[:, None], 9, x, error[:, None])
@@ -87,7 +87,7 @@ def test_quadrature_is_the_integral_written_out():
 def test_the_grid_is_the_density_wherever_it_is_read(number):
     rng = np.random.default_rng(number)
     mean, error = rng.standard_t(3, number), rng.uniform(0.3, 1.5, number)
-    pair = Pair(mean, error, np.full(number, 9.0), 2.0)
+    pair = HierarchicalT(mean, error, np.full(number, 9.0), 2.0)
     location, spread, excess, mass = pair.grid
     _, one, two = np.unravel_index(mass.argmax(), mass.shape)
     exact = pair.log_density(location, spread[one], excess[two])[:, 0]
@@ -210,7 +210,7 @@ def test_data_sets_far_out_leave_the_mean_what_it_is(far, scale):
     rng = np.random.default_rng(6)
     mean = np.append(rng.normal(size=38), far)
     unit = scale or float(np.sqrt(np.mean(mean**2)))
-    pair = Pair(mean, np.full(len(mean), 1e-3), np.full(len(mean), 9.0), unit)
+    pair = HierarchicalT(mean, np.full(len(mean), 1e-3), np.full(len(mean), 9.0), unit)
     location, spread = np.linspace(-2, 2, 81), np.exp(np.linspace(-3, 4, 57))
     squares = ((mean - location[:, None, None]) / spread[:, None]) ** 2
     prior = np.log(spread) - np.log1p((spread / unit) ** 2) - (location[:, None] / unit) ** 2 / 200
