@@ -1,9 +1,17 @@
-"""
-The direct sibling of `bayescm.models.mislabelled`: the truth behind labels that may be wrong.
+r"""
+The direct posterior of `bayescm.models.mislabelled`: the truth behind labels that may be wrong.
 
-Given the rates of errors the strata are independent, and of two classes each has a single unknown
-share: a grid. Rates with a distribution are sampled by importance. Of more classes the true classes
-and the shares are drawn in turn, in many short chains beside each other.
+The examples of stratum k (what the classifiers say) are truly of class c in the share
+:math:`t_{kc}`, with a Dirichlet prior, and an example of class c has the label l with probability
+:math:`E_{cl}`, the same in every stratum:
+
+.. math:: p(t, E) \propto p(t) \, p(E) \prod_{k, l} \Bigl(\sum_c t_{kc} E_{cl}\Bigr)^{n_{kl}}.
+
+Given E each stratum is a mixture of known components. Of two classes it has a single unknown share,
+on a grid (`Shares`); rates of errors with a distribution are drawn by importance sampling
+(`bayescm.inference.importance`). Of more classes the shares are drawn by Gibbs sampling, all strata
+at once (`bayescm.inference.gibbs.mixture_weights`). The most likely shares are those of EM
+(`bayescm.inference.em.mixture_weights`).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,401 +26,30 @@ from scipy.special import betainc, betaincinv, betaln, expit, logit, xlogy
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import abstains, is_outcomes, known_shares
 from bayescm.evidence.outcomes import arrays, as_outcomes, tables_of
+from bayescm.inference import em, gibbs
 from bayescm.inference.importance import explore
 from bayescm.posteriors.base import as_labelled_counts, prior_of
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import fail, suggest
 
-# Rates of wrong labels, checked and in one form, and the shares of the true classes behind labels.
-
-HALF = 0.5  # from here on labels say less than nothing
-# Points of the grids of a stratum's share, the first of them by its powers of ten.
+HALF = 0.5  # rates of errors are less: from here on labels say less than nothing
+# Rates of errors that are drawn, each with several shares; points of importance sampling, in the
+# rounds that shape the proposal and in the last; and points of the grid of shares meanwhile.
+_RATES, _PILOT, _POINTS, _PILOT_GRID = 1000, 300, 1500, 96
+_BOUND = 12.0  # of the logits of twice the rates between which their mode is searched
+# Points of the grid of a stratum's share, of them the first by powers of ten; and logs of
+# likelihoods below the largest, beyond which a share is negligible.
 _COARSE, _FINE, _NEGLIGIBLE = 200, 256, 30.0
-_TODO = "pass a rate such as 0.05, a Beta such as (2, 38), or one of these for each class"
-
-
-@dataclass(frozen=True, eq=False)
-class LabelErrors:
-    """
-    Rates of wrong labels.
-
-    Attributes
-    ----------
-    known : ndarray, shape (C,)
-        The rate of each class; NaN where it has a distribution.
-    betas : ndarray, shape (U, 2)
-        The parameters of the others, in order.
-    spread : ndarray, shape (C, C)
-        Which labels the wrong ones are.
-    """
-
-    known: np.ndarray
-    betas: np.ndarray
-    spread: np.ndarray
-
-    @property
-    def mean(self) -> np.ndarray:
-        """The rates (C,), those with a distribution at the mean of it before the cut."""
-        return self.filled(self.betas[:, 0] / self.betas.sum(-1))
-
-    @property
-    def least(self) -> np.ndarray:
-        """The rates (C,), those with a distribution where it begins."""
-        return self.filled(betaincinv(*self.betas.T, 0.025))
-
-    def filled(self, rates: np.ndarray) -> np.ndarray:
-        """Return all rates (..., C) from those that are not known, (..., U)."""
-        known = np.broadcast_to(self.known, (*rates.shape[:-1], len(self.known))).copy()
-        known[..., np.isnan(self.known)] = np.minimum(rates, HALF)
-        return known
-
-    def matrix(self, rates: np.ndarray) -> np.ndarray:
-        """Return the probability (..., C, C) of every label given the true class."""
-        right = np.eye(len(self.known))
-        return right * (1 - rates[..., None]) + rates[..., None] * self.spread
-
-    def log_prior(self, rates: np.ndarray) -> np.ndarray:
-        """Return the log density (...) at the rates (..., U) that are not known."""
-        a, b = self.betas.T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = xlogy(a - 1, rates) + xlogy(b - 1, 1 - rates) - betaln(a, b)
-        inside = np.where(rates < HALF, inside - np.log(betainc(a, b, HALF)), -np.inf)
-        return inside.sum(-1)
-
-    def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the rates (size, U) that are not known from what was said of them."""
-        a, b = self.betas.T
-        return betaincinv(a, b, betainc(a, b, HALF) * rng.random((size, len(self.betas))))
-
-
-def label_errors(given: Any, labels: list) -> LabelErrors:
-    """
-    Return rates of wrong labels from what a user passes.
-
-    Parameters
-    ----------
-    given : float, tuple of two floats, or mapping of these by class
-        Of a class also a mapping from wrong labels to rates.
-    labels : list
-        The classes, in order.
-
-    Raises
-    ------
-    ValueError
-        If a rate is not a number in [0, 1/2), or a class is unknown.
-    """
-    size = len(labels)
-    known, betas = np.zeros(size), []
-    spread = (1 - np.eye(size)) / (size - 1)
-    if isinstance(given, Mapping):
-        _check_classes(given, labels)
-    for place, label in enumerate(labels):
-        rate = given.get(label, 0.0) if isinstance(given, Mapping) else given
-        if isinstance(rate, Mapping):
-            _check_classes(rate, labels)
-            parts = np.array([_rate(rate.get(each, 0.0)) for each in labels])
-            if parts[place]:
-                raise fail("a right label is no error", {label: rate}, "wrong labels", "drop it")
-            known[place] = _rate(float(parts.sum()))
-            spread[place] = parts / known[place] if known[place] else spread[place]
-        elif isinstance(rate, tuple):
-            betas.append(_beta(rate))
-            known[place] = np.nan
-        else:
-            known[place] = _rate(rate)
-    return LabelErrors(known, np.array(betas).reshape(-1, 2), spread)
-
-
-def _check_classes(given, labels):
-    for name in given:
-        if name not in labels:
-            what = "a label error of an unknown class"
-            raise fail(what, name, labels, suggest(name, labels))
-
-
-def _rate(value):
-    number = isinstance(value, (int, float, np.integer, np.floating)) and np.ndim(value) == 0
-    if isinstance(value, bool) or not number or not 0 <= value < HALF:
-        raise fail("not a rate of wrong labels", value, "0 <= rate < 0.5", _TODO)
-    return float(value)
-
-
-def _beta(pair):
-    numbers = len(pair) == 2 and all(isinstance(each, (int, float, np.number)) for each in pair)
-    if not numbers or not all(0 < each < np.inf for each in pair):
-        raise fail("not a Beta distribution of label errors", pair, "two numbers > 0", _TODO)
-    if pair[0] >= pair[1]:
-        said = f"a mean of {pair[0] / sum(pair):.2g}"
-        raise fail("labels are wrong more often than right", said, "a mean below 0.5", _TODO)
-    return tuple(map(float, pair))
-
-
-class Shares:
-    """
-    The share of the second of two classes in each stratum, behind labels that may be wrong.
-
-    In units of the prior distribution, in which it is uniform: a grid where the likelihood is not
-    negligible, for any of the rates that may be.
-
-    Parameters
-    ----------
-    known : ndarray, shape (K, 2)
-        Labelled examples of each stratum.
-    prior : ndarray, shape (K, 2)
-    errors : ndarray, shape (S, 2, 2)
-        Probabilities of labels given the truth, as they may be.
-    size : int, optional
-        Points of the grid.
-    """
-
-    def __init__(self, known: np.ndarray, prior: np.ndarray, errors: np.ndarray, size: int = _FINE):
-        self.known, self._prior = known, (prior[:, 1], prior[:, 0])
-        ends = 10.0 ** np.linspace(-15, np.log10(HALF), _COARSE)
-        coarse = np.concatenate([[0], ends, 1 - ends[::-1], [1]])
-        rough = self._log_likelihood(np.broadcast_to(coarse, (len(known), len(coarse))), errors)
-        rough = (rough - rough.max(axis=-1, keepdims=True)).max(axis=0) > -_NEGLIGIBLE
-        first = np.maximum(rough.argmax(-1) - 1, 0)
-        last = np.minimum(len(coarse) - rough[:, ::-1].argmax(-1), len(coarse) - 1)
-        self._low = betainc(*self._prior, coarse[first])
-        self._length = np.maximum(betainc(*self._prior, coarse[last]) - self._low, 1e-300)
-        self._middle = self._shares((np.arange(size) + 0.5) / size)
-        self._edges = self._shares(np.arange(size + 1) / size)
-
-    def _shares(self, parts):
-        units = self._low[:, None] + self._length[:, None] * parts
-        a, b = (each[:, None] for each in self._prior)
-        return betaincinv(a, b, np.minimum(units, 1.0))
-
-    def _log_likelihood(self, shares, errors):
-        """Return the log likelihood (S, K, M) of shares (K, M)."""
-        first, second = (errors[:, each, 1, None, None] for each in (0, 1))
-        labelled = first + (second - first) * shares
-        known = self.known[:, None]
-        return xlogy(known[..., 1], labelled) + xlogy(known[..., 0], 1 - labelled)
-
-    def log_marginal(self, errors: np.ndarray) -> np.ndarray:
-        """Return the log probability (S,) of the labels at given rates of errors."""
-        logs = self._log_likelihood(self._middle, errors)
-        top = logs.max(-1)
-        inside = np.log(np.exp(logs - top[..., None]).mean(-1)) + top
-        return (inside + np.log(self._length)).sum(-1)
-
-    def draw(self, errors: np.ndarray, each: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the shares, each of (S, each, K), at given rates of errors."""
-        logs = self._log_likelihood(self._middle, errors)
-        mass = np.exp(logs - logs.max(-1, keepdims=True))
-        steps = np.cumsum(mass, axis=-1)
-        place = _search(steps, rng.random((*steps.shape[:-1], each)))
-        strata = np.arange(len(self.known))[:, None]
-        low, high = self._edges[strata, place], self._edges[strata, place + 1]
-        return (low + (high - low) * rng.random(place.shape)).swapaxes(-1, -2)
-
-
-def _search(steps, uniform):
-    """Return where (..., E) uniform numbers fall in the rising steps (..., M) of each row."""
-    rows, size = steps.reshape(-1, steps.shape[-1]), steps.shape[-1]
-    wanted = uniform.reshape(len(rows), -1) * rows[:, -1:]
-    # One search for all rows: each is moved beyond the ones before.
-    offset = np.concatenate([[0.0], np.cumsum(rows[:, -1])[:-1]])[:, None]
-    place = np.searchsorted((rows + offset).ravel(), (wanted + offset).ravel())
-    place = place - np.repeat(np.arange(len(rows)) * size, wanted.shape[1])
-    return np.clip(place, 0, size - 1).reshape(uniform.shape)
-
-
-def unit(points: np.ndarray) -> np.ndarray:
-    """Return rates below one half from any numbers."""
-    return HALF * expit(points)
-
-
-# The posterior of the table of true classes and predictions.
-
-# Rates of errors drawn, each with several shares; points that find them, on a coarser grid.
-_RATES, _ROUGH, _POINTS, _GRID = 1000, 300, 1500, 96
-# Chains of the Gibbs sampler, sweeps left out first, and sweeps from one kept to the next.
-_CHAINS, _BURN, _THIN, _STEPS = 500, 60, 3, 200
+# Gibbs sampling: chains, sweeps that are left out first, and sweeps from one draw to the next.
+_CHAINS, _BURN, _THIN = 500, 60, 3
+_STEPS = 200  # of EM
 _CONTRADICTION = 5.0  # of the log likelihood: two standard deviations and more
-_FAR = 12.0
-
-
-@dataclass(frozen=True, eq=False)
-class Mislabelled(Strata):
-    """
-    The posterior of the true cells behind labels that may be wrong.
-
-    Attributes
-    ----------
-    counts : DataArray, dims (..., actual, predicted)
-        By label; of several classifiers the matrix of each.
-    known : ndarray, shape (..., K, C)
-        The same by stratum, what the classifiers said, and label.
-    answers : ndarray of int, shape (J, K)
-    prior : ndarray, shape (K, C)
-    errors : LabelErrors
-    shares : ndarray, shape (C,), or None
-        The share of each true class in the population that is meant.
-    """
-
-    counts: xr.DataArray
-    known: np.ndarray
-    answers: np.ndarray
-    prior: np.ndarray
-    errors: LabelErrors
-    shares: np.ndarray | None
-
-    @cached_property
-    def _several(self):
-        # Matrices of several classifiers have the dim too, but no answers that go together.
-        return self.counts.ndim > self.known.ndim
-
-    @property
-    def sampling_method(self) -> str:  # type: ignore[override]
-        """Quadrature where the rates are known, importance or Gibbs sampling where not."""
-        if self.known.shape[-1] > 2:
-            return "gibbs"
-        return "importance" if len(self.errors.betas) else "quadrature"
-
-    @cached_property
-    def batch(self) -> xr.DataArray:
-        """The number of examples of every member of the batch."""
-        size = self.each(self.known.sum((-2, -1)))
-        return self.template.to_dataarray(np.broadcast_to(size, self.template.shape))
-
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        lead, (strata, classes) = self.known.shape[:-2], self.known.shape[-2:]
-        members = self.known.reshape(-1, strata, classes)
-        if not len(self.errors.betas):  # the strata are independent, of all members alike
-            members = members.reshape(1, -1, classes)
-        drawn = [self._truth(known, size, rng) for known in members]
-        shape = (size, *lead, strata, classes)
-        truth = np.stack([each for each, _ in drawn], axis=1).reshape(shape)
-        share = dirichlet.draw(self.known.sum(-1) + self.prior.sum(-1), size, rng)
-        cells = share[..., None] * truth
-        flat = cells.swapaxes(-1, -2).reshape(size, *lead, -1)
-        found = {"theta_cell": flat, "theta": self.table(self._moved(cells))}
-        if len(self.errors.betas):
-            rates = np.stack([each for _, each in drawn], axis=1)
-            found["label_error"] = rates.reshape(size, *lead, -1)
-        return found
-
-    def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., K, C) of the probability of every stratum and true class."""
-        flat = self.variables(size, rng)["theta_cell"]
-        cells = flat.reshape(*flat.shape[:-1], self.known.shape[-1], -1).swapaxes(-1, -2)
-        return self._moved(cells)
-
-    def _moved(self, cells):
-        """Return cells (..., K, C) with the shares of the population that is meant."""
-        if self.shares is None:
-            return cells
-        return self.shares * cells / cells.sum(-2, keepdims=True)
-
-    def _truth(self, known, size, rng):
-        """Return draws (size, K, C) of the true classes in every stratum, and of the rates."""
-        prior = np.tile(self.prior, (len(known) // len(self.prior), 1))
-        if known.shape[-1] > 2:
-            return self._in_turn(known, prior, size, rng), np.empty((size, 0))
-        number = min(_RATES, size) if len(self.errors.betas) else 1
-        rates = self._rates(known, number, rng)
-        matrices = self.errors.matrix(self.errors.filled(rates))
-        each = -(-size // number)
-        drawn = Shares(known, prior, matrices).draw(matrices, each, rng)
-        drawn = drawn.reshape(-1, len(known))
-        order = rng.permutation(len(drawn))[:size]
-        positive = drawn[order]
-        return np.stack([1 - positive, positive], -1), np.repeat(rates, each, axis=0)[order]
-
-    def _rates(self, known, size, rng):
-        """Return draws (size, U) of the rates of errors."""
-        if not len(self.errors.betas):
-            return np.empty((size, 0))
-        every = self.errors.matrix(self.errors.filled(self.errors.draw(_ROUGH, rng)))
-        shares = Shares(known, self.prior, every, _GRID)
-
-        def log_density(points):
-            rates = unit(points)
-            matrices = self.errors.matrix(self.errors.filled(rates))
-            jacobian = np.log(np.maximum(rates * (1 - rates / HALF), 1e-300)).sum(-1)
-            return self.errors.log_prior(rates) + shares.log_marginal(matrices) + jacobian
-
-        start = logit(np.clip(self.errors.mean[np.isnan(self.errors.known)] / HALF, 1e-3, 0.99))
-        bounds = [(-_FAR, _FAR)] * len(start)
-        found = explore(log_density, start, bounds, rough=_ROUGH, size=_POINTS)
-        return unit(found.draw(size, rng))
-
-    def _in_turn(self, known, prior, size, rng):
-        """Draw true classes and shares in turn, at known rates, of many classes."""
-        if len(self.errors.betas):
-            allowed = "known rates, where there are more than two classes"
-            todo = 'pass numbers, or sample it: fit(evidence, method="nuts", label_error=...)'
-            raise fail("uncertain rates of label errors", self.errors.betas, allowed, todo)
-        matrix, whole = self.errors.matrix(self.errors.known), np.rint(known).astype(int)
-        if (whole != known).any():
-            raise fail("fractional counts with label errors", ..., "whole examples", "round them")
-        truth = np.repeat(self._likely(known, matrix)[None], _CHAINS, axis=0)
-        kept: list = []
-        keep = -(-size // _CHAINS)
-        for sweep in range(_BURN + keep * _THIN):
-            chances = truth[..., None, :] * matrix.T  # (chain, K, label, truth)
-            chances = chances / np.maximum(chances.sum(-1, keepdims=True), 1e-300)
-            moved = rng.multinomial(whole, chances).sum(-2)
-            truth = dirichlet.draw(moved + prior, 1, rng)[0]
-            if sweep >= _BURN and (sweep - _BURN) % _THIN == 0:
-                kept.append(truth)
-        return rng.permutation(np.concatenate(kept))[:size]
-
-    def _likely(self, known, matrix):
-        """Return the most likely true classes (..., K, C) behind labels (..., K, C)."""
-        truth = np.full(known.shape, 1 / known.shape[-1])
-        for _ in range(_STEPS):
-            joint = truth[..., None, :] * matrix.T
-            total = np.maximum(joint.sum(-1, keepdims=True), 1e-300)
-            expected = (known[..., None] * joint / total).sum(-2)
-            norm = expected.sum(-1, keepdims=True)
-            truth = np.where(norm > 0, expected / np.maximum(norm, 1e-300), truth)
-        return truth
-
-    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
-        """Return the measure of the most likely true classes, at the mean rates."""
-        self.resolve_estimand(of)
-        truth = self._likely(self.known, self.errors.matrix(self.errors.mean))
-        cells = self.known.sum(-1, keepdims=True) * truth
-        with np.errstate(invalid="ignore"):
-            return measure(self.table(self._moved(cells)))
-
-    def caveats(self, of: str = "parameter") -> list[str]:
-        """Say where the labels contradict the rates: they are wrong less often than was said."""
-        total = self.known.sum(-1, keepdims=True)
-        matrix = self.errors.matrix(self.errors.least)
-        expected = self._likely(self.known, matrix) @ matrix
-        observed = self.known / np.maximum(total, 1)
-        loss = (xlogy(self.known, observed) - xlogy(self.known, expected)).sum((-2, -1))
-        if not (loss > _CONTRADICTION).any():
-            return []
-        return [
-            "The labels contradict the rates of label errors: were they wrong so often, more "
-            "examples would differ from what the classifier says. Lower the rates, or let the "
-            "label and the classifier err together, which this model does not."
-        ]
-
-    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made: of many classes they are slow."""
-        return 4_000 if self.known.shape[-1] > 2 else super().draws_by_default(of, joint=joint)
-
-    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the log posterior density of the cells and rates, up to a constant."""
-        flat = np.asarray(variables["theta_cell"])
-        cells = flat.reshape(*flat.shape[:-1], self.known.shape[-1], -1).swapaxes(-1, -2)
-        rates = np.asarray(variables.get("label_error", np.empty((*flat.shape[:-1], 0))))
-        seen = cells @ self.errors.matrix(self.errors.filled(rates))
-        likelihood = xlogy(self.known, seen).sum((-2, -1))
-        prior = xlogy(self.prior - 1, cells).sum((-2, -1))
-        return likelihood + prior + self.errors.log_prior(rates)
+_ADVICE = "pass a rate such as 0.05, a Beta such as (2, 38), or one of these for each class"
 
 
 def mislabelled(
     evidence: xr.DataArray | xr.Dataset, *, label_error: Any = 0.0, concentration: Any = None
-) -> Mislabelled:
+) -> "Mislabelled":
     """
     Return the posterior of the true cells behind labels that are wrong at some rate.
 
@@ -462,9 +99,9 @@ def _of_counts(evidence, concentration):
     """Return canonical counts, by stratum (..., K, C), what was said, and the prior (K, C)."""
     counts = as_labelled_counts(evidence)
     classes = counts.shape[-1]
-    own = prior_of(concentration, evidence)
-    own = dirichlet.default_concentration(classes) if own is None else own
-    prior = np.broadcast_to(np.asarray(own, float), (classes, classes)).T
+    prior = prior_of(concentration, evidence)
+    prior = dirichlet.default_concentration(classes) if prior is None else prior
+    prior = np.broadcast_to(np.asarray(prior, float), (classes, classes)).T
     table = counts.values.astype(float).swapaxes(-1, -2)
     return counts, table, np.arange(classes)[None], prior
 
@@ -494,3 +131,375 @@ def _prior_of_answers(concentration, answers, classes):
     agree = (answers == answers[0]).all(axis=0)
     whole = np.where(agree, 2 / max(1, agree.sum()), 1.0)
     return np.tile(whole[:, None] / classes, classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Mislabelled(Strata):
+    """
+    The posterior of the true cells behind labels that may be wrong.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        By label; of several classifiers the matrix of each.
+    by_label : ndarray, shape (..., K, C)
+        The same by stratum, what the classifiers said, and label.
+    answers : ndarray of int, shape (J, K)
+    prior : ndarray, shape (K, C)
+    errors : LabelErrors
+    shares : ndarray, shape (C,), or None
+        The share of each true class in the population that is meant.
+    """
+
+    counts: xr.DataArray
+    by_label: np.ndarray
+    answers: np.ndarray
+    prior: np.ndarray
+    errors: "LabelErrors"
+    shares: np.ndarray | None
+
+    @cached_property
+    def _several(self):
+        # Matrices of several classifiers have the dim too, but no answers that go together.
+        return self.counts.ndim > self.by_label.ndim
+
+    @property
+    def sampling_method(self) -> str:  # type: ignore[override]
+        """Quadrature where the rates are known, importance or Gibbs sampling where not."""
+        if self.by_label.shape[-1] > 2:
+            return "gibbs"
+        return "importance" if len(self.errors.betas) else "quadrature"
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of every member of the batch."""
+        size = self.each(self.by_label.sum((-2, -1)))
+        return self.template.to_dataarray(np.broadcast_to(size, self.template.shape))
+
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        lead, (strata, classes) = self.by_label.shape[:-2], self.by_label.shape[-2:]
+        members = self.by_label.reshape(-1, strata, classes)
+        if not len(self.errors.betas):  # the strata are independent, of all members alike
+            members = members.reshape(1, -1, classes)
+        drawn = [self._draw_truth(counts, size, rng) for counts in members]
+        shape = (size, *lead, strata, classes)
+        truth = np.stack([each for each, _ in drawn], axis=1).reshape(shape)
+        share = dirichlet.draw(self.by_label.sum(-1) + self.prior.sum(-1), size, rng)
+        cells = share[..., None] * truth
+        flat = cells.swapaxes(-1, -2).reshape(size, *lead, -1)
+        variables = {"theta_cell": flat, "theta": self.table(self._reweighted(cells))}
+        if len(self.errors.betas):
+            rates = np.stack([each for _, each in drawn], axis=1)
+            variables["label_error"] = rates.reshape(size, *lead, -1)
+        return variables
+
+    def strata(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., K, C) of the probability of every stratum and true class."""
+        flat = self.variables(size, rng)["theta_cell"]
+        cells = flat.reshape(*flat.shape[:-1], self.by_label.shape[-1], -1).swapaxes(-1, -2)
+        return self._reweighted(cells)
+
+    def _reweighted(self, cells):
+        """Return cells (..., K, C) with the shares of the population that is meant."""
+        if self.shares is None:
+            return cells
+        return self.shares * cells / cells.sum(-2, keepdims=True)
+
+    def _draw_truth(self, counts, size, rng):
+        """Return draws (size, K, C) of the true classes in every stratum, and of the rates."""
+        prior = np.tile(self.prior, (len(counts) // len(self.prior), 1))
+        if counts.shape[-1] > 2:
+            return self._draw_gibbs(counts, prior, size, rng), np.empty((size, 0))
+        number = min(_RATES, size) if len(self.errors.betas) else 1
+        rates = self._draw_rates(counts, number, rng)
+        matrices = self.errors.matrix(self.errors.filled(rates))
+        per_rate = -(-size // number)
+        drawn = Shares(counts, prior, matrices).draw(matrices, per_rate, rng)
+        drawn = drawn.reshape(-1, len(counts))
+        order = rng.permutation(len(drawn))[:size]
+        positive = drawn[order]
+        return np.stack([1 - positive, positive], -1), np.repeat(rates, per_rate, axis=0)[order]
+
+    def _draw_rates(self, counts, size, rng):
+        """Return draws (size, U) of the rates of errors."""
+        if not len(self.errors.betas):
+            return np.empty((size, 0))
+        matrices = self.errors.matrix(self.errors.filled(self.errors.draw(_PILOT, rng)))
+        shares = Shares(counts, self.prior, matrices, _PILOT_GRID)
+
+        def log_density(points):
+            rates = unit(points)
+            matrices = self.errors.matrix(self.errors.filled(rates))
+            jacobian = np.log(np.maximum(rates * (1 - rates / HALF), 1e-300)).sum(-1)
+            return (
+                self.errors.log_prior(rates) + shares.log_marginal_likelihood(matrices) + jacobian
+            )
+
+        start = logit(np.clip(self.errors.mean[np.isnan(self.errors.rates)] / HALF, 1e-3, 0.99))
+        bounds = [(-_BOUND, _BOUND)] * len(start)
+        points = explore(log_density, start, bounds, rough=_PILOT, size=_POINTS)
+        return unit(points.draw(size, rng))
+
+    def _draw_gibbs(self, counts, prior, size, rng):
+        """Draw true classes (size, K, C) at known rates, of many classes."""
+        if len(self.errors.betas):
+            allowed = "known rates, where there are more than two classes"
+            todo = 'pass numbers, or sample it: fit(evidence, method="nuts", label_error=...)'
+            raise fail("uncertain rates of label errors", self.errors.betas, allowed, todo)
+        if (counts != np.rint(counts)).any():
+            raise fail("fractional counts with label errors", ..., "whole examples", "round them")
+        matrix = self.errors.matrix(self.errors.rates)
+        return gibbs.mixture_weights(
+            matrix.T,
+            counts.astype(int),
+            prior,
+            size,
+            rng,
+            burn=_BURN,
+            chains=_CHAINS,
+            thin=_THIN,
+            start=self._most_likely(counts, matrix),
+        )
+
+    def _most_likely(self, counts, matrix):
+        """Return the most likely true classes (..., K, C) behind labels (..., K, C)."""
+        return em.mixture_weights(matrix.T, counts, steps=_STEPS)
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the measure of the most likely true classes, at the mean rates."""
+        self.resolve_estimand(of)
+        truth = self._most_likely(self.by_label, self.errors.matrix(self.errors.mean))
+        cells = self.by_label.sum(-1, keepdims=True) * truth
+        with np.errstate(invalid="ignore"):
+            return measure(self.table(self._reweighted(cells)))
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Say where the labels contradict the rates: they are wrong less often than was said."""
+        total = self.by_label.sum(-1, keepdims=True)
+        matrix = self.errors.matrix(self.errors.least)
+        expected = self._most_likely(self.by_label, matrix) @ matrix
+        observed = self.by_label / np.maximum(total, 1)
+        loss = (xlogy(self.by_label, observed) - xlogy(self.by_label, expected)).sum((-2, -1))
+        if not (loss > _CONTRADICTION).any():
+            return []
+        return [
+            "The labels contradict the rates of label errors: were they wrong so often, more "
+            "examples would differ from what the classifier says. Lower the rates, or let the "
+            "label and the classifier err together, which this model does not."
+        ]
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made: of many classes they are slow."""
+        return 4_000 if self.by_label.shape[-1] > 2 else super().draws_by_default(of, joint=joint)
+
+    def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the log posterior density of the cells and rates, up to a constant."""
+        flat = np.asarray(variables["theta_cell"])
+        cells = flat.reshape(*flat.shape[:-1], self.by_label.shape[-1], -1).swapaxes(-1, -2)
+        rates = np.asarray(variables.get("label_error", np.empty((*flat.shape[:-1], 0))))
+        labels = cells @ self.errors.matrix(self.errors.filled(rates))
+        likelihood = xlogy(self.by_label, labels).sum((-2, -1))
+        prior = xlogy(self.prior - 1, cells).sum((-2, -1))
+        return likelihood + prior + self.errors.log_prior(rates)
+
+
+# Rates of wrong labels, checked and in one form.
+
+
+@dataclass(frozen=True, eq=False)
+class LabelErrors:
+    """
+    Rates of wrong labels.
+
+    Attributes
+    ----------
+    rates : ndarray, shape (C,)
+        The rate of each class; NaN where it has a distribution.
+    betas : ndarray, shape (U, 2)
+        The parameters of the others, in order.
+    spread : ndarray, shape (C, C)
+        Which labels the wrong ones are.
+    """
+
+    rates: np.ndarray
+    betas: np.ndarray
+    spread: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The rates (C,), those with a distribution at the mean of it before the cut."""
+        return self.filled(self.betas[:, 0] / self.betas.sum(-1))
+
+    @property
+    def least(self) -> np.ndarray:
+        """The rates (C,), those with a distribution where it begins."""
+        return self.filled(betaincinv(*self.betas.T, 0.025))
+
+    def filled(self, rates: np.ndarray) -> np.ndarray:
+        """Return all rates (..., C) from those that are not known, (..., U)."""
+        filled = np.broadcast_to(self.rates, (*rates.shape[:-1], len(self.rates))).copy()
+        filled[..., np.isnan(self.rates)] = np.minimum(rates, HALF)
+        return filled
+
+    def matrix(self, rates: np.ndarray) -> np.ndarray:
+        """Return the probability (..., C, C) of every label given the true class."""
+        right = np.eye(len(self.rates))
+        return right * (1 - rates[..., None]) + rates[..., None] * self.spread
+
+    def log_prior(self, rates: np.ndarray) -> np.ndarray:
+        """Return the log density (...) at the rates (..., U) that are not known."""
+        a, b = self.betas.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = xlogy(a - 1, rates) + xlogy(b - 1, 1 - rates) - betaln(a, b)
+        inside = np.where(rates < HALF, inside - np.log(betainc(a, b, HALF)), -np.inf)
+        return inside.sum(-1)
+
+    def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the rates (size, U) that are not known from their distributions."""
+        a, b = self.betas.T
+        return betaincinv(a, b, betainc(a, b, HALF) * rng.random((size, len(self.betas))))
+
+
+def label_errors(label_error: Any, labels: list) -> LabelErrors:
+    """
+    Return rates of wrong labels from what a user passes.
+
+    Parameters
+    ----------
+    label_error : float, tuple of two floats, or mapping of these by class
+        Of a class also a mapping from wrong labels to rates.
+    labels : list
+        The classes, in order.
+
+    Raises
+    ------
+    ValueError
+        If a rate is not a number in [0, 1/2), or a class is unknown.
+    """
+    size = len(labels)
+    rates, betas = np.zeros(size), []
+    spread = (1 - np.eye(size)) / (size - 1)
+    if isinstance(label_error, Mapping):
+        _check_classes(label_error, labels)
+    for index, label in enumerate(labels):
+        rate = label_error.get(label, 0.0) if isinstance(label_error, Mapping) else label_error
+        if isinstance(rate, Mapping):
+            _check_classes(rate, labels)
+            parts = np.array([_rate(rate.get(each, 0.0)) for each in labels])
+            if parts[index]:
+                raise fail("a right label is no error", {label: rate}, "wrong labels", "drop it")
+            rates[index] = _rate(float(parts.sum()))
+            spread[index] = parts / rates[index] if rates[index] else spread[index]
+        elif isinstance(rate, tuple):
+            betas.append(_beta(rate))
+            rates[index] = np.nan
+        else:
+            rates[index] = _rate(rate)
+    return LabelErrors(rates, np.array(betas).reshape(-1, 2), spread)
+
+
+def _check_classes(label_error, labels):
+    for name in label_error:
+        if name not in labels:
+            what = "a label error of an unknown class"
+            raise fail(what, name, labels, suggest(name, labels))
+
+
+def _rate(value):
+    number = isinstance(value, (int, float, np.integer, np.floating)) and np.ndim(value) == 0
+    if isinstance(value, bool) or not number or not 0 <= value < HALF:
+        raise fail("not a rate of wrong labels", value, "0 <= rate < 0.5", _ADVICE)
+    return float(value)
+
+
+def _beta(pair):
+    numbers = len(pair) == 2 and all(isinstance(each, (int, float, np.number)) for each in pair)
+    if not numbers or not all(0 < each < np.inf for each in pair):
+        raise fail("not a Beta distribution of label errors", pair, "two numbers > 0", _ADVICE)
+    if pair[0] >= pair[1]:
+        said = f"a mean of {pair[0] / sum(pair):.2g}"
+        raise fail("labels are wrong more often than right", said, "a mean below 0.5", _ADVICE)
+    return tuple(map(float, pair))
+
+
+# Two classes: the shares of the true classes behind labels, on a grid.
+
+
+class Shares:
+    """
+    The share of the second of two classes in each stratum, behind labels that may be wrong.
+
+    In units of the prior distribution, in which it is uniform: a grid where the likelihood is not
+    negligible, for any of the rates that may be.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (K, 2)
+        Labelled examples of each stratum.
+    prior : ndarray, shape (K, 2)
+    errors : ndarray, shape (S, 2, 2)
+        Probabilities of labels given the truth, as they may be.
+    size : int, optional
+        Points of the grid.
+    """
+
+    def __init__(
+        self, counts: np.ndarray, prior: np.ndarray, errors: np.ndarray, size: int = _FINE
+    ):
+        self.counts, self._prior = counts, (prior[:, 1], prior[:, 0])
+        ends = 10.0 ** np.linspace(-15, np.log10(HALF), _COARSE)
+        coarse = np.concatenate([[0], ends, 1 - ends[::-1], [1]])
+        rough = self._log_likelihood(np.broadcast_to(coarse, (len(counts), len(coarse))), errors)
+        rough = (rough - rough.max(axis=-1, keepdims=True)).max(axis=0) > -_NEGLIGIBLE
+        first = np.maximum(rough.argmax(-1) - 1, 0)
+        last = np.minimum(len(coarse) - rough[:, ::-1].argmax(-1), len(coarse) - 1)
+        self._low = betainc(*self._prior, coarse[first])
+        self._length = np.maximum(betainc(*self._prior, coarse[last]) - self._low, 1e-300)
+        self._middle = self._shares((np.arange(size) + 0.5) / size)
+        self._edges = self._shares(np.arange(size + 1) / size)
+
+    def _shares(self, parts):
+        units = self._low[:, None] + self._length[:, None] * parts
+        a, b = (each[:, None] for each in self._prior)
+        return betaincinv(a, b, np.minimum(units, 1.0))
+
+    def _log_likelihood(self, shares, errors):
+        """Return the log likelihood (S, K, M) of shares (K, M)."""
+        first, second = (errors[:, each, 1, None, None] for each in (0, 1))
+        labelled = first + (second - first) * shares
+        counts = self.counts[:, None]
+        return xlogy(counts[..., 1], labelled) + xlogy(counts[..., 0], 1 - labelled)
+
+    def log_marginal_likelihood(self, errors: np.ndarray) -> np.ndarray:
+        """Return the log probability (S,) of the labels at given rates of errors."""
+        logs = self._log_likelihood(self._middle, errors)
+        top = logs.max(-1)
+        inside = np.log(np.exp(logs - top[..., None]).mean(-1)) + top
+        return (inside + np.log(self._length)).sum(-1)
+
+    def draw(self, errors: np.ndarray, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the shares (S, number, K), at given rates of errors."""
+        logs = self._log_likelihood(self._middle, errors)
+        mass = np.exp(logs - logs.max(-1, keepdims=True))
+        steps = np.cumsum(mass, axis=-1)
+        place = _search(steps, rng.random((*steps.shape[:-1], number)))
+        strata = np.arange(len(self.counts))[:, None]
+        low, high = self._edges[strata, place], self._edges[strata, place + 1]
+        return (low + (high - low) * rng.random(place.shape)).swapaxes(-1, -2)
+
+
+def _search(steps, uniform):
+    """Return where (..., E) uniform numbers fall in the rising steps (..., M) of each row."""
+    rows, size = steps.reshape(-1, steps.shape[-1]), steps.shape[-1]
+    levels = uniform.reshape(len(rows), -1) * rows[:, -1:]
+    # One search for all rows: each is moved beyond the ones before.
+    offset = np.concatenate([[0.0], np.cumsum(rows[:, -1])[:-1]])[:, None]
+    place = np.searchsorted((rows + offset).ravel(), (levels + offset).ravel())
+    place = place - np.repeat(np.arange(len(rows)) * size, levels.shape[1])
+    return np.clip(place, 0, size - 1).reshape(uniform.shape)
+
+
+def unit(points: np.ndarray) -> np.ndarray:
+    """Return rates below one half from any numbers."""
+    return HALF * expit(points)

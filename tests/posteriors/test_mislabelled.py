@@ -45,7 +45,7 @@ def test_many_classes_are_those_of_brute_force():
     theta = posterior.variables(6000, np.random.default_rng(0))["theta"][:, :, 2]
     rng = np.random.default_rng(1)
     shares = rng.dirichlet(np.full(3, 2 / 9), 100_000)
-    errors = posterior.errors.matrix(posterior.errors.known)
+    errors = posterior.errors.matrix(posterior.errors.rates)
     np.testing.assert_allclose(errors[1], [0, 0.8, 0.2])
     weight = np.exp((counts.values[:, 2] * np.log(shares @ errors)).sum(1))
     shares = shares[rng.choice(len(shares), 20_000, p=weight / weight.sum())]
