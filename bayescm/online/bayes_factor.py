@@ -59,7 +59,7 @@ def log_bayes_factor(
     order = (*[dim for dim in before.dims if dim not in CELLS], *CELLS)
     before, after = before.transpose(*order), after.transpose(*order)
     together = _masses(before.values + after.values, prior)
-    apart = [_masses(each.values, prior) for each in (before, after)]
+    apart = [_masses(counts.values, prior) for counts in (before, after)]
     logs = {name: together[name] - apart[0][name] - apart[1][name] for name in together}
     rows = np.moveaxis(logs["rows"], -1, 0)
     parts = ["all", "totals", *map(str, before["actual"].values)]
@@ -71,10 +71,10 @@ def log_bayes_factor(
 
 def proper(concentration: Any, counts: xr.DataArray) -> np.ndarray:
     """Return prior pseudo-counts (C, C) in the order of the counts; raise where one is not > 0."""
-    return checked(prior_cells(concentration, counts))
+    return check_proper(prior_cells(concentration, counts))
 
 
-def checked(prior: np.ndarray) -> np.ndarray:
+def check_proper(prior: np.ndarray) -> np.ndarray:
     """Return prior pseudo-counts (C, C), or raise where one is not > 0."""
     if not (prior > 0).all():
         todo = "use priors.jeffreys(counts), or leave concentration out"
@@ -140,10 +140,10 @@ def change(
     --------
     >>> import bayescm as bcm
     >>> weeks = bcm.from_cells(tp=[18] * 9 + [13] * 4, fn=[2] * 9 + [7] * 4, fp=3, tn=17)
-    >>> found = change(weeks.rename(batch="step"))
-    >>> found["probability"].values[[8, 12]].round(3)
+    >>> changes = change(weeks.rename(batch="step"))
+    >>> changes["probability"].values[[8, 12]].round(3)
     array([0.002, 0.889])
-    >>> int(found["latest"][-1])
+    >>> int(changes["latest"][-1])
     9
     """
     counts = as_counts(counts)
@@ -208,24 +208,24 @@ def mixture(
         Log Bayes factor, probability of a change, and the most probable place of one, as a row of
         the sums.
     """
-    whole, found = score(sums), []
+    whole, parts = score(sums), []
     table = _tabulated(score, sums, ages, len(sums) - first)
-    some = max(1, _ROOM // (len(ages) * sums[0].size))
-    for start in range(first, len(sums), some):
-        t = np.arange(start, min(start + some, len(sums)))[:, None]
+    step = max(1, _ROOM // (len(ages) * sums[0].size))
+    for start in range(first, len(sums), step):
+        t = np.arange(start, min(start + step, len(sums)))[:, None]
         split = t - ages
-        there = split >= 0
+        exists = split >= 0
         split = np.maximum(split, 0)
         log = whole[split] + table(sums[t] - sums[split]) - whole[t] + weights[0][split]
-        log = np.where(there, log, -np.inf)
+        log = np.where(exists, log, -np.inf)
         peak = log.max(axis=1)
-        safe = np.where(np.isfinite(peak), peak, 0.0)
+        finite = np.where(np.isfinite(peak), peak, 0.0)
         with np.errstate(divide="ignore"):
-            happened = np.log(np.exp(log - safe[:, None]).sum(axis=1)) + safe
-        total = np.logaddexp(happened, weights[1][t[:, 0]])
+            log_change = np.log(np.exp(log - finite[:, None]).sum(axis=1)) + finite
+        total = np.logaddexp(log_change, weights[1][t[:, 0]])
         best = np.where(np.isfinite(peak), split[np.arange(len(t)), log.argmax(axis=1)], 0)
-        found.append((total, np.exp(happened - total), best))
-    logs, probability, latest = (np.concatenate(each) for each in zip(*found, strict=True))
+        parts.append((total, np.exp(log_change - total), best))
+    logs, probability, latest = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return logs, probability, latest
 
 
@@ -233,22 +233,22 @@ def score_of(prior: np.ndarray, part: str) -> Callable[[np.ndarray], np.ndarray]
     """Return the log marginal likelihood (...) of tables (..., C, C) under a prior."""
 
     def score(cells, log_ratio=_log_gain):
-        totals = _combined(log_ratio, _added(cells), prior.sum(-1)) if part != "answers" else 0.0
-        rows = _added(_combined(log_ratio, cells, prior)) if part != "totals" else 0.0
+        totals = _log_mass(log_ratio, _sum_last(cells), prior.sum(-1)) if part != "answers" else 0.0
+        rows = _sum_last(_log_mass(log_ratio, cells, prior)) if part != "totals" else 0.0
         return totals + rows
 
     return score
 
 
-def _combined(log_ratio, cells, prior):
-    return _added(log_ratio(cells, prior)) - log_ratio(_added(cells), prior.sum(-1))
+def _log_mass(log_ratio, cells, prior):
+    return _sum_last(log_ratio(cells, prior)) - log_ratio(_sum_last(cells), prior.sum(-1))
 
 
-def _added(values):
+def _sum_last(values):
     """Return sums over the last axis; one term after another is several times faster where few."""
     if values.shape[-1] > _FEW:
         return values.sum(-1)
-    return reduce(np.add, [values[..., each] for each in range(values.shape[-1])])
+    return reduce(np.add, [values[..., index] for index in range(values.shape[-1])])
 
 
 def _log_gain(cells, prior):
@@ -261,17 +261,17 @@ def _tabulated(score, sums, ages, steps):
     top = int((sums[reach:] - sums[: len(sums) - reach]).sum(axis=(-2, -1)).max(initial=0)) + 1
     if sums.dtype.kind not in "iu" or top > steps * len(ages) / 4:
         return score
-    known: dict = {}
+    tables: dict = {}
 
-    def looked_up(cells, prior):
+    def by_table(cells, prior):
         # Axes of the prior stand last: a column of the table for each of its numbers.
         flat = np.asarray(prior).ravel()
         key = flat.tobytes()
-        if key not in known:
-            known[key] = _log_gain(np.arange(top + 1)[:, None], flat)
+        if key not in tables:
+            tables[key] = _log_gain(np.arange(top + 1)[:, None], flat)
         if not np.ndim(prior):
-            return known[key][cells, 0]
+            return tables[key][cells, 0]
         columns = np.arange(flat.size).reshape(np.shape(prior))
-        return known[key][cells, columns]
+        return tables[key][cells, columns]
 
-    return lambda cells: score(cells, looked_up)
+    return lambda cells: score(cells, by_table)

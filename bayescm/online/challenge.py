@@ -24,7 +24,7 @@ from bayescm.posteriors.paired_outcomes import paired_outcomes
 from bayescm.validate import check_prob, fail
 
 GO_ON, PROMOTE, FUTILE = "go on", "promote", "futile"
-_DRAWS, _AT_ONCE = 4000, 4_000_000  # of each posterior; numbers in memory
+_DRAWS, _NUMBERS_IN_MEMORY = 4000, 4_000_000  # draws of each posterior
 _TAILS = (0.025, 0.975)
 _COORDS = ("actual", "predicted", "label", "classifier", "positive")  # of outcomes, not of batches
 _MOST_CLASSES = 30  # the table has their third power of cells
@@ -251,12 +251,13 @@ def interim_analyses(
     posterior = paired_outcomes(outcomes)
     lead = posterior.outcomes.shape[:-1]
     flat = posterior.outcomes.reshape(-1, posterior.outcomes.shape[-1])
-    many = max(1, _AT_ONCE // (_DRAWS * max(8, flat.shape[-1])))
+    step = max(1, _NUMBERS_IN_MEMORY // (_DRAWS * max(8, flat.shape[-1])))
+    coords = [name for name in outcomes.coords if name in _COORDS]
     rng, parts = np.random.default_rng(random_seed), []
-    for start in range(0, len(flat), many):
-        some = xr.Dataset({"counts": (("batch", "outcome"), flat[start : start + many])})
-        coords = {name: each for name, each in outcomes.coords.items() if name in _COORDS}
-        parts.append(_analyse(some.assign_coords(coords), kernel, margin, rng))
+    for start in range(0, len(flat), step):
+        counts = ("batch", "outcome"), flat[start : start + step]
+        part = xr.Dataset({"counts": counts}, {name: outcomes.coords[name] for name in coords})
+        parts.append(_analyse(part, kernel, margin, rng))
     columns = [np.concatenate(column).reshape(lead) for column in zip(*parts, strict=True)]
     return InterimAnalyses(*columns)
 
@@ -267,15 +268,17 @@ def _analyse(outcomes, kernel, margin, rng):
     if values.ndim != 3:
         todo = "take an average: 'f1_macro', 'accuracy', or one class: 'f1[a]'"
         raise fail("a measure with a value for each class", kernel.__name__, "one number", todo)
-    drawn = values[..., 1] - values[..., 0]
-    drawn = -drawn if getattr(kernel, "lower_is_better", False) else drawn
-    if np.isnan(drawn).any():  # 0/0 is left out
-        known = np.isnan(drawn).mean(axis=0)
-        lower, upper = np.nanquantile(drawn, _TAILS, axis=0)
-        better = (drawn > margin).mean(axis=0) / (1 - known)
-        return np.nanmean(drawn, axis=0), np.nanstd(drawn, axis=0), lower, upper, better
-    lower, upper = np.quantile(drawn, _TAILS, axis=0)
-    return drawn.mean(axis=0), drawn.std(axis=0), lower, upper, (drawn > margin).mean(axis=0)
+    difference = values[..., 1] - values[..., 0]
+    if getattr(kernel, "lower_is_better", False):
+        difference = -difference
+    if np.isnan(difference).any():  # 0/0 is left out
+        undefined = np.isnan(difference).mean(axis=0)
+        lower, upper = np.nanquantile(difference, _TAILS, axis=0)
+        p_better = (difference > margin).mean(axis=0) / (1 - undefined)
+        return np.nanmean(difference, axis=0), np.nanstd(difference, axis=0), lower, upper, p_better
+    lower, upper = np.quantile(difference, _TAILS, axis=0)
+    p_better = (difference > margin).mean(axis=0)
+    return difference.mean(axis=0), difference.std(axis=0), lower, upper, p_better
 
 
 def p_promote(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarray:
@@ -316,12 +319,12 @@ def decisions(analyses: InterimAnalyses, n: np.ndarray, rule: Rule) -> np.ndarra
     below ``1 - prob``.
     """
     hopeless = analyses.p_better if rule.planned is None else p_promote(analyses, n, rule)
-    now = np.where(hopeless < 1 - rule.prob, 2, 0)
-    now = np.where(analyses.p_better > rule.prob, 1, now)
-    first = np.argmax(now > 0, axis=-1)[..., None]
-    place = np.arange(now.shape[-1])
-    kept = np.where(place >= first, np.take_along_axis(now, first, axis=-1), 0)
-    return np.array([GO_ON, PROMOTE, FUTILE], dtype=object)[kept]
+    decision = np.where(hopeless < 1 - rule.prob, 2, 0)
+    decision = np.where(analyses.p_better > rule.prob, 1, decision)
+    first = np.argmax(decision > 0, axis=-1)[..., None]
+    is_decided = np.arange(decision.shape[-1]) >= first
+    final = np.where(is_decided, np.take_along_axis(decision, first, axis=-1), 0)
+    return np.array([GO_ON, PROMOTE, FUTILE], dtype=object)[final]
 
 
 def pair_table(outcomes: xr.Dataset) -> xr.DataArray:

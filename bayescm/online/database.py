@@ -436,8 +436,8 @@ def make_file(path: Path, timeout: float) -> None:
         publish(part, path)
     finally:
         engine.dispose()
-        for each in (part, Path(f"{part}-wal"), Path(f"{part}-shm")):
-            each.unlink(missing_ok=True)
+        for file in (part, Path(f"{part}-wal"), Path(f"{part}-shm")):
+            file.unlink(missing_ok=True)
         folder.rmdir()
 
 

@@ -26,8 +26,8 @@ from bayescm.online.monitor import Monitor
 from bayescm.validate import check_is, check_whole, fail
 
 _LOG = logging.getLogger("bayescm.online")
-_AGAIN = (408, 425, 429)  # with every 5xx: what may go well later
-_SHORTEST = 16  # characters of a secret
+_RETRIED = (408, 425, 429)  # with every 5xx: what may go well later
+_SHORTEST_SECRET = 16  # characters of a secret
 _ALARM = ("batch_id", "rule", "measure")  # what an alarm is known by
 
 
@@ -92,35 +92,36 @@ def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> p
     >>> for day, tp in enumerate([45, 44, 46, 45, 20]):
     ...     batch = bcm.from_cells(tp=tp, fn=50 - tp, fp=5, tn=45)
     ...     _ = monitor.add(day, batch, at=f"2026-01-0{day + 1}")
-    >>> told = Hook("print", lambda alarm: print(alarm["batch_id"], alarm["rule"]))
-    >>> len(notify(monitor, told))
+    >>> printer = Hook("print", lambda alarm: print(alarm["batch_id"], alarm["rule"]))
+    >>> len(notify(monitor, printer))
     4 change
     4 batch
     2
-    >>> len(notify(monitor, told))
+    >>> len(notify(monitor, printer))
     0
     """
     for hook in hooks:
         todo = "pass bcm.online.to_url(...), to_command(...), to_log() or Hook(name, function)"
         check_is(hook, Hook, "a hook", "an online.Hook", todo)
         check_name(hook.name, "the name of a hook")
-    found = monitor.alarms(since=since, new=True, **rules)
-    parts = [found[:0].assign(hook="", problem="")]
+    alarms = monitor.alarms(since=since, new=True, **rules)
+    deliveries = [alarms[:0].assign(hook="", problem="")]
     for hook in hooks:
-        parts += [_handed(monitor, hook, found[place : place + 1]) for place in range(len(found))]
-    return pd.concat([each for each in parts if len(each)] or parts, ignore_index=True)
+        deliveries += [_deliver(monitor, hook, alarms[i : i + 1]) for i in range(len(alarms))]
+    return pd.concat([table for table in deliveries if len(table)] or deliveries, ignore_index=True)
 
 
-def _handed(monitor, hook, alarm):
+def _deliver(monitor, hook, alarm):
     """Hand an alarm over, if nobody has; return it with what went wrong, or nothing."""
     # Recorded before it is handed over: a process that dies loses an alarm, and doubles none.
-    mine = monitor.ledger.record_deliveries(monitor.classifier, alarm, hook.name)
-    said = [_call(hook, monitor.classifier, row) for row in mine.to_dict("records")]
-    return mine.assign(hook=hook.name, problem=said)
+    undelivered = monitor.ledger.record_deliveries(monitor.classifier, alarm, hook.name)
+    rows = undelivered.to_dict("records")
+    problems = [_call(hook, monitor.classifier, row) for row in rows]
+    return undelivered.assign(hook=hook.name, problem=problems)
 
 
 def _call(hook, classifier, row):
-    key = {each: str(row[each]) for each in _ALARM}
+    key = {name: str(row[name]) for name in _ALARM}
     alarm = {
         "id": digest(classifier, *key.values()),
         "classifier": classifier,
@@ -198,15 +199,21 @@ def to_command(
 
     def call(alarm):
         keys = ("classifier", "batch_id", "rule", "measure")
-        named = {f"BAYESCM_{key.upper()}": str(alarm[key]) for key in keys}
-        given: dict[str, Any] = {"input": json.dumps(alarm), "timeout": timeout, "text": True}
+        variables = {f"BAYESCM_{key.upper()}": str(alarm[key]) for key in keys}
         try:
-            done = subprocess.run(words, env=os.environ | named, capture_output=True, **given)
+            process = subprocess.run(
+                words,
+                env=os.environ | variables,
+                input=json.dumps(alarm),
+                capture_output=True,
+                text=True,
+                timeout=timeout,
+            )
         except subprocess.TimeoutExpired:
             raise OSError(f"the command took longer than {timeout:g} s") from None
-        if done.returncode:
-            said = " ".join(done.stderr.split())[-300:]
-            raise OSError(f"the command left with status {done.returncode}: {said}")
+        if process.returncode:
+            message = " ".join(process.stderr.split())[-300:]
+            raise OSError(f"the command left with status {process.returncode}: {message}")
 
     return Hook(name or shlex.join(words), call)
 
@@ -252,38 +259,38 @@ def to_url(
     >>> to_url("https://example.org/alarms?key=1", secret="a secret that is long").name
     'https://example.org/alarms'
     """
-    found = _split(url)
-    if secret is not None and len(secret) < _SHORTEST:
+    address = _split(url)
+    if secret is not None and len(secret) < _SHORTEST_SECRET:
         todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
-        raise fail("the secret is too short", ..., f"at least {_SHORTEST} characters", todo)
+        raise fail("the secret is too short", ..., f"at least {_SHORTEST_SECRET} characters", todo)
     check_whole("retries", retries, 0, "attempts", 3)
 
     def call(alarm):
         body = json.dumps(alarm).encode()
         for attempt in range(retries + 1):
-            problem, again = _post(url, body, secret, timeout)
+            problem, may_retry = _post(url, body, secret, timeout)
             if not problem:
                 return
-            if not again or attempt == retries:
+            if not may_retry or attempt == retries:
                 raise OSError(problem)
             time.sleep(wait * 2**attempt)
 
-    plain = f"{found.scheme}://{found.hostname}{f':{found.port}' if found.port else ''}"
-    return Hook(name or plain + found.path, call)
+    port = f":{address.port}" if address.port else ""
+    return Hook(name or f"{address.scheme}://{address.hostname}{port}{address.path}", call)
 
 
 def _split(url):
     try:
-        found = urlsplit(url)
-        known = found.scheme in ("http", "https") and found.hostname and (found.port or True)
+        address = urlsplit(url)
+        is_url = address.scheme in ("http", "https") and address.hostname and (address.port or True)
     except (ValueError, AttributeError):
-        known = False
-    if not known:  # not shown: it may hold a key
+        is_url = False
+    if not is_url:  # not shown: it may hold a key
         raise fail("not the URL of a hook", ..., "https://HOST/PATH", "check the address")
-    return found
+    return address
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_, **__):
         return None
 
@@ -293,14 +300,14 @@ def _post(url, body, secret, timeout):
     headers = {"Content-Type": "application/json", "User-Agent": "bayescm"}
     if secret is not None:
         moment = str(int(time.time()))
-        signed = hmac.digest(secret.encode(), f"{moment}.".encode() + body, "sha256").hex()
-        headers["Bayescm-Signature"] = f"t={moment},sha256={signed}"
+        signature = hmac.digest(secret.encode(), f"{moment}.".encode() + body, "sha256").hex()
+        headers["Bayescm-Signature"] = f"t={moment},sha256={signature}"
     request = urllib.request.Request(url, body, headers, method="POST")
     try:
-        with urllib.request.build_opener(_Stay).open(request, timeout=timeout):
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout):
             return "", False
     except urllib.error.HTTPError as answer:
         answer.close()
-        return f"the answer was {answer.code}", answer.code >= 500 or answer.code in _AGAIN
+        return f"the answer was {answer.code}", answer.code >= 500 or answer.code in _RETRIED
     except (OSError, ValueError) as problem:
         return f"there was no answer: {getattr(problem, 'reason', problem)}", True

@@ -36,7 +36,7 @@ from bayescm.online.encoding import (
 from bayescm.validate import fail, suggest
 
 _CLOCK_TOLERANCE = timedelta(seconds=1)  # clocks of several machines differ by less
-_LOOKED_UP_TWICE = 1000  # entries, see `_find_batch`
+_SEARCHED_BY_ENTRY = 1000  # entries, see `_find_batch`
 
 
 def _table(name, *columns):
@@ -79,16 +79,16 @@ class Entries(NamedTuple):
         index = np.flatnonzero(np.array(is_current, dtype=bool))
         if order == "at":
             return index[np.lexsort((self.entry[index], self.at[index]))]
-        # A correction takes the place of what it corrects.
-        places: dict[str, int] = {}
+        # A correction has the rank of what it corrects.
+        ranks: dict[str, int] = {}
         for batch_id, entry, old in zip(self.batch_id, self.entry, self.supersedes, strict=True):
-            places[batch_id] = places.get(old, entry)
-        return index[np.argsort(np.array(list(places.values()))[index], kind="stable")]
+            ranks[batch_id] = ranks.get(old, entry)
+        return index[np.argsort(np.array(list(ranks.values()))[index], kind="stable")]
 
 
 class Ledger(Database):
     """
-    An append-only ledger of confusion matrices, one entry for each batch of a classifier.
+    An append-only ledger of batches of evidence, one entry for each batch of a classifier.
 
     What `record` has acknowledged stays: a process or machine that dies at any moment leaves every
     acknowledged batch in place and no partial one. There may be many writers, in threads and in
@@ -146,7 +146,8 @@ class Ledger(Database):
         batch_id : str or int
             Its name, unique for the classifier.
         counts : xarray.DataArray
-            One matrix of canonical counts, dims ``(actual, predicted)``.
+            One table: canonical counts, dims ``(actual, predicted)``, or of another type of
+            `encoding`.
         at : datetime, datetime64 or str, optional
             When the batch was evaluated; without a time zone it is taken as UTC. The time of its
             arrival by default, or the time of the batch that is corrected.
@@ -291,8 +292,11 @@ class Ledger(Database):
         """Return labels, positive class and classifiers of the challenges, by their names."""
         with self.transaction("read the ledger") as connection:
             descriptions = read_descriptions(connection)
-        pairs = [each for each in descriptions if each.encoding == PAIRED_OUTCOMES]
-        return {description.classifier: description.facts() for description in pairs}
+        return {
+            description.classifier: description.facts()
+            for description in descriptions
+            if description.encoding == PAIRED_OUTCOMES
+        }
 
     def acknowledge(self, classifier: str, alarms: pd.DataFrame, note: str = "") -> int:
         """
@@ -418,9 +422,9 @@ def _find_batch(connection, description, batch_id, last):
     row = connection.execute(by_name).first()
     if row is not None:
         return Entry(*row)
-    among = batch_table.c.entry > last.entry - _LOOKED_UP_TWICE
+    is_recent = batch_table.c.entry > last.entry - _SEARCHED_BY_ENTRY
     no_index = batch_table.c.batch_id.concat("") == batch_id  # none has the name with text added
-    if connection.execute(entries(description, among, no_index)).first() is not None:
+    if connection.execute(entries(description, is_recent, no_index)).first() is not None:
         raise damage(f"the index of names of classifier {description.classifier!r}")
     return None
 
@@ -492,7 +496,11 @@ def _existing(connection, classifier):
 def _classifiers(connection):
     """Return the names of the classifiers, in alphabetical order."""
     descriptions = read_descriptions(connection)
-    return [each.classifier for each in descriptions if each.encoding != PAIRED_OUTCOMES]
+    return [
+        description.classifier
+        for description in descriptions
+        if description.encoding != PAIRED_OUTCOMES
+    ]
 
 
 # One look into the index for each classifier, however many batches it has.
@@ -563,7 +571,8 @@ def entries_after(
 
 
 def _moments(timestamps):
-    return np.array([each[:-1] for each in timestamps], dtype="datetime64[us]")  # without the Z
+    in_utc = [text.removesuffix("Z") for text in timestamps]
+    return np.array(in_utc, dtype="datetime64[us]")
 
 
 # Notes about alarms

@@ -22,8 +22,9 @@ _DRAWS = 10_000
 _ROOM = 2_000_000  # numbers in a temporary array
 _TERMS = 20_000  # up to this many trials it is quicker to sum
 _TIE = 1e-12
-# To be told only what is unlikely: how near to its mean nothing is, in standard deviations, below
-# which level that holds, and how many draws are made where there is no distribution.
+# Of alarms only tails below a level are asked for. Below `_RARE` none is within `_NEAR` standard
+# deviations of its mean; a tail below `_CANCELS` is not 1 minus the other. Where there is no
+# distribution, draws are added until `_ENOUGH` are as extreme as the batch.
 _NEAR, _RARE, _CANCELS = 2.0, 1e-4, 1e-8
 _FIRST, _ENOUGH, _MOST = 1_000, 10, 1_000_000
 
@@ -95,16 +96,16 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
     ndarray, shape (T, ...)
         Where they are drawn, probabilities below 1e-6 are given as that or more.
     """
-    distribution = _known(kernel, weights)
+    distribution = _distribution(kernel, weights)
     if not isinstance(distribution, Beta | F1):
-        return _drawn_out(kernel, cells, weights)
-    hits, size = _seen(kernel, cells, weights, distribution)
+        return _unlikely_by_draws(kernel, cells, weights)
+    hits, size = _hits_and_trials(kernel, cells, weights, distribution)
     hits, size, a, b = np.broadcast_arrays(hits, size, distribution.a, distribution.b)
     total, result = a + b, np.ones(hits.shape)
     variance = size * (a / total) * (b / total) * (total + size) / (total + 1)
     far = (hits - size * a / total) ** 2 >= (_NEAR**2 * variance if level < _RARE else -1)
     if (far := far & (size > 0)).any():
-        _whole(cells)
+        _check_whole_numbers(cells)
         k, n, a, b = hits[far], size[far], a[far], b[far]
         low = beta_binomial_cdf(k, n, a, b)
         high = 1 - beta_binomial_cdf(k - 1, n, a, b)
@@ -113,19 +114,19 @@ def unlikely(kernel: Any, cells: np.ndarray, weights: np.ndarray, level: float) 
     return result
 
 
-def _drawn_out(kernel, cells, weights):
+def _unlikely_by_draws(kernel, cells, weights):
     """Draw more where a few draws show that a batch may be unlikely."""
     result = []
     for table, prior in zip(cells, weights, strict=True):
         rng, hits, size, draws = np.random.default_rng(0), np.zeros(1), 0, _FIRST
         while size < _MOST and (np.min(hits) < _ENOUGH):
-            more = np.minimum(*_drawn_tails(kernel, [table], [prior], draws, rng))[0]
+            more = np.minimum(*_tails_by_draws(kernel, [table], [prior], draws, rng))[0]
             hits, size, draws = hits + draws * more, size + draws, min(9 * (size + draws), _DRAWS)
         result.append(np.minimum(1.0, 2 * (hits + 1) / (size + 1)))
     return np.nan_to_num(np.array(result), nan=1.0)
 
 
-def _whole(cells):
+def _check_whole_numbers(cells):
     if (cells != np.floor(cells)).any():
         todo = "count whole examples"
         raise fail("fractional counts have no predictive distribution", ..., "whole numbers", todo)
@@ -133,24 +134,24 @@ def _whole(cells):
 
 def _tails(kernel, cells, weights):
     """Return the predictive probabilities of at most and at least what each batch shows."""
-    distribution = _known(kernel, weights)
+    distribution = _distribution(kernel, weights)
     if not isinstance(distribution, Beta | F1):
-        return _drawn_tails(kernel, cells, weights, _DRAWS, np.random.default_rng(0))
-    _whole(cells)
-    hits, size = _seen(kernel, cells, weights, distribution)
+        return _tails_by_draws(kernel, cells, weights, _DRAWS, np.random.default_rng(0))
+    _check_whole_numbers(cells)
+    hits, size = _hits_and_trials(kernel, cells, weights, distribution)
     low = beta_binomial_cdf(hits, size, distribution.a, distribution.b)
     high = 1 - beta_binomial_cdf(hits - 1, size, distribution.a, distribution.b)
     return np.where(size > 0, low, np.nan), np.where(size > 0, high, np.nan)
 
 
-def _seen(kernel, cells, weights, distribution):
+def _hits_and_trials(kernel, cells, weights, distribution):
     """Return the hits and the trials of whole tables: by what they raise the parameters."""
-    after = _known(kernel, weights + cells)
+    after = _distribution(kernel, weights + cells)
     hits, misses = np.rint(after.a - distribution.a), np.rint(after.b - distribution.b)
     return np.broadcast_arrays(hits, hits + misses)
 
 
-def _known(kernel, weights):
+def _distribution(kernel, weights):
     """Return the distribution of a measure at Dirichlet parameters (..., C, C), or None."""
     return DirichletMultinomial(_labels(weights.shape[-1]), weights).distribution(kernel)
 
@@ -161,16 +162,16 @@ def _labels(size):
     return as_labelled_counts(np.zeros((1, size, size)))
 
 
-def _drawn_tails(kernel, cells, weights, draws, rng):
+def _tails_by_draws(kernel, cells, weights, draws, rng):
     tails = []
     for table, prior in zip(cells, weights, strict=True):
         flat = dirichlet.draw(prior, draws, rng, axes=2).reshape(draws, -1)
         size = int(table.sum())
         drawn = rng.multinomial(size, flat / flat.sum(-1, keepdims=True))
-        values, seen = kernel(drawn.reshape(draws, *prior.shape)), kernel(table)
+        values, observed = kernel(drawn.reshape(draws, *prior.shape)), kernel(table)
         defined = np.maximum((~np.isnan(values)).sum(axis=0), 1)
-        both = np.stack([values <= seen + _TIE, values >= seen - _TIE]).sum(axis=1) / defined
-        tails.append(np.where(np.isnan(seen), np.nan, both))
+        beyond = np.stack([values <= observed + _TIE, values >= observed - _TIE])
+        tails.append(np.where(np.isnan(observed), np.nan, beyond.sum(axis=1) / defined))
     return np.moveaxis(np.array(tails), 1, 0)
 
 
@@ -186,11 +187,11 @@ def beta_binomial_cdf(k: np.ndarray, n: np.ndarray, a: np.ndarray, b: np.ndarray
     array([0.33281734])
     """
     shape = np.shape(k)
-    k, n, a, b = (np.ravel(each).astype(float) for each in np.broadcast_arrays(k, n, a, b))
+    k, n, a, b = (np.ravel(values).astype(float) for values in np.broadcast_arrays(k, n, a, b))
     result, few = np.empty(k.shape), n <= _TERMS
-    for places, form in ((few, _summed), (~few, _averaged)):
-        if places.any():
-            result[places] = form(*(each[places] for each in (k, n, a, b)))
+    for index, form in ((few, _summed), (~few, _averaged)):
+        if index.any():
+            result[index] = form(k[index], n[index], a[index], b[index])
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, result)).reshape(shape)
 
 
@@ -199,17 +200,17 @@ def _summed(k, n, a, b):
     result, order, start = np.empty(k.shape), np.argsort(-n), 0
     while start < len(order):
         longest = int(n[order[start]])
-        some = order[start : start + 1 + _ROOM // (longest + 1)]
-        start += len(some)
-        hits, left = np.arange(longest), n[some, None] - np.arange(longest)
-        more = np.maximum(left, 0) * (a[some, None] + hits)
-        fewer = (hits + 1) * (b[some, None] + np.maximum(left, 1) - 1)
+        rows = order[start : start + 1 + _ROOM // (longest + 1)]
+        start += len(rows)
+        hits, misses = np.arange(longest), n[rows, None] - np.arange(longest)
+        more = np.maximum(misses, 0) * (a[rows, None] + hits)
+        fewer = (hits + 1) * (b[rows, None] + np.maximum(misses, 1) - 1)
         with np.errstate(divide="ignore"):  # more hits than trials: probability 0
             logs = np.log(more / fewer).cumsum(axis=1)
         peak = np.maximum(logs.max(axis=1, initial=0.0), 0.0)
-        masses = np.exp(np.column_stack([np.zeros(len(some)), logs]) - peak[:, None])
-        reached = np.arange(longest + 1) <= k[some, None]
-        result[some] = (masses * reached).sum(axis=1) / masses.sum(axis=1)
+        masses = np.exp(np.column_stack([np.zeros(len(rows)), logs]) - peak[:, None])
+        reached = np.arange(longest + 1) <= k[rows, None]
+        result[rows] = (masses * reached).sum(axis=1) / masses.sum(axis=1)
     return result
 
 
@@ -219,13 +220,13 @@ def _averaged(k, n, a, b):
     width = np.sqrt((a + b + 1) / n)
     halvings = np.clip(np.ceil(np.log2(0.25 / width)), 0, 14).astype(int)
     result = np.empty(k.shape)
-    for each in np.unique(halvings):
-        z = np.arange(-8.5, 8.5, 0.125 / 2**each)
+    for halving in np.unique(halvings):
+        z = np.arange(-8.5, 8.5, 0.125 / 2**halving)
         weights = np.exp(-(z**2) / 2)
         weights, rates = weights / weights.sum(), special.ndtr(z)
-        places = np.flatnonzero(halvings == each)
-        for some in np.array_split(places, 1 + len(places) * len(z) // _ROOM):
-            p = special.betaincinv(a[some, None], b[some, None], rates)
-            inside = np.clip(k[some], 0, n[some] - 1)[:, None]
-            result[some] = special.betaincc(inside + 1, n[some, None] - inside, p) @ weights
+        index = np.flatnonzero(halvings == halving)
+        for rows in np.array_split(index, 1 + len(index) * len(z) // _ROOM):
+            p = special.betaincinv(a[rows, None], b[rows, None], rates)
+            inside = np.clip(k[rows], 0, n[rows] - 1)[:, None]
+            result[rows] = special.betaincc(inside + 1, n[rows, None] - inside, p) @ weights
     return result

@@ -41,7 +41,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
 from bayescm.measures.labelled import apply, kernels, one_kernel
-from bayescm.online.bayes_factor import checked, hazard_weights, mixture, score_of
+from bayescm.online.bayes_factor import check_proper, hazard_weights, mixture, score_of
 from bayescm.online.discounting import check_single_series, discounted
 from bayescm.online.encoding import is_binned
 from bayescm.online.forecasts import monitored_measures
@@ -311,7 +311,7 @@ class MonitoredSeries:
 
 def _change(series, share):
     threshold = -np.log(share)
-    prior = checked(series.prior)
+    prior = check_proper(series.prior)
     weights = hazard_weights(np.arange(len(series.sums)), _HAZARD)
     ages = _AGES[max(len(series.sums), 2) > _AGES]
     first = series.judged[0] + 1
@@ -513,11 +513,15 @@ def _reference(series, reference):
     reference = as_counts(reference)
     if reference.ndim != 2:
         raise _not_a_single_table(reference)
-    labels = [each.indexes["actual"].tolist() for each in (reference, counts)]
-    if labels[0] != labels[1]:
-        todo = "give both the same labels"
-        raise fail("the reference has different labels", labels[0], str(labels[1]), todo)
+    _check_same_labels(reference, counts)
     return 0, reference
+
+
+def _check_same_labels(reference, counts):
+    got, allowed = reference.indexes["actual"].tolist(), counts.indexes["actual"].tolist()
+    if got != allowed:
+        todo = "give both the same labels"
+        raise fail("the reference has different labels", got, str(allowed), todo)
 
 
 def _not_a_single_table(reference):
@@ -597,11 +601,9 @@ def prob_worse(
     if reference.ndim != 2:
         raise _not_a_single_table(reference)
     kernel = one_kernel(measure, counts)
-    if reference.indexes["actual"].tolist() != counts.indexes["actual"].tolist():
-        got, allowed = reference.indexes["actual"].tolist(), f"{counts.indexes['actual'].tolist()}"
-        raise fail("the reference has different labels", got, allowed, "give both the same labels")
+    _check_same_labels(reference, counts)
     current, earlier = (
-        _distribution(posterior_of(each, concentration), kernel) for each in (counts, reference)
+        _distribution(posterior_of(table, concentration), kernel) for table in (counts, reference)
     )
     return _labelled(kernel, counts, _prob_worse(current, earlier, kernel.lower_is_better))
 

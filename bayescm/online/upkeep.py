@@ -35,7 +35,7 @@ from bayescm.online.ledger import (
 from bayescm.validate import check_choice, fail
 
 _ROWS_AT_ONCE = 5000  # of a copy in memory
-_NAMED = 5  # damaged entries that are named
+_MOST_NAMED = 5  # damaged entries that are named
 
 
 def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
@@ -72,15 +72,15 @@ def verify(store: str | os.PathLike | Ledger) -> pd.DataFrame:
     with ledger.transaction("verify the ledger") as connection:
         faults = _faults_of_database(connection)
         query = sa.select(classifier_table)
-        known = {row.classifier: Description(*row) for row in connection.execute(query)}
+        described = {row.classifier: Description(*row) for row in connection.execute(query)}
         query = sa.select(batch_table.c.classifier).distinct()
-        for name in sorted({*known, *connection.execute(query).scalars()}, key=str):
-            description = known.get(name, Description(name, "", 0, ""))
+        for name in sorted({*described, *connection.execute(query).scalars()}, key=str):
+            description = described.get(name, Description(name, "", 0, ""))
             number, head, damaged = _verify_chain(connection, description)
-            if name not in known:
+            if name not in described:
                 damaged.insert(0, f"the labels of classifier {name!r} are missing")
-            more = [f"and {len(damaged) - _NAMED} more"] if len(damaged) > _NAMED else []
-            damaged = damaged[:_NAMED] + more + faults
+            more = [f"and {len(damaged) - _MOST_NAMED} more"] if len(damaged) > _MOST_NAMED else []
+            damaged = damaged[:_MOST_NAMED] + more + faults
             rows.append([name, number, head, not damaged, "; ".join(damaged)])
     if faults and not rows:
         raise damage("; ".join(faults))
@@ -229,16 +229,16 @@ def _new_file(path: str | os.PathLike) -> Iterator[Path]:
         yield folder / path.name
         publish(folder / path.name, path)
     finally:
-        for each in folder.iterdir():
-            each.unlink()
+        for file in folder.iterdir():
+            file.unlink()
         folder.rmdir()
 
 
 def _refuse_existing(path):
-    for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        if each.exists():
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if file.exists():
             todo = "take another name, or move it away"
-            raise fail("there is a file of this name", str(each), "a new file", todo)
+            raise fail("there is a file of this name", str(file), "a new file", todo)
     if not path.parent.is_dir():
         raise fail("no such folder", str(path.parent), "an existing folder", "create it first")
 
@@ -314,8 +314,8 @@ def roll_up(
     >>> for day in ("2025-12-30", "2025-12-31", "2026-01-01"):
     ...     added = ledger.record("spam filter", day, counts, at=day)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = roll_up(ledger, f"{folder}/new.db", before="2026-01-01")
-    >>> found[["entries", "rolled_up"]].values.tolist()
+    ...     table = roll_up(ledger, f"{folder}/new.db", before="2026-01-01")
+    >>> table[["entries", "rolled_up"]].values.tolist()
     [[2, 2]]
     """
     moment, by = timestamp(as_utc(before)), check_choice("by", by, list(_PERIODS))

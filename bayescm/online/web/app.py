@@ -24,45 +24,51 @@ from bayescm.online.web import metrics, pages
 from bayescm.online.web.state import DashboardState, dashboard_state
 from bayescm.validate import fail
 
-_LONGEST = 16_384  # bytes of a form
-_FIELDS = 20
-_SHORTEST = 16  # characters of a token
+_LARGEST_FORM, _MOST_FIELDS = 16_384, 20  # bytes, fields
+_SHORTEST_TOKEN = 16  # characters
 LIMITS: dict[str, Any] = {"log_level": "error", "server_header": False, "limit_concurrency": 200}
 LIMITS |= {"timeout_keep_alive": 5, "timeout_graceful_shutdown": 3}
-_OURSELVES = ("localhost", "127.0.0.1", "[::1]")
+_THIS_MACHINE = ("localhost", "127.0.0.1", "[::1]")
 
 
 def application(
     store: str | os.PathLike | Ledger,
     *,
     token: str | None = None,
-    hosts: Sequence[str] = _OURSELVES,
+    hosts: Sequence[str] = _THIS_MACHINE,
     **settings: Any,
 ) -> Starlette:
     """Return the dashboard; see `bayescm.online.dashboard`."""
     ledger = ledger_of(store, create=False)
-    asked = _Answers(dashboard_state(ledger, settings), _check_token(token))
+    answers = _Answers(dashboard_state(ledger, settings), _check_token(token))
     routes = [
-        Route("/", asked.status),
-        Route("/classifier", asked.classifier),
-        Route("/metrics", asked.metrics),
-        Route("/healthz", asked.health),
+        Route("/", answers.status),
+        Route("/classifier", answers.classifier),
+        Route("/metrics", answers.metrics),
+        Route("/healthz", answers.health),
         Route("/style.css", lambda request: pages.style()),
     ]
     if token is not None:
-        routes.append(Route("/acknowledge", asked.acknowledge, methods=["POST"]))
+        routes.append(Route("/acknowledge", answers.acknowledge, methods=["POST"]))
     # Names of hosts are checked: a page elsewhere must not read this one by a name of its own.
-    known = Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    told: dict[Any, Any] = {404: _missing, 405: _missing, OSError: _failed, ValueError: _failed}
-    told[ClientDisconnect] = lambda request, error: Response(status_code=400)  # that nobody reads
-    told[500] = lambda request, error: pages.problem(500, "This cannot be shown.")
-    return Starlette(routes=routes, middleware=[known], exception_handlers=told)
+    trusted = Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    handlers: dict[Any, Any] = {
+        404: _missing,
+        405: _missing,
+        500: lambda request, error: pages.problem(500, "This cannot be shown."),
+        OSError: _failed,
+        ValueError: _failed,
+        ClientDisconnect: lambda request, error: Response(status_code=400),  # that nobody reads
+    }
+    return Starlette(routes=routes, middleware=[trusted], exception_handlers=handlers)
 
 
 def _check_token(token):
-    if token is not None and (len(token) < _SHORTEST or not token.isascii()):
+    if token is not None and (len(token) < _SHORTEST_TOKEN or not token.isascii()):
         todo = "make one: python -c 'import secrets; print(secrets.token_urlsafe())'"
-        raise fail("the token is too weak", ..., f"at least {_SHORTEST} ASCII characters", todo)
+        raise fail(
+            "the token is too weak", ..., f"at least {_SHORTEST_TOKEN} ASCII characters", todo
+        )
     return token
 
 
@@ -84,20 +90,16 @@ class _Answers:
     def status(self, request: Request) -> Response:
         """Answer with the page of all classifiers."""
         number = request.query_params.get("page", "1")
-        few = number.isascii() and number.isdigit() and len(number) < 7
-        return pages.status(self._state, int(number) if few else 1)
+        return pages.status(self._state, int(number) if _is_number(number) else 1)
 
     def classifier(self, request: Request) -> Response:
         """Answer with the page of one classifier."""
-        return self._page(request.query_params.get("name", ""), request.query_params.get("seen"))
-
-    def _page(self, name, seen):
+        name, number = (request.query_params.get(key, "") for key in ("name", "seen"))
         if name not in self._state.names():
             return pages.problem(404, "The ledger has no classifier of this name.")
-        few = seen is not None and seen.isascii() and seen.isdigit() and len(seen) < 7
-        said = f"{int(seen)} acknowledged." if few else ""
-        may = self._token is not None
-        return pages.classifier(self._state, name, may_acknowledge=may, said=said)
+        message = f"{int(number)} acknowledged." if _is_number(number) else ""
+        may_acknowledge = self._token is not None
+        return pages.classifier(self._state, name, may_acknowledge=may_acknowledge, message=message)
 
     def metrics(self, request: Request) -> Response:
         """Answer with the numbers for Prometheus."""
@@ -106,24 +108,24 @@ class _Answers:
     def health(self, request: Request) -> Response:
         """Answer whether the ledger can be read."""
         try:
-            many = len(self._state.names())
+            number = len(self._state.names())
         except (OSError, ValueError):
             return PlainTextResponse("the ledger cannot be read\n", 503)
-        return PlainTextResponse(f"ok, {many} classifiers\n")
+        return PlainTextResponse(f"ok, {number} classifiers\n")
 
     async def acknowledge(self, request: Request) -> Response:
         """Record that alarms were seen, for who has the token."""
         body = b""
         async for part in request.stream():
             body += part
-            if len(body) > _LONGEST:
+            if len(body) > _LARGEST_FORM:
                 return pages.problem(413, "The form is too long.")
         text = body.decode("utf-8", "replace")
-        if text.count("&") > _FIELDS:
+        if text.count("&") > _MOST_FIELDS:
             return pages.problem(400, "The form has too many fields.")
-        form = {key: each[-1] for key, each in parse_qs(text).items()}
-        given = form.get("token", "").encode("utf-8", "replace")
-        if not hmac.compare_digest(given, str(self._token).encode()):
+        form = {key: values[-1] for key, values in parse_qs(text).items()}
+        token = form.get("token", "").encode("utf-8", "replace")
+        if not hmac.compare_digest(token, str(self._token).encode()):
             return pages.problem(403, "The token is not right.")
         return await run_in_threadpool(self._acknowledge, form)
 
@@ -136,32 +138,36 @@ class _Answers:
         new = self._state.classifier(name).new
         if not ("all" in form or "batch" in form):
             return pages.problem(400, "The form names no alarm.")
-        chosen = new if "all" in form else new[new["batch_id"] == form["batch"]]
-        many = self._state.monitor(name).acknowledge(pd.DataFrame(chosen), note=note)
-        link = pages.link(name)
-        return RedirectResponse(f"{link}&seen={many}", 303, pages.HEADERS)
+        alarms = new if "all" in form else new[new["batch_id"] == form["batch"]]
+        number = self._state.monitor(name).acknowledge(pd.DataFrame(alarms), note=note)
+        return RedirectResponse(f"{pages.link(name)}&seen={number}", 303, pages.HEADERS)
+
+
+def _is_number(text: str) -> bool:
+    """Say whether text of a request is a whole number, and not one of many digits."""
+    return text.isascii() and text.isdigit() and len(text) < 7
 
 
 def listen(app: Starlette, host: str, port: int) -> None:
     """Serve until the process is told to end."""
-    shown = f"[{host}]" if ":" in host else host
+    name = f"[{host}]" if ":" in host else host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        opened = socket.create_server((host, port), family=family)
+        server_socket = socket.create_server((host, port), family=family)
     except OSError as problem:
-        said = problem.strerror or str(problem)
+        what = f"cannot listen: {problem.strerror or problem}"
         todo = "choose another port, or look what listens there"
-        raise fail(f"cannot listen: {said}", f"{shown}:{port}", "a free port", todo) from None
-    print(f"bayescm: the dashboard is at http://{shown}:{port} until Ctrl-C", file=sys.stderr)
-    uvicorn.Server(uvicorn.Config(app, **LIMITS)).run(sockets=[opened])
+        raise fail(what, f"{name}:{port}", "a free port", todo) from None
+    print(f"bayescm: the dashboard is at http://{name}:{port} until Ctrl-C", file=sys.stderr)
+    uvicorn.Server(uvicorn.Config(app, **LIMITS)).run(sockets=[server_socket])
 
 
 def hosts_of(host: str, further: Sequence[str]) -> list[str]:
     """Return the names that requests may be for: our own, the host's, and others that are named."""
     if _is(host, "is_unspecified") and not further:
         return ["*"]
-    shown = f"[{host}]" if ":" in host else host
-    return [*_OURSELVES, shown, *further]
+    name = f"[{host}]" if ":" in host else host
+    return [*_THIS_MACHINE, name, *further]
 
 
 def is_local(host: str) -> bool:

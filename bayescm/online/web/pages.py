@@ -17,8 +17,8 @@ from starlette.responses import Response
 from bayescm.measures.catalogue import same
 from bayescm.online.web.state import SHOWN, ClassifierState, DashboardState
 
-_ON_A_PAGE = 50  # classifiers; a monitor of more is read page by page
-_ALARMS = 100  # listed, the latest first
+_PER_PAGE = 50  # classifiers; a monitor of more is read page by page
+_MOST_ALARMS = 100  # listed, the latest first
 WIDTH, HEIGHT, _EDGE = 600.0, 150.0, 6.0  # of a picture in units of its own; the page scales it
 _TICK = 0.8  # how wide the tick at the mean is, of 100
 _POLICY = (
@@ -52,42 +52,56 @@ def page(template: str, status: int = 200, /, **facts: Any) -> Response:
     return Response(body, status, HEADERS, "text/html; charset=utf-8")
 
 
-def problem(code: int, said: str) -> Response:
+def problem(code: int, message: str) -> Response:
     """Return the page of an error."""
-    return page("problem.html.j2", code, said=said, code=code)
+    return page("problem.html.j2", code, message=message, code=code)
 
 
 def status(state: DashboardState, number: int) -> Response:
     """Return the page of all classifiers, or of the fifty that are on this one."""
     names = state.names()
-    last = max(1, -(-len(names) // _ON_A_PAGE))
+    last = max(1, -(-len(names) // _PER_PAGE))
     number = min(max(number, 1), last)
-    shown = names[(number - 1) * _ON_A_PAGE : number * _ON_A_PAGE]
-    found = [state.classifier(name) for name in shown]
-    facts = {"found": found, "number": number, "last": last, "rows": _rows, "state": state}
-    facts["challenges"] = state.challenges() if number == 1 else []
-    return page("status.html.j2", many=len(names), **facts)
+    shown = names[(number - 1) * _PER_PAGE : number * _PER_PAGE]
+    return page(
+        "status.html.j2",
+        classifiers=[state.classifier(name) for name in shown],
+        challenges=state.challenges() if number == 1 else [],
+        n_classifiers=len(names),
+        number=number,
+        last=last,
+        rows=_rows,
+        state=state,
+    )
 
 
-def _rows(now: ClassifierState) -> list[dict[str, Any]]:
-    return now.measures.to_dict("records")
+def _rows(classifier: ClassifierState) -> list[dict[str, Any]]:
+    return classifier.measures.to_dict("records")
 
 
 def classifier(
-    state: DashboardState, name: str, *, may_acknowledge: bool, said: str = ""
+    state: DashboardState, name: str, *, may_acknowledge: bool, message: str = ""
 ) -> Response:
     """Return the page of one classifier: its history, its alarms, and a form where there is one."""
-    now = state.classifier(name)
+    current = state.classifier(name)
     pictures, span = [], ("", "")
-    if not now.problem:
+    if not current.problem:
         ends, observed = state.history(name)
-        first, last = (str(ends["at"].values[place])[:16] for place in (0, -1))
+        first, last = (str(ends["at"].values[index])[:16] for index in (0, -1))
         span = (first, last)
-        pictures = panels(ends, observed, now.alarms, state.rules.get("floor"))
-    alarms = now.alarms.iloc[::-1][:_ALARMS].to_dict("records")
-    facts = {"alarms": alarms, "panels": pictures, "rows": _rows(now), "state": state, "span": span}
-    more = {"shown": min(now.batches, SHOWN), "may_acknowledge": may_acknowledge, "said": said}
-    return page("classifier.html.j2", now=now, **facts, **more)
+        pictures = panels(ends, observed, current.alarms, state.rules.get("floor"))
+    return page(
+        "classifier.html.j2",
+        classifier=current,
+        alarms=current.alarms.iloc[::-1][:_MOST_ALARMS].to_dict("records"),
+        panels=pictures,
+        rows=_rows(current),
+        state=state,
+        span=span,
+        shown=min(current.batches, SHOWN),
+        may_acknowledge=may_acknowledge,
+        message=message,
+    )
 
 
 @dataclass(frozen=True)
@@ -107,8 +121,8 @@ class Panel:
         Places of the single batches; places and sentences of alarms.
     floor : float or None
         Height of the limit.
-    said : str
-        What the picture shows, in words.
+    words : str
+        What the picture shows.
     """
 
     name: str
@@ -118,7 +132,7 @@ class Panel:
     dots: list[tuple[float, float]]
     marks: list[tuple[float, float, str]]
     floor: float | None
-    said: str
+    words: str
 
 
 def panels(
@@ -138,23 +152,23 @@ def panels(
     floors : mapping, float or None
         Limits by measure.
     """
-    found = []
-    for name, each in ends.data_vars.items():
-        values = observed[name]
-        parts = [None] if "class" not in each.dims else each["class"].values.tolist()
-        for part in parts:
-            where = {} if part is None else {"class": part}
-            label = str(name) if part is None else f"{name}[{part}]"
-            mine = alarms[alarms["measure"].isin([label, "answers"])] if len(alarms) else alarms
-            interval = each.sel(where).transpose("step", "bound").values
+    pictures = []
+    for name, intervals in ends.data_vars.items():
+        has_classes = "class" in intervals.dims
+        for class_label in intervals["class"].values.tolist() if has_classes else [None]:
+            where = {"class": class_label} if has_classes else {}
+            label = f"{name}[{class_label}]" if has_classes else str(name)
+            interval = intervals.sel(where).transpose("step", "bound").values
+            values = observed[name].sel(where).values
+            marked = alarms[alarms["measure"].isin([label, "answers"])] if len(alarms) else alarms
             floor = _floor(floors, str(name))
-            found.append(_panel(label, interval, values.sel(where).values, mine, ends, floor))
-    return found
+            pictures.append(_panel(label, interval, values, marked, ends, floor))
+    return pictures
 
 
 def _floor(floors, name):
     if isinstance(floors, dict):
-        return next((value for each, value in floors.items() if same(each, name)), None)
+        return next((value for alias, value in floors.items() if same(alias, name)), None)
     return floors
 
 
@@ -167,11 +181,11 @@ def _panel(label, interval, values, alarms, ends, floor):
     def y(value):
         return np.round(_EDGE + (HEIGHT - 2 * _EDGE) * (high - value) / ((high - low) or 1.0), 1)
 
-    kept = np.isfinite(interval).all(axis=1)
-    lower, upper = interval[kept].T if kept.any() else np.empty((2, 0))
+    defined = np.isfinite(interval).all(axis=1)
+    lower, upper = interval[defined].T if defined.any() else np.empty((2, 0))
     points = [
-        *zip(x[kept], y(lower), strict=True),
-        *zip(x[kept][::-1], y(upper[::-1]), strict=True),
+        *zip(x[defined], y(lower), strict=True),
+        *zip(x[defined][::-1], y(upper[::-1]), strict=True),
     ]
     dots = [(a, float(y(b))) for a, b in zip(x, values, strict=True) if np.isfinite(b)]
     middle = np.where(np.isfinite(values), values, interval.mean(axis=1))
@@ -194,10 +208,10 @@ def _across(number):
 
 
 def _marks(alarms, ends, x, y, middle):
-    place = {step: index for index, step in enumerate(ends["step"].values.tolist())}
+    index_of = {step: index for index, step in enumerate(ends["step"].values.tolist())}
     marks = []
     for row in alarms.itertuples(index=False):
-        index = place.get(row.step)
+        index = index_of.get(row.step)
         if index is not None and np.isfinite(middle[index]):
             marks.append((x[index], float(y(middle[index])), f"{row.batch_id}: {row.rule}"))
     return marks
@@ -217,14 +231,14 @@ def bar(row: Any) -> tuple[float, float, float] | None:
     if not np.all(np.isfinite(ends)) or min(ends) < -1 or max(ends) > 1:
         return None
     start = -1.0 if min(ends) < 0 else 0.0
-    lower, upper, middle = (100 * (each - start) / (1 - start) for each in ends)
+    lower, upper, middle = (100 * (x - start) / (1 - start) for x in ends)
     return round(lower, 2), round(max(upper - lower, 0.5), 2), round(middle - _TICK / 2, 2)
 
 
 _LOADER = jinja2.PackageLoader("bayescm.online.web", "templates")
 _PAGES = jinja2.Environment(loader=_LOADER, autoescape=True, trim_blocks=True, lstrip_blocks=True)
 _PAGES.globals |= {"width": WIDTH, "height": HEIGHT, "bar": bar}
-_PAGES.filters["three"] = lambda value: "–" if value != value else f"{value:.3f}"
-
-
-_PAGES.filters["link"] = link
+_PAGES.filters |= {
+    "three": lambda value: "–" if np.isnan(value) else f"{value:.3f}",
+    "link": link,
+}
