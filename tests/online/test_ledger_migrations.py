@@ -1,10 +1,13 @@
 """The schema of the ledger: what its revisions make, and which ledgers are not taken."""
 
 import ast
+import json
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 from alembic.config import Config
@@ -15,6 +18,7 @@ import bayescm as bcm
 from bayescm.online import Ledger, database, ledger, verify
 from bayescm.online.database import parse
 
+REFERENCE = Path(__file__).parents[1] / "reference"
 BATCH = bcm.from_cells(tp=40, fn=10, fp=5, tn=45)
 
 
@@ -123,3 +127,24 @@ def test_a_step_that_fails_leaves_the_old_ledger(store, next_step, monkeypatch):
     monkeypatch.undo()
     with Ledger(store) as opened:
         assert opened.record("spam", 2, BATCH)
+
+
+@pytest.mark.parametrize("classifier", ["spam filter", "risk"])
+def test_a_ledger_of_revision_1_says_what_it_said(tmp_path, classifier):
+    store, floor = tmp_path / "eval.db", {"spam filter": {"recall": 0.85}, "risk": {"auc": 0.7}}
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript((REFERENCE / "ledger_revision_1.sql").read_text())
+    recorded = json.loads((REFERENCE / "ledger_revision_1.json").read_text())[classifier]
+    assert verify(store)["whole"].all()
+    with bcm.online.Monitor(store, classifier) as monitor:
+        table, history = monitor.summary(kind="eti"), monitor.history(kind="eti")
+        alarms = monitor.alarms(floor=floor[classifier])
+    assert dict(zip(table["measure"], table["mean"].round(10), strict=True)) == pytest.approx(
+        recorded["mean"], abs=1e-9
+    )
+    for name, ends in recorded["history"].items():
+        np.testing.assert_allclose(history[name], ends, atol=1e-6)
+    columns = ["batch_id", "rule", "measure", "acknowledged"]
+    assert sorted(alarms[columns].astype(str).values.tolist()) == sorted(recorded["alarms"])
+    with bcm.online.Challenge(store, "duel") as challenge:
+        assert challenge.history()["batch_id"].tolist() == ["one"]

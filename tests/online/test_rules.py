@@ -1,23 +1,16 @@
-"""Probabilities at every step, and the rules on them."""
+"""The rules of alarms, and the posterior probabilities that they ask for."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from healthy_series import series
 
 import bayescm as bcm
 from bayescm import online
-from bayescm.online.predictive_check import beta_binomial_cdf
 from bayescm.online.rules import COLUMNS
 
 NOW = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 THEN = bcm.from_cells(tp=270, fn=30, fp=130, tn=120)
-
-
-def series(rng, recall, n=50):
-    recall = np.asarray(recall)
-    tp, tn = rng.binomial(n, recall), rng.binomial(n, 0.9, len(recall))
-    return bcm.from_cells(tp=tp, fn=n - tp, fp=n - tn, tn=tn).rename(batch="step")
 
 
 def steady(recall, n=50):
@@ -60,51 +53,6 @@ def test_prob_worse_of_a_measure_without_a_closed_distribution():
     assert online.prob_worse(steps, THEN, net).shape == (2,)
 
 
-@pytest.mark.parametrize(
-    ("n", "a", "b"),
-    [
-        (10, 8, 2),
-        (100, 0.5, 0.5),
-        (100_000, 0.5, 0.5),
-        (10**6, 1.5, 0.5),
-        (50, 2000, 300),
-        (1, 1, 1),
-    ],
-)
-def test_the_beta_binomial_distribution(n, a, b):
-    k = np.unique([-1, 0, 1, n // 3, n // 2, n - 1, n]).astype(float)
-    got = beta_binomial_cdf(k, *(np.full(k.shape, float(each)) for each in (n, a, b)))
-    np.testing.assert_allclose(got, stats.betabinom(n, a, b).cdf(k), atol=1e-9)
-
-
-def test_surprise_is_the_beta_binomial_tail_given_the_past():
-    rng = np.random.default_rng(3)
-    weeks = series(rng, [0.9, 0.85, 0.9, 0.6])
-    got = online.surprise(weeks, "recall", forgetting=0.9)
-    for t in range(4):
-        weights = 0.9 ** np.arange(t, 0, -1)
-        past = np.tensordot(weights, weeks.values[:t], 1) if t else np.zeros((2, 2))
-        distribution = stats.betabinom(50, past[1, 1] + 0.5, past[1, 0] + 0.5)
-        tp = int(weeks[t, 1, 1])
-        want = min(1, 2 * min(distribution.cdf(tp), distribution.sf(tp - 1)))
-        assert float(got[t]) == pytest.approx(want, rel=1e-6)
-
-
-def test_surprise_by_draws_is_near_the_exact_one():
-    def same(cells):
-        return np.trace(cells, axis1=-2, axis2=-1) / cells.sum((-2, -1))
-
-    weeks = series(np.random.default_rng(3), [0.9, 0.85, 0.9, 0.7])
-    drawn, exact = online.surprise(weeks, same), online.surprise(weeks, "accuracy")
-    np.testing.assert_allclose(drawn, exact, atol=0.03)
-
-
-def test_surprise_of_a_batch_that_says_nothing_is_nan():
-    weeks = bcm.from_cells(tp=[5, 0, 4], fn=[1, 0, 1], fp=1, tn=9).rename(batch="step")
-    for measure in ("recall", "fowlkes_mallows"):
-        assert np.isnan(online.surprise(weeks, measure)).values.tolist() == [False, True, False]
-
-
 def test_a_batch_with_an_empty_cell_is_judged():
     weeks = bcm.from_cells(tp=[50] * 5, fn=0, fp=[5, 0, 5, 5, 50], tn=[45, 50, 45, 45, 0])
     weeks = weeks.rename(batch="step")
@@ -112,29 +60,6 @@ def test_a_batch_with_an_empty_cell_is_judged():
     rows = found[found["rule"] == "batch"]
     assert set(zip(rows["step"], rows["measure"], strict=True)) >= {(4, "specificity")}
     assert not (rows["measure"] == "recall").any()
-
-
-def test_surprise_of_many_classes_has_one_for_each():
-    tables = np.random.default_rng(1).integers(1, 20, (4, 3, 3))
-    weeks = bcm.from_matrix(tables, labels=["cat", "cow", "dog"], dims=("step",))
-    assert online.surprise(weeks, "recall").dims == ("step", "class")
-    assert online.surprise(weeks, "accuracy").dims == ("step",)
-
-
-def test_fractional_batches_have_no_predictive_distribution():
-    weeks = bcm.from_cells(tp=[5.5, 4], fn=1, fp=1, tn=9, fractional=True).rename(batch="step")
-    with pytest.raises(ValueError, match="fractional"):
-        online.surprise(weeks, "recall")
-
-
-@pytest.mark.long
-def test_batches_that_fit_are_seldom_called_surprising():
-    rng, rate, alarms = np.random.default_rng(4), 0.05, []
-    for _ in range(60):
-        tails = online.surprise(series(rng, np.full(50, rng.uniform(0.6, 0.95))), "recall")
-        alarms.append((tails[5:] <= rate).mean())
-    assert np.mean(alarms) < rate + 3 * np.sqrt(rate / 60 / 45)
-    assert np.mean(alarms) > rate / 3  # discrete, so below the rate, but not without power
 
 
 def test_no_change_no_alarm_and_a_drop_raises_all():

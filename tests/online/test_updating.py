@@ -1,4 +1,4 @@
-"""Sequential updates: the same as all at once; forgetting, windows, many members."""
+"""Sequential updates: the same as all at once; forgetting, many members, histories, coverage."""
 
 import numpy as np
 import pytest
@@ -126,3 +126,43 @@ def test_what_is_no_state_is_refused(state):
 def test_forgetting_that_is_no_share_is_refused(forgetting):
     with pytest.raises(ValueError, match="forgetting must lie between 0 and 1"):
         online.update(priors.default(WEEKS), WEEKS[0], forgetting=forgetting)
+
+
+@pytest.mark.parametrize("keywords", [{}, {"forgetting": 0.7}])
+@pytest.mark.parametrize("weeks", [WEEKS, PETS])
+def test_the_history_is_every_update(weeks, keywords):
+    measures = ["recall", "accuracy"]
+    history = online.history(weeks, measures, **keywords)
+    state = priors.default(weeks)
+    for t in range(weeks.sizes["step"]):
+        state = online.update(state, weeks.isel(step=t), **keywords)
+        ends = online.intervals(state, measures)
+        for name in measures:
+            np.testing.assert_allclose(history[name].isel(step=t), ends[name])
+    assert history["n"].values.tolist() == weeks.sum(["actual", "predicted"]).values.tolist()
+    assert history["recall"].dims == ("step", *(["class"] if weeks is PETS else []), "bound")
+
+
+@pytest.mark.slow
+def test_sequential_intervals_cover_what_they_say():
+    """Truth drawn from the prior; after 1, 10 and 100 batches of 20 examples; 1,000 runs."""
+    rng, runs = np.random.default_rng(12), 1000
+    prior = priors.elicit(precision=0.7, recall=0.75, accuracy=0.8, weight=12)
+    theta = rng.dirichlet(prior.values.ravel(), runs)
+    batches = rng.multinomial(20, theta[:, None], (runs, 100)).reshape(runs, 100, 2, 2)
+    counts = bcm.from_matrix(
+        batches, labels=["negative", "positive"], positive="positive", dims=("batch", "step")
+    )
+    in_force = online.accumulate(counts).isel(step=[0, 9, 99])
+    for name in ("recall", "accuracy", "f1"):
+        truth = bcm.measures.resolve(name)(theta.reshape(runs, 2, 2))
+        for prob in (0.1, 0.5, 0.95):
+            ends = bcm.interval(in_force, name, concentration=prior, prob=prob, kind="eti")
+            hit = (ends[..., 0] < truth[:, None]) & (truth[:, None] < ends[..., 1])
+            error = np.sqrt(prob * (1 - prob) / runs)
+            assert np.abs(hit.mean("batch") - prob).max() < 3 * error
+    # The prior must be the one that made the truth: this one is not.
+    wrong = priors.elicit(precision=0.3, recall=0.3, accuracy=0.8, weight=40)
+    ends = bcm.interval(in_force[:, 0], "recall", concentration=wrong, prob=0.95)
+    truth = theta.reshape(runs, 2, 2)[:, 1, 1] / theta.reshape(runs, 2, 2)[:, 1].sum(-1)
+    assert ((ends[:, 0] < truth) & (truth < ends[:, 1])).mean() < 0.9
