@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -153,7 +153,7 @@ def change(
     check_single_series(counts)
     prior = proper(concentration, counts)
     sums = np.concatenate([np.zeros((1, *prior.shape), counts.dtype), counts.values.cumsum(axis=0)])
-    weights = hazard_weights(np.arange(len(sums)), hazard)
+    weights = geometric_prior(np.arange(len(sums)), hazard)
     check_whole("reach", reach, 1, "batches", _REACH)
     ages = np.arange(1, min(int(reach), max(len(sums) - 2, 1)) + 1)
     logs, probability, latest = mixture(sums, ages, weights, score_of(prior, part))
@@ -169,17 +169,24 @@ def change(
     )
 
 
-def hazard_weights(batches: np.ndarray, hazard: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return log prior weights of a change after so many batches, and of none among them so far."""
-    since = np.maximum(batches - 1, 0) * np.log1p(-hazard)
-    change = np.where(batches > 0, np.log(hazard) + since, -np.inf)
-    return change, since
+class ChangePrior(NamedTuple):
+    """Log prior probabilities of a change right after so many batches, and of none by then."""
+
+    log_change: np.ndarray
+    log_none: np.ndarray
+
+
+def geometric_prior(batches: np.ndarray, hazard: float) -> ChangePrior:
+    """Return the geometric prior of the place of a change, after each number of batches."""
+    log_none = np.maximum(batches - 1, 0) * np.log1p(-hazard)
+    log_change = np.where(batches > 0, np.log(hazard) + log_none, -np.inf)
+    return ChangePrior(log_change, log_none)
 
 
 def mixture(
     sums: np.ndarray,
     ages: np.ndarray,
-    weights: tuple[np.ndarray, np.ndarray],
+    weights: ChangePrior,
     score: Callable[[np.ndarray], np.ndarray],
     first: int = 1,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -195,8 +202,8 @@ def mixture(
         Sums of the counts before every batch, and of all.
     ages : ndarray of int
         How many batches ago a change is looked for, ascending.
-    weights : (ndarray, ndarray)
-        See `hazard_weights`; for every row of the sums.
+    weights : ChangePrior
+        Of every row of the sums.
     score : callable
         Log marginal likelihood of tables; see `score_of`.
     first : int
@@ -216,13 +223,13 @@ def mixture(
         split = t - ages
         exists = split >= 0
         split = np.maximum(split, 0)
-        log = whole[split] + table(sums[t] - sums[split]) - whole[t] + weights[0][split]
+        log = whole[split] + table(sums[t] - sums[split]) - whole[t] + weights.log_change[split]
         log = np.where(exists, log, -np.inf)
         peak = log.max(axis=1)
         finite = np.where(np.isfinite(peak), peak, 0.0)
         with np.errstate(divide="ignore"):
             log_change = np.log(np.exp(log - finite[:, None]).sum(axis=1)) + finite
-        total = np.logaddexp(log_change, weights[1][t[:, 0]])
+        total = np.logaddexp(log_change, weights.log_none[t[:, 0]])
         best = np.where(np.isfinite(peak), split[np.arange(len(t)), log.argmax(axis=1)], 0)
         parts.append((total, np.exp(log_change - total), best))
     logs, probability, latest = (np.concatenate(columns) for columns in zip(*parts, strict=True))

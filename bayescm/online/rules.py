@@ -41,7 +41,7 @@ from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
 from bayescm.measures.labelled import apply, kernels, one_kernel
-from bayescm.online.bayes_factor import check_proper, hazard_weights, mixture, score_of
+from bayescm.online.bayes_factor import check_proper, geometric_prior, mixture, score_of
 from bayescm.online.discounting import check_single_series, discounted
 from bayescm.online.encoding import is_binned
 from bayescm.online.forecasts import monitored_measures
@@ -184,7 +184,7 @@ def _of_counts(series, measures, rate, horizon, floor, reference):
         if name in floors:
             columns.append(_floor(series, measure, floors[name], level / series.n_spans))
         if period is not None:
-            columns.append(_worse(series, measure, period, level / series.n_spans))
+            columns.append(_worse(series, measure, level / series.n_spans, *period))
     return _table(columns)
 
 
@@ -312,7 +312,7 @@ class MonitoredSeries:
 def _change(series, share):
     threshold = -np.log(share)
     prior = check_proper(series.prior)
-    weights = hazard_weights(np.arange(len(series.sums)), _HAZARD)
+    weights = geometric_prior(np.arange(len(series.sums)), _HAZARD)
     ages = _AGES[max(len(series.sums), 2) > _AGES]
     first = series.judged[0] + 1
     log, _, latest = mixture(series.sums, ages, weights, score_of(prior, "answers"), first)
@@ -337,8 +337,7 @@ def _floor(series, measure, floor, level):
     return _by_recent(series, "floor", measure, is_beyond, probability, level)
 
 
-def _worse(series, measure, period, level):
-    first, table = period
+def _worse(series, measure, level, first, table):
     reference = _distribution(posterior_of(table, series.concentration), measure)
     with np.errstate(divide="ignore", invalid="ignore"):
         usual = measure(table.values.astype(float))
