@@ -94,7 +94,8 @@ def zeros(description: Description) -> xr.DataArray:
     """Return zero counts with the labels of a classifier."""
     facts = description.facts()
     if description.encoding == PAIRED_OUTCOMES:
-        todo = "open it by online.Challenge, or take another name"
+        todo = "ask for it as a challenge (online.Challenge, monitor challenge --name), or take "
+        todo += "another name"
         what = "this is a challenge of two classifiers"
         raise fail(what, facts["classifiers"], "one classifier", todo)
     return (zero_forecasts if description.encoding == FORECASTS else zero_counts)(**facts)

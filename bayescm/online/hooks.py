@@ -72,7 +72,7 @@ def notify(monitor: Monitor, *hooks: Hook, since: Any = None, **rules: Any) -> p
     since : datetime, datetime64 or str, optional
         Only alarms raised by batches from this moment on.
     **rules
-        ``rate``, ``floor``, ``reference`` and ``horizon``; see `alarms`.
+        ``rate``, ``floor``, ``reference``, ``tolerance`` and ``horizon``; see `Monitor.alarms`.
 
     Returns
     -------

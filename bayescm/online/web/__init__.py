@@ -39,8 +39,8 @@ def dashboard(
         all.
     **settings
         ``prob``, ``kind``, those of `Monitor` (``measures``, ``concentration``, ``forgetting``,
-        ``window``, ``order``) and those of `alarms` (``rate``, ``floor``, ``reference``,
-        ``horizon``), for all classifiers; ``challenge``, a mapping with ``measure``, ``margin``,
+        ``window``, ``order``) and those of `Monitor.alarms` (``rate``, ``floor``, ``reference``,
+        ``tolerance``, ``horizon``), for all classifiers; ``challenge``, a mapping with ``measure``, ``margin``,
         ``prob`` and ``planned`` of `Challenge`, for all challenges.
 
     Returns
