@@ -32,7 +32,9 @@ from bayescm.distributions.decision import check_rope, decide, sentence
 from bayescm.distributions.differences import Independent
 from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.quadrature import FunctionOfShares
+from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
+from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.posteriors.base import Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
@@ -388,7 +390,7 @@ def _check_positive(members):
 
 def _check_votes(members, measures):
     """Raise where a majority is a plurality here, and more than half of the answers there."""
-    attempts = {k: each for k, each in members.items() if "attempt" in getattr(each, "dims", ())}
+    attempts = {k: each for k, each in members.items() if type_of(each) is ATTEMPTS}
     lacking = [name for name, each in attempts.items() if "answer" not in each]
     votes = any(getattr(getattr(each, "form", None), "votes", False) for each in measures)
     if votes and 0 < len(lacking) < len(attempts):

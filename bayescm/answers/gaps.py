@@ -15,6 +15,7 @@ from bayescm.answers.compare import draw_labelled
 from bayescm.answers.interval import check_draws, resolve_measures
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
+from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.fitting.posterior_for import members_of
 from bayescm.measures.labelled import apply
 from bayescm.posteriors.base import PerMember, Posterior
@@ -314,7 +315,7 @@ def pooled(
     if not dims:
         raise fail("no dim of groups", dims, "one or more", 'pass dim="group"')
     fitted, named = isinstance(evidence, xr.DataTree), own.get("model") is not None
-    if not fitted and not named and "unlabelled" in getattr(evidence, "coords", ()):
+    if not named and is_partly_labelled(evidence):
         todo = f"ask interval(evidence, ...) or compare(evidence, ..., dim={dims[0]!r})"
         raise fail("slices of partly labelled examples are not pooled", dims, "counts", todo)
     names: dict[Hashable, Hashable] = {}

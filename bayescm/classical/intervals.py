@@ -21,8 +21,8 @@ import xarray as xr
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from bayescm.classical.max_z import max_abs_z
-from bayescm.evidence.counts import as_counts, classes, known_shares, with_shares
-from bayescm.evidence.outcomes import arrays, as_outcomes, counts_of, pour
+from bayescm.evidence.counts import as_counts, classes, is_outcomes, known_shares, with_shares
+from bayescm.evidence.outcomes import arrays, as_outcomes, matrices_of, pour
 from bayescm.measures.labelled import check_pairs
 from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.validate import (
@@ -563,12 +563,12 @@ def multinomial_samples(
     pairs: Sequence[tuple[str, Any]] | None = None,
 ) -> MultinomialSamples:
     """Check the evidence and the measures, and lay them out."""
-    matrices = counts_of(evidence) if isinstance(evidence, xr.Dataset) else as_counts(evidence)
+    matrices = as_counts(matrices_of(evidence))
     if "classifier" in matrices.dims:
         matrices = matrices.transpose(..., "classifier", "actual", "predicted")
     kernels = _at_shares(as_kernels(measures, matrices), known_shares(matrices))
     size, number = matrices.sizes["actual"], matrices.sizes.get("classifier", 1)
-    if isinstance(evidence, xr.Dataset):
+    if is_outcomes(evidence):
         counts, actual, predicted = arrays(as_outcomes(evidence))
         counts, sample = counts.reshape(-1, 1, counts.shape[-1]), np.zeros(number, int)
     else:

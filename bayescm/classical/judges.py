@@ -16,6 +16,7 @@ import xarray as xr
 from scipy.special import ndtri
 
 from bayescm.evidence.counts import as_counts, positive
+from bayescm.evidence.partly_labelled import is_partly_labelled
 from bayescm.validate import check_prob, fail
 
 
@@ -151,7 +152,7 @@ def rogan_gladen(evidence: xr.DataArray, *, prob: float = 0.95) -> xr.DataArray:
 
 def _as_two_classes(evidence):
     """Return the labelled (..., actual, predicted) and the unlabelled (..., predicted)."""
-    if "unlabelled" not in getattr(evidence, "coords", ()):
+    if not is_partly_labelled(evidence):
         todo = "make it with from_partly_labelled(actual, judge=judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
     counts = as_counts(evidence)

@@ -324,24 +324,28 @@ def _answer_and_truth(options):
 def at_target(options: Any, counts: Any) -> Any:
     """Return counts at the prevalence of ``--prevalence``; other evidence has no such thing."""
     from bayescm.evidence import at_prevalence
+    from bayescm.evidence.counts import COUNTS
+    from bayescm.evidence.types import type_of
 
-    plain = isinstance(counts, xr.DataArray) and "unlabelled" not in counts.coords
-    if not plain or options.prevalence is None:
+    if type_of(counts) is not COUNTS or options.prevalence is None:
         return counts
     return at_prevalence(counts, options.get("prevalence"))
 
 
 def prior(options: Any, counts: Any) -> dict[str, Any]:
     """Return the keywords that ``--concentration`` and ``--label-error`` stand for."""
+    from bayescm.evidence.raters import RATINGS
+    from bayescm.evidence.types import type_of
+
     read = {"concentration": _concentration, "label_error": _label_error}
-    if "votes" in counts:  # the errors of raters are estimated
+    if type_of(counts) is RATINGS:  # the errors of raters are estimated
         del read["label_error"]
     values = options.keywords(*read)
     return {name: read[name](value, counts) for name, value in values.items()}
 
 
 def _concentration(text, counts):
-    from bayescm.evidence.outcomes import counts_of
+    from bayescm.evidence.outcomes import matrices_of
     from bayescm.priors import default
 
     try:
@@ -353,7 +357,7 @@ def _concentration(text, counts):
         raise fail("cannot read --concentration", text, "a number, or TP,FN,FP,TN", todo)
     if len(numbers) == 1:
         return numbers[0]
-    empty = default(counts_of(counts) if "outcome" in counts.dims else counts)
+    empty = default(matrices_of(counts))
     if empty.shape != (2, 2) or "positive" not in empty.coords:
         todo = "give one number for all cells"
         labels = empty["actual"].values.tolist()
@@ -368,7 +372,9 @@ def _label_error(texts, counts):
             todo = "name the class of each: --label-error sick=0.05 --label-error well=0.01"
             raise fail("several rates of wrong labels", texts, "one, or one for each class", todo)
         return _rate(texts[0])
-    labels = counts["label" if "outcome" in counts.dims else "actual"].values.tolist()
+    from bayescm.evidence.outcomes import matrices_of
+
+    labels = matrices_of(counts)["actual"].values.tolist()
     names = {str(label): label for label in labels}
     pairs = [text.rpartition("=") for text in texts]
     return {names.get(name, name): _rate(rate) for name, _, rate in pairs}

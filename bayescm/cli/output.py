@@ -194,6 +194,9 @@ def bounds(interval: xr.DataArray) -> dict[str, xr.DataArray]:
 
 def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
     """Return one line that says what was evaluated: text labels in quotes, numbers without."""
+    from bayescm.evidence.partly_labelled import PARTLY_LABELLED
+    from bayescm.evidence.types import type_of
+
     counts = _counts(evidence)
     none = counts["abstain"].item() if "abstain" in counts.coords else None
     labels = [label for label in counts["actual"].values.tolist() if label != none]
@@ -201,7 +204,7 @@ def header_of_counts(evidence: Any, prob: float, kind: str) -> str:
     positive = f", positive {counts['positive'].item()}" if "positive" in counts.coords else ""
     positive += f", no answer {none!r}" if none is not None else ""
     number = f"{float(counts.sum()):.15g} examples"
-    if "unlabelled" in evidence.coords:
+    if type_of(evidence) is PARTLY_LABELLED:
         number += f" labelled of {float(counts.sum() + evidence['unlabelled'].sum()):.15g}"
     if "effective" in counts.coords:
         number = f"weighted examples worth {float(counts.sum()):.4g} (Kish)"
@@ -257,17 +260,19 @@ def facts_of_results(
 
 
 def default_measures(evidence: Any) -> list[str]:
-    """Return the measures worth showing first for counts of this kind."""
-    from bayescm.evidence import counts as defaults
+    """Return the measures worth showing first."""
+    from bayescm.evidence.types import type_of
 
-    return defaults.default_measures(_counts(evidence), defaults.TABULATED)
+    return type_of(evidence).default_measures(evidence)
 
 
 def _counts(evidence):
     """Return the counts of one classifier: all of them were tested on the same examples."""
     from bayescm.evidence.outcomes import matrices_of
+    from bayescm.evidence.raters import RATINGS
+    from bayescm.evidence.types import type_of
 
-    if "votes" in evidence:
+    if type_of(evidence) is RATINGS:
         from bayescm.fitting.posterior_for import posterior_of
 
         return posterior_of(evidence).counts.isel(classifier=0, drop=True)

@@ -8,7 +8,7 @@ and the truth of no example; for folds ``n_folds``, ``test_share``, ``train_size
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -599,7 +599,7 @@ def classes(cells: xr.DataArray) -> np.ndarray:
     return labels[labels != _held(cells, "abstain")] if abstains(cells) else labels
 
 
-def is_outcomes(evidence: Any) -> bool:
+def is_outcomes(evidence: Any) -> TypeGuard[xr.Dataset]:
     """Say whether evidence is outcomes of several classifiers on the same examples."""
     return isinstance(evidence, xr.Dataset) and "outcome" in evidence.dims
 

@@ -722,6 +722,11 @@ def is_partly_labelled(evidence: Any) -> bool:
     return isinstance(evidence, xr.DataArray | xr.Dataset) and "unlabelled" in evidence.coords
 
 
+def has_strata(evidence: Any) -> bool:
+    """Say whether evidence is partly labelled, stratum by stratum of a judge."""
+    return is_partly_labelled(evidence) and "judge" in evidence.dims
+
+
 def default_model(
     evidence: xr.DataArray | xr.Dataset,
     keywords: Mapping[str, Any],

@@ -20,7 +20,7 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.evidence.counts import CELLS
-from bayescm.evidence.partly_labelled import said_of
+from bayescm.evidence.partly_labelled import has_strata, is_partly_labelled, said_of
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels as as_kernels
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
@@ -133,7 +133,7 @@ def plan_labels(
 
 def _stratified_posterior(evidence, keywords) -> PartlyLabelled:
     """Return the posterior of one set of examples, or raise where there are no strata."""
-    if "unlabelled" not in getattr(evidence, "coords", ()) or "judge" not in evidence.dims:
+    if not has_strata(evidence):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no strata of a judge", ..., "partly labelled", todo)
     posterior = partly_labelled(evidence, **keywords)
@@ -300,7 +300,7 @@ def labels_worth(
     >>> int(table.labels[0]), bool(table.worth[0] > 75)
     (50, True)
     """
-    if "unlabelled" not in getattr(evidence, "coords", ()):
+    if not is_partly_labelled(evidence):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
     posterior = posterior_of(evidence, **keywords)

@@ -48,7 +48,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, gammaln, logit
 
 from bayescm.distributions.dirichlet import default_concentration
-from bayescm.evidence.counts import CELLS, with_shares
+from bayescm.evidence.counts import CELLS, is_outcomes, with_shares
 from bayescm.inference.adaptive_gauss_hermite import (
     Fitted,
     averaged,
@@ -112,7 +112,7 @@ def hierarchical_groups(
     >>> float(recall.mean().round(1))
     0.8
     """
-    if isinstance(counts, xr.Dataset):
+    if is_outcomes(counts):
         _check_spread(spread)
         check_prevalence(prevalence)
         if covariates is not None:

@@ -20,7 +20,7 @@ from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, abstains, is_outcomes
 from bayescm.evidence.outcomes import as_outcomes, tables_of
-from bayescm.evidence.partly_labelled import by_stratum
+from bayescm.evidence.partly_labelled import by_stratum, has_strata
 from bayescm.posteriors.base import as_labelled_counts
 from bayescm.posteriors.strata import Strata
 from bayescm.validate import check_counts, fail
@@ -263,7 +263,7 @@ def partly_labelled(
     >>> posterior.sizes
     array([3., 7.])
     """
-    if "unlabelled" not in getattr(evidence, "coords", ()) or "judge" not in evidence.dims:
+    if not has_strata(evidence):
         todo = "make them with from_partly_labelled(actual, predicted, judge)"
         raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
     counts, known, others, answers, judged = _strata(evidence)

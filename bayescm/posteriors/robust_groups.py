@@ -41,6 +41,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, logit, ndtr, ndtri, xlogy
 
+from bayescm.evidence.counts import is_outcomes
 from bayescm.inference.adaptive_gauss_hermite import averaged, normal_rule
 from bayescm.posteriors.hierarchical_groups import (
     HierarchicalGroups,
@@ -95,7 +96,7 @@ def robust_groups(
     >>> float(recall.mean().round(1))
     0.8
     """
-    if isinstance(counts, xr.Dataset):
+    if is_outcomes(counts):
         todo = "take hierarchical_groups for several classifiers on the same examples"
         raise fail("robust groups are of one classifier", "outcomes", "counts", todo)
     if not isinstance(deviation, (int, float, np.number)) or not 0 < deviation < np.inf:

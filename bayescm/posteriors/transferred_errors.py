@@ -32,6 +32,7 @@ import xarray as xr
 from scipy.special import gammaln, log_softmax, softmax, xlogy
 
 from bayescm.evidence.counts import CELLS, is_outcomes
+from bayescm.evidence.partly_labelled import has_strata
 from bayescm.inference import em, gibbs
 from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import as_labelled_counts
@@ -84,7 +85,7 @@ def transferred_errors(
     if is_outcomes(evidence):
         todo = "take the classifiers one by one"
         raise fail("several classifiers with transferred errors", ..., "one classifier", todo)
-    if "unlabelled" not in getattr(evidence, "coords", ()) or "judge" not in evidence.dims:
+    if not has_strata(evidence):
         todo = 'make them with from_partly_labelled(..., transfer="errors")'
         raise fail("these counts have no unlabelled examples", ..., "unlabelled", todo)
     counts = as_labelled_counts(evidence, "judge").transpose(..., "judge", *CELLS)

@@ -9,6 +9,8 @@ from scipy import special
 
 from bayescm import planning
 from bayescm.evidence.counts import CELLS
+from bayescm.evidence.outcomes import OUTCOMES
+from bayescm.evidence.types import type_of
 from bayescm.measures.catalogue import among, resolve
 from bayescm.reporting.sections import Section
 
@@ -83,7 +85,7 @@ def open_questions(
     rope : float
         Differences below this count as none.
     """
-    if not isinstance(evidence, xr.Dataset) or "fold" in evidence.dims or "group" in evidence.dims:
+    if type_of(evidence) is not OUTCOMES or {"fold", "group"} & set(evidence.dims):
         return []
     verdict = comparison[["p_better", "p_rope", "p_worse"]].max(axis=1)
     kernels = [resolve(measure) for measure in measures]

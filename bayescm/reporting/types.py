@@ -11,7 +11,11 @@ from bayescm.answers.interval import ASKED
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import CELLS, as_counts, positive
 from bayescm.evidence.outcomes import OUTCOMES, matrices_of
-from bayescm.evidence.partly_labelled import judge_as_classifier, of_classifiers
+from bayescm.evidence.partly_labelled import (
+    PARTLY_LABELLED,
+    judge_as_classifier,
+    of_classifiers,
+)
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import members_of, posterior_of
 from bayescm.planning.labels import labels_worth
@@ -226,8 +230,8 @@ def _of_partly_labelled(evidence, measures, settings, keywords):
     table = bcm.summary(evidence, measures, **interval)
     sections.check_defined(table)
     evaluation = sections.evaluation(counts, paired="classifier" in counts.dims)
-    one = evidence["counts"] if isinstance(evidence, xr.Dataset) else evidence
-    labelled, others = float(one.sum()), float(evidence["unlabelled"].sum())
+    labelled = float(PARTLY_LABELLED.values(evidence).sum())
+    others = float(evidence["unlabelled"].sum())
     evaluation.sentences.insert(
         0,
         f"{labelled:,.0f} of {labelled + others:,.0f} examples are labelled; "
@@ -244,7 +248,7 @@ def _of_partly_labelled(evidence, measures, settings, keywords):
     progress("pictures")
     alt = f"Posterior mean and {100 * prob:.4g}% interval."
     forest = Picture("forest", alt, bcm.plot_forest(evidence, measures, **interval))
-    model = keywords.get("model") or type_of(evidence).default_model(evidence, keywords).model
+    model = keywords.get("model") or PARTLY_LABELLED.default_model(evidence, keywords).model
     facts = methods.of_counts(model, None, settings["random_seed"])
     totals = counts.sum("predicted")
     totals = totals.isel(classifier=0) if "classifier" in totals.dims else totals
