@@ -45,7 +45,8 @@ def summary(
         See `bayescm.interval`. Counts that are an array of Dask are answered by its workers, block
         by block.
     measures : str, callable or a sequence of these, optional
-        The measures, one row each; by default, of counts, outcomes and raters, the usual ones.
+        The measures, one row each; by default the usual ones of the type of evidence. Scores,
+        results and fits have none.
 
     Returns
     -------
@@ -135,9 +136,8 @@ def table_of(
 def _default_measures(evidence):
     measures = type_of(evidence).default_measures(evidence)
     if not measures:
-        todo = 'name them, such as ["f1", "mcc"] of a fit, ["brier", "ece"] of probabilities'
-        allowed = "counts or outcomes"
-        raise fail("no measures are usual here", type(evidence).__name__, allowed, todo)
+        todo = 'pass e.g. ["f1", "mcc"] of a fit'
+        raise fail("no measures are usual here", type(evidence).__name__, "measures by name", todo)
     return measures
 
 
