@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.curves.roc import NUMBER_DRAWS, DrawnCurves, labels, samples
-from bayescm.distributions.integrals.near_beta import NearBeta
+from bayescm.distributions.moments import CornishFisherBeta
 from bayescm.evidence.scores import as_scores
 from bayescm.posteriors.scores import areas
 from bayescm.validate import check_kind, check_prob
@@ -36,9 +36,11 @@ def interval(
     check_prob(prob), check_kind(kind)
     evidence = as_scores(evidence)
     every = [each for part in samples(evidence) for each in areas(part)]
-    found = NearBeta(*np.array([(x.center, x.spread, x.lean, x.excess) for x in every]).T)
+    found = CornishFisherBeta(
+        *np.array([(x.unit_mean, x.unit_sd, x.skew, x.excess) for x in every]).T
+    )
     labelled = DrawnCurves([], [], *labels(evidence, False))
     ends = labelled.label(list(getattr(found, kind)(prob)), "auc")
     ends = ends.rename(draw="bound").transpose(..., "bound").assign_coords(bound=["lower", "upper"])
-    good = (found.error_of(1.96) <= _LEAST * found.spread).reshape(ends.shape[:-1])
+    good = (found.error_of(1.96) <= _LEAST * found.unit_sd).reshape(ends.shape[:-1])
     return ends if good.all() else ends.where(xr.DataArray(good, dims=ends.dims[:-1]), drawn())

@@ -13,8 +13,7 @@ import numpy as np
 
 from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.incomplete import Share
-from bayescm.distributions.integrals.averages import mean_of
-from bayescm.distributions.integrals.correlation import correlation
+from bayescm.distributions.moments import mean_over_classes, multiclass_mcc
 from bayescm.distributions.quadrature import FunctionOfShares
 from bayescm.measures import odds
 from bayescm.measures.measure import (
@@ -96,13 +95,13 @@ def by_moments(measure, weights):
     if not (weights > 0).all():
         return None
     if form == Function("table", odds.mcc) and many:
-        return correlation(weights)
+        return multiclass_mcc(weights)
     if form == Function("rates", odds.informedness) and many:  # the mean recall
         form = MeanOverClasses(Proportion("tp", "fn"))
     if not isinstance(form, MeanOverClasses):
         return None
     parts, shared = _of_every_class(form, weights)
-    return None if parts is None else mean_of(parts, weights if shared else None)
+    return None if parts is None else mean_over_classes(parts, weights if shared else None)
 
 
 def _of_every_class(form, weights):

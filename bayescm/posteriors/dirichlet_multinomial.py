@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.batches import LazyDraws
-from bayescm.distributions.integrals.averages import Guarded
+from bayescm.distributions.moments import MomentsOrDraws
 from bayescm.evidence.counts import abstains
 from bayescm.measures.measure import one_vs_rest
 from bayescm.posteriors.base import DRAWS, Posterior, as_labelled_counts, prior_of
@@ -75,11 +75,13 @@ class DirichletMultinomial(Posterior):
 
     def _over_classes(self, asked, measure, weights):
         """Return the distribution of a number of many classes by moments, or None."""
-        fast = lookup.by_moments(measure, weights)
-        if fast is None:
+        moments = lookup.by_moments(measure, weights)
+        if moments is None:
             return None
-        found = Guarded(fast, lambda k: LazyDraws(self.isel_batch(k), asked, DRAWS, 0), _TAIL)
-        return found if found.to(_COARSE).good.any() else None
+        either = MomentsOrDraws(
+            moments, lambda k: LazyDraws(self.isel_batch(k), asked, DRAWS, 0), _TAIL
+        )
+        return either if either.to(_COARSE).good.any() else None
 
     def check_proper(self) -> None:
         """Raise where the posterior is improper: a cell has neither counts nor prior."""

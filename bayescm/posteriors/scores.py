@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from bayescm.distributions import dirichlet
-from bayescm.distributions.integrals.near_beta import NearBeta, beta_of, excess
+from bayescm.distributions.moments import CornishFisherBeta, beta_of, excess_kurtosis
 from bayescm.evidence.scores import as_scores
 from bayescm.evidence.slices import check_one_sample
 from bayescm.posteriors.base import Posterior
@@ -326,7 +326,7 @@ def _pooled(scores, positive, weights):
 # The area under one curve by its moments: what `roc.curve.auc` draws, without draws.
 
 
-def areas(evidence) -> list[NearBeta]:
+def areas(evidence) -> list[CornishFisherBeta]:
     """Return the areas under the curves of checked scores by moments, in the order of `scores`."""
     rows, target, weights, codes, _ = _curves_of(evidence)
     pairs = zip(rows, target, strict=True)
@@ -336,7 +336,7 @@ def areas(evidence) -> list[NearBeta]:
 _BEND = 1.5  # of the excess kurtosis on the squared skewness, as of gamma distributions
 
 
-def area(weights: np.ndarray) -> NearBeta:
+def area(weights: np.ndarray) -> CornishFisherBeta:
     """
     Return the distribution of the area under a curve, by its first three moments.
 
@@ -381,4 +381,5 @@ def area(weights: np.ndarray) -> NearBeta:
     lean /= (other + 1) * (other + 2) * variance**1.5
     spread = np.sqrt(variance)
     bent = _BEND * (lean**2 - beta_of(mean, spread).skewness() ** 2)
-    return NearBeta(np.asarray(mean), spread, lean, excess(mean, spread) + bent)
+    excess = excess_kurtosis(mean, spread) + bent
+    return CornishFisherBeta(np.asarray(mean), spread, lean, excess)

@@ -14,7 +14,7 @@ import pandas as pd
 
 import bayescm as bcm
 from bayescm.distributions import lookup
-from bayescm.distributions.integrals.averages import Guarded
+from bayescm.distributions.moments import MomentsOrDraws
 from bayescm.measures import resolve
 
 SEED = int(sys.argv[1]) if __name__ == "__main__" and sys.argv[1:] else 20261130
@@ -90,7 +90,7 @@ def stated(row):
     ends = fast.eti(0.95)
     gap = np.abs(ends - [row.lower, row.upper]).max()
     error = fast.error_at(ends).max()
-    return gap, error, bool(Guarded(fast, lambda index: fast, GOOD).good)
+    return gap, error, bool(MomentsOrDraws(fast, lambda index: fast, GOOD).good)
 
 
 def main():

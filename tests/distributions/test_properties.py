@@ -10,9 +10,9 @@ from bayescm.distributions.beta import F1, Beta, PointMass
 from bayescm.distributions.differences import Independent, StudentT
 from bayescm.distributions.discrete import Discrete, Empirical, WeightedNodes
 from bayescm.distributions.hdi import FLAT, INTERIOR, LOWER, NOT_UNIMODAL, ONE_INTERVAL, U_SHAPED
-from bayescm.distributions.integrals.near_beta import NearBeta
 from bayescm.distributions.logit_lattice import LogitLattice
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
+from bayescm.distributions.moments import CornishFisherBeta
 from bayescm.distributions.paired import discordant
 from bayescm.measures import resolve
 from bayescm.posteriors import dirichlet_multinomial
@@ -75,7 +75,9 @@ CONTINUOUS = {
     "lattice": lattice,
     "stack": lambda: Stack(np.array([lattice(), Beta(4.0, 9.0), discordant(3.0, 4.0, 9.0)])),
     "student t": lambda: StudentT(0.3, 0.5, 7),
-    "near beta": lambda: NearBeta(*np.array([[0.6, 0.8], [0.05, 0.02], [-0.3, 0.1], [0.1, 0.0]])),
+    "beta by Cornish and Fisher": lambda: CornishFisherBeta(
+        *np.array([[0.6, 0.8], [0.05, 0.02], [-0.3, 0.1], [0.1, 0.0]])
+    ),
     "cdf alone": lambda: OfCdf(stats.gamma(np.array([0.5, 1.0, 4.2]))),
 }
 LISTS = {

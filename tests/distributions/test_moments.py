@@ -8,8 +8,7 @@ import pytest
 import bayescm as bcm
 from bayescm.distributions import dirichlet
 from bayescm.distributions.beta import Beta
-from bayescm.distributions.integrals import correlation
-from bayescm.distributions.integrals.near_beta import NearBeta, excess
+from bayescm.distributions.moments import CornishFisherBeta, MccDerivatives, excess_kurtosis
 from bayescm.measures import resolve
 from bayescm.posteriors import dirichlet_multinomial
 
@@ -75,7 +74,9 @@ def test_a_hopeless_matrix_in_a_batch_is_asked_of_the_slow_way(name):
 
 def test_a_beta_is_near_itself():
     beta = Beta(np.array([20.0, 3.0]), np.array([7.0, 0.9]))
-    near = NearBeta(beta.mean(), beta.sd(), beta.skewness(), excess(beta.mean(), beta.sd()))
+    near = CornishFisherBeta(
+        beta.mean(), beta.sd(), beta.skewness(), excess_kurtosis(beta.mean(), beta.sd())
+    )
     for kind in ("eti", "hdi"):
         np.testing.assert_allclose(getattr(near, kind)(0.95), getattr(beta, kind)(0.95), rtol=1e-6)
     assert near.hdi_kind(0.95).tolist() == beta.hdi_kind(0.95).tolist()
@@ -95,12 +96,12 @@ def test_some_of_the_classes_are_not_all_of_them():
 
 def test_the_second_order_of_many_classes_is_that_of_differences():
     weights = np.random.default_rng(0).gamma(2, 3, (3, 3))
-    here, flat, step = correlation.Around(weights[None]), weights.ravel(), 1e-3
+    here, flat, step = MccDerivatives(weights[None]), weights.ravel(), 1e-3
     moved = [
-        correlation.Around(weights + sign * step * each.reshape(1, 3, 3)).slope.ravel()
+        MccDerivatives(weights + sign * step * each.reshape(1, 3, 3)).slope.ravel()
         for each in np.eye(9)
         for sign in (1, -1)
     ]
     second = (np.array(moved[::2]) - moved[1::2]) / (2 * step)
-    np.testing.assert_allclose(here.bend.ravel(), np.diag(second), atol=1e-6)
-    assert here.twist()[0] == pytest.approx(flat @ second**2 @ flat, rel=1e-4)
+    np.testing.assert_allclose(here.second.ravel(), np.diag(second), atol=1e-6)
+    assert here.squared_hessian()[0] == pytest.approx(flat @ second**2 @ flat, rel=1e-4)
