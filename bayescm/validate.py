@@ -2,6 +2,8 @@
 
 import datetime
 import inspect
+import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from reprlib import Repr
@@ -455,3 +457,33 @@ def check_keywords(function: Callable, keywords: Mapping[str, Any]) -> Mapping[s
                 TypeError,
             )
     return keywords
+
+
+def check_memory(what: str, values: int, todo: str) -> None:
+    """
+    Raise where so many numbers of 8 bytes would take more memory than the machine has.
+
+    Parameters
+    ----------
+    what : str
+        What they are and its verb, as in ``"these draws need"``.
+    values : int
+        How many are held at the same time.
+    todo : str
+    """
+    need, available = 8 * values, _memory()
+    if need > available:
+        allowed = f"at most {_gigabytes(available)}, what the machine has"
+        raise fail(f"{what} too much memory", _gigabytes(need), allowed, todo)
+
+
+def _gigabytes(size):
+    return f"{size / 1e9:,.0f} GB" if size > 1e10 else f"{size / 1e9:.2g} GB"
+
+
+def _memory():
+    """Return the bytes of memory of the machine; as good as endless where it does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf

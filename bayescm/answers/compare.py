@@ -1,15 +1,15 @@
 """
 Which is better, by how much, and how certainly: comparisons of the members of some evidence.
 
-The difference of two members has a known distribution where the posterior has one, where both are
-independent and in closed form, or else the draws of both, joint ones where members are paired.
+`joint_posterior` is the posterior of all members: paired, partially pooled, or independent. The
+difference of two of them (`difference_of`) has an exact distribution where the posterior has one,
+or where both are independent and known exactly; else it is that of their joint draws.
 """
 
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import batched, combinations
 from typing import Any, Literal
 
@@ -18,25 +18,17 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.dask import in_blocks, is_lazy
-from bayescm.answers.interval import (
-    Wanted,
-    check_draws,
-    check_room,
-    check_size,
-    measure_template,
-    resolve_measures,
-)
+from bayescm.answers.interval import Wanted, check_draws, check_size, resolve_measures
 from bayescm.answers.tables import Intervals
-from bayescm.distributions.base import joined
+from bayescm.distributions.base import Distribution, joined
 from bayescm.distributions.decision import check_rope, decide, sentence
-from bayescm.distributions.differences import Independent
-from bayescm.distributions.discrete import Discrete, Empirical
-from bayescm.distributions.quadrature import FunctionOfShares
+from bayescm.distributions.differences import DrawnDifference, independent, independent_tails
+from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.attempts import ATTEMPTS
 from bayescm.evidence.counts import as_counts, positive
 from bayescm.evidence.types import type_of
 from bayescm.fitting.posterior_for import posterior_of
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.base import IndependentMembers, Posterior
 from bayescm.validate import check_choice, check_kind, check_prob, check_seed, fail, suggest
 
 type Members = Mapping[str, xr.DataArray | xr.DataTree]
@@ -47,7 +39,6 @@ _COLUMNS = ["measure", "first", "second", *_NUMBERS, *_VERDICT, "paired", "sente
 _KNOWN = set(_COLUMNS)
 _ASSUMED = " Higher is assumed to be better."
 _PAIRS_AT_ONCE = 2**10  # whose differences are decided together
-_DRAWS_AT_ONCE = 2e6  # numbers in memory while measures are drawn
 
 
 def compare(
@@ -137,113 +128,73 @@ def compare(
         asked = {"dim": dim, "prob": prob, "kind": kind, "rope": rope, "contrast": contrast}
         asked |= {"reference": reference, "random_seed": random_seed}
         return in_blocks(partial(compare, measures=measures, **asked, **options), evidence)
-    drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
+    draws, n = options.pop("draws", None), options.pop("n", None)
+    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **options)
+    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
+    rng = np.random.default_rng(check_seed(random_seed))
+    joint_draws = cache(partial(draw_labelled, posterior, kernels, size, rng, of=of, n=n))
     if contrast == "ratio":
-        drawn.check_levels()
-        _check_ratios(drawn.measures)
+        check_levels(posterior)
+        _check_ratios(kernels)
+    paired = is_paired(posterior, dim)
+    alone = cache(partial(posterior.exact_members, of=of, n=n))
     rows = []
-    for kernel, place, names in places(drawn, dim):
+    for kernel, place, names in places(posterior, kernels, dim):
+
+        def values(name=kernel.__name__):
+            return joint_draws()[name].values
+
+        def difference(first, second, kernel=kernel, values=values):
+            exact = None if paired else alone(kernel)
+            return difference_of(posterior, kernel, first, second, of=of, exact=exact, draws=values)
+
         less = kernel.lower_is_better
-        pairs, known_as = _pairs(names, reference, dim), labels(drawn, kernel, place)
-        at = [{**place, dim: pair} for pair in pairs]
-        known = (_distributions(drawn, kernel, each, dim, contrast, less) for each in at)
-        rope_ = (-region[1], -region[0]) if less else region
-        numbers = _decisions(known, rope=rope_, prob=prob, kind=kind)
-        asked = {"rope": region, "prob": prob, "kind": kind}
-        for pair, place_of, each in zip(pairs, at, numbers, strict=True):
-            row = known_as | _numbers_of_contrast(each, less, contrast)
-            if kernel.ideal is not None and not drawn.relative:
-                row |= _nearer_to_ideal(drawn, kernel, place_of, dim, asked)
-            row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": drawn.paired}
+        pairs, where = _pairs(names, reference, dim), labels(posterior, kernel, place)
+        members = [({**place, dim: one}, {**place, dim: two}) for one, two in pairs]
+        index = partial(_index, posterior.measure_template(kernel).dims)
+        if contrast == "ratio":
+            better = (_excess(values(), index(one), index(two), less) for one, two in members)
+        else:
+            better = (difference(*(pair[::-1] if less else pair)) for pair in members)
+        numbers = _decisions(better, rope=_turned(region, less), prob=prob, kind=kind)
+        for pair, member, each in zip(pairs, members, numbers, strict=True):
+            row = where | _numbers_of_contrast(each, less, contrast)
+            if kernel.ideal is not None and not posterior.measured:
+                first, second = (kernel.worth(values()[index(one)]) for one in member)
+                row |= _verdict(first - second, rope=region, prob=prob, kind=kind)
+            row |= {"first": names[pair[0]], "second": names[pair[1]], "paired": paired}
             words = sentence(row, rope=region, prob=prob, contrast=contrast)
             row["sentence"] = _sentence_with_place(row, words) + _ASSUMED * kernel.direction_assumed
             rows.append(row)
     leading = [key for key in rows[0] if key not in _KNOWN]
     columns = [*leading, *_COLUMNS]
     table = Intervals({column: [row.get(column, np.nan) for row in rows] for column in columns})
-    if drawn.doubts:
-        table.attrs["caution"] = " ".join(drawn.doubts)
+    if caveats := posterior.caveats(of):
+        table.attrs["caution"] = " ".join(caveats)
     return table
 
 
-# Joint draws of measures, with what is known beyond them.
+def _turned(rope, less):
+    """Return the rope of how much the first is better: where less is better, signs turn."""
+    return (-rope[1], -rope[0]) if less else rope
 
 
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """
-    Draws of measures, and what is known beyond them.
-
-    Attributes
-    ----------
-    blanks : mapping of str to DataArray
-        By measure, dims ``(..., [class])``: what the draws are of.
-    drawn : callable
-        Draws them, when they are needed: where the distribution of a difference is known, nothing
-        is drawn.
-    measures : list of callables
-    paired : bool
-        Whether the draws along the dim compared belong together, being of the same examples, or of
-        classes of one matrix.
-    distribution : callable
-        From (measure, place) to the distribution of one member, or None; a place maps the dims of
-        the values, but draw, to indices.
-    difference : callable
-        From (measure, place of the first, place of the second) to the distribution of the
-        difference of two members that belong together, or None.
-    relative : bool
-        Whether only differences between members are known: a level is about their average.
-    doubts : tuple of str
-        What makes the model doubtful, in whole sentences.
-    size : int
-        How many draws there will be.
-    """
-
-    blanks: Mapping[str, xr.DataArray]
-    drawn: Callable[[], xr.Dataset]
-    measures: list
-    paired: bool
-    distribution: Callable
-    difference: Callable
-    relative: bool = False
-    doubts: tuple[str, ...] = ()
-    size: int = 0
-
-    @cached_property
-    def values(self) -> xr.Dataset:
-        """A variable per measure, dims ``(draw, ..., [class])``; NaN where undefined."""
-        return self.drawn()
-
-    def numbers(self, *apart: str) -> int:
-        """Return how many numbers the draws of all measures are, of one member of some dims."""
-        sizes = [
-            math.prod(size for dim, size in each.sizes.items() if dim not in apart)
-            for each in self.blanks.values()
-        ]
-        return self.size * sum(sizes)
-
-    def check_levels(self) -> None:
-        """Raise where levels have no meaning by themselves."""
-        if self.relative:
-            what = "results are of differences between members"
-            raise fail(what, ..., "", "use compare or ranks")
+# The posterior of all members, and the distribution of a difference of two of them.
 
 
-def draw_measures(
+def joint_posterior(
     evidence: Evidence,
     measures: Wanted | None,
     *,
     dim: str = "classifier",
     model: str | Callable | None = None,
-    draws: int | None = None,
-    random_seed: Any = 0,
     of: str = "parameter",
     n: int | None = None,
     compared: bool = True,
     **keywords: Any,
-) -> Joint:
+) -> tuple[Posterior, list, str]:
     """
-    Draw measures from the joint posterior of whatever the evidence holds.
+    Return the posterior of all members of the evidence, the measures resolved, and the estimand.
 
     Parameters
     ----------
@@ -255,53 +206,104 @@ def draw_measures(
         The dim that will be compared; the name of the dim that the members of a mapping get.
     model : str or callable, optional
         See `bayescm.interval`; by default that of the type of evidence for a comparison.
-    draws : int, optional
-        Default 50,000 for up to 64 cells (16 classifiers of two classes), 10,000 for more.
-    random_seed : int, default 0
     of, n
         See `bayescm.interval`.
     compared : bool, default True
         Whether members are compared, and a warning is due where they seem to be paired unsaid.
     **keywords
         Of the model, such as ``concentration=0.5``.
-
-    Returns
-    -------
-    Joint
     """
-    check_draws(draws)
-    rng = np.random.default_rng(check_seed(random_seed))
-    options = {"model": model, "draws": draws, "of": of, "n": check_size(n, of), **keywords}
-    options["compared"] = compared
-    if isinstance(evidence, Mapping) and not isinstance(evidence, xr.Dataset | xr.DataTree):
-        return _draw_mapping(evidence, measures, dim, rng, options)
-    posterior = posterior_of(evidence, model, compared=dim, **keywords).by(dim)
-    found, of = resolve_measures(posterior, measures, of)
-    paired = dim in posterior.pairs or dim == "class"  # which share the cells of one matrix
-    if compared and not paired:
-        _warn_if_paired(_classifiers(posterior.observed, dim))
-        _warn_if_apart(posterior.observed, dim)
-    number = draws or posterior.draws_by_default(of, joint=True)
-    blanks = {each.__name__: measure_template(posterior, each).to_dataarray() for each in found}
+    check_size(n, of)
+    if not isinstance(evidence, Mapping) or isinstance(evidence, xr.Dataset | xr.DataTree):
+        posterior = posterior_of(evidence, model, compared=dim, **keywords).by(dim)
+        kernels, of = resolve_measures(posterior, measures, of)
+        if compared and not is_paired(posterior, dim):
+            _warn_if_paired(_classifiers(posterior.observed, dim))
+            _warn_if_apart(posterior.observed, dim)
+        return posterior, kernels, of
+    if not evidence:
+        raise fail("no evidence", {}, "two or more members", 'pass {"a": counts_a, "b": counts_b}')
+    matrices = {name: each for name, each in evidence.items() if isinstance(each, xr.DataArray)}
+    _check_positive(matrices)
+    if compared:
+        _warn_if_paired(matrices)
+    parts = {
+        name: joint_posterior(
+            each, measures, dim="", model=model, of=of, n=n, compared=compared, **keywords
+        )
+        for name, each in evidence.items()
+    }
+    _, kernels, of = next(iter(parts.values()))
+    _check_votes(evidence, kernels)
+    posteriors = {name: posterior for name, (posterior, *_) in parts.items()}
+    resolved = {name: own for name, (_, own, _) in parts.items()}
+    return IndependentMembers(posteriors, dim, resolved), kernels, of
 
-    def drawn():
-        return draw_labelled(posterior, found, number, rng, of=of, n=n)
 
-    whole = cache(lambda measure: posterior.distribution(measure, of=of, n=n))
+def is_paired(posterior: Posterior, dim: str) -> bool:
+    """Say whether members belong together: of the same examples, or classes of one matrix."""
+    return dim in posterior.pairs or dim == "class"
 
-    def distribution(measure, place):
-        if whole(measure) is None or whole(measure).how.startswith("draws"):
-            return None
-        dims, shape = blanks[measure.__name__].dims, blanks[measure.__name__].shape
-        index = [place[each] for each in dims]
-        found = whole(measure)
-        return found.take(np.ravel_multi_index(index, shape)) if dims else found
 
-    def difference(measure, first, second):
-        return None if dim == "class" else posterior.difference(measure, first, second, of=of)
+def check_levels(posterior: Posterior) -> None:
+    """Raise where only differences between members are known, and levels have no meaning."""
+    if posterior.measured:
+        what = "results are of differences between members"
+        raise fail(what, ..., "", "use compare or ranks")
 
-    more = bool(posterior.measured), tuple(posterior.caveats(of))
-    return Joint(blanks, drawn, found, paired, distribution, difference, *more, number)
+
+def difference_of(
+    posterior: Posterior,
+    measure: Callable,
+    first: Mapping[str, int],
+    second: Mapping[str, int],
+    *,
+    of: str,
+    exact: np.ndarray | None,
+    draws: Callable[[], np.ndarray],
+) -> Distribution:
+    """
+    Return the distribution of a measure of one member minus that of another.
+
+    Members that belong together are asked of their posterior; others are independent, and their
+    difference follows from the exact distributions of both, where there are any.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    measure : callable
+    first, second : mapping of str to int
+        Their indices along the dims of the measure.
+    of : str
+    exact : ndarray of objects, optional
+        The exact distribution of each member, or None, where members are independent.
+    draws : callable
+        Returns joint draws of the measure, where they are needed.
+    """
+    if exact is None:
+        if "class" in first and first["class"] != second["class"]:  # of one matrix: no pair
+            return _drawn_difference(posterior, measure, first, second, draws)
+        return posterior.difference(measure, first, second, of=of, draws=draws)
+    dims = posterior.measure_template(measure).dims
+    pair = [exact[tuple(at[dim] for dim in dims)] for at in (first, second)]
+    if any(each is None for each in pair):
+        return _drawn_difference(posterior, measure, first, second, draws)
+    distribution = independent(*pair)
+    if distribution is not None:
+        return distribution
+    drawn = _drawn_difference(posterior, measure, first, second, draws)
+    tails = independent_tails(*pair)
+    return drawn if tails is None else DrawnDifference(drawn.draws, tails=tails)
+
+
+def _drawn_difference(posterior, measure, first, second, draws):
+    dims, values = posterior.measure_template(measure).dims, draws()
+    return Empirical(values[_index(dims, first)] - values[_index(dims, second)])
+
+
+def _index(dims, at):
+    """Return the index of a member into draws (size, ...)."""
+    return (slice(None), *(at[dim] for dim in dims))
 
 
 def draw_labelled(
@@ -313,66 +315,54 @@ def draw_labelled(
     of: str = "parameter",
     n: int | None = None,
 ) -> xr.Dataset:
-    """Draw all measures at once, some draws at a time; dims (draw, ..., [class])."""
-    check_room(posterior, measures, size)
-    width = posterior.values_per_draw
-    step = max(1, int(_DRAWS_AT_ONCE / width)) if size * width > _DRAWS_AT_ONCE else size
-    sizes = np.diff([*range(0, size, step), size])
-    parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
-    arrays = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    """Draw all measures jointly: a variable of each, dims (draw, ..., [class])."""
+    arrays = posterior.draw_in_parts(measures, size, rng, of=of, n=n)
     labelled = {}
     for measure, array in zip(measures, arrays, strict=True):
-        labels = measure_template(posterior, measure)
-        coords = {k: v for k, v in labels.coords.items() if k != measure.__name__}
-        labelled[measure.__name__] = xr.DataArray(array, coords, ("draw", *labels.dims))
+        template = posterior.measure_template(measure)
+        coords = {k: v for k, v in template.coords.items() if k != measure.__name__}
+        labelled[measure.__name__] = xr.DataArray(array, coords, ("draw", *template.dims))
     return xr.Dataset(labelled)
 
 
-def _draw_mapping(members, measures, dim, rng, options):
-    """Draw each member by itself, in an order of its own: equal seeds must not make pairs."""
-    if not members:
-        raise fail("no evidence", {}, "two or more members", 'pass {"a": counts_a, "b": counts_b}')
-    matrices = {name: each for name, each in members.items() if isinstance(each, xr.DataArray)}
-    _check_positive(matrices)
-    if options["compared"]:
-        _warn_if_paired(matrices)
-    parts = {}
-    for name, member in members.items():
-        seed = np.random.SeedSequence(int(rng.integers(2**63)))
-        part = draw_measures(member, measures, dim="", random_seed=seed, **options)
-        if any(dim in each.dims for each in part.blanks.values()):
-            todo = "select along it, or compare over another dim"
-            raise fail(
-                f"only some members have the dim {dim}", name, "it in all members or in none", todo
-            )
-        parts[name] = part
+def draw_measures(
+    evidence: Evidence,
+    measures: Wanted | None,
+    *,
+    draws: int | None = None,
+    n: int | None = None,
+    random_seed: Any = 0,
+    **options: Any,
+) -> xr.Dataset:
+    """
+    Draw measures from the joint posterior of whatever the evidence holds.
 
-    def joined(values):
-        values = [each.drop_vars("positive", errors="ignore") for each in values]
-        index = xr.Variable(dim, list(parts))
-        return xr.concat(values, index, join="exact", coords="minimal", compat="override")
+    Parameters
+    ----------
+    evidence, measures, n, **options
+        As of `joint_posterior`.
+    draws : int, optional
+        Default 50,000 for up to 64 cells (16 classifiers of two classes), 10,000 for more.
+    random_seed : int, default 0
 
-    def drawn():
-        values = [part.values for part in parts.values()]
-        size = min(each.sizes["draw"] for each in values)
-        orders = [rng.permutation(each.sizes["draw"])[:size] for each in values]
-        shuffled = [each.isel(draw=order) for each, order in zip(values, orders, strict=True)]
-        return joined(shuffled).transpose("draw", dim, ...)
+    Returns
+    -------
+    Dataset, dims (draw, ..., [class])
+        A variable per measure; NaN where undefined.
+    """
+    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **options)
+    check_levels(posterior)
+    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
+    rng = np.random.default_rng(check_seed(random_seed))
+    return draw_labelled(posterior, kernels, size, rng, of=of, n=n)
 
-    def distribution(measure, place):
-        own = {each: where for each, where in place.items() if each != dim}
-        return list(parts.values())[place[dim]].distribution(measure, own)
 
-    found = next(iter(parts.values())).measures
-    _check_votes(members, found)
-    blanks = {
-        each.__name__: joined(part.blanks[each.__name__] for part in parts.values())
-        for each in found
-    }
-    doubts = tuple(dict.fromkeys(each for part in parts.values() for each in part.doubts))
-    size = min(part.size for part in parts.values())
-    known = blanks, drawn, found, False, distribution, lambda *_: None
-    return Joint(*known, doubts=doubts, size=size)
+def count_values(posterior: Posterior, kernels: Sequence[Callable], *apart: str) -> int:
+    """Return how many numbers one draw of all measures is, of one member of some dims."""
+    return sum(
+        math.prod(size for dim, size in template.sizes.items() if dim not in apart)
+        for template in map(posterior.measure_template, kernels)
+    )
 
 
 # Members that do not fit together, or seem to be pairs.
@@ -436,35 +426,37 @@ def _classifiers(counts, dim):
 # Each measure, at each place of the dims that are not compared, and the pairs of members.
 
 
-def places(drawn: Joint, dim: str) -> Iterator[tuple[Any, dict[str, int], list]]:
-    """Give every measure at every place of the dims that are not compared."""
-    for kernel in drawn.measures:
-        values = drawn.blanks[kernel.__name__]
-        if dim not in values.dims:
-            having = ", ".join(map(str, values.dims)) or "none"
+def places(
+    posterior: Posterior, kernels: Sequence[Any], dim: str
+) -> Iterator[tuple[Any, dict[str, int], list]]:
+    """Give every measure at every place of the dims that are not compared, and the members."""
+    for kernel in kernels:
+        template = posterior.measure_template(kernel)
+        if dim not in template.dims:
+            having = ", ".join(map(str, template.dims)) or "none"
             todo = "pass outcomes or counts with this dim, or a mapping from names to evidence"
             raise fail("no such dim to compare over", dim, having, todo)
-        names = values.coords[dim].values.tolist() if dim in values.coords else None
-        names = names or list(range(values.sizes[dim]))
+        names = template.coords[dim].values.tolist() if dim in template.coords else None
+        names = names or list(range(template.sizes[dim]))
         if len(names) < 2:
             todo = "add another, or use interval() for a single one"
             raise fail(f"only one {dim}", names, "two or more", todo)
-        others = [str(each) for each in values.dims if each != dim]
-        for index in np.ndindex(*(values.sizes[each] for each in others)):
+        others = [str(each) for each in template.dims if each != dim]
+        for index in np.ndindex(*(template.sizes[each] for each in others)):
             yield kernel, dict(zip(others, index, strict=True)), names
 
 
-def labels(drawn: Joint, kernel: Any, place: dict[str, int]) -> dict[str, Any]:
+def labels(posterior: Posterior, kernel: Any, place: dict[str, int]) -> dict[str, Any]:
     """Return the names of the place: of its dims, and of the measure with its class."""
-    name = kernel.__name__
-    if not place:
-        return {"measure": name}
-    named = drawn.blanks[name].isel(place)
+    name, coords = kernel.__name__, posterior.measure_template(kernel).coords
     if "class" in place:
-        name = f"{name}[{named.coords['class'].item()}]"
-    dims = [dim for dim in place if dim != "class"]
-    having = {dim: named.coords[dim].item() if dim in named.coords else place[dim] for dim in dims}
-    return having | {"measure": name}
+        name = f"{name}[{coords['class'].values[place['class']].item()}]"
+    where = {
+        dim: coords[dim].values[index].item() if dim in coords else index
+        for dim, index in place.items()
+        if dim != "class"
+    }
+    return where | {"measure": name}
 
 
 def _pairs(names, reference, dim):
@@ -477,45 +469,14 @@ def _pairs(names, reference, dim):
     return [(each, base) for each in range(len(names)) if each != base]
 
 
-# The distribution of a difference or of a ratio, and what it says.
+# What the distribution of a difference or of a ratio says.
 
 
-def _distributions(drawn, kernel, place, dim, contrast, less):
-    """Return the distribution of how much the first is better, and a better source of its tails."""
-    pair = place[dim][::-1] if less and contrast == "difference" else place[dim]
-    at = [{**place, dim: each} for each in pair]
-    if contrast == "ratio":
-        first, second = _draws_at(drawn, kernel, at)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            excess = first / second - 1
-        return Empirical(-excess if less else excess), None
-    known = drawn.difference(kernel, *at)
-    if known is not None:
-        return known, None
-    distributions = [] if drawn.paired else [drawn.distribution(kernel, each) for each in at]
-    alone = not distributions or any(each is None for each in distributions)
-    if not alone:
-        apart = Independent(*distributions)
-        if apart.is_exact:
-            return apart, None
-    first, second = _draws_at(drawn, kernel, at)
-    return Empirical(first - second), None if alone else _tails(distributions)
-
-
-def _tails(distributions):
-    """Return exact probabilities where they are quick to have."""
-    if all(isinstance(each, Discrete) for each in distributions):
-        return Independent(*distributions)
-    quick = all(
-        isinstance(each, FunctionOfShares) or each.how == "closed form" for each in distributions
-    )
-    return Independent(*distributions) if quick else None
-
-
-def _draws_at(drawn, kernel, at):
-    values = drawn.values[kernel.__name__].variable
-    numbers = values.values
-    return [numbers[tuple(each.get(dim, slice(None)) for dim in values.dims)] for each in at]
+def _excess(values, first, second, less):
+    """Return the distribution of how much the first is better, as a share of the second."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = values[first] / values[second] - 1
+    return Empirical(-excess if less else excess)
 
 
 def _check_ratios(measures):
@@ -526,23 +487,17 @@ def _check_ratios(measures):
             raise fail(what, ..., "a difference", 'ask for contrast="difference"')
 
 
-def _decisions(known, **asked):
+def _decisions(distributions, **asked):
     """Give what distributions say: some at once where they are alike, else one after the other."""
-    for part in batched(known, _PAIRS_AT_ONCE):
-        alike = len(part) > 1 and not any(tails for _, tails in part)
-        batch = joined([each for each, _ in part]) if alike else None
-        if batch is not None:
-            yield from decide(batch, **asked)
-            continue
-        for each, tails in part:
-            yield from decide(each, tails=tails, **asked)
+    for part in batched(distributions, _PAIRS_AT_ONCE):
+        batch = joined(part) if len(part) > 1 else None
+        for each in part if batch is None else [batch]:
+            yield from decide(each, **asked)
 
 
-def _nearer_to_ideal(drawn, kernel, place, dim, asked):
-    """Return what becomes of the probabilities where the better is the one nearer to an ideal."""
-    at = [{**place, dim: each} for each in place[dim]]
-    first, second = (kernel.worth(each) for each in _draws_at(drawn, kernel, at))
-    (numbers,) = decide(Empirical(first - second), **asked)
+def _verdict(draws, **asked):
+    """Return the probabilities of how much nearer to the ideal the first is."""
+    (numbers,) = decide(Empirical(draws), **asked)
     return {key: numbers[key] for key in _VERDICT}
 
 

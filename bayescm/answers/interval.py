@@ -1,14 +1,12 @@
 """
 From evidence and a measure to its posterior distribution, and to its interval, with labels.
 
-The evidence and the model give a posterior; that is asked for the distribution of each measure or,
-where it has none, for draws. `distribution` returns these with the labels of the evidence, and its
-methods are moments, quantiles, probabilities and intervals; `interval` and `prob_above` are the
-usual of them. Neither PyMC nor a plotting library is loaded.
+The evidence and the model give a posterior, and that has the distribution of every measure.
+`distribution` returns these with the labels of the evidence, and its methods are moments,
+quantiles, probabilities and intervals; `interval` and `prob_above` are the usual of them. Neither
+PyMC nor a plotting library is loaded.
 """
 
-import math
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +17,17 @@ import numpy as np
 import xarray as xr
 
 from bayescm.answers.dask import is_lazy, lazily
+from bayescm.distributions.base import Distribution
 from bayescm.distributions.batches import LazyDraws, find_at_once, together
 from bayescm.distributions.hdi import remark
 from bayescm.fitting.posterior_for import posterior_of
 from bayescm.measures.labelled import kernels, of_variable, several
 from bayescm.posteriors.base import LabelTemplate, Posterior
-from bayescm.validate import check_choice, check_kind, check_prob, check_seed, check_whole, fail
+from bayescm.validate import check_choice, check_kind, check_prob, check_whole, fail
 
 # What is asked of a posterior; other keywords are the model's own.
 ASKED = ("of", "n", "draws", "random_seed", "accuracy")
 Wanted = str | Callable | Sequence[str | Callable]
-_DRAWS_IN_MEMORY = 2**22  # numbers of all draws that may be in memory at once
 # A numerical error of a bound from which on it is warned of: of the length, and in all.
 _LARGE_ERROR, _SMALL_ERROR = 0.2, 0.01
 
@@ -496,7 +494,7 @@ def _floats(name, values):
     return array
 
 
-# From evidence to distributions: known ones, or else all measures from the same draws.
+# From evidence to distributions.
 
 
 def distributions_of(
@@ -510,7 +508,7 @@ def distributions_of(
     random_seed: int = 0,
     accuracy: float | None = None,
     **keywords: Any,
-) -> list[tuple[Any, LabelTemplate]]:
+) -> list[tuple[Distribution, LabelTemplate]]:
     """
     Return the distributions of measures, and the dims and coords of their batch.
 
@@ -553,94 +551,51 @@ def distributions_of(
         If the evidence, the model, a measure or a keyword of the model is invalid.
     """
     posterior, of = select_estimand(posterior_of(evidence, model, **keywords), of)
-    asked = {"of": of, "n": n, "draws": draws, "random_seed": random_seed, "accuracy": accuracy}
-    return answers_of(posterior, measures, **asked)  # type: ignore[arg-type]
+    kernels, of = resolve_measures(posterior, measures, of)
+    asked: dict[str, Any] = {"n": n, "draws": draws, "random_seed": random_seed}
+    return labelled_distributions(posterior, kernels, of=of, accuracy=accuracy, **asked)
 
 
 def distribution_of(
     evidence: Any, measure: str | Callable, **keywords: Any
-) -> tuple[Any, LabelTemplate]:
+) -> tuple[Distribution, LabelTemplate]:
     """Return the distribution of one measure and its labels; see `distributions_of`."""
-    found = distributions_of(evidence, measure, **keywords)
-    if len(found) > 1:
-        names = [template.name for _, template in found]
+    answers = distributions_of(evidence, measure, **keywords)
+    if len(answers) > 1:
+        names = [template.name for _, template in answers]
         raise fail("only one measure at a time", names, "a name or a function", "ask for each")
-    return found[0]
+    return answers[0]
 
 
-def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
-    """Return the members of the dim that an estimand is named after, and what is asked of them."""
-    return (posterior.by(of), "parameter") if of in posterior.pooled_dims else (posterior, of)
-
-
-def answers_of(
+def labelled_distributions(
     posterior: Posterior,
-    measures: Wanted,
+    kernels: Sequence[Callable],
     *,
     of: str = "parameter",
     n: int | None = None,
     draws: int | None = None,
     random_seed: int = 0,
     accuracy: float | None = None,
-) -> list[tuple[Any, LabelTemplate]]:
-    """Return the distributions of measures of a posterior; parameters as for `distributions_of`."""
-    found, of = resolve_measures(posterior, measures, of)
+) -> list[tuple[Distribution, LabelTemplate]]:
+    """Return the distributions of resolved measures of a posterior; see `distributions_of`."""
     _check_accuracy(accuracy)
-    size = check_size(n, of)
-    every = known_or_drawn(posterior, found, of=of, n=size, draws=draws, random_seed=random_seed)
+    asked: dict[str, Any] = {"n": check_size(n, of), "draws": check_draws(draws)}
+    distributions = posterior.distributions(kernels, of=of, random_seed=random_seed, **asked)
     if accuracy is not None:
-        every = [each.to(accuracy) for each in every]
-    said = {"of": posterior.estimand_name(of)}
-    if doubts := posterior.caveats(of):
-        said |= {"caution": " ".join(doubts)}
-    return [
-        (each, measure_template(posterior, one, said))
-        for each, one in zip(every, found, strict=True)
-    ]
+        distributions = [each.to(accuracy) for each in distributions]
+    attrs = {"of": posterior.estimand_name(of)}
+    if caveats := posterior.caveats(of):
+        attrs |= {"caution": " ".join(caveats)}
+    templates = [posterior.measure_template(kernel, attrs) for kernel in kernels]
+    return list(zip(distributions, templates, strict=True))
 
 
-def known_or_drawn(
-    posterior: Posterior,
-    measures: list,
-    *,
-    of: str = "parameter",
-    n: int | None = None,
-    draws: int | None = None,
-    random_seed: int = 0,
-) -> list:
-    """Return the distributions of resolved measures: known, or else all from the same draws."""
-    if check_draws(draws) is None or posterior.measured:
-        known = [posterior.distribution(each, of=of, n=n) for each in measures]
-    else:
-        known = [None] * len(measures)
-    missing = [each for each, have in zip(measures, known, strict=True) if have is None]
-    if not missing:
-        return known
-    number = posterior.draws_by_default(of) if draws is None else draws
-    rest = iter(_drawn(posterior, missing, number, random_seed, of, n))
-    return [next(rest) if have is None else have for have in known]
+# What is asked: the estimand, measures, labels.
 
 
-def _drawn(posterior, measures, size, seed, of, n):
-    """Return distributions by draws, all measures from the same ones."""
-    large = posterior.values_per_draw * size > _DRAWS_IN_MEMORY
-    if (
-        large
-        and posterior.batch.ndim
-        and posterior.isel_batch(np.arange(1)) is not None
-        and n is None
-    ):
-        return [LazyDraws(posterior, each, size, seed, of) for each in measures]
-    check_room(posterior, measures, size)
-    rng = np.random.default_rng(check_seed(seed))
-    part = max(1, _DRAWS_IN_MEMORY // posterior.values_per_draw) if large else size
-    sizes = np.diff([*range(0, size, part), size])
-    parts = [posterior.draw(measures, each, rng, of=of, n=n) for each in sizes]
-    arrays = [np.concatenate(values) for values in zip(*parts, strict=True)]
-    return [posterior.empirical(*each) for each in zip(measures, arrays, strict=True)]
-
-
-# What is asked: measures, the estimand, labels.
+def select_estimand(posterior: Posterior, of: str) -> tuple[Posterior, str]:
+    """Return the members of the dim that an estimand is named after, and what is asked of them."""
+    return (posterior.by(of), "parameter") if of in posterior.pooled_dims else (posterior, of)
 
 
 def resolve_measures(posterior: Posterior, measures: Wanted | None, of: str) -> tuple[list, str]:
@@ -672,16 +627,6 @@ def _measured(having, measures):
     return [known[name] for name in names]
 
 
-def measure_template(
-    posterior: Posterior, measure: Callable, attrs: dict | None = None
-) -> LabelTemplate:
-    """Return the dims, coords and name of a measure of the batch."""
-    own = posterior.template
-    frame = LabelTemplate(own.coords, own.dims, own.shape, measure.__name__, attrs or {})
-    labels = posterior.classes_of(measure)
-    return frame if labels is None else frame.append_dim("class", labels)
-
-
 def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTemplate:
     """Return the dims and coords of the answer; a sequence of measures has a dim of its own."""
     if isinstance(measure, str) or callable(measure):
@@ -694,7 +639,7 @@ def common_template(templates: Sequence[LabelTemplate], measure: Any) -> LabelTe
     return replace(templates[0], name="interval").prepend_dim("measure", names)
 
 
-# Checks of what is asked, and of the memory that it takes.
+# Checks of what is asked.
 
 
 def check_draws(draws: Any) -> int | None:
@@ -716,40 +661,3 @@ def check_size(n: Any, of: str) -> Any:
     if n is None or (isinstance(n, (int, np.integer)) and n >= 1):
         return n
     raise fail("n must be the size of a test set", n, "1 or more", "pass n=100")
-
-
-def check_room(posterior: Posterior, measures: Sequence[Callable], size: int) -> None:
-    """Raise where the draws of the measures would take more memory than the machine has."""
-    numbers = size * sum(math.prod(measure_template(posterior, each).shape) for each in measures)
-    todo = "ask for fewer members or measures at a time, or pass draws=1000"
-    check_fits("these draws need", 2 * numbers, todo)  # in parts, and joined
-
-
-def check_fits(what: str, numbers: int, todo: str) -> None:
-    """
-    Raise where so many numbers of 8 bytes would take more memory than the machine has.
-
-    Parameters
-    ----------
-    what : str
-        What they are and its verb, as in ``"these draws need"``.
-    numbers : int
-        How many are held at the same time.
-    todo : str
-    """
-    need, there = 8 * numbers, _memory()
-    if need > there:
-        allowed = f"at most {_gigabytes(there)}, what the machine has"
-        raise fail(f"{what} too much memory", _gigabytes(need), allowed, todo)
-
-
-def _gigabytes(size):
-    return f"{size / 1e9:,.0f} GB" if size > 1e10 else f"{size / 1e9:.2g} GB"
-
-
-def _memory():
-    """Return the bytes of memory of the machine; as good as endless where it does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return math.inf

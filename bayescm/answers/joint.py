@@ -7,10 +7,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.compare import Evidence, Joint, draw_measures
-from bayescm.answers.interval import check_fits
+from bayescm.answers.compare import (
+    Evidence,
+    check_levels,
+    count_values,
+    draw_labelled,
+    joint_posterior,
+)
+from bayescm.answers.interval import check_draws
 from bayescm.measures.labelled import check_pairs
-from bayescm.validate import check_is, check_prob, fail
+from bayescm.validate import check_is, check_memory, check_prob, check_seed, fail
 
 _COPIES = 5  # of the draws, while they are ranked
 
@@ -71,16 +77,20 @@ def joint_interval(
     (array([0.54, 0.75]), 0.95)
     """
     prob = check_prob(prob)
-    drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
-    drawn.check_levels()
+    draws, n = options.pop("draws", None), options.pop("n", None)
+    posterior, kernels, of = joint_posterior(evidence, measures, n=n, **options)
+    check_levels(posterior)
+    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
     todo = "ask for fewer classifiers or measures at a time, or pass draws=1000"
-    numbers = 2 * drawn.numbers() + _COPIES * drawn.numbers("batch")
-    check_fits("draws that are ranked need", numbers, todo)
-    values = _only(drawn, pairs)
+    whole, one = count_values(posterior, kernels), count_values(posterior, kernels, "batch")
+    check_memory("draws that are ranked need", size * (2 * whole + _COPIES * one), todo)
+    rng = np.random.default_rng(check_seed(random_seed))
+    values = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
+    values = values if pairs is None else _only(values, kernels, pairs)
     batches = values.sizes["batch"] if "batch" in values.dims else None
     parts = [values] if batches is None else [values.isel(batch=each) for each in range(batches)]
     found = [_envelope(part, prob) for part in parts]
-    for each, kernel in product(found, drawn.measures):
+    for each, kernel in product(found, kernels):
         each[kernel.__name__] = each[kernel.__name__].clip(*kernel.range)
     if batches is None:
         return found[0]
@@ -88,21 +98,19 @@ def joint_interval(
     return xr.concat(found, "batch", coords=["prob_all"]).transpose("batch", ...)
 
 
-def _only(drawn: Joint, pairs):
-    """Make NaN what is not wanted."""
-    if pairs is None:
-        return drawn.values
-    if "classifier" not in drawn.values.dims:
+def _only(values, kernels, pairs):
+    """Return the draws of some classifiers and measures; the others are NaN."""
+    if "classifier" not in values.dims:
         todo = "name the measures alone, or pass evidence with classifiers"
         raise fail("pairs need evidence with classifiers", pairs, "None", todo)
-    names = drawn.values.coords["classifier"].values.tolist()
-    known = [kernel.__name__ for kernel in drawn.measures]
-    wanted = xr.DataArray(check_pairs(pairs, names, drawn.measures), dims=("classifier", "measure"))
-    kept = {
-        name: drawn.values[name].where(wanted.isel(measure=place))
-        for place, name in enumerate(known)
-    }
-    return drawn.values.assign(kept)
+    names = values.coords["classifier"].values.tolist()
+    selected = xr.DataArray(check_pairs(pairs, names, kernels), dims=("classifier", "measure"))
+    return values.assign(
+        {
+            kernel.__name__: values[kernel.__name__].where(selected.isel(measure=place))
+            for place, kernel in enumerate(kernels)
+        }
+    )
 
 
 def _envelope(values, prob):

@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from bayescm.answers.compare import Evidence, draw_measures, labels, places
-from bayescm.validate import check_prob
+from bayescm.answers.compare import Evidence, draw_labelled, joint_posterior, labels, places
+from bayescm.answers.interval import check_draws
+from bayescm.validate import check_prob, check_seed
 
 _PAIRS_AT_ONCE = 2e7  # numbers of the differences of all pairs in memory
 _MOST_DRAWS, _FEWEST_DRAWS = 10_000, 400  # that the bound of the pairs is made of
@@ -85,18 +86,23 @@ def ranks(
     [['a', 0.97, 1, 2], ['b', 0.03, 1, 2]]
     """
     prob = check_prob(prob)
-    drawn = draw_measures(evidence, measures, dim=dim, random_seed=random_seed, **options)
+    draws, n = options.pop("draws", None), options.pop("n", None)
+    posterior, kernels, of = joint_posterior(evidence, measures, dim=dim, n=n, **options)
+    rng = np.random.default_rng(check_seed(random_seed))
+    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
+    joint_draws = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
     tables = []
-    for kernel, place, names in places(drawn, dim):
-        values = drawn.values[kernel.__name__].isel(place).transpose("draw", dim).values
+    for kernel, place, names in places(posterior, kernels, dim):
+        values = joint_draws[kernel.__name__].isel(place).transpose("draw", dim).values
         better = kernel.worth(values)
         better = better[~np.isnan(better).any(axis=1)]
         numbers = _rank_probabilities(better)
-        scores = _scores_of_differences(drawn, kernel, len(names)) if drawn.relative else None
+        relative = bool(posterior.measured)
+        scores = _scores_of_differences(posterior, kernel, of, len(names)) if relative else None
         shares = {name: numbers.pop(name) for name in list(numbers) if name.startswith("rank_")}
         numbers |= _rank_sets_and_tiers(better, prob, scores)
         columns = {dim: names, "mean": np.nanmean(values, axis=0), **numbers, **shares}
-        tables.append(pd.DataFrame(labels(drawn, kernel, place) | columns))
+        tables.append(pd.DataFrame(labels(posterior, kernel, place) | columns))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -155,13 +161,13 @@ def _rank_sets_and_tiers(values, prob, scores):
     return {"best_rank": best, "worst_rank": worst, "tiers": [", ".join(each) for each in within]}
 
 
-def _scores_of_differences(drawn, kernel, number):
+def _scores_of_differences(posterior, kernel, of, number):
     """Return the normal quantiles of the probabilities that the row is better, (J, J)."""
     scores = np.zeros((number, number))
     for one, two in combinations(range(number), 2):
         pair = (two, one) if kernel.lower_is_better else (one, two)
-        known = drawn.difference(kernel, *({"classifier": each} for each in pair))
-        scores[one, two] = ndtri(known.sf(0.0))
+        members = [{"classifier": each} for each in pair]
+        scores[one, two] = ndtri(posterior.difference(kernel, *members, of=of).sf(0.0))
         scores[two, one] = -scores[one, two]
     return scores
 

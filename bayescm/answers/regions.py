@@ -7,10 +7,17 @@ import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
-from bayescm.answers.compare import Evidence, draw_measures
-from bayescm.answers.interval import check_fits
+from bayescm.answers.compare import (
+    Evidence,
+    check_levels,
+    count_values,
+    draw_labelled,
+    draw_measures,
+    joint_posterior,
+)
+from bayescm.answers.interval import check_draws
 from bayescm.measures.labelled import several
-from bayescm.validate import check_prob, fail
+from bayescm.validate import check_memory, check_prob, check_seed, fail
 
 _GRID = 160
 _COPIES, _GRIDS = 4, 2  # of the draws and of the grid, while the regions are found
@@ -63,11 +70,16 @@ def region(
     True
     """
     prob = check_prob(prob)
-    drawn = _two(evidence, measures, random_seed, options)
-    one, *_ = drawn.blanks.values()
-    numbers = _COPIES * drawn.numbers() + _GRIDS * _GRID**2 * one.size
-    check_fits("these regions need", numbers, "ask for fewer members at a time, or fewer draws")
-    values, kernels = drawn.values, drawn.measures
+    if isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL and "model" not in options:
+        options = {"draws": _MANY_DRAWS} | options
+    draws, n = options.pop("draws", None), options.pop("n", None)
+    posterior, kernels, of = _posterior_of_two(evidence, measures, n=n, **options)
+    size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
+    matrices = posterior.measure_template(kernels[0]).size
+    numbers = _COPIES * size * count_values(posterior, kernels) + _GRIDS * _GRID**2 * matrices
+    check_memory("these regions need", numbers, "ask for fewer members at a time, or fewer draws")
+    rng = np.random.default_rng(check_seed(random_seed))
+    values = draw_labelled(posterior, kernels, size, rng, of=of, n=n)
     names = [kernel.__name__ for kernel in kernels]
     grids = [_grid(values[kernel.__name__].values, kernel.range) for kernel in kernels]
     stacked = xr.concat([values[name] for name in names], "measure", coords="minimal")
@@ -91,19 +103,18 @@ def region(
     )
 
 
-def _two(evidence, measures, random_seed, options):
+def _posterior_of_two(evidence, measures, **options):
+    """Return the posterior, two measures with the same dims, and the estimand."""
     allowed = "two measures, both of one class or of the whole matrix"
     if len(several(measures)) != 2:
         raise fail("a region needs two measures", measures, allowed, 'pass ("recall", "precision")')
-    if isinstance(evidence, xr.DataArray) and evidence.size <= _SMALL and "model" not in options:
-        options = {"draws": _MANY_DRAWS} | options
-    options = {**options, "compared": False}
-    drawn = draw_measures(evidence, measures, random_seed=random_seed, **options)
-    drawn.check_levels()
-    if len({each.dims for each in drawn.blanks.values()}) > 1:
+    posterior, kernels, of = joint_posterior(evidence, measures, **options, compared=False)
+    check_levels(posterior)
+    if len({posterior.measure_template(kernel).dims for kernel in kernels}) > 1:
+        names = [kernel.__name__ for kernel in kernels]
         todo = "use averages such as f1_macro, or a function of the cells for one class"
-        raise fail("only one measure has a value per class", list(drawn.blanks), allowed, todo)
-    return drawn
+        raise fail("only one measure has a value per class", names, allowed, todo)
+    return posterior, kernels, of
 
 
 def _grid(draws, ends):
@@ -189,10 +200,7 @@ def correlation(
     0.26
     """
     prob = check_prob(prob)
-    options["compared"] = False
-    known = draw_measures(evidence, measures, random_seed=random_seed, **options)
-    known.check_levels()
-    values = known.values
+    values = draw_measures(evidence, measures, random_seed=random_seed, compared=False, **options)
     names = [str(name) for name in values.data_vars]
     if len(names) < 2:
         raise fail(

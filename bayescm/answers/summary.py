@@ -14,7 +14,12 @@ import pandas as pd
 import xarray as xr
 
 from bayescm.answers.dask import in_blocks, is_lazy
-from bayescm.answers.interval import ASKED, answers_of, resolve_measures, select_estimand
+from bayescm.answers.interval import (
+    ASKED,
+    labelled_distributions,
+    resolve_measures,
+    select_estimand,
+)
 from bayescm.answers.tables import Intervals
 from bayescm.distributions.batches import find_at_once
 from bayescm.distributions.hdi import remark
@@ -112,24 +117,23 @@ def table_of(
     **asked: Any,
 ) -> pd.DataFrame:
     """Return the summary of a posterior; what else is asked are those `ASKED`."""
-    found = answers_of(posterior, measures, **asked)
-    scalars = [each for each, frame in found if not frame.dims]
+    kernels, of = resolve_measures(posterior, measures, asked.pop("of", "parameter"))
+    answers = labelled_distributions(posterior, kernels, of=of, **asked)
+    scalars = [distribution for distribution, template in answers if not template.dims]
     find_at_once(scalars, prob, kind, moments=True)
     if inner is not None:
         find_at_once(scalars, inner, kind)
-    kernels, of = resolve_measures(posterior, measures, asked.get("of", "parameter"))
     points = [posterior.point(each, of) for each in kernels]
     parts = [
         _rows(distribution, template, point, prob, kind, inner)
-        for (distribution, template), point in zip(found, points, strict=True)
+        for (distribution, template), point in zip(answers, points, strict=True)
     ]
     names = dict.fromkeys(name for part in parts for name in part)
     table = Intervals({name: _column(parts, name) for name in names})
-    said = posterior.estimand_name(of)
-    if said != "parameter":
-        table.insert(list(table).index("point"), "of", said)
-    if doubts := found[0][1].attrs.get("caution"):
-        table.attrs["caution"] = doubts
+    if (estimand := posterior.estimand_name(of)) != "parameter":
+        table.insert(list(table).index("point"), "of", estimand)
+    if caution := answers[0][1].attrs.get("caution"):
+        table.attrs["caution"] = caution
     return table
 
 

@@ -44,7 +44,6 @@ def decide(
     rope: tuple[float, float],
     prob: float,
     kind: str,
-    tails: Distribution | None = None,
 ) -> list[dict[str, float]]:
     """
     Return what the distribution of each difference says, from the first's point of view.
@@ -55,12 +54,10 @@ def decide(
         Of one difference (first - second, higher is better), or of several.
     rope, prob, kind
         As :func:`bayescm.compare` takes them, checked.
-    tails : Distribution, optional
-        A better source of the probabilities.
     """
-    tails = distribution if tails is None else tails
     low, high = rope
-    better, worse = tails.sf(high), tails.cdf(low) - tails.mass_at(low)
+    better = distribution.sf(high)
+    worse = distribution.cdf(low) - distribution.mass_at(low)
     between = 1 - better - worse
     ends = getattr(distribution, kind)(prob)
     mean, loss = distribution.mean(), distribution.shortfall()

@@ -11,7 +11,7 @@ from scipy.special import beta as beta_function
 from scipy.special import ndtr, stdtr, stdtrit
 
 from bayescm.distributions.base import Distribution, joined, near_normal
-from bayescm.distributions.discrete import Discrete
+from bayescm.distributions.discrete import Discrete, Empirical
 from bayescm.distributions.hdi import INTERIOR
 from bayescm.distributions.quadrature import FunctionOfShares, difference
 
@@ -21,6 +21,52 @@ WEIGHTS = np.exp(-(_NODES**2) / 2)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 MASS = ndtr(_NODES)
 _GAUSS = np.polynomial.legendre.leggauss(40)
+
+
+def independent(first: Distribution, second: Distribution) -> "Independent | None":
+    """
+    Return the distribution of A - B, of independent measures, or None where draws are better.
+
+    It is there where its intervals are known to many digits: of closed forms and of functions of a
+    few independent shares.
+    """
+    distribution = Independent(first, second)
+    return distribution if distribution.is_exact else None
+
+
+def independent_tails(first: Distribution, second: Distribution) -> "Independent | None":
+    """Return the distribution of A - B for probabilities alone, where these are quick to have."""
+    pair = first, second
+    discrete = all(isinstance(each, Discrete) for each in pair)
+    quick = all(isinstance(each, FunctionOfShares) or each.how == "closed form" for each in pair)
+    return Independent(*pair) if discrete or quick else None
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnDifference(Empirical):
+    """
+    Draws of a difference whose probabilities are known better than draws tell them.
+
+    Attributes
+    ----------
+    tails : Distribution
+        Of the same difference, with its distribution function.
+    """
+
+    tails: Any = None
+
+    @classmethod
+    def joined(cls, members: Sequence) -> None:
+        return None
+
+    def cdf(self, x: ArrayLike) -> np.ndarray:
+        return self.tails.cdf(x)
+
+    def sf(self, x: ArrayLike) -> np.ndarray:
+        return self.tails.sf(x)
+
+    def mass_at(self, x: ArrayLike) -> np.ndarray:
+        return self.tails.mass_at(x)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.distributions.base import Distribution
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.trees import (
@@ -17,10 +18,10 @@ from bayescm.evidence.trees import (
     with_positive_class,
 )
 from bayescm.measures.labelled import measure
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.base import CountsPosterior, Posterior
 
 
-class Fitted(Posterior):
+class FittedPosterior(CountsPosterior):
     """
     The posterior of a fit, by the draws of its tree.
 
@@ -53,9 +54,21 @@ class Fitted(Posterior):
         """Return the median."""
         return self.distribution(measure, of=of).quantile(0.5)
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of the draws, which counts effective ones for its error."""
-        return Empirical(self._values([measure], of, n)[0], chains=self.chains)
+    def distributions(
+        self,
+        measures: Sequence[Callable],
+        *,
+        of: str = "parameter",
+        n: Any = None,
+        draws: int | None = None,
+        random_seed: Any = 0,
+    ) -> list[Distribution]:
+        """Return the distributions of the tree's draws, or of ``draws`` of them at random."""
+        if draws is not None:
+            asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+            return super().distributions(measures, **asked)
+        # Effective draws count for the error: the chains are told apart.
+        return [Empirical(values, chains=self.chains) for values in self._values(measures, of, n)]
 
     def draw(
         self,
@@ -104,7 +117,8 @@ class Fitted(Posterior):
         total = self.observed.sum(over, skipna=False)
         return bare.copy(data=total.broadcast_like(bare).transpose(*bare.dims).values)
 
-    def by(self, dim: str) -> "Posterior":
-        """Return the posterior of every member of a dim that is used up, such as each group."""
+    def by(self, dim: str) -> Posterior:
+        """Return the posterior of each member of a dim that is pooled over, such as each group."""
         name = f"theta_{dim}"
-        return Fitted(self.tree, name) if name in self.tree["posterior"].data_vars else self
+        single = name in self.tree["posterior"].data_vars
+        return FittedPosterior(self.tree, name) if single else self

@@ -13,14 +13,18 @@ from bayescm.evidence.outcomes import matrices_of
 from bayescm.evidence.trees import with_positive_class
 from bayescm.evidence.type import EvidenceType
 from bayescm.evidence.types import type_of
-from bayescm.fitting.fitted import Fitted
+from bayescm.fitting.fitted import FittedPosterior
 from bayescm.posteriors.base import Posterior, shares_of
 from bayescm.posteriors.correlated_t import CorrelatedT
 from bayescm.posteriors.fold_forecasts import FoldForecasts
 from bayescm.validate import check_keywords, fail, suggest
 
 # Posteriors of default models that no PyMC model has the name of.
-_WITHOUT_MODEL = {"correlated_t": CorrelatedT, "fold_forecasts": FoldForecasts, "fit": Fitted}
+_WITHOUT_MODEL = {
+    "correlated_t": CorrelatedT,
+    "fold_forecasts": FoldForecasts,
+    "fit": FittedPosterior,
+}
 
 
 def posterior_of(

@@ -223,17 +223,13 @@ class BinnedForecasts(Posterior):
         """The number of examples of every member of the batch."""
         return self.template.to_dataarray(self.counts.values.sum(axis=(-2, -1)))
 
-    def classes_of(self, measure: Callable) -> None:
-        """Return None: the measures are of two classes."""
-        return None
-
     def caveats(self, of: str = "parameter") -> list[str]:
         """Return what the latest table makes doubtful."""
         latest = self.counts[(-1,) * (self.counts.ndim - 2)]
         cautions = [*_few(latest), *_coarse(latest), *_outermost(latest)]
         return ["; ".join(cautions)] if cautions else []
 
-    def distribution(
+    def exact_distribution(
         self, measure: Any, *, of: str = "parameter", n: Any = None
     ) -> "LinearizedMeasure":
         """Return the distribution of a measure, shape (...)."""

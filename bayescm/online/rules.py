@@ -36,7 +36,6 @@ import pandas as pd
 import xarray as xr
 from scipy import special
 
-from bayescm.answers.interval import known_or_drawn
 from bayescm.distributions.base import Distribution
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.measures.catalogue import among
@@ -636,7 +635,7 @@ def _has_tails(distribution):
 
 
 def _distribution(posterior: Posterior, measure: Callable) -> Distribution:
-    return known_or_drawn(posterior, [measure])[0]
+    return posterior.distribution(measure)
 
 
 def _labelled(measure, counts, values):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayescm.answers.interval import check_size, known_or_drawn, measure_template, resolve_measures
+from bayescm.answers.interval import check_size, resolve_measures
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import CELLS, align, as_counts, by_labels, in_order, positive
 from bayescm.online.discounting import accumulate, check_forgetting
@@ -278,8 +278,8 @@ def intervals_of(
     """Return intervals of measures of a posterior; parameters as for `intervals`."""
     prob, kind = check_prob(prob), check_kind(kind)
     kernels, of = resolve_measures(posterior, measures, of)
-    distributions = known_or_drawn(
-        posterior, kernels, of=of, n=check_size(n, of), random_seed=random_seed
+    distributions = posterior.distributions(
+        kernels, of=of, n=check_size(n, of), random_seed=random_seed
     )
     ends = {}
     for measure, distribution in zip(kernels, distributions, strict=True):
@@ -301,7 +301,7 @@ def _dataset(posterior: Posterior, kernels: list, values: Mapping, **further: An
     coords: dict[str, Any] = {name: list(labels) for name, labels in further.items()}
     variables = {}
     for measure in kernels:
-        labels = measure_template(posterior, measure)
+        labels = posterior.measure_template(measure)
         variables[measure.__name__] = (*labels.dims, *further), values[measure.__name__]
         coords |= labels.coords
     return xr.Dataset(variables, {k: v for k, v in coords.items() if k not in variables})

@@ -303,7 +303,7 @@ def labels_worth(
     if not is_partly_labelled(evidence):
         todo = "make it with from_partly_labelled(actual, predicted, judge)"
         raise fail("this evidence has no unlabelled examples", ..., "partly labelled", todo)
-    posterior = posterior_of(evidence, **keywords)
+    posterior: Any = posterior_of(evidence, **keywords)
     kernels = as_kernels(measures, posterior.counts)
     rng = np.random.default_rng(check_seed(random_seed))
     # What as many labels by themselves would show on average: the mean of the posterior.

@@ -180,7 +180,7 @@ def _prior(kernel):
     if not kernel.unit:
         what = f"{kernel.__name__} is not one proportion"
         raise fail(what, ..., "e.g. recall, specificity or accuracy", "choose one of these")
-    return dirichlet_multinomial(np.zeros((2, 2))).distribution(kernel)
+    return dirichlet_multinomial(np.zeros((2, 2))).exact_distribution(kernel)
 
 
 def _interval_width(prior, prob, kind, x, n):
@@ -231,7 +231,7 @@ def _truth(kernel, expect, pilot):
         check_share("expect", expect)
         return _PlausibleValue(expect)
     posterior = dirichlet_multinomial(np.zeros((2, 2)), concentration=_concentration(pilot))
-    proportion = posterior.distribution(kernel)
+    proportion = posterior.exact_distribution(kernel)
     return _PilotPosterior(proportion.a, proportion.b)
 
 

@@ -9,7 +9,6 @@ import xarray as xr
 from bayescm.answers.interval import (
     ASKED,
     check_draws,
-    check_room,
     check_size,
     select_estimand,
 )
@@ -250,9 +249,8 @@ def _of_model(
         raise fail("more than one matrix", dict(posterior.batch.sizes), "one matrix", todo)
     columns = [resolve(_share_of(i, _AXES[per])) for i in range(evidence.sizes["predicted"])]
     size = check_draws(draws) or posterior.draws_by_default(of, joint=True)
-    check_room(posterior, columns, size)
     rng, of = np.random.default_rng(check_seed(random_seed)), posterior.resolve_estimand(of)
-    shares = posterior.draw(columns, size, rng, of=of, n=check_size(n, of))
+    shares = posterior.draw_in_parts(columns, size, rng, of=of, n=check_size(n, of))
     distribution, counts = Empirical(np.stack(shares, axis=-1)), in_order(as_counts(evidence))
     summed = counts.sum([dim for dim in counts.dims if dim not in CELLS])
     return summed, distribution.mean(), distribution

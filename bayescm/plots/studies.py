@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
-from bayescm.answers.interval import answers_of, distribution
+from bayescm.answers.interval import distribution, resolve_measures
 from bayescm.evidence.counts import CELLS, as_counts
 from bayescm.plots import style
 from bayescm.plots.canvas import band, bare, canvas, name_rows, rows, write_beside
@@ -230,14 +230,14 @@ def _single(counts, prob, kind):
 
 def _pooled(posterior, prob, kind, random_seed):
     """Return by measure the means and intervals of what one posterior says of all studies."""
+    kernels, _ = resolve_measures(posterior, list(_MEASURES), "parameter")
     answers = [
-        answers_of(posterior, list(_MEASURES), of=of, random_seed=random_seed)
-        for of in _POOLED.values()
+        posterior.distributions(kernels, of=of, random_seed=random_seed) for of in _POOLED.values()
     ]
     return {
         name: (
-            np.array([measures[i][0].mean() for measures in answers]),
-            np.array([measures[i][0].checked(prob, kind)[0] for measures in answers]),
+            np.array([measures[i].mean() for measures in answers]),
+            np.array([measures[i].checked(prob, kind)[0] for measures in answers]),
         )
         for i, name in enumerate(_MEASURES)
     }

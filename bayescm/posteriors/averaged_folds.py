@@ -26,7 +26,7 @@ from bayescm.distributions.beta import Beta
 from bayescm.distributions.mean_of_folds import MeanOfFolds, MixtureOfFolds
 from bayescm.evidence.folds import FOLDS, design, stack
 from bayescm.measures.labelled import average_draws
-from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of
+from bayescm.posteriors.base import CountsPosterior, as_labelled_counts, prior_of
 from bayescm.posteriors.dirichlet_multinomial import DirichletMultinomial, dirichlet_multinomial
 from bayescm.validate import check_choice, fail
 
@@ -117,7 +117,7 @@ def _overlap(known):
 
 
 @dataclass(frozen=True, eq=False)
-class AveragedFolds(Posterior):
+class AveragedFolds(CountsPosterior):
     """
     The posterior of every fold, and how they are averaged.
 
@@ -148,7 +148,7 @@ class AveragedFolds(Posterior):
         rho = self.rho if self.average == "correlated" else 0.0
         return float(np.sqrt(1 + (matrices - 1) * rho))
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+    def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """
         Return the distribution of a measure's average over the folds, or None.
 
@@ -156,7 +156,7 @@ class AveragedFolds(Posterior):
         measures that have a beta distribution in every fold (proposition 2), else the distribution
         of the mean, stretched about its own mean.
         """
-        parts = self.folds.distribution(measure)
+        parts = self.folds.exact_distribution(measure)
         # Distributions by quadrature take too long to average: draws answer in their place.
         if parts is None or parts.how != "closed form":
             return None

@@ -5,6 +5,7 @@ A posterior is asked for the distribution of a measure, and where it has none fo
 the name of its model.
 """
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bayescm.distributions.base import Distribution
+from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.counts import (
     CELLS,
@@ -28,14 +31,15 @@ from bayescm.evidence.labels import in_label_order
 from bayescm.evidence.outcomes import counts_of
 from bayescm.measures.measure import average, by_class
 from bayescm.measures.next_tables import next_counts, one_of
-from bayescm.validate import check_counts, fail
+from bayescm.validate import check_counts, check_memory, check_seed, fail
 
 # Draws where nothing else is asked for. Comparisons read small probabilities off their draws, and
 # take more of them while a draw is small; effects drawn for every member of the evidence are slow.
 DRAWS = 20_000
 PAIRED_DRAWS, LARGE_DRAWS = 50_000, 10_000
 FINITE_DRAWS = 4_000
-_SMALL = 64  # numbers of one draw: 16 classifiers of two classes
+_SMALL = 64  # cells of one draw: 16 classifiers of two classes
+_VALUES_IN_MEMORY = 2**22  # numbers of all draws that may be in memory at once
 
 
 # The labels around numbers. To build a labelled array takes longer than the numbers of a single
@@ -153,23 +157,24 @@ def _empty(known, dims, shape, ends):
 
 class Posterior:
     """
-    The posterior of a model given labelled evidence, without MCMC.
+    The posterior of a model given labelled evidence: what every one answers.
 
-    A subclass has ``counts`` and `variables`; the rest follows, and may be overridden.
+    A subclass has `template`, `draw` and `point`, or is a `CountsPosterior`, which has them from
+    ``counts`` and `variables`. Where the distribution of a measure is known without draws it
+    overrides `exact_distribution`, and of a difference `exact_difference`.
 
     Attributes
     ----------
-    measured : tuple of Measure, of which evidence without counts holds values to be compared
     measured_variable : str
         The variable that its measures are functions of (their ``takes``): the cells.
+    measured : tuple of Measure
+        Of evidence that holds nothing but the values of measures, these.
     pooled_dims : tuple of str
-        The dims of the evidence that it uses up: one posterior for all of their members.
+        The dims of the evidence that it pools over: one posterior for all of their members.
     pairs : tuple of str
         The dims whose members belong together, being tested on the same examples.
     estimands : mapping of str to str
-        The values of ``of`` that it answers, and the variable (..., C, C) that each is read off.
-        Further axes of the variable, between the batch and the cells, are averaged over; the next
-        test set (``"predictive"``) is of one of their members.
+        The values of ``of`` that it answers, and the variable that each is read off.
     has_model : bool
         Whether there is a PyMC model of the same evidence, so that `fit` makes a tree of it.
     cell_prior : bool
@@ -182,7 +187,7 @@ class Posterior:
         How many independent draws they are worth at most.
     sampling_method : {"conjugate", "quadrature", "importance", "gibbs"}, for the tree of a fit
     counts : DataArray, dims (..., actual, predicted)
-        The evidence, canonical; of outcomes, the matrix of every classifier.
+        The counts of the evidence, where it has any; of outcomes, the matrix of every classifier.
     """
 
     measured_variable: str = "cells"
@@ -198,100 +203,35 @@ class Posterior:
     sampling_method: str = "conjugate"
     counts: xr.DataArray
 
-    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
-        raise NotImplementedError
+    # What a subclass has.
 
     @cached_property
     def template(self) -> LabelTemplate:
         """The dims and coords that remain of the evidence."""
-        gone = (*self.pooled_dims, *CELLS)
-        sizes = {dim: size for dim, size in self.counts.sizes.items() if dim not in gone}
-        held = self.counts.coords.variables
-        coords = {name: each for name, each in held.items() if sizes.keys() >= set(each.dims)}
-        return LabelTemplate(coords, tuple(sizes), tuple(sizes.values()))
+        raise NotImplementedError
 
     @cached_property
     def batch(self) -> xr.DataArray:
         """The number of examples of every member of the batch."""
-        gone = (*self.pooled_dims, *CELLS)
-        axes = tuple(place for place, dim in enumerate(self.counts.dims) if dim in gone)
-        return self.template.to_dataarray(self.counts.values.sum(axis=axes))
+        raise NotImplementedError
 
     @property
     def observed(self) -> xr.DataArray:
-        """The counts that the evidence holds."""
+        """The numbers that the evidence holds."""
         return self.counts
 
-    @cached_property
-    def pooled(self) -> np.ndarray:
-        """The counts of every member of the batch, (..., C, C)."""
-        axes = [place for place, dim in enumerate(self.counts.dims) if dim in self.pooled_dims]
-        return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
+    @property
+    def values_per_draw(self) -> int:
+        """The numbers in memory for one draw, those of the pooled dims among them."""
+        raise NotImplementedError
 
-    def caveats(self, of: str = "parameter") -> list[str]:
-        """Return what the evidence makes doubtful of an estimand, in whole sentences."""
-        return []
-
-    def resolve_estimand(self, of: str) -> str:
-        """Return the estimand, or raise where the posterior has none of this name."""
-        name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
-        if name not in self.estimands:
-            raise fail(
-                f"{type(self).__name__} has no such estimand",
-                of,
-                self.estimands,
-                "for others use another model",
-            )
-        return name
-
-    def estimand_name(self, of: str) -> str:
-        """Return what an estimand is called: ``"parameter"`` by its own name where it has one."""
-        of = self.resolve_estimand(of)
-        own = self.estimands[of]
-        names = [each for each, variable in self.estimands.items() if variable == own]
-        named = [each for each in names if each not in ("parameter", "predictive")]
-        return named[0] if of == "parameter" and named else of
+    def classes_of(self, measure: Callable) -> np.ndarray | None:
+        """Return the labels of the classes that a measure has a value for each of, or None."""
+        return None
 
     def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
         """Return the plug-in estimate of the same estimand, (..., [C])."""
-        return (
-            self.mean_of_members(measure)
-            if self.resolve_estimand(of) == "finite"
-            else measure(self.pooled)
-        )
-
-    def mean_of_members(self, measure: Callable) -> np.ndarray:
-        """Return the mean over what the posterior uses up of each member's own measure."""
-        used = [dim for dim in self.pooled_dims if dim in self.counts.dims]
-        apart = self.counts.transpose(*used, *self.batch.dims, *CELLS).values
-        values = measure(apart)
-        values = values.reshape(-1, *values.shape[len(used) :])
-        return average(np.moveaxis(values, 0, -1))
-
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Return the distribution of a measure, shape (..., [C]), or None where it is drawn."""
-        return None
-
-    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
-        """Return the distribution of draws (size, ..., [C]) of a measure."""
-        return Empirical(draws, how=self.how, effective_draws=self.effective_draws)
-
-    def difference(self, measure: Callable, first: Mapping, second: Mapping, *, of: str) -> Any:
-        """
-        Return the distribution of a difference of two members that belong together, or None.
-
-        Parameters
-        ----------
-        measure : callable
-        first, second : mapping of str to int
-            Their places along the dims of the batch, and of ``class`` if the measure has one.
-        """
-        return None
-
-    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
-        return self.variables(size, rng)[self.estimands[of]]
+        raise NotImplementedError
 
     def draw(
         self,
@@ -319,66 +259,19 @@ class Posterior:
         -------
         list of ndarray, shape (size, ..., [C])
         """
-        if of == "parameter":
-            return self.draw_parameter(measures, size, rng)
-        if of != "predictive":
-            return self._averaged(measures, self.cells(of, size, rng))
-        sizes = self.batch.values if n is None else np.asarray(n)
-        if not np.isfinite(sizes).all():
-            raise fail("the size of the evidence is not known", ..., "n", "pass n=100")
-        counts = self.next_tables(size, rng, sizes.astype(int))
-        return [measure(counts) for measure in measures]
+        raise NotImplementedError
 
-    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
-        """Draw the confusion matrices (size, ..., C, C) of the next test set of n examples."""
-        cells = self.cells("predictive", size, rng)
-        return next_counts(one_of(cells, self._further(cells), rng), n, rng)
-
-    def draw_parameter(
-        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
-    ) -> list[np.ndarray]:
-        """Draw the parameter of several measures jointly; see `draw`."""
-        return self._averaged(measures, self.cells("parameter", size, rng))
-
-    def _averaged(self, measures, cells):
-        axes, values = self._further(cells), [measure(cells) for measure in measures]
-        return [each.mean(axis=axes) for each in values] if axes else values
-
-    def _further(self, cells):
-        """Return the axes between those of the batch and the cells."""
-        return tuple(range(1 + self.batch.ndim, cells.ndim - 2))
-
-    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
-        """Return how many draws are made where nothing else is asked for."""
-        if of == "finite":
-            return FINITE_DRAWS
-        if not joint:
-            return DRAWS
-        cells = self.template.size * self.counts.shape[-1] ** 2
-        return PAIRED_DRAWS if cells <= _SMALL else LARGE_DRAWS
-
-    @property
-    def values_per_draw(self) -> int:
-        """The numbers in memory for one draw, those of the pooled dims among them."""
-        return self.counts.size
-
-    def classes_of(self, measure: Callable) -> np.ndarray | None:
-        """Return the labels of the classes that a measure has a value for each of, or None."""
-        return classes(self.counts) if by_class(measure, self.counts.shape[-1]) else None
-
-    def isel_batch(self, index: np.ndarray) -> "Posterior | None":
-        """Return some members of the flat batch, or None where they are not to be had apart."""
-        return None
-
-    def by(self, dim: str) -> "Posterior":
-        """Return the posterior of every member of a dim that is used up, such as each group."""
-        if dim in self.pooled_dims:
-            return PerMember(self, dim)
-        return self
+    def variables(self, size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Return draws (size, ...) of the variables of the PyMC model of the same name."""
+        raise NotImplementedError
 
     def log_density(self, variables: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the log posterior density of the free variables of the PyMC model."""
         raise NotImplementedError(f"{type(self).__name__} has no density in closed form")
+
+    def log_marginal_likelihood(self) -> np.ndarray:
+        """Return the log marginal likelihood of each member of the batch."""
+        raise NotImplementedError(f"{type(self).__name__} has no marginal likelihood")
 
     def log_likelihood(self, variables: Mapping[str, np.ndarray]) -> xr.DataArray | None:
         """
@@ -390,15 +283,326 @@ class Posterior:
         """
         return None
 
-    def log_marginal_likelihood(self) -> np.ndarray:
-        """Return the log marginal likelihood of each member of the batch."""
-        raise NotImplementedError(f"{type(self).__name__} has no marginal likelihood")
+    def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+        """
+        Return the distribution of a measure, shape (..., [C]), or None where draws answer.
+
+        It is in closed form or by quadrature, and no number of it comes from draws.
+        """
+        return None
+
+    def exact_difference(
+        self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
+    ) -> Any:
+        """Return the distribution of `difference`, or None where draws answer."""
+        return None
+
+    def isel_batch(self, index: np.ndarray) -> "Posterior | None":
+        """Return some members of the flat batch, or None where they are not to be had apart."""
+        return None
+
+    def by(self, dim: str) -> "Posterior":
+        """Return the posterior of each member of a dim that is pooled over, such as each group."""
+        return self
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Return what the evidence makes doubtful of an estimand, in whole sentences."""
+        return []
+
+    # What follows.
+
+    def resolve_estimand(self, of: str) -> str:
+        """Return the estimand, or raise where the posterior has none of this name."""
+        name = "finite" if of == "fitted" and "fold" in self.pooled_dims else of
+        if name not in self.estimands:
+            raise fail(
+                f"{type(self).__name__} has no such estimand",
+                of,
+                self.estimands,
+                "for others use another model",
+            )
+        return name
+
+    def estimand_name(self, of: str) -> str:
+        """Return what an estimand is called: ``"parameter"`` by its further name, if it has one."""
+        of = self.resolve_estimand(of)
+        variable = self.estimands[of]
+        names = [
+            name
+            for name, another in self.estimands.items()
+            if another == variable and name not in ("parameter", "predictive")
+        ]
+        return names[0] if of == "parameter" and names else of
+
+    def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
+        """Return the dims, coords and name of a measure of every member of the batch."""
+        template = replace(self.template, name=measure.__name__, attrs=attrs or {})
+        labels = self.classes_of(measure)
+        return template if labels is None else template.append_dim("class", labels)
+
+    def distribution(
+        self,
+        measure: Callable,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+        draws: int | None = None,
+        random_seed: Any = 0,
+    ) -> Distribution:
+        """Return the distribution of a measure, shape (..., [C]); parameters of `distributions`."""
+        asked: dict[str, Any] = {"of": of, "n": n, "draws": draws, "random_seed": random_seed}
+        return self.distributions([measure], **asked)[0]
+
+    def distributions(
+        self,
+        measures: Sequence[Callable],
+        *,
+        of: str = "parameter",
+        n: Any = None,
+        draws: int | None = None,
+        random_seed: Any = 0,
+    ) -> list[Distribution]:
+        """
+        Return the distributions of measures, each of shape (..., [C]).
+
+        They are exact where that is possible; all others come from the same draws.
+
+        Parameters
+        ----------
+        measures : sequence of callable
+        of : str
+            One of the estimands.
+        n : int or array_like, optional
+            Size of the next test set, for ``"predictive"``; by default that of the evidence.
+        draws : int, optional
+            How many draws of each member, for every measure; by default only where there is no
+            exact distribution, and as many as `draws_by_default`.
+        random_seed : int, default 0
+        """
+        exact: list[Any] = [None] * len(measures)
+        if draws is None:
+            exact = [self.exact_distribution(measure, of=of, n=n) for measure in measures]
+        rest = [measure for measure, one in zip(measures, exact, strict=True) if one is None]
+        if not rest:
+            return exact
+        size = self.draws_by_default(of) if draws is None else draws
+        drawn = iter(self._by_draws(rest, size, check_seed(random_seed), of, n))
+        return [next(drawn) if one is None else one for one in exact]
+
+    def _by_draws(self, measures, size, seed, of, n):
+        """Return distributions by draws, all measures from the same ones."""
+        large = self.values_per_draw * size > _VALUES_IN_MEMORY
+        if large and n is None and self.batch.ndim and self.isel_batch(np.arange(1)) is not None:
+            return [LazyDraws(self, measure, size, seed, of) for measure in measures]
+        arrays = self.draw_in_parts(measures, size, np.random.default_rng(seed), of=of, n=n)
+        return [self.empirical(*each) for each in zip(measures, arrays, strict=True)]
+
+    def empirical(self, measure: Callable, draws: np.ndarray) -> Empirical:
+        """Return the distribution of draws (size, ..., [C]) of a measure."""
+        return Empirical(draws, how=self.how, effective_draws=self.effective_draws)
+
+    def draw_in_parts(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, as `draw`, but never too much in memory at a time."""
+        shapes = [self.measure_template(measure).shape for measure in measures]
+        values = size * sum(math.prod(shape) for shape in shapes)
+        todo = "ask for fewer members or measures at a time, or pass draws=1000"
+        check_memory("these draws need", 2 * values, todo)  # in parts, and concatenated
+        large = self.values_per_draw * size > _VALUES_IN_MEMORY
+        step = max(1, _VALUES_IN_MEMORY // self.values_per_draw) if large else size
+        sizes = np.diff([*range(0, size, step), size])
+        parts = [self.draw(measures, part, rng, of=of, n=n) for part in sizes]
+        return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+    def difference(
+        self,
+        measure: Callable,
+        first: Mapping[str, int],
+        second: Mapping[str, int],
+        *,
+        of: str = "parameter",
+        n: Any = None,
+        draws: Callable[[], np.ndarray] | None = None,
+    ) -> Distribution:
+        """
+        Return the distribution of a measure of one member minus that of another.
+
+        Parameters
+        ----------
+        measure : callable
+        first, second : mapping of str to int
+            Their indices along the dims of the batch, and of ``class`` if the measure has one.
+        of, n
+            As of `draw`.
+        draws : callable, optional
+            Returns the draws (size, ..., [C]) of the measure that several differences have in
+            common, and is called where there is no exact distribution; by default new ones.
+
+        Returns
+        -------
+        Distribution, shape ()
+        """
+        exact = self.exact_difference(measure, first, second, of=of)
+        if exact is not None:
+            return exact
+        if draws is None:
+            size, rng = self.draws_by_default(of, joint=True), np.random.default_rng(0)
+            values = self.draw_in_parts([measure], size, rng, of=of, n=n)[0]
+        else:
+            values = draws()
+        dims = self.measure_template(measure).dims
+        values = np.moveaxis(values, 0, -1)
+        one, two = (values[tuple(at[dim] for dim in dims)] for at in (first, second))
+        return Empirical(one - two)
+
+    def exact_members(
+        self, measure: Callable, *, of: str = "parameter", n: Any = None
+    ) -> np.ndarray:
+        """Return the exact distribution of each member, an array of objects or of None."""
+        members = np.full(self.measure_template(measure).shape, None, dtype=object)
+        exact = self.exact_distribution(measure, of=of, n=n)
+        if exact is not None:
+            for place in range(members.size):
+                members.flat[place] = exact.take(place) if members.ndim else exact
+        return members
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for."""
+        if of == "finite":
+            return FINITE_DRAWS
+        return LARGE_DRAWS if joint else DRAWS
 
 
-class PerMember(Posterior):
-    """Every member of a dim that a posterior uses up: of groups, each one's own matrix."""
+class CountsPosterior(Posterior):
+    """
+    The posterior of a model of confusion matrices.
 
-    def __init__(self, whole: Posterior, dim: str):
+    A subclass has ``counts`` and `variables`; the rest follows, and may be overridden.
+
+    Attributes
+    ----------
+    counts : DataArray, dims (..., actual, predicted)
+        The evidence, canonical; of outcomes, the matrix of every classifier.
+    estimands : mapping of str to str
+        The variable of an estimand has dims (..., C, C). Its further axes, between the batch and
+        the cells, are averaged over; the next test set (``"predictive"``) is of one of their
+        members.
+    """
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The dims and coords that remain of the evidence."""
+        gone = (*self.pooled_dims, *CELLS)
+        sizes = {dim: size for dim, size in self.counts.sizes.items() if dim not in gone}
+        coords = {
+            name: coord
+            for name, coord in self.counts.coords.variables.items()
+            if sizes.keys() >= set(coord.dims)
+        }
+        return LabelTemplate(coords, tuple(sizes), tuple(sizes.values()))
+
+    @cached_property
+    def batch(self) -> xr.DataArray:
+        """The number of examples of every member of the batch."""
+        gone = (*self.pooled_dims, *CELLS)
+        axes = tuple(axis for axis, dim in enumerate(self.counts.dims) if dim in gone)
+        return self.template.to_dataarray(self.counts.values.sum(axis=axes))
+
+    @cached_property
+    def pooled(self) -> np.ndarray:
+        """The counts of every member of the batch, (..., C, C)."""
+        axes = [axis for axis, dim in enumerate(self.counts.dims) if dim in self.pooled_dims]
+        return self.counts.values.sum(axis=tuple(axes)) if axes else self.counts.values
+
+    @property
+    def values_per_draw(self) -> int:
+        """The cells in memory for one draw, those of the pooled dims among them."""
+        return self.counts.size
+
+    def classes_of(self, measure: Callable) -> np.ndarray | None:
+        """Return the labels of the classes that a measure has a value for each of, or None."""
+        return classes(self.counts) if by_class(measure, self.counts.shape[-1]) else None
+
+    def point(self, measure: Callable, of: str = "parameter") -> np.ndarray:
+        """Return the plug-in estimate of the same estimand, (..., [C])."""
+        if self.resolve_estimand(of) == "finite":
+            return self.mean_of_members(measure)
+        return measure(self.pooled)
+
+    def mean_of_members(self, measure: Callable) -> np.ndarray:
+        """Return the mean of a measure over the members of the dims that are pooled over."""
+        pooled = [dim for dim in self.pooled_dims if dim in self.counts.dims]
+        tables = self.counts.transpose(*pooled, *self.batch.dims, *CELLS).values
+        values = measure(tables)
+        values = values.reshape(-1, *values.shape[len(pooled) :])
+        return average(np.moveaxis(values, 0, -1))
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw several measures jointly, (size, ..., [C]); see `Posterior.draw`."""
+        if of == "parameter":
+            return self.draw_parameter(measures, size, rng)
+        if of != "predictive":
+            return self._averaged(measures, self.cells(of, size, rng))
+        sizes = self.batch.values if n is None else np.asarray(n)
+        if not np.isfinite(sizes).all():
+            raise fail("the size of the evidence is not known", ..., "n", "pass n=100")
+        counts = self.next_tables(size, rng, sizes.astype(int))
+        return [measure(counts) for measure in measures]
+
+    def draw_parameter(
+        self, measures: Sequence[Callable], size: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        """Draw the parameter of several measures jointly; see `draw`."""
+        return self._averaged(measures, self.cells("parameter", size, rng))
+
+    def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Return draws (size, ..., C, C) of the variable that an estimand is read off."""
+        return self.variables(size, rng)[self.estimands[of]]
+
+    def next_tables(self, size: int, rng: np.random.Generator, n: np.ndarray) -> np.ndarray:
+        """Draw the confusion matrices (size, ..., C, C) of the next test set of n examples."""
+        cells = self.cells("predictive", size, rng)
+        return next_counts(one_of(cells, self._axes_within(cells), rng), n, rng)
+
+    def _averaged(self, measures, cells):
+        axes, values = self._axes_within(cells), [measure(cells) for measure in measures]
+        return [each.mean(axis=axes) for each in values] if axes else values
+
+    def _axes_within(self, cells):
+        """Return the axes between those of the batch and the cells."""
+        return tuple(range(1 + self.batch.ndim, cells.ndim - 2))
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws are made where nothing else is asked for."""
+        if joint and of != "finite":
+            cells = self.template.size * self.counts.shape[-1] ** 2
+            return PAIRED_DRAWS if cells <= _SMALL else LARGE_DRAWS
+        return super().draws_by_default(of)
+
+    def by(self, dim: str) -> Posterior:
+        """Return the posterior of each member of a dim that is pooled over, such as each group."""
+        return PerMember(self, dim) if dim in self.pooled_dims else self
+
+
+class PerMember(CountsPosterior):
+    """Each member of a dim that a posterior pools over: of groups, each one's matrix."""
+
+    def __init__(self, whole: CountsPosterior, dim: str):
         self.whole, self.dim, self.counts = whole, dim, whole.counts
         self.pooled_dims = tuple(each for each in whole.pooled_dims if each != dim)
         self.pairs, self.how = whole.pairs, whole.how
@@ -406,18 +610,128 @@ class PerMember(Posterior):
 
     def draws_by_default(self, of: str, *, joint: bool = False) -> int:
         """Return those of the whole posterior, which knows its members by the name of the dim."""
-        own = of if of == "finite" else self.dim
-        return self.whole.draws_by_default(own, joint=joint)
+        return self.whole.draws_by_default(of if of == "finite" else self.dim, joint=joint)
 
     def cells(self, of: str, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Return draws (size, ..., C, C) of the members' own cells."""
-        own, known = f"theta_{self.dim}", {v: name for name, v in self.whole.estimands.items()}
-        if own in known:
-            return self.whole.cells(known[own], size, rng)
+        """Return draws (size, ..., C, C) of the cells of each member."""
+        name = f"theta_{self.dim}"
+        estimands = {variable: estimand for estimand, variable in self.whole.estimands.items()}
+        if name in estimands:
+            return self.whole.cells(estimands[name], size, rng)
         drawn = self.whole.variables(size, rng)
-        if own not in drawn:
-            raise fail(f"the model has no single {self.dim}", own, drawn, "take another model")
-        return drawn[own]
+        if name not in drawn:
+            raise fail(f"the model has no single {self.dim}", name, drawn, "take another model")
+        return drawn[name]
+
+
+class IndependentMembers(Posterior):
+    """
+    Posteriors of unrelated evidence, side by side along a dim.
+
+    Parameters
+    ----------
+    posteriors : mapping of label to Posterior
+        Of the same shape and labels.
+    dim : str
+        The dim along which they stand.
+    measures : mapping of label to list of Measure
+        The same measures, resolved for the classes of each of them.
+    """
+
+    how = "draws"
+
+    def __init__(
+        self,
+        posteriors: Mapping[Any, Posterior],
+        dim: str,
+        measures: Mapping[Any, Sequence[Callable]],
+    ):
+        self.posteriors, self.dim = dict(posteriors), dim
+        self._measures = {
+            label: {measure.__name__: measure for measure in resolved}
+            for label, resolved in measures.items()
+        }
+        self.estimands = next(iter(self.posteriors.values())).estimands
+
+    def _resolved(self, measures):
+        """Return the measures, resolved for each of the posteriors."""
+        return [
+            (posterior, [self._measures[label][measure.__name__] for measure in measures])
+            for label, posterior in self.posteriors.items()
+        ]
+
+    @cached_property
+    def template(self) -> LabelTemplate:
+        """The labels of the posteriors, under a dim of their own."""
+        return self._side_by_side([each.template for each in self.posteriors.values()])
+
+    def measure_template(self, measure: Callable, attrs: dict | None = None) -> LabelTemplate:
+        """Return the dims, coords and name of a measure of every member."""
+        templates = [one.measure_template(*own, attrs) for one, own in self._resolved([measure])]
+        return self._side_by_side(templates)
+
+    def _side_by_side(self, templates):
+        first, labels = templates[0], list(self.posteriors)
+        for label, another in zip(labels, templates, strict=True):
+            if self.dim in another.dims:
+                todo = "select along it, or compare over another dim"
+                allowed = "it in all members or in none"
+                raise fail(f"only some members have the dim {self.dim}", label, allowed, todo)
+            if another.sizes != first.sizes or not all(
+                another.coords[dim].equals(first.coords[dim])
+                for dim in first.dims
+                if dim in first.coords and dim in another.coords
+            ):
+                todo = "compare what has the same classes and dims"
+                allowed = f"those of {labels[0]}: {first.sizes}"
+                raise fail(f"{label} has other labels", another.sizes, allowed, todo)
+        coords = {name: each for name, each in first.coords.items() if name != "positive"}
+        return replace(first, coords=coords).prepend_dim(self.dim, labels)
+
+    @property
+    def values_per_draw(self) -> int:
+        """The most that one of the posteriors has in memory: they are drawn one by one."""
+        return max(each.values_per_draw for each in self.posteriors.values())
+
+    def draws_by_default(self, of: str, *, joint: bool = False) -> int:
+        """Return how many draws all of them make."""
+        return min(each.draws_by_default(of, joint=joint) for each in self.posteriors.values())
+
+    def caveats(self, of: str = "parameter") -> list[str]:
+        """Return what the evidence of any of them makes doubtful."""
+        every = [each.caveats(of) for each in self.posteriors.values()]
+        return list(dict.fromkeys(sentence for sentences in every for sentence in sentences))
+
+    def draw(
+        self,
+        measures: Sequence[Callable],
+        size: int,
+        rng: np.random.Generator,
+        *,
+        of: str = "parameter",
+        n: Any = None,
+    ) -> list[np.ndarray]:
+        """Draw each by itself, in an order of its own: equal seeds must not make pairs."""
+        default = size == self.draws_by_default(of, joint=True)  # then trees give all they have
+        seeds = [np.random.SeedSequence(int(rng.integers(2**63))) for _ in self.posteriors]
+        every = []
+        for seed, (posterior, resolved) in zip(seeds, self._resolved(measures), strict=True):
+            number = posterior.draws_by_default(of, joint=True) if default else size
+            generator = np.random.default_rng(seed)
+            every.append(posterior.draw_in_parts(resolved, number, generator, of=of, n=n))
+        orders = [rng.permutation(len(arrays[0]))[:size] for arrays in every]
+        return [
+            np.stack([values[order] for values, order in zip(arrays, orders, strict=True)], axis=1)
+            for arrays in zip(*every, strict=True)
+        ]
+
+    def exact_members(
+        self, measure: Callable, *, of: str = "parameter", n: Any = None
+    ) -> np.ndarray:
+        """Return the exact distribution of each member, an array of objects or of None."""
+        return np.stack(
+            [one.exact_members(*own, of=of, n=n) for one, own in self._resolved([measure])]
+        )
 
 
 # The arguments of the functions that make one: counts, prior and known shares in the same order.

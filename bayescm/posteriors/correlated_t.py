@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from bayescm.distributions.differences import StudentT
 from bayescm.evidence.counts import CELLS, known_shares, with_shares
 from bayescm.evidence.folds import FOLDS, overlap, stack
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.base import CountsPosterior
 from bayescm.validate import fail
 
 
-class CorrelatedT(Posterior):
+class CorrelatedT(CountsPosterior):
     """
     The posterior of the members' mean measures, normal and equally correlated over the folds.
 
@@ -43,7 +43,7 @@ class CorrelatedT(Posterior):
         shares = known_shares(counts)
         self._rows = rows.values if shares is None else with_shares(rows.values, shares)
 
-    def difference(
+    def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> StudentT:
         """Return the distribution of the mean difference of two members."""

@@ -39,7 +39,7 @@ from bayescm.evidence.counts import is_outcomes
 from bayescm.inference.importance import Weighted, explore
 from bayescm.posteriors.base import (
     FINITE_DRAWS,
-    Posterior,
+    CountsPosterior,
     as_labelled_counts,
     class_shares,
     prior_of,
@@ -157,7 +157,7 @@ def _smooth_attributes(counts, smooth):
 
 
 @dataclass(frozen=True, eq=False)
-class CrossedGroups(Posterior):
+class CrossedGroups(CountsPosterior):
     """
     The posterior of the matrices of all cells of several attributes.
 

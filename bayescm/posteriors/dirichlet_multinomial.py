@@ -25,7 +25,7 @@ from bayescm.distributions.batches import LazyDraws
 from bayescm.distributions.moments import MomentsOrDraws
 from bayescm.evidence.counts import abstains
 from bayescm.measures.measure import one_vs_rest
-from bayescm.posteriors.base import DRAWS, Posterior, as_labelled_counts, prior_of
+from bayescm.posteriors.base import DRAWS, CountsPosterior, Posterior, as_labelled_counts, prior_of
 from bayescm.posteriors.predictive import enumerated
 
 _COARSE = 1e-3  # the accuracy that may be asked for
@@ -33,7 +33,7 @@ _TAIL = 2.7 / DRAWS**0.5  # the Monte Carlo error of a bound of 95 %, in standar
 
 
 @dataclass(frozen=True, eq=False)
-class DirichletMultinomial(Posterior):
+class DirichletMultinomial(CountsPosterior):
     """
     The posterior, ``Dirichlet(weights)`` over the cells of each matrix of a batch.
 
@@ -55,7 +55,7 @@ class DirichletMultinomial(Posterior):
             counts = counts.assign_coords(abstain=size[-1] - 1)
         return DirichletMultinomial(counts, self.weights.reshape(-1, *size)[index])
 
-    def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...) or (..., C), or None."""
         weights, asked = self.weights, measure
         if measure.part is not None:

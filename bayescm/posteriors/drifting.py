@@ -22,7 +22,13 @@ from bayescm.distributions.logit_lattice import LogitLattice, concatenate
 from bayescm.distributions.lookup import distribution_of_rates
 from bayescm.evidence.folds import check_series
 from bayescm.inference.random_walk import Walk
-from bayescm.posteriors.base import LARGE_DRAWS, Posterior, as_labelled_counts, prior_of
+from bayescm.posteriors.base import (
+    LARGE_DRAWS,
+    CountsPosterior,
+    Posterior,
+    as_labelled_counts,
+    prior_of,
+)
 from bayescm.validate import fail
 
 DRIFT = 0.2  # as in the model, where it is explained
@@ -96,7 +102,7 @@ def drifting(
 
 
 @dataclass(frozen=True, eq=False)
-class Drifting(Posterior):
+class Drifting(CountsPosterior):
     """
     The posterior of every step: given all steps (smoothed), or given those up to it (filtered).
 
@@ -153,7 +159,7 @@ class Drifting(Posterior):
             self._known[rate] = concatenate(every).reshaped(self._cells.shape[:-2])
         return self._known[rate]
 
-    def distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
+    def exact_distribution(self, measure: Any, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure at every step, (..., T), or None."""
         if of != "parameter":
             return None
@@ -231,7 +237,7 @@ class Drifting(Posterior):
 
 
 @dataclass(frozen=True, eq=False)
-class Steps(Posterior):
+class Steps(CountsPosterior):
     """
     Some steps of a series, each by itself.
 

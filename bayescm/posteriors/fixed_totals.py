@@ -16,7 +16,13 @@ from numpy.typing import ArrayLike
 from bayescm.distributions import dirichlet, lookup
 from bayescm.distributions.beta import Beta, PointMass
 from bayescm.evidence.counts import with_shares
-from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of, shares_of
+from bayescm.posteriors.base import (
+    CountsPosterior,
+    Posterior,
+    as_labelled_counts,
+    prior_of,
+    shares_of,
+)
 from bayescm.posteriors.predictive import enumerated
 from bayescm.validate import fail
 
@@ -102,7 +108,7 @@ def _shares(cells, prevalence):
 
 
 @dataclass(frozen=True, eq=False)
-class FixedTotals(Posterior):
+class FixedTotals(CountsPosterior):
     """
     The posterior: independent rows ``Dirichlet(weights[..., i, :])`` and a prevalence.
 
@@ -136,7 +142,7 @@ class FixedTotals(Posterior):
         mean = self.prior[0] / sum(self.prior)
         return measure(with_shares(self.pooled, np.array([1 - mean, mean])))
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+    def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure, shape (...), or None where there is none."""
         row = lookup.is_of_a_row(measure) and lookup.is_proper(measure, self.weights)
         if of == "predictive" or not row:

@@ -88,7 +88,7 @@ class FoldForecasts(OfForecasts):
         self.resolve_estimand(of)
         return self.values(measure).mean(axis=0)
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+    def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the t distribution of one number, None of several."""
         values = self.values(measure)
         if values.ndim > 1:

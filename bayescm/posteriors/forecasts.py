@@ -113,10 +113,6 @@ class OfForecasts(Posterior):
                 )
         return super().by(dim)
 
-    def classes_of(self, measure):
-        """Return None: the measures are of two classes."""
-        return None
-
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""
         return int(np.clip(_LARGEST / self.values_per_draw, 500, self.most))

@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from bayescm.evidence.outcomes import arrays, as_outcomes, pour, tables_of
-from bayescm.posteriors.base import Posterior, prior_of
+from bayescm.posteriors.base import CountsPosterior, prior_of
 from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
 from bayescm.posteriors.joint_table import base_measure, classifier_priors
 from bayescm.validate import fail
@@ -75,7 +75,7 @@ def grouped_outcomes(
 
 
 @dataclass(frozen=True, eq=False)
-class GroupedOutcomes(Posterior):
+class GroupedOutcomes(CountsPosterior):
     """
     The posterior of joint outcomes whose probabilities differ between groups.
 

@@ -476,16 +476,12 @@ class HierarchicalDifferences(Posterior):
         """The numbers of one draw."""
         return len(self.names)
 
-    def classes_of(self, measure):
-        """Return None: a result is one number."""
-        return None
+    def distributions(self, measures: Sequence[Callable], **keywords: Any) -> list:
+        """Raise: the posterior is of how classifiers differ."""
+        name, todo = measures[0].__name__, "use compare(results) or ranks(results)"
+        raise fail("results are of differences between classifiers", name, "", todo)
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
-        """Raise: what is known is how classifiers differ."""
-        todo = "use compare(results) or ranks(results)"
-        raise fail("results are of differences between classifiers", measure.__name__, "", todo)
-
-    def difference(
+    def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Any:
         """Return the distribution of the difference of two classifiers."""

@@ -35,7 +35,13 @@ from bayescm.distributions.discrete import WeightedNodes
 from bayescm.evidence.counts import CELLS
 from bayescm.evidence.folds import FOLDS, at_random, design, stack
 from bayescm.inference.importance import Weighted
-from bayescm.posteriors.base import Posterior, as_labelled_counts, class_shares, prior_of, shares_of
+from bayescm.posteriors.base import (
+    CountsPosterior,
+    as_labelled_counts,
+    class_shares,
+    prior_of,
+    shares_of,
+)
 from bayescm.validate import fail
 
 # Measured over many learners and data sets, and explained in the model file, which has the same.
@@ -237,7 +243,7 @@ class Design:
     halves: np.ndarray | None = None  # counts of disjoint halves, (R, 2, C, C)
 
 
-class HierarchicalFolds(Posterior):
+class HierarchicalFolds(CountsPosterior):
     """
     The posterior, one set of nodes for each cross-validation.
 
@@ -266,7 +272,7 @@ class HierarchicalFolds(Posterior):
         self._effect = effect.broadcast_like(self.batch).transpose(*self.batch.dims).values
         self._kept: dict[tuple, Nodes] = {}
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+    def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of the expected measure over training sets, shape (..., [C])."""
         if of != "parameter":
             return None

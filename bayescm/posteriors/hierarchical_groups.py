@@ -57,7 +57,13 @@ from bayescm.inference.adaptive_gauss_hermite import (
     share,
 )
 from bayescm.inference.importance import Weighted, explore
-from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of, shares_of
+from bayescm.posteriors.base import (
+    CountsPosterior,
+    Posterior,
+    as_labelled_counts,
+    prior_of,
+    shares_of,
+)
 from bayescm.posteriors.dirichlet_shares import DirichletShares, average_cells
 from bayescm.posteriors.grouped_outcomes import grouped_outcomes
 from bayescm.validate import fail
@@ -210,7 +216,7 @@ _GROUP_DRAWS = 1e6  # draws times groups: half a second of effects of two classe
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalGroups(Posterior):
+class HierarchicalGroups(CountsPosterior):
     """
     The posterior of matrices of groups.
 

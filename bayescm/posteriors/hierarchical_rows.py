@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, gammaln, log_expit
 
 from bayescm.distributions import dirichlet
-from bayescm.posteriors.base import Posterior, as_labelled_counts
+from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
 from bayescm.validate import fail
 
 _LOGITS = np.linspace(-8, 10, 145)
@@ -73,7 +73,7 @@ def hierarchical_rows(
 
 
 @dataclass(frozen=True, eq=False)
-class HierarchicalRows(Posterior):
+class HierarchicalRows(CountsPosterior):
     """
     The posterior of one matrix, or of a batch, whose classes share strength.
 

@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike
 
 from bayescm.distributions import dirichlet
 from bayescm.evidence.counts import abstains
-from bayescm.posteriors.base import Posterior, as_labelled_counts, prior_of
+from bayescm.posteriors.base import CountsPosterior, as_labelled_counts, prior_of
 from bayescm.posteriors.dirichlet_multinomial import possible, squared
 from bayescm.validate import check_counts, fail
 
 
 @dataclass(frozen=True, eq=False)
-class ImportanceWeighted(Posterior):
+class ImportanceWeighted(CountsPosterior):
     """
     The posterior of the cells of the sample and of the population.
 

@@ -36,7 +36,7 @@ from bayescm.evidence.counts import CELLS
 from bayescm.evidence.raters import FEW_GOLD, as_ratings
 from bayescm.inference import em, gibbs
 from bayescm.inference.importance import Weighted, explore
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.base import CountsPosterior
 from bayescm.validate import fail
 
 _FEW_EFFECTIVE = 400.0  # draws, below which importance sampling is warned of
@@ -128,7 +128,7 @@ def check_dependence(dependence: Any, classes: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyLabels(Posterior):
+class NoisyLabels(CountsPosterior):
     """
     The posterior of the rates of raters, the true classes summed out.
 

@@ -25,7 +25,7 @@ import xarray as xr
 from scipy.special import log_softmax
 
 from bayescm.evidence.outcomes import as_outcomes, tables_of
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.base import CountsPosterior
 from bayescm.posteriors.hierarchical_folds import (
     HALF_NOISE,
     HALF_RATE,
@@ -131,7 +131,7 @@ def _positive(value, name):
     return float(value)
 
 
-class PairedFolds(Posterior):
+class PairedFolds(CountsPosterior):
     """
     The posterior of classifiers cross-validated on the same folds.
 

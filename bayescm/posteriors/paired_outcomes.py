@@ -15,7 +15,7 @@ from bayescm.distributions.paired import discordant
 from bayescm.evidence.counts import abstains
 from bayescm.evidence.outcomes import added, arrays, as_outcomes, pour, tables_of
 from bayescm.measures.next_tables import next_counts
-from bayescm.posteriors.base import Posterior, prior_of
+from bayescm.posteriors.base import CountsPosterior, prior_of
 from bayescm.posteriors.dirichlet_multinomial import dirichlet_multinomial
 from bayescm.posteriors.joint_table import base_measure, classifier_priors, draw_hits, draw_prior
 from bayescm.validate import fail
@@ -69,7 +69,7 @@ def paired_outcomes(outcomes, *, concentration=None) -> "PairedOutcomes":
 
 
 @dataclass(frozen=True, eq=False)
-class PairedOutcomes(Posterior):
+class PairedOutcomes(CountsPosterior):
     """The posterior of the joint outcome probabilities of several classifiers.
 
     The prior is a Dirichlet over the whole joint table whose base measure makes the answers
@@ -178,12 +178,12 @@ class PairedOutcomes(Posterior):
         theta = np.maximum(cells / cells.sum(-1, keepdims=True), np.finfo(float).tiny)
         return {"theta_outcome": theta, "theta": self._sums(theta)}
 
-    def distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
+    def exact_distribution(self, measure: Callable, *, of: str = "parameter", n: Any = None) -> Any:
         """Return the distribution of a measure of each classifier, or None where there is none."""
         marginal = dirichlet_multinomial(self.counts, concentration=self.prior)
         return marginal.distribution(measure, of=of, n=n)
 
-    def difference(
+    def exact_difference(
         self, measure: Callable, first: Mapping, second: Mapping, *, of: str = "parameter"
     ) -> Any:
         """

@@ -218,10 +218,6 @@ class RepeatedItems(Posterior):
         """The numbers of one draw."""
         return self.n_right.size
 
-    def classes_of(self, measure):
-        """Return None: an answer is right or wrong."""
-        return None
-
     def draws_by_default(self, of, *, joint=False):
         """Return how many draws are made where nothing else is asked for."""
         return _DRAWS

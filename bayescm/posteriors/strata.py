@@ -5,10 +5,10 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors.base import CountsPosterior
 
 
-class Strata(Posterior):
+class Strata(CountsPosterior):
     """
     A posterior of how common each stratum is, and of the truth in each.
 

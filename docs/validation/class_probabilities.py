@@ -10,7 +10,6 @@ from scipy.special import log_softmax, softmax
 from scipy.stats import rankdata
 from scipy.stats import t as student_t
 
-from bayescm.answers.interval import answers_of
 from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.measures.probabilities import ClassForecasts, Forecasts
@@ -118,8 +117,9 @@ def smooth_curve(forecast: np.ndarray, chance: np.ndarray) -> np.ndarray:
 
 def posterior_intervals(evidence: xr.Dataset, measures=MEASURES) -> Mapping[str, np.ndarray]:
     """Return 95% intervals of the measures of one classifier."""
-    answers = answers_of(_posterior(evidence), list(measures), draws=DRAWS)
-    return {name: answer.eti(0.95) for name, (answer, _) in zip(measures, answers, strict=True)}
+    kernels = [resolve(name) for name in measures]
+    answers = _posterior(evidence).distributions(kernels, draws=DRAWS)
+    return {name: answer.eti(0.95) for name, answer in zip(measures, answers, strict=True)}
 
 
 def _posterior(evidence):

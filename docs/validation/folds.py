@@ -503,7 +503,7 @@ def unpaired(outcomes: xr.Dataset) -> Mapping[str, Any]:
             halves=halves.isel(classifier=place, drop=True),
             draws=DRAWS,
             random_seed=place,
-        ).values
+        )
         for place in (0, 1)
     )
     ends = (first - second).quantile([0.025, 0.975], "draw")

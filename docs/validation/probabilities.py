@@ -9,7 +9,6 @@ import xarray as xr
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
-from bayescm.answers.interval import answers_of
 from bayescm.classical.probabilities import isotonic_band
 from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
@@ -148,7 +147,7 @@ def posterior_intervals(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
         for names in (MEASURES, PAIRED)
     )
     forecast_posterior = first_classifier(evidence)
-    answers = [answer for answer, _ in answers_of(forecast_posterior, measures, draws=DRAWS)]
+    answers = forecast_posterior.distributions([resolve(name) for name in measures], draws=DRAWS)
     intervals = {name: answer.eti(0.95) for name, answer in zip(measures, answers, strict=True)}
     intervals["ece two-sided"] = answers[measures.index("ece")].quantile(TAILS)
     posterior = calibration(evidence.drop_vars("chance"))

@@ -8,7 +8,6 @@ import pandas as pd
 import xarray as xr
 from scipy.special import expit
 
-from bayescm.answers.interval import answers_of
 from bayescm.evidence.scores import from_probabilities
 from bayescm.measures.catalogue import resolve
 from bayescm.posteriors import calibration, hierarchical_calibration
@@ -145,8 +144,9 @@ def one_sample(evidence: xr.Dataset) -> Mapping[str, np.ndarray]:
 
 
 def _intervals(posterior, **estimand):
-    answers = answers_of(posterior, list(MEASURES), draws=DRAWS, **estimand)
-    return [(name, answer.eti(0.95)) for name, (answer, _) in zip(MEASURES, answers, strict=True)]
+    measures = [resolve(name) for name in MEASURES]
+    answers = posterior.distributions(measures, draws=DRAWS, **estimand)
+    return [(name, answer.eti(0.95)) for name, answer in zip(MEASURES, answers, strict=True)]
 
 
 def split_names(table: pd.DataFrame) -> pd.DataFrame:

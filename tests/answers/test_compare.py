@@ -40,7 +40,7 @@ def test_columns_and_rows(both):
 @pytest.mark.parametrize("measure", ["accuracy", "recall", "specificity", "fpr", "error_rate"])
 def test_exact_distributions_agree_with_draws(both, measure):
     exact = bcm.compare(both, measure).iloc[0]
-    values = draw_measures(both, measure, random_seed=1).values[measure].values
+    values = draw_measures(both, measure, random_seed=1)[measure].values
     difference = values[:, 0] - values[:, 1]
     sd = difference.std()
     assert exact["mean"] == pytest.approx(difference.mean(), abs=0.03 * sd)
@@ -223,7 +223,7 @@ def test_a_reference_is_compared_with_all_others():
 
 def test_ratios(both):
     ratio = bcm.compare(both, "f1", contrast="ratio", random_seed=0).iloc[0]
-    values = draw_measures(both, "f1", random_seed=0).values.f1
+    values = draw_measures(both, "f1", random_seed=0).f1
     expected = float((values[:, 0] / values[:, 1]).mean())
     assert ratio["mean"] == pytest.approx(expected)
     assert ratio["lower"] < ratio["mean"] < ratio["upper"]

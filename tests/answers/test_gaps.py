@@ -6,7 +6,7 @@ import xarray as xr
 
 import bayescm as bcm
 from bayescm.distributions import dirichlet
-from bayescm.posteriors.base import Posterior, as_labelled_counts
+from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
 
 STATISTICS = {
     "range": lambda v: v.max(-1) - v.min(-1),
@@ -22,7 +22,7 @@ def sites():
     return bcm.from_matrix([*cells, *empty], labels=[0, 1], dims=("group",))
 
 
-class Apart(Posterior):
+class Apart(CountsPosterior):
     """Groups that have nothing in common: quick, and known."""
 
     pooled_dims = ("group",)

@@ -6,9 +6,9 @@ from reference_cases import cases
 from scipy import stats
 
 import bayescm as bcm
-from bayescm.answers import interval
+from bayescm import validate
 from bayescm.measures import names, resolve
-from bayescm.posteriors.base import Posterior
+from bayescm.posteriors import base
 
 COUNTS = bcm.from_cells(tp=65, fn=15, fp=35, tn=30)
 
@@ -192,8 +192,8 @@ def test_several_measures_at_several_values():
 )
 def test_a_machine_that_is_too_small_is_said_before_anything_is_drawn(said, ask, monkeypatch):
     many = bcm.from_cells(tp=np.arange(40, 80), fn=5, fp=9, tn=30)
-    monkeypatch.setattr(interval, "_memory", lambda: 2e6)
-    monkeypatch.setattr(interval, "_DRAWS_IN_MEMORY", np.inf)  # nothing is drawn lazily, in parts
-    monkeypatch.setattr(Posterior, "draw", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(validate, "_memory", lambda: 2e6)
+    monkeypatch.setattr(base, "_VALUES_IN_MEMORY", np.inf)  # nothing is drawn lazily, in parts
+    monkeypatch.setattr(base.CountsPosterior, "draw", lambda *_, **__: pytest.fail("drawn"))
     with pytest.raises(ValueError, match=rf"{said} too much memory: '0\.\d+ GB'.*0\.002 GB"):
         ask(many)

@@ -16,14 +16,14 @@ PAIR = ("recall", "precision")
 def test_regions_hold_their_share_of_fresh_draws(prob, cells):
     counts = bcm.from_cells(**dict(zip(("tp", "fn", "fp", "tn"), cells, strict=True)))
     where = bcm.answers.region(counts, PAIR, prob=prob, random_seed=0)
-    fresh = draw_measures(counts, list(PAIR), random_seed=1).values
+    fresh = draw_measures(counts, list(PAIR), random_seed=1)
     inside = where.inside.sel(recall=fresh.recall, precision=fresh.precision, method="nearest")
     assert float(inside.mean()) == pytest.approx(prob, abs=0.02)
 
 
 def test_the_region_is_the_smallest():
     where = bcm.answers.region(COUNTS, PAIR, random_seed=0)
-    draws = draw_measures(COUNTS, list(PAIR), random_seed=1).values
+    draws = draw_measures(COUNTS, list(PAIR), random_seed=1)
     both = np.stack([draws.recall, draws.precision])
     # An ellipse of the same mass, which a nearly normal distribution makes nearly the best.
     area = np.pi * 5.991 * np.sqrt(np.linalg.det(np.cov(both)))

@@ -7,7 +7,7 @@ import pytest
 
 import bayescm as bcm
 from bayescm.distributions import dirichlet
-from bayescm.posteriors.base import Posterior, as_labelled_counts
+from bayescm.posteriors.base import CountsPosterior, as_labelled_counts
 
 RNG = np.random.default_rng(5)
 SITES = bcm.from_matrix(
@@ -40,7 +40,7 @@ def toy(counts, *, concentration=0.5) -> pm.Model:
     return model
 
 
-class Toy(Posterior):
+class Toy(CountsPosterior):
     """Its direct sibling: what it uses up, and its draws."""
 
     pooled_dims = ("site",)

@@ -89,7 +89,7 @@ def test_rates_that_are_next_to_unknown():
 
 
 def test_a_measure_without_a_form_is_drawn(posterior):
-    assert posterior.distribution(resolve("f1_macro")) is None
+    assert posterior.exact_distribution(resolve("f1_macro")) is None
     steps = bcm.from_matrix(TABLES, **TWO, dims=("step",))
     assert bcm.interval(steps, "f1_macro", model="drifting").attrs["how"] == "draws"
 

@@ -66,12 +66,12 @@ def test_undefined_mass_is_reported():
 def test_large_test_sets_and_many_classes_are_drawn():
     posterior, f1 = dirichlet_multinomial(CELLS), resolve("f1")
     asked = {"of": "predictive", "n": 10**6}
-    assert posterior.distribution(f1, **asked) is None
+    assert posterior.exact_distribution(f1, **asked) is None
     (large,) = posterior.draw([f1], 4000, np.random.default_rng(2), **asked)
     ends = posterior.distribution(f1).eti(0.9)
     assert np.quantile(large, [0.05, 0.95]) == pytest.approx(ends, abs=0.006)
     three = dirichlet_multinomial(np.eye(3) * 9 + 1)
-    assert three.distribution(resolve("mcc"), of="predictive", n=50) is None
+    assert three.exact_distribution(resolve("mcc"), of="predictive", n=50) is None
 
 
 @pytest.mark.long
