@@ -202,7 +202,7 @@ class BinnedForecasts(Posterior):
     array([0.09, 0.17])
     """
 
-    takes, gives = "forecasts", "probabilities"
+    measured_variable = "probabilities"
     estimands = {"parameter": "theta"}  # noqa: RUF012
     has_model = cell_prior = False
     how = "linearized"

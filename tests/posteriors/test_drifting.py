@@ -69,7 +69,7 @@ def test_one_step_is_the_beta_distribution(hits, trials):
     np.testing.assert_allclose(distribution.pdf(at), beta.pdf(at), rtol=3e-3)
     marginal = special.betaln(hits + 0.5, trials - hits + 0.5) - special.betaln(0.5, 0.5)
     ways = special.gammaln(trials + 1) - special.gammaln([hits + 1, trials - hits + 1]).sum()
-    np.testing.assert_allclose(only.log_marginal(), marginal + ways, atol=1e-4)
+    np.testing.assert_allclose(only.log_marginal_likelihood(), marginal + ways, atol=1e-4)
 
 
 @pytest.mark.long
