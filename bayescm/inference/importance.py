@@ -1,15 +1,35 @@
-"""A posterior of a few parameters by importance sampling: independent draws without a chain."""
+r"""
+Importance sampling: independent draws of a posterior of a few parameters, without a chain.
+
+Points :math:`x_s` from a proposal q stand for the density p by the weights
+:math:`w_s \propto p(x_s) / q(x_s)`. The largest are cut to :math:`\sqrt{S}` times their mean, so
+that the mean over S points settles (Ionides 2008). They are worth :math:`1 / \sum_s w_s^2`
+independent draws (Kish 1965), and equally weighted draws are taken by systematic resampling, which
+takes each point as often as its weight says, but for one.
+
+References
+----------
+Ionides, E. L. (2008). Truncated importance sampling. Journal of Computational and Graphical
+Statistics 17, 295-311. doi:10.1198/106186008X320456
+
+Kish, L. (1965). Survey Sampling. Wiley. (section 11.7)
+
+Carpenter, J., Clifford, P. & Fearnhead, P. (1999). Improved particle filter for nonlinear problems.
+IEE Proceedings: Radar, Sonar and Navigation 146, 2-7. doi:10.1049/ip-rsn:19990255 (systematic
+resampling)
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtri, ndtri
+from scipy.special import chdtri, logsumexp, ndtri
 
-_FREEDOM = 5
+_FREEDOM = 5  # of the Student t proposal
 _PRIMES = np.array([2, 3, 5, 7, 11, 13, 17, 19])
-# Rounds end when the weights are this even.
-_ROUGH, _SIZE, _ROUNDS, _EVEN = 700, 4000, 8, 0.35
+# Points of a round that shapes the proposal and of the last one; rounds at most; and the effective
+# share of the points at which they end.
+_ROUGH, _SIZE, _ROUNDS, _EFFICIENT = 700, 4000, 8, 0.35
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,20 +47,72 @@ class Weighted:
     points: np.ndarray
     weights: np.ndarray
 
+    @classmethod
+    def from_logs(cls, points: np.ndarray, log_weights: np.ndarray) -> "Weighted":
+        """
+        Return points with truncated weights.
+
+        Parameters
+        ----------
+        points : ndarray, shape (S, P)
+        log_weights : ndarray, shape (S,)
+            Log densities less those of the proposal, up to a constant.
+        """
+        weights = np.exp(log_weights - log_weights.max())
+        weights = np.minimum(weights, weights.mean() * len(weights) ** 0.5)
+        return cls(points, weights / weights.sum())
+
     @property
     def effective(self) -> float:
         """The number of independent draws that the points are worth."""
-        return float(1 / (self.weights**2).sum())
+        return effective_size(self.weights)
 
     def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw places of points, (size,): each as often as its weight says, in random order."""
-        edges = np.cumsum(self.weights)
-        chosen = np.searchsorted(edges, (np.arange(size) + rng.random()) / size * edges[-1])
-        return rng.permutation(np.minimum(chosen, len(self.points) - 1))
+        """Draw places of points, (size,); see `systematic`."""
+        return systematic(self.weights, size, rng)
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw points, shape (size, P); see `choose`."""
+        """Draw points, shape (size, P); see `systematic`."""
         return self.points[self.choose(size, rng)]
+
+
+def effective_size(weights: np.ndarray) -> float:
+    """Return the number of independent draws that weights (S,), which sum to 1, are worth."""
+    return float(1 / (weights**2).sum())
+
+
+def systematic(weights: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """
+    Return indices (size,) resampled systematically by weights (S,), in random order.
+
+    Each comes up as often as its weight says, rounded up or down.
+    """
+    edges = np.cumsum(weights)
+    chosen = np.searchsorted(edges, (np.arange(size) + rng.random()) / size * edges[-1])
+    return rng.permutation(np.minimum(chosen, len(weights) - 1))
+
+
+def resample(
+    log_weights: np.ndarray, size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, float]:
+    """
+    Return indices (size,) resampled by weights that are not truncated, and their efficiency.
+
+    Parameters
+    ----------
+    log_weights : ndarray, shape (S,)
+        Up to a constant.
+    size : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    indices : ndarray of int, shape (size,)
+    efficiency : float
+        The effective share of the points.
+    """
+    weights = np.exp(log_weights - logsumexp(log_weights))
+    return systematic(weights, size, rng), effective_size(weights) / len(weights)
 
 
 def explore(
@@ -56,7 +128,7 @@ def explore(
     Sample a density by importance.
 
     The proposal is a Student t distribution: first at the mode with the curvature there, then with
-    the moments of the points found, so that skewed densities are met half way.
+    the moments of the points so far, so that skewed densities are met half way.
 
     Parameters
     ----------
@@ -75,22 +147,17 @@ def explore(
     -------
     Weighted
         From a fixed seed: the same density gives the same points.
-
-    References
-    ----------
-    Ionides, E. L. (2008). Truncated importance sampling. Journal of Computational and Graphical
-    Statistics 17, 295-311. doi:10.1198/106186008X320456
     """
     rng = np.random.default_rng(20240229)
     sketch = sketch or log_density
     middle, covariance = _mode(sketch, np.clip(start, *np.transpose(bounds)), bounds)
     covariance = 1.5 * covariance
     for _ in range(_ROUNDS):
-        found = _propose(sketch, middle, covariance, rough, rng)
-        middle = found.weights @ found.points
-        spread = np.cov(found.points.T, aweights=found.weights)
+        sample = _propose(sketch, middle, covariance, rough, rng)
+        middle = sample.weights @ sample.points
+        spread = np.cov(sample.points.T, aweights=sample.weights)
         covariance = 1.2 * np.atleast_2d(spread) + 1e-6 * np.eye(len(start))
-        if found.effective > _EVEN * rough:
+        if sample.effective > _EFFICIENT * rough:
             break
     return _propose(log_density, middle, covariance, size, rng)
 
@@ -101,11 +168,7 @@ def _propose(log_density, middle, covariance, size, rng):
     normal = ndtri(uniform[:, 1:]) * np.sqrt(_FREEDOM / chdtri(_FREEDOM, uniform[:, :1]))
     points = middle + normal @ factor.T
     proposal = -(_FREEDOM + len(middle)) / 2 * np.log1p((normal**2).sum(1) / _FREEDOM)
-    logs = log_density(points) - proposal
-    weights = np.exp(logs - logs.max())
-    # The largest weights are cut to what they may be for the mean to settle.
-    weights = np.minimum(weights, weights.mean() * size**0.5)
-    return Weighted(points, weights / weights.sum())
+    return Weighted.from_logs(points, log_density(points) - proposal)
 
 
 def _even(size, dims, rng):
@@ -132,9 +195,9 @@ def _mode(log_density, start, bounds):
 
     from scipy.optimize import minimize  # slow to import
 
-    found = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    values, vectors = np.linalg.eigh(_curvature(log_density, found.x))
-    return found.x, (vectors / np.clip(values, 0.15, None)) @ vectors.T
+    result = minimize(descent, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    values, vectors = np.linalg.eigh(_curvature(log_density, result.x))
+    return result.x, (vectors / np.clip(values, 0.15, None)) @ vectors.T
 
 
 def _curvature(log_density, point, far=1e-2, near=1e-4):

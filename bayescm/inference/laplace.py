@@ -27,6 +27,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import logsumexp
 
+from bayescm.inference import importance
+
 type Derivatives = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 type LogDensity = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -139,13 +141,5 @@ def draw(
     diagonal = np.diagonal(factors, axis1=1, axis2=2)
     proposed -= np.log(np.abs(diagonal)).sum(axis=1)[place]
     logs = log_density(coefficients, scale) + np.log(scale) - proposed
-    share = np.exp(logs - logsumexp(logs))
-    kept = systematic(share, size, rng)
-    return coefficients[kept], scale[kept], float(1 / (share**2).sum() / size)
-
-
-def systematic(share: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return indices (size,) resampled systematically by their shares, in a random order."""
-    points = (np.arange(size) + rng.random()) / size
-    kept = np.minimum(np.searchsorted(np.cumsum(share), points), size - 1)
-    return rng.permutation(kept)
+    kept, efficiency = importance.resample(logs, size, rng)
+    return coefficients[kept], scale[kept], efficiency

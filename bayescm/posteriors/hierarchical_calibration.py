@@ -38,7 +38,7 @@ from scipy.special import expit, logit, logsumexp
 
 from bayescm.distributions.discrete import Empirical
 from bayescm.evidence.scores import as_sites
-from bayescm.inference.laplace import systematic
+from bayescm.inference import importance
 from bayescm.measures.measure import Curved
 from bayescm.measures.probabilities import Forecasts, log_odds
 from bayescm.posteriors.base import LabelTemplate
@@ -209,9 +209,8 @@ class Sites:
             found, weight = self._of_site(site, middle, given.own[:, site], center, spread, rng)
             effect[:, site] = found
             logs += weight
-        weights = np.exp(logs - logsumexp(logs))
-        kept = systematic(weights, size, rng)
-        return center[kept], spread[kept], effect[kept], float(1 / (weights**2).sum() / size)
+        kept, efficiency = importance.resample(logs, size, rng)
+        return center[kept], spread[kept], effect[kept], efficiency
 
     def _of_site(self, site: int, middle, precision, center, spread, rng):
         """Return one of several proposals of a site, (S, 2), and the log of its integral, (S,)."""

@@ -58,9 +58,3 @@ def test_newton_is_damped_where_its_steps_overshoot():
     point, hessian = laplace.mode(np.array([15.0]), at)
     np.testing.assert_allclose(at(point)[0], 0, atol=1e-6)
     np.testing.assert_allclose(hessian, at(point)[1], rtol=1e-5)
-
-
-def test_resampling_keeps_shares_to_within_one_draw():
-    share = np.array([0.1, 0.25, 0.0, 0.65])
-    number = np.bincount(laplace.systematic(share, 1000, np.random.default_rng(2)), minlength=4)
-    assert np.abs(number - 1000 * share).max() <= 1
